@@ -1,0 +1,3 @@
+//! The `headwater` command.
+
+fn main() {}
