@@ -1,0 +1,318 @@
+//! How a stream of bytes is cut into messages: Server-Sent Events or newline-delimited JSON.
+//!
+//! Readers are pushed bytes as they come off a socket and call back with each [`Frame`]; the
+//! [`FrameWriter`] does the reverse into a buffer that it reuses. What a frame *means* is the
+//! business of the dialects.
+
+mod error;
+mod ndjson;
+mod sse;
+mod writer;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+pub use error::{FramingError, FramingErrorKind};
+pub use ndjson::NdjsonReader;
+pub use sse::{SseReader, Tail};
+pub use writer::{FrameWriter, Heartbeat};
+
+/// The size of one message that a reader takes unless told otherwise: 16 MiB.
+pub(crate) const DEFAULT_LIMIT: usize = 16 * 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Where readers put what they found.
+type Sink<'s> = &'s mut dyn FnMut(Result<Frame<'_>, FramingError>);
+
+/// One message of the wire.
+///
+/// It borrows from the bytes that were pushed whenever it lies whole inside them, and from the
+/// reader otherwise.
+///
+/// ```
+/// use headwater_protocol::SseReader;
+///
+/// let mut reader = SseReader::new();
+/// reader.push(b": hello\n\nid: 7\nevent: delta\ndata: {}\n\n", |frame| {
+///     let frame = frame.unwrap();
+///     assert_eq!((frame.event, frame.id, frame.data), (Some("delta"), Some("7"), "{}"));
+///     assert_eq!((frame.offset, frame.index), (9, 0));
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The event's name; `None` where the block gave none or an empty one. NDJSON has no names.
+    pub event: Option<&'a str>,
+    /// The id given in this very block, if any; see [`SseReader::last_event_id`] for the one in
+    /// force. An empty id is given too: it takes the one in force back.
+    pub id: Option<&'a str>,
+    /// The message itself.
+    pub data: &'a str,
+    /// The byte of the stream at which the message begins, comments before it not counted.
+    pub offset: u64,
+    /// The number of the message in the stream, from 0. One that was refused has its number too.
+    pub index: u64,
+}
+
+/// The two ways to cut a stream into messages.
+///
+/// ```
+/// use headwater_protocol::Framing;
+///
+/// assert_eq!("ndjson".parse(), Ok(Framing::Ndjson));
+/// assert_eq!(Framing::Sse.to_string(), "sse");
+/// assert_eq!(serde_json::to_string(&Framing::Sse).unwrap(), r#""sse""#);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Framing {
+    /// Server-Sent Events: blocks of `field: value` lines, ended by a blank line.
+    Sse,
+    /// One JSON text on each line.
+    Ndjson,
+}
+
+impl Framing {
+    /// Tells the framing from the first bytes of a stream, or `None` while they do not show it.
+    ///
+    /// ```
+    /// use headwater_protocol::Framing;
+    ///
+    /// assert_eq!(Framing::recognise(b"\ndata: {}"), Some(Framing::Sse));
+    /// assert_eq!(Framing::recognise(br#"{"type":"content"}"#), Some(Framing::Ndjson));
+    /// assert_eq!(Framing::recognise(b"dat"), None);
+    /// ```
+    #[must_use]
+    pub fn recognise(bytes: &[u8]) -> Option<Self> {
+        const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+        let bytes = without_mark(bytes);
+        // SSE has no leading white space: `  data:` is an unknown field, so only NDJSON may skip it.
+        let line = skip(bytes, |byte| matches!(byte, b'\r' | b'\n'));
+        if FIELDS.iter().any(|field| line.starts_with(field)) {
+            return Some(Self::Sse);
+        }
+        match skip(line, |byte| byte.is_ascii_whitespace()).first() {
+            Some(b'{' | b'[') => Some(Self::Ndjson),
+            _ => None,
+        }
+    }
+
+    /// The media type that says so in a `content-type`.
+    ///
+    /// ```
+    /// use headwater_protocol::Framing;
+    ///
+    /// assert_eq!(Framing::Sse.media_type(), "text/event-stream");
+    /// ```
+    #[must_use]
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Sse => "text/event-stream",
+            Self::Ndjson => "application/x-ndjson",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sse => "sse",
+            Self::Ndjson => "ndjson",
+        }
+    }
+}
+
+impl fmt::Display for Framing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Framing {
+    type Err = UnknownFraming;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFraming> {
+        [Self::Sse, Self::Ndjson]
+            .into_iter()
+            .find(|framing| framing.name() == name)
+            .ok_or(UnknownFraming)
+    }
+}
+
+/// A name that is no [`Framing`].
+///
+/// ```
+/// use headwater_protocol::Framing;
+///
+/// let error = "xml".parse::<Framing>().unwrap_err();
+/// assert_eq!(error.to_string(), "unknown framing: use \"sse\" or \"ndjson\"");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnknownFraming;
+
+impl fmt::Display for UnknownFraming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown framing: use \"sse\" or \"ndjson\"")
+    }
+}
+
+impl std::error::Error for UnknownFraming {}
+
+/// A reader whose framing is known only at run time.
+///
+/// ```
+/// use headwater_protocol::{FrameReader, Framing};
+///
+/// let body = b"{\"a\":1}\n{\"a\":2}";
+/// let mut reader = FrameReader::new(Framing::recognise(body).unwrap_or(Framing::Sse));
+/// let mut seen = Vec::new();
+/// reader.push(body, |frame| seen.push(frame.unwrap().data.to_owned()));
+/// reader.finish(|frame| seen.push(frame.unwrap().data.to_owned()));
+/// assert_eq!(seen, [r#"{"a":1}"#, r#"{"a":2}"#]);
+/// ```
+#[derive(Debug)]
+pub enum FrameReader {
+    /// Reads Server-Sent Events.
+    Sse(SseReader),
+    /// Reads newline-delimited JSON.
+    Ndjson(NdjsonReader),
+}
+
+impl FrameReader {
+    /// A reader with the defaults of its framing; convert an [`SseReader`] or an [`NdjsonReader`]
+    /// to have others.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing, SseReader, Tail};
+    ///
+    /// let strict = FrameReader::new(Framing::Sse);
+    /// let lenient = FrameReader::from(SseReader::new().with_tail(Tail::Deliver));
+    /// assert_eq!(strict.framing(), lenient.framing());
+    /// ```
+    #[must_use]
+    pub fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::Sse => Self::Sse(SseReader::new()),
+            Framing::Ndjson => Self::Ndjson(NdjsonReader::new()),
+        }
+    }
+
+    /// The framing that this reader reads.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing};
+    ///
+    /// assert_eq!(FrameReader::new(Framing::Ndjson).framing(), Framing::Ndjson);
+    /// ```
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        match self {
+            Self::Sse(_) => Framing::Sse,
+            Self::Ndjson(_) => Framing::Ndjson,
+        }
+    }
+
+    /// Reads more of the stream; see [`SseReader::push`] and [`NdjsonReader::push`].
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing};
+    ///
+    /// let mut reader = FrameReader::new(Framing::Sse);
+    /// reader.push(b"data: x\n\n", |frame| assert_eq!(frame.unwrap().data, "x"));
+    /// ```
+    pub fn push(&mut self, bytes: &[u8], sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
+        match self {
+            Self::Sse(reader) => reader.push(bytes, sink),
+            Self::Ndjson(reader) => reader.push(bytes, sink),
+        }
+    }
+
+    /// Says that the stream has ended; see [`SseReader::finish`] and [`NdjsonReader::finish`].
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing};
+    ///
+    /// let mut reader = FrameReader::new(Framing::Ndjson);
+    /// reader.push(b"1", |_| unreachable!("the line is not over"));
+    /// reader.finish(|frame| assert_eq!(frame.unwrap().data, "1"));
+    /// ```
+    pub fn finish(&mut self, sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
+        match self {
+            Self::Sse(reader) => reader.finish(sink),
+            Self::Ndjson(reader) => reader.finish(sink),
+        }
+    }
+
+    /// Whether the bytes so far stop inside a message; see [`SseReader::has_tail`].
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing};
+    ///
+    /// let mut reader = FrameReader::new(Framing::Sse);
+    /// reader.push(b"data: x\n", |_| ());
+    /// assert!(reader.has_tail());
+    /// ```
+    #[must_use]
+    pub fn has_tail(&self) -> bool {
+        match self {
+            Self::Sse(reader) => reader.has_tail(),
+            Self::Ndjson(reader) => reader.has_tail(),
+        }
+    }
+}
+
+impl From<SseReader> for FrameReader {
+    fn from(reader: SseReader) -> Self {
+        Self::Sse(reader)
+    }
+}
+
+impl From<NdjsonReader> for FrameReader {
+    fn from(reader: NdjsonReader) -> Self {
+        Self::Ndjson(reader)
+    }
+}
+
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
+}
+
+fn skip(bytes: &[u8], unwanted: impl Fn(u8) -> bool) -> &[u8] {
+    let from = bytes.iter().position(|byte| !unwanted(*byte));
+    from.and_then(|from| bytes.get(from..)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn framing_is_recognised_from_the_first_line_that_says_anything() {
+        let cases: [(&[u8], Option<Framing>); 14] = [
+            (b"", None),
+            (b"\r\n\n", None),
+            (b"data:x", Some(Framing::Sse)),
+            (b"\xEF\xBB\xBFevent: x", Some(Framing::Sse)),
+            (b"\n\r\nid: 1", Some(Framing::Sse)),
+            (b"retry: 1", Some(Framing::Sse)),
+            (b": open", Some(Framing::Sse)),
+            (b"{", Some(Framing::Ndjson)),
+            (b"\xEF\xBB\xBF\n [1]", Some(Framing::Ndjson)),
+            (b"  data: x", None),
+            (b"database: x", None),
+            (b"<html>", None),
+            (b"HTTP/1.1 200 OK", None),
+            (b"\xEF\xBB", None),
+        ];
+        for (bytes, framing) in cases {
+            assert_eq!(
+                Framing::recognise(bytes),
+                framing,
+                "{:?}",
+                bytes.escape_ascii().to_string()
+            );
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What can be wrong with the cutting of a stream, and where.
+
+use std::error::Error;
+use std::fmt;
+
+/// A message that could not be read or written, and the place where it would have been.
+///
+/// ```
+/// use headwater_protocol::{FramingErrorKind, NdjsonReader};
+///
+/// let mut reader = NdjsonReader::new().with_limit(4);
+/// reader.push(b"1\n[1,2,3]\n", |frame| {
+///     if let Err(error) = frame {
+///         assert_eq!(error.kind(), FramingErrorKind::TooLarge { limit: 4 });
+///         assert_eq!((error.offset(), error.index()), (2, 1));
+///     }
+/// });
+/// ```
+#[derive(Debug)]
+pub struct FramingError {
+    kind: FramingErrorKind,
+    offset: u64,
+    index: u64,
+    source: Option<serde_json::Error>,
+}
+
+/// What was wrong.
+///
+/// ```
+/// use headwater_protocol::{FrameWriter, Framing, FramingErrorKind};
+///
+/// let mut writer = FrameWriter::new(Framing::Sse);
+/// let error = writer.set_id(Some("a\nb")).unwrap_err();
+/// assert_eq!(error.kind(), FramingErrorKind::Unwritable { field: "id" });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FramingErrorKind {
+    /// A message grew beyond the reader's limit. It is left out, and reading goes on after it.
+    TooLarge {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A field holds a character that its line cannot carry. Nothing was written.
+    Unwritable {
+        /// The field: `id` or `event`.
+        field: &'static str,
+    },
+    /// The payload cannot be put in JSON; the error's source says why. Nothing was written.
+    Unserializable,
+}
+
+impl FramingError {
+    pub(super) fn new(kind: FramingErrorKind, offset: u64, index: u64) -> Self {
+        let source = None;
+        Self {
+            kind,
+            offset,
+            index,
+            source,
+        }
+    }
+
+    pub(super) fn with_source(mut self, source: serde_json::Error) -> Self {
+        self.source = Some(source);
+        self
+    }
+
+    /// What was wrong.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing, FramingErrorKind};
+    /// let error = FrameWriter::new(Framing::Sse).frame(Some("a\rb"), &1).unwrap_err();
+    /// assert_eq!(error.kind(), FramingErrorKind::Unwritable { field: "event" });
+    /// ```
+    #[must_use]
+    pub fn kind(&self) -> FramingErrorKind {
+        self.kind
+    }
+
+    /// The byte of the stream at which the message begins.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let error = FrameWriter::new(Framing::Sse).set_id(Some("\0")).unwrap_err();
+    /// assert_eq!(error.offset(), 0);
+    /// ```
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The number of the message in the stream, from 0.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let error = FrameWriter::new(Framing::Sse).set_id(Some("\0")).unwrap_err();
+    /// assert_eq!(error.index(), 0);
+    /// ```
+    #[must_use]
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+}
+
+impl fmt::Display for FramingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            offset,
+            index,
+            source: _,
+        } = self;
+        write!(f, "frame {index} at byte {offset} ")?;
+        match kind {
+            FramingErrorKind::TooLarge { limit } => {
+                write!(
+                    f,
+                    "is larger than {limit} bytes: raise the reader's limit or send less"
+                )
+            }
+            FramingErrorKind::Unwritable { field } => {
+                write!(
+                    f,
+                    "has a line break or a NUL in its {field}: leave it out or encode it"
+                )
+            }
+            FramingErrorKind::Unserializable => {
+                f.write_str("cannot be put in JSON: give it string keys and serializable values")
+            }
+        }
+    }
+}
+
+impl Error for FramingError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,355 @@
+//! Writes frames, straight into one buffer that is reused.
+
+use memchr::memchr2;
+use serde::Serialize;
+
+use super::{Framing, FramingError, FramingErrorKind};
+
+/// What to send when there is nothing to say, so that no proxy takes the stream for dead.
+///
+/// Clients differ in what they bear; a client that takes neither needs a real
+/// [`frame`](FrameWriter::frame) that it ignores.
+///
+/// ```
+/// use headwater_protocol::{FrameWriter, Framing, Heartbeat};
+///
+/// let mut writer = FrameWriter::new(Framing::Sse);
+/// writer.heartbeat(Heartbeat::Comment);
+/// assert_eq!(writer.bytes(), b":\n\n");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Heartbeat {
+    /// An empty comment in a block of its own. NDJSON has no comments: a blank line instead.
+    #[default]
+    Comment,
+    /// An empty block, or a blank line in NDJSON.
+    Blank,
+}
+
+/// Writes a stream of frames into a buffer.
+///
+/// Take what was written with [`bytes`](Self::bytes) and then [`clear`](Self::clear): once the
+/// buffer has grown to the size of the largest batch, writing allocates nothing.
+///
+/// ```
+/// use headwater_protocol::{FrameWriter, Framing};
+/// use serde_json::json;
+///
+/// let mut writer = FrameWriter::new(Framing::Sse);
+/// writer.set_id(Some("42"))?;
+/// writer.frame(Some("message.delta"), &json!({"delta": "hi"}))?;
+/// writer.raw("[DONE]");
+/// assert_eq!(
+///     writer.bytes(),
+///     b"id: 42\nevent: message.delta\ndata: {\"delta\":\"hi\"}\n\ndata: [DONE]\n\n",
+/// );
+/// writer.clear();
+/// # Ok::<(), headwater_protocol::FramingError>(())
+/// ```
+#[derive(Debug)]
+pub struct FrameWriter {
+    framing: Framing,
+    out: Vec<u8>,
+    /// The id of the next frame, if `has_id`; apart from it so that its buffer is kept.
+    id: String,
+    has_id: bool,
+    frames: u64,
+    /// Bytes that were written and then cleared or taken.
+    gone: u64,
+}
+
+impl FrameWriter {
+    /// A writer at the start of a stream.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameWriter, Framing};
+    ///
+    /// let mut writer = FrameWriter::new(Framing::Ndjson);
+    /// writer.frame(None, &1)?;
+    /// assert_eq!(writer.bytes(), b"1\n");
+    /// # Ok::<(), headwater_protocol::FramingError>(())
+    /// ```
+    #[must_use]
+    pub fn new(framing: Framing) -> Self {
+        Self {
+            framing,
+            out: Vec::new(),
+            id: String::new(),
+            has_id: false,
+            frames: 0,
+            gone: 0,
+        }
+    }
+
+    /// The framing that it writes.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameWriter, Framing};
+    ///
+    /// assert_eq!(FrameWriter::new(Framing::Sse).framing(), Framing::Sse);
+    /// ```
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Sets the id that the next frame carries, and only that one. NDJSON has no ids and leaves
+    /// it out.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.set_id(Some("7"))?;
+    /// writer.raw("a");
+    /// writer.raw("b");
+    /// assert_eq!(writer.bytes(), b"id: 7\ndata: a\n\ndata: b\n\n");
+    /// # Ok::<(), headwater_protocol::FramingError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the id has a CR, an LF or a NUL, which no reader would give back. It is not mended,
+    /// since a cursor with a character less is another cursor. The id set before, if any, is kept.
+    pub fn set_id(&mut self, id: Option<&str>) -> Result<(), FramingError> {
+        if id.is_some_and(|id| id.contains(['\r', '\n', '\0'])) {
+            return Err(self.error(FramingErrorKind::Unwritable { field: "id" }));
+        }
+        self.has_id = id.is_some();
+        self.id.clear();
+        self.id.push_str(id.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Writes one frame whose data is the payload in JSON, on one line. An empty event name is
+    /// none; NDJSON has no names and leaves it out.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.frame(None, &["a\nb"])?;
+    /// assert_eq!(writer.bytes(), b"data: [\"a\\nb\"]\n\n");
+    /// # Ok::<(), headwater_protocol::FramingError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the name has a line break or a NUL, or the payload cannot be put in JSON. Nothing of the
+    /// frame is left in the buffer, and an id that was set waits for the next one.
+    pub fn frame(
+        &mut self,
+        event: Option<&str>,
+        payload: &(impl Serialize + ?Sized),
+    ) -> Result<(), FramingError> {
+        let event = event.filter(|event| !event.is_empty());
+        if event.is_some_and(|event| event.contains(['\r', '\n', '\0'])) {
+            return Err(self.error(FramingErrorKind::Unwritable { field: "event" }));
+        }
+        let (prefix, ending): (&[u8], &[u8]) = match self.framing {
+            Framing::Sse => (b"data: ", b"\n"),
+            Framing::Ndjson => (b"", b""),
+        };
+        let start = self.out.len();
+        self.head(event);
+        self.out.extend_from_slice(prefix);
+        let json = self.out.len();
+        if let Err(source) = serde_json::to_writer(&mut self.out, payload) {
+            self.out.truncate(start);
+            return Err(self
+                .error(FramingErrorKind::Unserializable)
+                .with_source(source));
+        }
+        self.flatten(json);
+        self.out.extend_from_slice(ending);
+        self.end();
+        Ok(())
+    }
+
+    /// Writes one frame whose data is this text, such as `[DONE]`.
+    ///
+    /// In SSE a text of several lines becomes several `data` lines, which a reader joins by LF
+    /// again. In NDJSON the text must be JSON, where a line break can only stand between tokens:
+    /// it becomes a space, and a blank text is no frame.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.raw("two\nlines");
+    /// assert_eq!(writer.bytes(), b"data: two\ndata: lines\n\n");
+    /// ```
+    pub fn raw(&mut self, data: &str) {
+        match self.framing {
+            Framing::Sse => {
+                self.head(None);
+                self.lines("data: ", data);
+            }
+            Framing::Ndjson if data.trim_ascii().is_empty() => return,
+            Framing::Ndjson => {
+                let start = self.out.len();
+                self.out.extend_from_slice(data.as_bytes());
+                self.flatten(start);
+            }
+        }
+        self.end();
+    }
+
+    /// Writes a comment in a block of its own, which readers pass over. NDJSON has none, and
+    /// nothing is written.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.comment("stream-open");
+    /// assert_eq!(writer.bytes(), b": stream-open\n\n");
+    /// assert_eq!(writer.frames(), 0);
+    /// ```
+    pub fn comment(&mut self, text: &str) {
+        if self.framing == Framing::Sse {
+            self.lines(": ", text);
+            self.out.push(b'\n');
+        }
+    }
+
+    /// Writes a sign of life that is no frame.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing, Heartbeat};
+    /// let mut writer = FrameWriter::new(Framing::Ndjson);
+    /// writer.heartbeat(Heartbeat::Blank);
+    /// assert_eq!(writer.bytes(), b"\n");
+    /// ```
+    pub fn heartbeat(&mut self, heartbeat: Heartbeat) {
+        self.out.extend_from_slice(match (self.framing, heartbeat) {
+            (Framing::Ndjson, _) => b"\n",
+            (Framing::Sse, Heartbeat::Comment) => b":\n\n",
+            // Two, for the readers that split at every empty line and look at how a piece begins.
+            (Framing::Sse, Heartbeat::Blank) => b"\n\n",
+        });
+    }
+
+    /// The number of frames written since the start of the stream.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.raw("x");
+    /// writer.clear();
+    /// assert_eq!(writer.frames(), 1);
+    /// ```
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// The number of bytes written since the start of the stream, cleared ones too.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Ndjson);
+    /// writer.raw("[1]");
+    /// writer.clear();
+    /// assert_eq!(writer.written(), 4);
+    /// ```
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.gone + self.out.len() as u64
+    }
+
+    /// What was written since the last [`clear`](Self::clear) or [`take`](Self::take).
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let writer = FrameWriter::new(Framing::Sse);
+    /// assert!(writer.bytes().is_empty());
+    /// ```
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.out
+    }
+
+    /// Empties the buffer and keeps its memory.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.raw("x");
+    /// writer.clear();
+    /// assert!(writer.bytes().is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        self.gone = self.written();
+        self.out.clear();
+    }
+
+    /// Gives the buffer away; the writer begins a new one.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.raw("x");
+    /// assert_eq!(writer.take(), b"data: x\n\n");
+    /// assert!(writer.bytes().is_empty());
+    /// ```
+    #[must_use]
+    pub fn take(&mut self) -> Vec<u8> {
+        self.gone = self.written();
+        std::mem::take(&mut self.out)
+    }
+
+    fn head(&mut self, event: Option<&str>) {
+        let id = self.has_id.then_some(self.id.as_str());
+        for (name, value) in [("id: ", id), ("event: ", event)] {
+            if let Some(value) = value.filter(|_| self.framing == Framing::Sse) {
+                write_line(&mut self.out, name, value);
+            }
+        }
+    }
+
+    /// Writes a text as lines that each begin with the prefix, whatever its line breaks are.
+    fn lines(&mut self, prefix: &str, text: &str) {
+        let mut rest = text;
+        while let Some((line, after)) = split_line(rest) {
+            write_line(&mut self.out, prefix, line);
+            rest = after;
+        }
+        write_line(&mut self.out, prefix, rest);
+    }
+
+    /// Puts JSON on one line. `serde_json` writes no line breaks itself, but passes a `RawValue`
+    /// through as it is; they can only stand between tokens there, where a space is the same.
+    fn flatten(&mut self, from: usize) {
+        let mut rest = self.out.get_mut(from..).unwrap_or_default();
+        while let Some(at) = memchr2(b'\n', b'\r', rest) {
+            rest = rest.get_mut(at..).unwrap_or_default();
+            if let Some(byte) = rest.first_mut() {
+                *byte = b' ';
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        self.out.push(b'\n');
+        self.has_id = false;
+        self.frames += 1;
+    }
+
+    fn error(&self, kind: FramingErrorKind) -> FramingError {
+        FramingError::new(kind, self.written(), self.frames)
+    }
+}
+
+fn write_line(out: &mut Vec<u8>, prefix: &str, line: &str) {
+    out.extend_from_slice(prefix.as_bytes());
+    out.extend_from_slice(line.as_bytes());
+    out.push(b'\n');
+}
+
+fn split_line(text: &str) -> Option<(&str, &str)> {
+    let at = memchr2(b'\n', b'\r', text.as_bytes())?;
+    let (line, ending) = text.split_at_checked(at)?;
+    let after = ending.strip_prefix("\r\n").or_else(|| ending.get(1..))?;
+    Some((line, after))
+}
+
+#[cfg(test)]
+mod tests;
