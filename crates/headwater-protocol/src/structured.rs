@@ -1,0 +1,452 @@
+//! Structured streams: objects that are built up, update by update, while a run goes on.
+//!
+//! The rules are those of the Kortyx reducer, with its check order and its texts. Where that one
+//! copies every container on the path, this one changes the data in place; and it has limits,
+//! takes every key as plain data, and keeps metadata that a later update leaves out.
+
+mod error;
+mod holes;
+mod limits;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod update;
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::Value;
+
+pub use error::{StructuredError, StructuredErrorKind};
+pub use limits::StructuredLimits;
+pub use streams::StructuredStreams;
+pub use update::{StructuredOp, StructuredUpdate};
+
+use tree::{Tree, Write};
+
+/// What a structured stream has come to.
+///
+/// Serializes as `{streamId, dataType, status, data, node, id, schemaId, schemaVersion}` without what is
+/// absent. Array elements that were skipped are `null` there, though a later update may still create
+/// them; [`updates`](Self::updates) tells the whole.
+///
+/// ```
+/// use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+///
+/// let mut state = StructuredState::begin(StructuredUpdate::new("s1", "email", StructuredOp::set("subject", "Hi")))?;
+/// state.apply(StructuredUpdate::new("s1", "email", StructuredOp::append("draft.bullets", ["fast"])))?;
+/// assert_eq!(
+///     serde_json::to_string(&state).unwrap(),
+///     r#"{"streamId":"s1","dataType":"email","status":"streaming","data":{"subject":"Hi","draft":{"bullets":["fast"]}}}"#
+/// );
+/// # Ok::<(), headwater_protocol::StructuredError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct StructuredState {
+    stream: String,
+    data_type: String,
+    status: StructuredStatus,
+    tree: Tree,
+    node: Option<String>,
+    id: Option<String>,
+    schema_id: Option<String>,
+    schema_version: Option<String>,
+    limits: StructuredLimits,
+}
+
+/// Whether a structured stream takes more updates.
+///
+/// ```
+/// use headwater_protocol::StructuredStatus;
+///
+/// assert_eq!(serde_json::to_string(&StructuredStatus::Done).unwrap(), r#""done""#);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum StructuredStatus {
+    /// More may come.
+    Streaming,
+    /// The final update has come.
+    Done,
+}
+
+impl StructuredState {
+    /// The state after the first update of a stream, owned or borrowed.
+    ///
+    /// # Errors
+    ///
+    /// When the update is refused, as by [`apply`](Self::apply).
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    ///
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "list", StructuredOp::set("rows.0", "x")))?;
+    /// assert_eq!(state.data(), Some(&serde_json::json!({"rows": ["x"]})));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn begin<'a>(
+        update: impl Into<Cow<'a, StructuredUpdate>>,
+    ) -> Result<Self, StructuredError> {
+        Self::begin_within(StructuredLimits::default(), update)
+    }
+
+    /// The same, with other limits for this stream.
+    ///
+    /// # Errors
+    ///
+    /// When the update is refused, as by [`apply`](Self::apply).
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredUpdate};
+    ///
+    /// let mut limits = StructuredLimits::default();
+    /// limits.max_depth = 2;
+    /// let deep = StructuredUpdate::new("s1", "t", StructuredOp::set("a.b.c", 1));
+    /// let refused = StructuredState::begin_within(limits, deep).unwrap_err();
+    /// assert_eq!(refused.kind(), StructuredErrorKind::TooDeep);
+    /// ```
+    pub fn begin_within<'a>(
+        limits: StructuredLimits,
+        update: impl Into<Cow<'a, StructuredUpdate>>,
+    ) -> Result<Self, StructuredError> {
+        let update = update.into();
+        let mut state = Self {
+            stream: update.stream.clone(),
+            data_type: String::new(),
+            status: StructuredStatus::Streaming,
+            tree: Tree::default(),
+            node: None,
+            id: None,
+            schema_id: None,
+            schema_version: None,
+            limits,
+        };
+        state.apply(update)?;
+        Ok(state)
+    }
+
+    /// Applies the next update, owned or borrowed, in place.
+    ///
+    /// The data type is that of the latest update. Metadata once given stays until another is given.
+    ///
+    /// # Errors
+    ///
+    /// When the update is for another stream, comes after the final one, has a bad path, meets
+    /// something that it does not fit, or goes over a limit. The state is unchanged then.
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredErrorKind, StructuredOp, StructuredState, StructuredUpdate};
+    ///
+    /// let mut state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1)))?;
+    /// let refused = state.apply(StructuredUpdate::new("s1", "t", StructuredOp::text("a", "x"))).unwrap_err();
+    /// assert_eq!(refused.kind(), StructuredErrorKind::NotAString);
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn apply<'a>(
+        &mut self,
+        update: impl Into<Cow<'a, StructuredUpdate>>,
+    ) -> Result<(), StructuredError> {
+        let update = update.into();
+        if update.stream != self.stream {
+            return Err(StructuredError::stream_mismatch(
+                &self.stream,
+                &update.stream,
+            ));
+        }
+        if self.status == StructuredStatus::Done {
+            return Err(StructuredError::already_final(&self.stream));
+        }
+        match update {
+            Cow::Borrowed(update) => {
+                self.change(Change::borrowed(&update.op))?;
+                self.describe(update);
+            }
+            Cow::Owned(mut update) => {
+                let op = std::mem::replace(&mut update.op, StructuredOp::Final { data: None });
+                self.change(Change::owned(op))?;
+                self.describe(&update);
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, change: Change<'_>) -> Result<(), StructuredError> {
+        match change {
+            Change::Final(data) => {
+                self.tree.replace(data, &self.limits)?;
+                self.status = StructuredStatus::Done;
+                Ok(())
+            }
+            Change::At(path, write) => self.tree.write(&path, write, &self.limits),
+        }
+    }
+
+    fn describe(&mut self, update: &StructuredUpdate) {
+        if self.data_type != update.data_type {
+            self.data_type.clone_from(&update.data_type);
+        }
+        let metadata = [
+            (&mut self.node, &update.node),
+            (&mut self.id, &update.id),
+            (&mut self.schema_id, &update.schema_id),
+            (&mut self.schema_version, &update.schema_version),
+        ];
+        for (kept, given) in metadata {
+            if given.as_ref().is_some_and(|given| !given.is_empty()) && kept != given {
+                kept.clone_from(given);
+            }
+        }
+    }
+
+    /// The shortest plain series of updates that builds this state from nothing: one for each
+    /// top-level entry and one for each array element that is still unset, or the final one alone.
+    ///
+    /// This is what to send to a reader that comes late.
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    ///
+    /// let mut state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::text("body", "a")))?;
+    /// state.apply(StructuredUpdate::new("s1", "t", StructuredOp::text("body", "b")))?;
+    /// assert_eq!(state.updates(), [StructuredUpdate::new("s1", "t", StructuredOp::set("body", "ab"))]);
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn updates(&self) -> Vec<StructuredUpdate> {
+        let mut ops = Vec::new();
+        match (self.status, self.data()) {
+            (StructuredStatus::Done, data) => ops.push(StructuredOp::Final {
+                data: data.cloned(),
+            }),
+            (StructuredStatus::Streaming, Some(Value::Object(map))) => {
+                ops.extend(
+                    map.iter()
+                        .map(|(key, value)| StructuredOp::set(key, value.clone())),
+                );
+                if map.is_empty() {
+                    // Only an unset leaves an empty object at the root; any key will do.
+                    ops.push(StructuredOp::Set {
+                        path: "unset".to_owned(),
+                        value: None,
+                    });
+                }
+            }
+            (StructuredStatus::Streaming, Some(Value::Array(items))) => {
+                let items = items.iter().enumerate();
+                ops.extend(
+                    items.map(|(index, value)| StructuredOp::set(index.to_string(), value.clone())),
+                );
+            }
+            (StructuredStatus::Streaming, _) => {}
+        }
+        ops.extend(
+            self.tree
+                .unset_paths()
+                .map(|path| StructuredOp::Set { path, value: None }),
+        );
+
+        let mut updates: Vec<_> = ops
+            .into_iter()
+            .map(|op| StructuredUpdate::new(&*self.stream, &*self.data_type, op))
+            .collect();
+        if let Some(first) = updates.first_mut() {
+            first.node.clone_from(&self.node);
+            first.id.clone_from(&self.id);
+            first.schema_id.clone_from(&self.schema_id);
+            first.schema_version.clone_from(&self.schema_version);
+        }
+        updates
+    }
+
+    /// The id of the stream.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::finish(1)))?;
+    /// assert_eq!(state.stream(), "s1");
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn stream(&self) -> &str {
+        &self.stream
+    }
+
+    /// What the object is, as the latest update said.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "email", StructuredOp::finish(1)))?;
+    /// assert_eq!(state.data_type(), "email");
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn data_type(&self) -> &str {
+        &self.data_type
+    }
+
+    /// Whether more may come.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredStatus, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::finish(1)))?;
+    /// assert_eq!(state.status(), StructuredStatus::Done);
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn status(&self) -> StructuredStatus {
+        self.status
+    }
+
+    /// The data so far; nothing only if a final update brought nothing.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::set("a.1", true)))?;
+    /// assert_eq!(state.data(), Some(&serde_json::json!({"a": [null, true]})));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn data(&self) -> Option<&Value> {
+        self.tree.root()
+    }
+
+    /// The data, taken out.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::finish("all")))?;
+    /// assert_eq!(state.into_data(), Some("all".into()));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn into_data(self) -> Option<Value> {
+        self.tree.into_root()
+    }
+
+    /// The workflow node that builds the object.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
+    /// update.node = Some("planner".to_owned());
+    /// assert_eq!(StructuredState::begin(update)?.node(), Some("planner"));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn node(&self) -> Option<&str> {
+        self.node.as_deref()
+    }
+
+    /// The application's own name for the object.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
+    /// update.id = Some("compose-email".to_owned());
+    /// assert_eq!(StructuredState::begin(update)?.id(), Some("compose-email"));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The schema that the object follows.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
+    /// update.schema_id = Some("email".to_owned());
+    /// assert_eq!(StructuredState::begin(update)?.schema_id(), Some("email"));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn schema_id(&self) -> Option<&str> {
+        self.schema_id.as_deref()
+    }
+
+    /// The version of that schema.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
+    /// update.schema_version = Some("1".to_owned());
+    /// assert_eq!(StructuredState::begin(update)?.schema_version(), Some("1"));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
+    pub fn schema_version(&self) -> Option<&str> {
+        self.schema_version.as_deref()
+    }
+}
+
+impl Serialize for StructuredState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("streamId", &self.stream)?;
+        map.serialize_entry("dataType", &self.data_type)?;
+        map.serialize_entry("status", &self.status)?;
+        if let Some(data) = self.data() {
+            map.serialize_entry("data", data)?;
+        }
+        let metadata = [
+            ("node", &self.node),
+            ("id", &self.id),
+            ("schemaId", &self.schema_id),
+            ("schemaVersion", &self.schema_version),
+        ];
+        for (key, text) in metadata {
+            if let Some(text) = text {
+                map.serialize_entry(key, text)?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl<'a> From<StructuredUpdate> for Cow<'a, StructuredUpdate> {
+    fn from(update: StructuredUpdate) -> Self {
+        Cow::Owned(update)
+    }
+}
+
+impl<'a> From<&'a StructuredUpdate> for Cow<'a, StructuredUpdate> {
+    fn from(update: &'a StructuredUpdate) -> Self {
+        Cow::Borrowed(update)
+    }
+}
+
+/// An operation whose payload is moved into the state if it is ours, and copied only where it is kept.
+enum Change<'a> {
+    Final(Option<Cow<'a, Value>>),
+    At(Cow<'a, str>, Write<'a>),
+}
+
+impl<'a> Change<'a> {
+    fn borrowed(op: &'a StructuredOp) -> Self {
+        match op {
+            StructuredOp::Final { data } => Self::Final(data.as_ref().map(Cow::Borrowed)),
+            StructuredOp::Set { path, value } => Self::At(
+                path.into(),
+                value
+                    .as_ref()
+                    .map_or(Write::Unset, |value| Write::Set(Cow::Borrowed(value))),
+            ),
+            StructuredOp::Append { path, items } => {
+                Self::At(path.into(), Write::Append(items.into()))
+            }
+            StructuredOp::TextDelta { path, delta } => {
+                Self::At(path.into(), Write::Text(delta.into()))
+            }
+        }
+    }
+
+    fn owned(op: StructuredOp) -> Self {
+        match op {
+            StructuredOp::Final { data } => Self::Final(data.map(Cow::Owned)),
+            StructuredOp::Set { path, value } => Self::At(
+                path.into(),
+                value.map_or(Write::Unset, |value| Write::Set(Cow::Owned(value))),
+            ),
+            StructuredOp::Append { path, items } => {
+                Self::At(path.into(), Write::Append(items.into()))
+            }
+            StructuredOp::TextDelta { path, delta } => {
+                Self::At(path.into(), Write::Text(delta.into()))
+            }
+        }
+    }
+}

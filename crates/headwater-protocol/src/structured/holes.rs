@@ -1,0 +1,163 @@
+//! Which array elements were skipped and never written.
+//!
+//! JSON has no word for such a hole and shows `null`, but the reducer must tell it from a `null`
+//! that the producer wrote: a hole may still become a string, an array or an object. Holes are rare,
+//! so they are kept beside the data; a stream without any pays one test for emptiness.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The holes of one stream, as ranges of indexes by the path of their array.
+///
+/// Paths are canonical (no leading zeros in an index); the root array has the empty path. Ranges are
+/// disjoint and never touch, so equal holes compare equal however they came about.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Holes {
+    arrays: BTreeMap<String, BTreeMap<usize, usize>>,
+    count: usize,
+}
+
+impl Holes {
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn contains(&self, array: &str, index: usize) -> bool {
+        self.arrays
+            .get(array)
+            .is_some_and(|ranges| range_around(ranges, index).is_some())
+    }
+
+    /// Marks a range that holds no hole yet.
+    pub(super) fn add(&mut self, array: &str, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        self.count += range.len();
+        let Range { mut start, mut end } = range;
+        let ranges = match self.arrays.get_mut(array) {
+            Some(ranges) => ranges,
+            None => self.arrays.entry(array.to_owned()).or_default(),
+        };
+        if let Some(further) = ranges.remove(&end) {
+            end = further;
+        }
+        if let Some((&before, &before_end)) = ranges.range(..start).next_back() {
+            if before_end == start {
+                start = before;
+            }
+        }
+        ranges.insert(start, end);
+    }
+
+    /// Takes one hole away, because its element is written now.
+    pub(super) fn fill(&mut self, array: &str, index: usize) {
+        let Some(ranges) = self.arrays.get_mut(array) else {
+            return;
+        };
+        let Some(Range { start, end }) = range_around(ranges, index) else {
+            return;
+        };
+        ranges.remove(&start);
+        if start < index {
+            ranges.insert(start, index);
+        }
+        if index + 1 < end {
+            ranges.insert(index + 1, end);
+        }
+        if ranges.is_empty() {
+            self.arrays.remove(array);
+        }
+        self.count -= 1;
+    }
+
+    /// Forgets the holes of the value at `path` and of all below it, because it is replaced.
+    pub(super) fn forget(&mut self, path: &str) {
+        if self.arrays.is_empty() {
+            return;
+        }
+        // `/` follows `.` in ASCII, so these bounds hold exactly the paths that begin with `path.`.
+        let below = self
+            .arrays
+            .range(format!("{path}.")..format!("{path}/"))
+            .map(|(array, _)| array.clone());
+        let gone: Vec<String> = below.chain([path.to_owned()]).collect();
+        for array in gone {
+            if let Some(ranges) = self.arrays.remove(&array) {
+                self.count -= ranges.iter().map(|(start, end)| end - start).sum::<usize>();
+            }
+        }
+    }
+
+    /// The paths of all holes, one by one.
+    pub(super) fn paths(&self) -> impl Iterator<Item = String> + '_ {
+        self.arrays.iter().flat_map(|(array, ranges)| {
+            ranges
+                .iter()
+                .flat_map(|(&start, &end)| start..end)
+                .map(move |index| join(array, index))
+        })
+    }
+}
+
+fn range_around(ranges: &BTreeMap<usize, usize>, index: usize) -> Option<Range<usize>> {
+    let (&start, &end) = ranges.range(..=index).next_back()?;
+    (index < end).then_some(start..end)
+}
+
+fn join(array: &str, index: usize) -> String {
+    if array.is_empty() {
+        index.to_string()
+    } else {
+        format!("{array}.{index}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_merge_and_split() {
+        let mut holes = Holes::default();
+        holes.add("a", 0..3);
+        holes.add("a", 4..6);
+        holes.add("a", 3..4);
+        let mut whole = Holes::default();
+        whole.add("a", 0..6);
+        assert_eq!(holes, whole);
+
+        holes.fill("a", 2);
+        holes.fill("a", 2);
+        assert_eq!(holes.count(), 5);
+        assert!(
+            holes.contains("a", 1)
+                && !holes.contains("a", 2)
+                && holes.contains("a", 3)
+                && !holes.contains("a", 6)
+        );
+        for index in 0..6 {
+            holes.fill("a", index);
+        }
+        assert_eq!(holes, Holes::default());
+    }
+
+    #[test]
+    fn forgetting_takes_what_is_below_and_no_neighbour() {
+        let mut holes = Holes::default();
+        for array in ["", "a", "a.1", "a.1.b", "a-1", "a.10", "ab", "a/"] {
+            holes.add(array, 0..2);
+        }
+        holes.forget("a.1");
+        assert_eq!(
+            holes.arrays.keys().collect::<Vec<_>>(),
+            ["", "a", "a-1", "a.10", "a/", "ab"]
+        );
+        holes.forget("a");
+        assert_eq!(
+            holes.arrays.keys().collect::<Vec<_>>(),
+            ["", "a-1", "a/", "ab"]
+        );
+        assert_eq!(holes.count(), 8);
+    }
+}

@@ -1,0 +1,340 @@
+//! One update of a structured stream, and its JSON: the Kortyx `structured-data` chunk without `type`.
+
+use serde::de::{self, Deserializer};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::error::type_name;
+
+/// One update of a structured stream.
+///
+/// Its JSON is flat: `streamId`, `dataType`, `kind`, `path`, then `value`, `items`, `delta` or `data`, and
+/// `schemaId`, `schemaVersion`, `id`, `node` where given. Other keys are passed over when reading.
+///
+/// ```
+/// use headwater_protocol::{StructuredOp, StructuredUpdate};
+///
+/// let update: StructuredUpdate = serde_json::from_str(
+///     r#"{"streamId":"run_1","dataType":"email","kind":"text-delta","path":"body","delta":"Hi","node":"planner"}"#,
+/// )?;
+/// assert_eq!(update.op, StructuredOp::text("body", "Hi"));
+/// assert_eq!(update.node.as_deref(), Some("planner"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct StructuredUpdate {
+    /// Which stream it belongs to; one stream builds one object.
+    pub stream: String,
+    /// What the object is, for the application to route by.
+    pub data_type: String,
+    /// What to do.
+    pub op: StructuredOp,
+    /// The application's own name for the object.
+    pub id: Option<String>,
+    /// The schema that the object follows.
+    pub schema_id: Option<String>,
+    /// The version of that schema.
+    pub schema_version: Option<String>,
+    /// The workflow node that said it.
+    pub node: Option<String>,
+}
+
+/// What an update does to the data of its stream.
+///
+/// A path is segments with dots between them. A segment of ASCII digits is an array index, any other
+/// is a key; what is missing on the way is created.
+///
+/// ```
+/// use headwater_protocol::StructuredOp;
+///
+/// let op = StructuredOp::append("draft.bullets", ["fast", "small"]);
+/// assert_eq!(op.kind(), "append");
+/// assert_eq!(op.path(), Some("draft.bullets"));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum StructuredOp {
+    /// Write a value, whatever was there.
+    Set {
+        /// Where.
+        path: String,
+        /// What. An update without any value unsets the place: a key goes away, an array element becomes
+        /// one that was never written. That is not the same as the value `null`.
+        value: Option<Value>,
+    },
+    /// Add to the end of an array, or create it.
+    Append {
+        /// Where the array is.
+        path: String,
+        /// What to add.
+        items: Vec<Value>,
+    },
+    /// Add to the end of a string, or create it.
+    TextDelta {
+        /// Where the string is.
+        path: String,
+        /// What to add.
+        delta: String,
+    },
+    /// Put this in the place of everything, and end the stream.
+    Final {
+        /// The whole object, or nothing at all.
+        data: Option<Value>,
+    },
+}
+
+impl StructuredUpdate {
+    /// An update without metadata.
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredOp, StructuredUpdate};
+    ///
+    /// let mut update = StructuredUpdate::new("run_1", "email", StructuredOp::set("subject", "Hello"));
+    /// update.node = Some("planner".to_owned());
+    /// assert_eq!(
+    ///     serde_json::to_string(&update)?,
+    ///     r#"{"streamId":"run_1","dataType":"email","kind":"set","path":"subject","value":"Hello","node":"planner"}"#
+    /// );
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn new(stream: impl Into<String>, data_type: impl Into<String>, op: StructuredOp) -> Self {
+        Self {
+            stream: stream.into(),
+            data_type: data_type.into(),
+            op,
+            id: None,
+            schema_id: None,
+            schema_version: None,
+            node: None,
+        }
+    }
+}
+
+impl StructuredOp {
+    /// Writes `value` at `path`.
+    ///
+    /// ```
+    /// use headwater_protocol::StructuredOp;
+    ///
+    /// assert_eq!(StructuredOp::set("subject", "Hello").kind(), "set");
+    /// ```
+    pub fn set(path: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self::Set {
+            path: path.into(),
+            value: Some(value.into()),
+        }
+    }
+
+    /// Adds `items` to the array at `path`.
+    ///
+    /// ```
+    /// use headwater_protocol::StructuredOp;
+    ///
+    /// assert_eq!(StructuredOp::append("rows", [1, 2]).path(), Some("rows"));
+    /// ```
+    pub fn append<T: Into<Value>>(
+        path: impl Into<String>,
+        items: impl IntoIterator<Item = T>,
+    ) -> Self {
+        Self::Append {
+            path: path.into(),
+            items: items.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Adds `delta` to the string at `path`.
+    ///
+    /// ```
+    /// use headwater_protocol::StructuredOp;
+    ///
+    /// assert_eq!(StructuredOp::text("body", "Hi").kind(), "text-delta");
+    /// ```
+    pub fn text(path: impl Into<String>, delta: impl Into<String>) -> Self {
+        Self::TextDelta {
+            path: path.into(),
+            delta: delta.into(),
+        }
+    }
+
+    /// Ends the stream with `data` as its whole.
+    ///
+    /// ```
+    /// use headwater_protocol::StructuredOp;
+    /// use serde_json::json;
+    ///
+    /// assert_eq!(StructuredOp::finish(json!({"subject": "Hello"})).path(), None);
+    /// ```
+    pub fn finish(data: impl Into<Value>) -> Self {
+        Self::Final {
+            data: Some(data.into()),
+        }
+    }
+
+    /// The name of the operation on the wire.
+    ///
+    /// ```
+    /// use headwater_protocol::StructuredOp;
+    ///
+    /// assert_eq!(StructuredOp::finish(1).kind(), "final");
+    /// ```
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Set { .. } => "set",
+            Self::Append { .. } => "append",
+            Self::TextDelta { .. } => "text-delta",
+            Self::Final { .. } => "final",
+        }
+    }
+
+    /// Where it writes; a final update has no path.
+    ///
+    /// ```
+    /// use headwater_protocol::StructuredOp;
+    ///
+    /// assert_eq!(StructuredOp::set("rows.0.name", "x").path(), Some("rows.0.name"));
+    /// ```
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Set { path, .. } | Self::Append { path, .. } | Self::TextDelta { path, .. } => {
+                Some(path)
+            }
+            Self::Final { .. } => None,
+        }
+    }
+}
+
+impl Serialize for StructuredUpdate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("streamId", &self.stream)?;
+        map.serialize_entry("dataType", &self.data_type)?;
+        map.serialize_entry("kind", self.op.kind())?;
+        if let Some(path) = self.op.path() {
+            map.serialize_entry("path", path)?;
+        }
+        match &self.op {
+            StructuredOp::Set {
+                value: Some(value), ..
+            } => map.serialize_entry("value", value)?,
+            StructuredOp::Append { items, .. } => map.serialize_entry("items", items)?,
+            StructuredOp::TextDelta { delta, .. } => map.serialize_entry("delta", delta)?,
+            StructuredOp::Final { data: Some(data) } => map.serialize_entry("data", data)?,
+            StructuredOp::Set { value: None, .. } | StructuredOp::Final { data: None } => {}
+        }
+        let metadata = [
+            ("schemaId", &self.schema_id),
+            ("schemaVersion", &self.schema_version),
+            ("id", &self.id),
+            ("node", &self.node),
+        ];
+        for (key, text) in metadata {
+            if let Some(text) = text {
+                map.serialize_entry(key, text)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// The chunk as it comes. A field that the kind has no use for may hold anything, so what each
+/// must be is looked at only once the kind is known.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    kind: Kind,
+    #[serde(default, deserialize_with = "present")]
+    stream_id: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    data_type: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    path: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    value: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    items: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    delta: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    data: Option<Value>,
+    #[serde(default)]
+    schema_id: Option<Value>,
+    #[serde(default)]
+    schema_version: Option<Value>,
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
+    node: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Set,
+    Append,
+    TextDelta,
+    Final,
+}
+
+/// Keeps `null` apart from an absent field, which serde takes for the same.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl<'de> Deserialize<'de> for StructuredUpdate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wire = Wire::deserialize(deserializer)?;
+        let op = match wire.kind {
+            Kind::Set => StructuredOp::Set {
+                path: string("path", wire.path)?,
+                value: wire.value,
+            },
+            Kind::Append => StructuredOp::Append {
+                path: string("path", wire.path)?,
+                items: array("items", wire.items)?,
+            },
+            Kind::TextDelta => StructuredOp::TextDelta {
+                path: string("path", wire.path)?,
+                delta: string("delta", wire.delta)?,
+            },
+            Kind::Final => StructuredOp::Final { data: wire.data },
+        };
+        Ok(Self {
+            stream: string("streamId", wire.stream_id)?,
+            data_type: string("dataType", wire.data_type)?,
+            op,
+            id: optional("id", wire.id)?,
+            schema_id: optional("schemaId", wire.schema_id)?,
+            schema_version: optional("schemaVersion", wire.schema_version)?,
+            node: optional("node", wire.node)?,
+        })
+    }
+}
+
+fn string<E: de::Error>(field: &'static str, value: Option<Value>) -> Result<String, E> {
+    match value {
+        Some(Value::String(text)) => Ok(text),
+        Some(other) => Err(wrong(field, "a string", &other)),
+        None => Err(E::missing_field(field)),
+    }
+}
+
+fn optional<E: de::Error>(field: &'static str, value: Option<Value>) -> Result<Option<String>, E> {
+    value.map(|value| string(field, Some(value))).transpose()
+}
+
+fn array<E: de::Error>(field: &'static str, value: Option<Value>) -> Result<Vec<Value>, E> {
+    match value {
+        Some(Value::Array(items)) => Ok(items),
+        Some(other) => Err(wrong(field, "an array", &other)),
+        None => Err(E::missing_field(field)),
+    }
+}
+
+fn wrong<E: de::Error>(field: &str, expected: &str, found: &Value) -> E {
+    E::custom(format_args!(
+        "field `{field}` must be {expected}, received {}",
+        type_name(found)
+    ))
+}
