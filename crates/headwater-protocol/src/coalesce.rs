@@ -133,10 +133,7 @@ impl<T: Merge> Coalescer<T> {
         };
         self.flush(&mut sink);
         if self.window > 0 && item.may_grow() {
-            self.held = Some(Held {
-                item,
-                deadline: now.saturating_add(self.window),
-            });
+            self.held = Some(Held { item, deadline: now.saturating_add(self.window) });
         } else {
             sink(item);
         }
@@ -224,13 +221,7 @@ mod tests {
 
         fn merge(&mut self, next: Self) -> Result<(), Self> {
             match (self, next) {
-                (
-                    Item::Delta { id, text },
-                    Item::Delta {
-                        id: other,
-                        text: more,
-                    },
-                ) if *id == other => {
+                (Item::Delta { id, text }, Item::Delta { id: other, text: more }) if *id == other => {
                     text.push_str(&more);
                     Ok(())
                 }
@@ -240,10 +231,7 @@ mod tests {
     }
 
     fn delta(id: u8, text: &str) -> Item {
-        Item::Delta {
-            id,
-            text: text.to_owned(),
-        }
+        Item::Delta { id, text: text.to_owned() }
     }
 
     /// Feeds items at their times and, like a driver would, polls at each deadline on the way.
@@ -264,40 +252,21 @@ mod tests {
 
     #[test]
     fn the_window_is_fixed_from_the_first_delta() {
-        let sent = run(
-            16,
-            vec![
-                (0, delta(1, "a")),
-                (10, delta(1, "b")),
-                (15, delta(1, "c")),
-                (16, delta(1, "d")),
-            ],
-        );
+        let sent =
+            run(16, vec![(0, delta(1, "a")), (10, delta(1, "b")), (15, delta(1, "c")), (16, delta(1, "d"))]);
         assert_eq!(sent, [(16, delta(1, "abc")), (32, delta(1, "d"))]);
     }
 
     #[test]
     fn another_id_flushes_first_and_then_waits_itself() {
-        let sent = run(
-            16,
-            vec![(0, delta(1, "a")), (3, delta(2, "b")), (4, delta(1, "c"))],
-        );
-        assert_eq!(
-            sent,
-            [(3, delta(1, "a")), (4, delta(2, "b")), (20, delta(1, "c"))]
-        );
+        let sent = run(16, vec![(0, delta(1, "a")), (3, delta(2, "b")), (4, delta(1, "c"))]);
+        assert_eq!(sent, [(3, delta(1, "a")), (4, delta(2, "b")), (20, delta(1, "c"))]);
     }
 
     #[test]
     fn anything_else_flushes_first_and_goes_at_once() {
-        let sent = run(
-            16,
-            vec![(0, delta(1, "a")), (3, Item::Other(7)), (4, delta(1, "b"))],
-        );
-        assert_eq!(
-            sent,
-            [(3, delta(1, "a")), (3, Item::Other(7)), (20, delta(1, "b"))]
-        );
+        let sent = run(16, vec![(0, delta(1, "a")), (3, Item::Other(7)), (4, delta(1, "b"))]);
+        assert_eq!(sent, [(3, delta(1, "a")), (3, Item::Other(7)), (20, delta(1, "b"))]);
     }
 
     #[test]
@@ -317,16 +286,14 @@ mod tests {
     }
 
     fn squeeze(items: impl IntoIterator<Item = Item>) -> Vec<Item> {
-        items
-            .into_iter()
-            .fold(Vec::new(), |mut out: Vec<Item>, item| {
-                let rest = match out.last_mut() {
-                    Some(last) => last.merge(item).err(),
-                    None => Some(item),
-                };
-                out.extend(rest);
-                out
-            })
+        items.into_iter().fold(Vec::new(), |mut out: Vec<Item>, item| {
+            let rest = match out.last_mut() {
+                Some(last) => last.merge(item).err(),
+                None => Some(item),
+            };
+            out.extend(rest);
+            out
+        })
     }
 
     proptest! {

@@ -46,11 +46,7 @@ impl<T> Envelope<T> {
     /// assert_eq!((envelope.event_id, envelope.sequence), (None, None));
     /// ```
     pub fn raw(chunk: T) -> Self {
-        Self {
-            event_id: None,
-            sequence: None,
-            chunk,
-        }
+        Self { event_id: None, sequence: None, chunk }
     }
 
     /// A chunk that has its place.
@@ -60,10 +56,7 @@ impl<T> Envelope<T> {
     /// assert_eq!(serde_json::to_string(&envelope).unwrap(), r#"{"sequence":3,"chunk":"hi"}"#);
     /// ```
     pub fn sequenced(sequence: i64, chunk: T) -> Self {
-        Self {
-            sequence: Some(sequence),
-            ..Self::raw(chunk)
-        }
+        Self { sequence: Some(sequence), ..Self::raw(chunk) }
     }
 
     /// Names the event.
@@ -86,16 +79,8 @@ impl<T> Envelope<T> {
     /// assert_eq!(Envelope::sequenced(3, "7").map(str::len), Envelope::sequenced(3, 1));
     /// ```
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Envelope<U> {
-        let Self {
-            event_id,
-            sequence,
-            chunk,
-        } = self;
-        Envelope {
-            event_id,
-            sequence,
-            chunk: change(chunk),
-        }
+        let Self { event_id, sequence, chunk } = self;
+        Envelope { event_id, sequence, chunk: change(chunk) }
     }
 }
 
@@ -128,17 +113,11 @@ impl Envelope<Value> {
         let sequence = match take(&mut fields, "sequence") {
             Value::Null => None,
             number => {
-                let integer = number
-                    .as_i64()
-                    .or_else(|| number.as_f64().and_then(integral));
+                let integer = number.as_i64().or_else(|| number.as_f64().and_then(integral));
                 Some(integer.ok_or_else(|| misplaced("sequence", "an integer", &number))?)
             }
         };
-        Ok(Self {
-            event_id,
-            sequence,
-            chunk: take(&mut fields, "chunk"),
-        })
+        Ok(Self { event_id, sequence, chunk: take(&mut fields, "chunk") })
     }
 }
 
@@ -148,10 +127,7 @@ fn take(fields: &mut Map<String, Value>, key: &str) -> Value {
 
 /// JSON does not tell `4.0` from `4`, and a few serializers write the former. Beyond 2^53 a float
 /// no longer counts by one.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "checked to be integral and small"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "checked to be integral and small")]
 fn integral(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0).then_some(number as i64)
 }
@@ -164,11 +140,7 @@ fn misplaced(field: &str, expected: &str, found: &Value) -> serde_json::Error {
 
 impl<T: Serialize> Serialize for Envelope<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self {
-            event_id,
-            sequence,
-            chunk,
-        } = self;
+        let Self { event_id, sequence, chunk } = self;
         let fields = usize::from(event_id.is_some()) + usize::from(sequence.is_some());
         if fields == 0 {
             return chunk.serialize(serializer);
@@ -189,17 +161,9 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Envelope<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Only the whole object shows whether it is an envelope: `chunk` may come last.
         let value = Value::deserialize(deserializer)?;
-        let Envelope {
-            event_id,
-            sequence,
-            chunk,
-        } = Envelope::from_value(value).map_err(D::Error::custom)?;
+        let Envelope { event_id, sequence, chunk } = Envelope::from_value(value).map_err(D::Error::custom)?;
         let chunk = T::deserialize(chunk).map_err(D::Error::custom)?;
-        Ok(Self {
-            event_id,
-            sequence,
-            chunk,
-        })
+        Ok(Self { event_id, sequence, chunk })
     }
 }
 

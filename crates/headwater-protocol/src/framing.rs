@@ -133,10 +133,7 @@ impl FromStr for Framing {
     type Err = UnknownFraming;
 
     fn from_str(name: &str) -> Result<Self, UnknownFraming> {
-        [Self::Sse, Self::Ndjson]
-            .into_iter()
-            .find(|framing| framing.name() == name)
-            .ok_or(UnknownFraming)
+        [Self::Sse, Self::Ndjson].into_iter().find(|framing| framing.name() == name).ok_or(UnknownFraming)
     }
 }
 
@@ -307,12 +304,7 @@ mod tests {
             (b"\xEF\xBB", None),
         ];
         for (bytes, framing) in cases {
-            assert_eq!(
-                Framing::recognise(bytes),
-                framing,
-                "{:?}",
-                bytes.escape_ascii().to_string()
-            );
+            assert_eq!(Framing::recognise(bytes), framing, "{:?}", bytes.escape_ascii().to_string());
         }
     }
 }

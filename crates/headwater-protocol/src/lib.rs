@@ -1,17 +1,69 @@
-//! One event model for the runs of AI agents, and the stream dialects that chat UIs speak.
+//! One event model for the runs of AI agents, and the six stream dialects that chat UIs speak.
 //!
-//! Everything here is pure: bytes and values in, values out, no I/O and no clock.
+//! Everything here is pure: bytes and events in, events and bytes out. No I/O, no async, no clock.
+//!
+//! ```
+//! use headwater_protocol::{Decoded, Decoder, EncodeOptions, Encoder, Framing, dialects};
+//!
+//! // Read a Kortyx stream …
+//! let body = b"data: {\"type\":\"message\",\"content\":\"Hello\"}\n\ndata: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
+//! let mut decoder = Decoder::new(dialects::find("kortyx").unwrap(), Framing::Sse);
+//! let mut decoded = Decoded::default();
+//! decoder.feed(body, &mut decoded);
+//! decoder.finish(&mut decoded);
+//!
+//! // … and say the same in the words of the AI SDK.
+//! let mut encoder = Encoder::new(dialects::find("ai-sdk").unwrap(), &EncodeOptions::default());
+//! decoded.records.iter().for_each(|record| encoder.record(record));
+//! encoder.finish();
+//! assert!(String::from_utf8_lossy(encoder.bytes()).contains("\"delta\":\"Hello\""));
+//! ```
 
+mod carry;
 mod coalesce;
+mod decode;
+mod dialect;
+pub mod dialects;
+mod encode;
 mod envelope;
+mod error;
+mod event;
 mod framing;
+mod hold;
+mod id;
+mod json;
+mod lint;
+mod request;
+mod state;
 mod structured;
+mod surrogate;
+mod time;
 
 pub use coalesce::{Coalescer, Merge};
+pub use decode::{Decode, Decoded, Decoder};
+pub use dialect::{ContentMode, CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support};
+pub use encode::{Encode, EncodeOptions, Encoder};
 pub use envelope::{Envelope, Gap, Outcome, SequenceError, Sequencer};
+pub use error::{Error, ErrorKind, Place};
+pub use event::{
+    Choice, ErrorInfo, Event, EventKind, Executor, FinishReason, Interrupt, InterruptKind, Origin, Record,
+    Role, RunStarted, ToolCall, Usage,
+};
 pub use framing::{
-    Frame, FrameReader, FrameWriter, Framing, FramingError, FramingErrorKind, Heartbeat, NdjsonReader, SseReader,
-    Tail, UnknownFraming,
+    Frame, FrameReader, FrameWriter, Framing, FramingError, FramingErrorKind, Heartbeat, NdjsonReader,
+    SseReader, Tail, UnknownFraming,
+};
+pub use id::{
+    ApprovalId, AttemptId, CheckpointId, MessageId, PartId, RequestId, RunId, SessionId, ToolCallId,
+};
+pub use lint::{Finding, Findings, Lint, Rule, lint};
+pub use request::{
+    Action, ApprovalAnswer, ChatRequest, CheckpointAction, ClientTool, InterruptAnswer, RawRequest,
+    RequestCursor, ToolResult,
+};
+pub use state::{
+    Approval, DataPart, FilePart, Message, MessageStatus, Part, PartState, Rules, RunInfo, RunState,
+    RunStatus, SourcePart, TextPart, ToolPart, ToolScope, ToolState, View,
 };
 pub use structured::{
     StructuredError, StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredStatus,

@@ -87,9 +87,7 @@ impl StructuredState {
     /// assert_eq!(state.data(), Some(&serde_json::json!({"rows": ["x"]})));
     /// # Ok::<(), headwater_protocol::StructuredError>(())
     /// ```
-    pub fn begin<'a>(
-        update: impl Into<Cow<'a, StructuredUpdate>>,
-    ) -> Result<Self, StructuredError> {
+    pub fn begin<'a>(update: impl Into<Cow<'a, StructuredUpdate>>) -> Result<Self, StructuredError> {
         Self::begin_within(StructuredLimits::default(), update)
     }
 
@@ -145,16 +143,10 @@ impl StructuredState {
     /// assert_eq!(refused.kind(), StructuredErrorKind::NotAString);
     /// # Ok::<(), headwater_protocol::StructuredError>(())
     /// ```
-    pub fn apply<'a>(
-        &mut self,
-        update: impl Into<Cow<'a, StructuredUpdate>>,
-    ) -> Result<(), StructuredError> {
+    pub fn apply<'a>(&mut self, update: impl Into<Cow<'a, StructuredUpdate>>) -> Result<(), StructuredError> {
         let update = update.into();
         if update.stream != self.stream {
-            return Err(StructuredError::stream_mismatch(
-                &self.stream,
-                &update.stream,
-            ));
+            return Err(StructuredError::stream_mismatch(&self.stream, &update.stream));
         }
         if self.status == StructuredStatus::Done {
             return Err(StructuredError::already_final(&self.stream));
@@ -217,40 +209,24 @@ impl StructuredState {
     pub fn updates(&self) -> Vec<StructuredUpdate> {
         let mut ops = Vec::new();
         match (self.status, self.data()) {
-            (StructuredStatus::Done, data) => ops.push(StructuredOp::Final {
-                data: data.cloned(),
-            }),
+            (StructuredStatus::Done, data) => ops.push(StructuredOp::Final { data: data.cloned() }),
             (StructuredStatus::Streaming, Some(Value::Object(map))) => {
-                ops.extend(
-                    map.iter()
-                        .map(|(key, value)| StructuredOp::set(key, value.clone())),
-                );
+                ops.extend(map.iter().map(|(key, value)| StructuredOp::set(key, value.clone())));
                 if map.is_empty() {
                     // Only an unset leaves an empty object at the root; any key will do.
-                    ops.push(StructuredOp::Set {
-                        path: "unset".to_owned(),
-                        value: None,
-                    });
+                    ops.push(StructuredOp::Set { path: "unset".to_owned(), value: None });
                 }
             }
             (StructuredStatus::Streaming, Some(Value::Array(items))) => {
                 let items = items.iter().enumerate();
-                ops.extend(
-                    items.map(|(index, value)| StructuredOp::set(index.to_string(), value.clone())),
-                );
+                ops.extend(items.map(|(index, value)| StructuredOp::set(index.to_string(), value.clone())));
             }
             (StructuredStatus::Streaming, _) => {}
         }
-        ops.extend(
-            self.tree
-                .unset_paths()
-                .map(|path| StructuredOp::Set { path, value: None }),
-        );
+        ops.extend(self.tree.unset_paths().map(|path| StructuredOp::Set { path, value: None }));
 
-        let mut updates: Vec<_> = ops
-            .into_iter()
-            .map(|op| StructuredUpdate::new(&*self.stream, &*self.data_type, op))
-            .collect();
+        let mut updates: Vec<_> =
+            ops.into_iter().map(|op| StructuredUpdate::new(&*self.stream, &*self.data_type, op)).collect();
         if let Some(first) = updates.first_mut() {
             first.node.clone_from(&self.node);
             first.id.clone_from(&self.id);
@@ -421,32 +397,21 @@ impl<'a> Change<'a> {
             StructuredOp::Final { data } => Self::Final(data.as_ref().map(Cow::Borrowed)),
             StructuredOp::Set { path, value } => Self::At(
                 path.into(),
-                value
-                    .as_ref()
-                    .map_or(Write::Unset, |value| Write::Set(Cow::Borrowed(value))),
+                value.as_ref().map_or(Write::Unset, |value| Write::Set(Cow::Borrowed(value))),
             ),
-            StructuredOp::Append { path, items } => {
-                Self::At(path.into(), Write::Append(items.into()))
-            }
-            StructuredOp::TextDelta { path, delta } => {
-                Self::At(path.into(), Write::Text(delta.into()))
-            }
+            StructuredOp::Append { path, items } => Self::At(path.into(), Write::Append(items.into())),
+            StructuredOp::TextDelta { path, delta } => Self::At(path.into(), Write::Text(delta.into())),
         }
     }
 
     fn owned(op: StructuredOp) -> Self {
         match op {
             StructuredOp::Final { data } => Self::Final(data.map(Cow::Owned)),
-            StructuredOp::Set { path, value } => Self::At(
-                path.into(),
-                value.map_or(Write::Unset, |value| Write::Set(Cow::Owned(value))),
-            ),
-            StructuredOp::Append { path, items } => {
-                Self::At(path.into(), Write::Append(items.into()))
+            StructuredOp::Set { path, value } => {
+                Self::At(path.into(), value.map_or(Write::Unset, |value| Write::Set(Cow::Owned(value))))
             }
-            StructuredOp::TextDelta { path, delta } => {
-                Self::At(path.into(), Write::Text(delta.into()))
-            }
+            StructuredOp::Append { path, items } => Self::At(path.into(), Write::Append(items.into())),
+            StructuredOp::TextDelta { path, delta } => Self::At(path.into(), Write::Text(delta.into())),
         }
     }
 }

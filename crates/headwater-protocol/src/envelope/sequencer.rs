@@ -132,12 +132,7 @@ impl<T> Sequencer<T> {
         for id in seen_event_ids {
             seen.insert(id.into());
         }
-        Self {
-            next: next_sequence,
-            waiting: BTreeMap::new(),
-            max_waiting: DEFAULT_WAITING,
-            seen,
-        }
+        Self { next: next_sequence, waiting: BTreeMap::new(), max_waiting: DEFAULT_WAITING, seen }
     }
 
     /// Sets how many chunks may wait behind a gap.
@@ -188,16 +183,8 @@ impl<T> Sequencer<T> {
     /// If the chunk would have to wait and as many wait as may. It is then as if it had not come,
     /// its event id included: nothing else changed, and the awaited chunk still frees the others.
     /// The way out is to reconnect from [`next_sequence`](Self::next_sequence).
-    pub fn push(
-        &mut self,
-        envelope: Envelope<T>,
-        mut sink: impl FnMut(T),
-    ) -> Result<Outcome, SequenceError> {
-        let Envelope {
-            event_id,
-            sequence,
-            chunk,
-        } = envelope;
+    pub fn push(&mut self, envelope: Envelope<T>, mut sink: impl FnMut(T)) -> Result<Outcome, SequenceError> {
+        let Envelope { event_id, sequence, chunk } = envelope;
         let event_id = event_id.filter(|id| !id.is_empty());
         if event_id.as_deref().is_some_and(|id| self.seen.contains(id)) {
             return Ok(Outcome::Duplicate);
@@ -283,9 +270,7 @@ impl<T> Sequencer<T> {
     #[must_use]
     pub fn gap(&self) -> Option<Gap> {
         let waiting = self.waiting.len();
-        self.next
-            .filter(|_| waiting > 0)
-            .map(|awaited| Gap { awaited, waiting })
+        self.next.filter(|_| waiting > 0).map(|awaited| Gap { awaited, waiting })
     }
 
     /// Says that the stream has ended, and gives back the chunks that still wait, in order and
@@ -379,12 +364,7 @@ struct Seen {
 
 impl Default for Seen {
     fn default() -> Self {
-        Self {
-            ids: BTreeSet::new(),
-            order: VecDeque::new(),
-            bytes: 0,
-            max: DEFAULT_SEEN,
-        }
+        Self { ids: BTreeSet::new(), order: VecDeque::new(), bytes: 0, max: DEFAULT_SEEN }
     }
 }
 

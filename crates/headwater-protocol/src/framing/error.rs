@@ -53,12 +53,7 @@ pub enum FramingErrorKind {
 impl FramingError {
     pub(super) fn new(kind: FramingErrorKind, offset: u64, index: u64) -> Self {
         let source = None;
-        Self {
-            kind,
-            offset,
-            index,
-            source,
-        }
+        Self { kind, offset, index, source }
     }
 
     pub(super) fn with_source(mut self, source: serde_json::Error) -> Self {
@@ -105,25 +100,14 @@ impl FramingError {
 
 impl fmt::Display for FramingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kind,
-            offset,
-            index,
-            source: _,
-        } = self;
+        let Self { kind, offset, index, source: _ } = self;
         write!(f, "frame {index} at byte {offset} ")?;
         match kind {
             FramingErrorKind::TooLarge { limit } => {
-                write!(
-                    f,
-                    "is larger than {limit} bytes: raise the reader's limit or send less"
-                )
+                write!(f, "is larger than {limit} bytes: raise the reader's limit or send less")
             }
             FramingErrorKind::Unwritable { field } => {
-                write!(
-                    f,
-                    "has a line break or a NUL in its {field}: leave it out or encode it"
-                )
+                write!(f, "has a line break or a NUL in its {field}: leave it out or encode it")
             }
             FramingErrorKind::Unserializable => {
                 f.write_str("cannot be put in JSON: give it string keys and serializable values")

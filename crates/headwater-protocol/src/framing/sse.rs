@@ -203,10 +203,7 @@ impl SseReader {
     /// ```
     #[must_use]
     pub fn has_tail(&self) -> bool {
-        self.ended_in_block
-            || self.skipping.is_some()
-            || self.block.start.is_some()
-            || !self.line.is_empty()
+        self.ended_in_block || self.skipping.is_some() || self.block.start.is_some() || !self.line.is_empty()
     }
 
     /// The id to send as `Last-Event-ID` when reconnecting: that of the last ended block which
@@ -290,13 +287,7 @@ impl SseReader {
         }
     }
 
-    fn end_line<'a>(
-        &mut self,
-        block: &mut Block<'a>,
-        start: u64,
-        line: Cow<'a, [u8]>,
-        sink: Sink<'_>,
-    ) {
+    fn end_line<'a>(&mut self, block: &mut Block<'a>, start: u64, line: Cow<'a, [u8]>, sink: Sink<'_>) {
         if block.size + line.len() > self.limit {
             return self.refuse(block, start, false, sink);
         }
@@ -390,12 +381,8 @@ enum Field {
     Retry,
 }
 
-const FIELDS: [(&[u8], Field); 4] = [
-    (b"data", Field::Data),
-    (b"event", Field::Event),
-    (b"id", Field::Id),
-    (b"retry", Field::Retry),
-];
+const FIELDS: [(&[u8], Field); 4] =
+    [(b"data", Field::Data), (b"event", Field::Event), (b"id", Field::Id), (b"retry", Field::Retry)];
 
 /// Splits a line into its field and its value; `None` for a field that the standard ignores.
 fn split_field(line: Cow<'_, [u8]>) -> Option<(Field, Cow<'_, [u8]>)> {
@@ -430,8 +417,7 @@ fn decode(value: Cow<'_, [u8]>) -> Cow<'_, str> {
 
 /// Decodes without a copy where nothing has to be replaced.
 pub(super) fn into_text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 #[cfg(test)]

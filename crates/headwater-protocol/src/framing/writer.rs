@@ -72,14 +72,7 @@ impl FrameWriter {
     /// ```
     #[must_use]
     pub fn new(framing: Framing) -> Self {
-        Self {
-            framing,
-            out: Vec::new(),
-            id: String::new(),
-            has_id: false,
-            frames: 0,
-            gone: 0,
-        }
+        Self { framing, out: Vec::new(), id: String::new(), has_id: false, frames: 0, gone: 0 }
     }
 
     /// The framing that it writes.
@@ -155,9 +148,7 @@ impl FrameWriter {
         let json = self.out.len();
         if let Err(source) = serde_json::to_writer(&mut self.out, payload) {
             self.out.truncate(start);
-            return Err(self
-                .error(FramingErrorKind::Unserializable)
-                .with_source(source));
+            return Err(self.error(FramingErrorKind::Unserializable).with_source(source));
         }
         self.flatten(json);
         self.out.extend_from_slice(ending);

@@ -70,18 +70,13 @@ impl StructuredError {
     }
 
     fn new(kind: StructuredErrorKind, message: String) -> Self {
-        Self {
-            kind,
-            message: message.into_boxed_str(),
-        }
+        Self { kind, message: message.into_boxed_str() }
     }
 
     pub(super) fn stream_mismatch(expected: &str, received: &str) -> Self {
         Self::new(
             StructuredErrorKind::StreamMismatch,
-            format!(
-                "Structured chunk streamId mismatch: expected {expected}, received {received}."
-            ),
+            format!("Structured chunk streamId mismatch: expected {expected}, received {received}."),
         )
     }
 
@@ -151,14 +146,9 @@ impl StructuredError {
     }
 
     pub(super) fn too_deep(path: Option<&str>, max: usize) -> Self {
-        let what = path.map_or_else(
-            || "Structured final data".to_owned(),
-            |path| format!("Structured path \"{path}\""),
-        );
-        Self::new(
-            StructuredErrorKind::TooDeep,
-            format!("{what} would nest data deeper than {max} levels."),
-        )
+        let what = path
+            .map_or_else(|| "Structured final data".to_owned(), |path| format!("Structured path \"{path}\""));
+        Self::new(StructuredErrorKind::TooDeep, format!("{what} would nest data deeper than {max} levels."))
     }
 
     pub(super) fn too_many_streams(stream: &str, max: usize) -> Self {

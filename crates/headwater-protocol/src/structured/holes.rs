@@ -23,9 +23,7 @@ impl Holes {
     }
 
     pub(super) fn contains(&self, array: &str, index: usize) -> bool {
-        self.arrays
-            .get(array)
-            .is_some_and(|ranges| range_around(ranges, index).is_some())
+        self.arrays.get(array).is_some_and(|ranges| range_around(ranges, index).is_some())
     }
 
     /// Marks a range that holds no hole yet.
@@ -77,10 +75,7 @@ impl Holes {
             return;
         }
         // `/` follows `.` in ASCII, so these bounds hold exactly the paths that begin with `path.`.
-        let below = self
-            .arrays
-            .range(format!("{path}.")..format!("{path}/"))
-            .map(|(array, _)| array.clone());
+        let below = self.arrays.range(format!("{path}.")..format!("{path}/")).map(|(array, _)| array.clone());
         let gone: Vec<String> = below.chain([path.to_owned()]).collect();
         for array in gone {
             if let Some(ranges) = self.arrays.remove(&array) {
@@ -92,10 +87,7 @@ impl Holes {
     /// The paths of all holes, one by one.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> + '_ {
         self.arrays.iter().flat_map(|(array, ranges)| {
-            ranges
-                .iter()
-                .flat_map(|(&start, &end)| start..end)
-                .map(move |index| join(array, index))
+            ranges.iter().flat_map(|(&start, &end)| start..end).map(move |index| join(array, index))
         })
     }
 }
@@ -106,11 +98,7 @@ fn range_around(ranges: &BTreeMap<usize, usize>, index: usize) -> Option<Range<u
 }
 
 fn join(array: &str, index: usize) -> String {
-    if array.is_empty() {
-        index.to_string()
-    } else {
-        format!("{array}.{index}")
-    }
+    if array.is_empty() { index.to_string() } else { format!("{array}.{index}") }
 }
 
 #[cfg(test)]
@@ -149,15 +137,9 @@ mod tests {
             holes.add(array, 0..2);
         }
         holes.forget("a.1");
-        assert_eq!(
-            holes.arrays.keys().collect::<Vec<_>>(),
-            ["", "a", "a-1", "a.10", "a/", "ab"]
-        );
+        assert_eq!(holes.arrays.keys().collect::<Vec<_>>(), ["", "a", "a-1", "a.10", "a/", "ab"]);
         holes.forget("a");
-        assert_eq!(
-            holes.arrays.keys().collect::<Vec<_>>(),
-            ["", "a-1", "a/", "ab"]
-        );
+        assert_eq!(holes.arrays.keys().collect::<Vec<_>>(), ["", "a-1", "a/", "ab"]);
         assert_eq!(holes.count(), 8);
     }
 }

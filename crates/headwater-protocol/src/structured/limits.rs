@@ -30,10 +30,6 @@ impl StructuredLimits {
 
 impl Default for StructuredLimits {
     fn default() -> Self {
-        Self {
-            max_unset: 100_000,
-            max_depth: 120,
-            max_streams: 10_000,
-        }
+        Self { max_unset: 100_000, max_depth: 120, max_streams: 10_000 }
     }
 }

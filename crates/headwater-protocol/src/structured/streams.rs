@@ -56,10 +56,7 @@ impl StructuredStreams {
     /// assert!(streams.apply(StructuredUpdate::new("b", "t", StructuredOp::set("x", 1))).is_err());
     /// ```
     pub fn with_limits(limits: StructuredLimits) -> Self {
-        Self {
-            limits,
-            ..Self::default()
-        }
+        Self { limits, ..Self::default() }
     }
 
     /// Applies an update, owned or borrowed, to its stream, which begins if it is new.
@@ -83,11 +80,7 @@ impl StructuredStreams {
         update: impl Into<Cow<'a, StructuredUpdate>>,
     ) -> Result<&StructuredState, StructuredError> {
         let update = update.into();
-        let place = self
-            .places
-            .get(&update.stream)
-            .copied()
-            .unwrap_or(self.next);
+        let place = self.places.get(&update.stream).copied().unwrap_or(self.next);
         match self.states.entry(place) {
             Entry::Occupied(entry) => {
                 let state = entry.into_mut();
@@ -96,10 +89,7 @@ impl StructuredStreams {
             }
             Entry::Vacant(entry) => {
                 if self.places.len() >= self.limits.max_streams {
-                    return Err(StructuredError::too_many_streams(
-                        &update.stream,
-                        self.limits.max_streams,
-                    ));
+                    return Err(StructuredError::too_many_streams(&update.stream, self.limits.max_streams));
                 }
                 let state = StructuredState::begin_within(self.limits, update)?;
                 self.places.insert(state.stream().to_owned(), place);

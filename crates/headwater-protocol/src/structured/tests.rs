@@ -9,10 +9,7 @@ fn update(op: StructuredOp) -> StructuredUpdate {
 }
 
 fn unset(path: &str) -> StructuredOp {
-    StructuredOp::Set {
-        path: path.to_owned(),
-        value: None,
-    }
+    StructuredOp::Set { path: path.to_owned(), value: None }
 }
 
 /// Applies all, of which only the last may be refused.
@@ -40,10 +37,7 @@ fn data(ops: impl IntoIterator<Item = StructuredOp>) -> Value {
 }
 
 fn refusal(ops: impl IntoIterator<Item = StructuredOp>) -> String {
-    reduce_within(StructuredLimits::default(), ops)
-        .expect_err("the last is refused")
-        .1
-        .to_string()
+    reduce_within(StructuredLimits::default(), ops).expect_err("the last is refused").1.to_string()
 }
 
 use StructuredOp as Op;
@@ -53,38 +47,15 @@ fn writes() {
     let table = [
         (vec![Op::set("a.b.c", 1)], json!({"a": {"b": {"c": 1}}})),
         (
-            vec![
-                Op::set("a", 1),
-                Op::set("a", json!({"b": 2})),
-                Op::set("a.c", 3),
-            ],
+            vec![Op::set("a", 1), Op::set("a", json!({"b": 2})), Op::set("a.c", 3)],
             json!({"a": {"b": 2, "c": 3}}),
         ),
-        (
-            vec![Op::set("0.name", "n"), Op::set("1", "m")],
-            json!([{"name": "n"}, "m"]),
-        ),
+        (vec![Op::set("0.name", "n"), Op::set("1", "m")], json!([{"name": "n"}, "m"])),
         (vec![Op::append("a", Vec::<Value>::new())], json!({"a": []})),
-        (
-            vec![Op::append("a", [json!([1])]), Op::append("a", [json!([2])])],
-            json!({"a": [[1], [2]]}),
-        ),
-        (
-            vec![Op::append("a", ["he"]), Op::text("a.0", "llo")],
-            json!({"a": ["hello"]}),
-        ),
-        (
-            vec![Op::text("a", ""), Op::text("a", "é"), Op::text("a", "😀")],
-            json!({"a": "é😀"}),
-        ),
-        (
-            vec![
-                Op::set("a.01", "x"),
-                Op::set("a.1", "y"),
-                Op::text("a.001", "z"),
-            ],
-            json!({"a": [null, "yz"]}),
-        ),
+        (vec![Op::append("a", [json!([1])]), Op::append("a", [json!([2])])], json!({"a": [[1], [2]]})),
+        (vec![Op::append("a", ["he"]), Op::text("a.0", "llo")], json!({"a": ["hello"]})),
+        (vec![Op::text("a", ""), Op::text("a", "é"), Op::text("a", "😀")], json!({"a": "é😀"})),
+        (vec![Op::set("a.01", "x"), Op::set("a.1", "y"), Op::text("a.001", "z")], json!({"a": [null, "yz"]})),
         (
             vec![Op::set("a.１", 1), Op::set("a.+1", 2), Op::set("a.1e3", 3)],
             json!({"a": {"１": 1, "+1": 2, "1e3": 3}}),
@@ -93,10 +64,7 @@ fn writes() {
             vec![Op::set("a[0]", 1), Op::set("*", 2), Op::set(" . ", 3)],
             json!({"a[0]": 1, "*": 2, " ": {" ": 3}}),
         ),
-        (
-            vec![Op::set("a", 1), Op::finish(json!(["all"]))],
-            json!(["all"]),
-        ),
+        (vec![Op::set("a", 1), Op::finish(json!(["all"]))], json!(["all"])),
     ];
     for (ops, expected) in table {
         assert_eq!(data(ops.clone()), expected, "{ops:?}");
@@ -123,18 +91,9 @@ fn names_that_javascript_inherits_are_plain_data() {
 #[test]
 fn refusals_say_what_kortyx_says() {
     let table = [
-        (
-            vec![Op::set("", 1)],
-            "Structured chunk path must be a non-empty dot-separated string.",
-        ),
-        (
-            vec![Op::set(".", 1)],
-            r#"Structured chunk path "." must not contain empty segments."#,
-        ),
-        (
-            vec![Op::text("a.", "x")],
-            r#"Structured chunk path "a." must not contain empty segments."#,
-        ),
+        (vec![Op::set("", 1)], "Structured chunk path must be a non-empty dot-separated string."),
+        (vec![Op::set(".", 1)], r#"Structured chunk path "." must not contain empty segments."#),
+        (vec![Op::text("a.", "x")], r#"Structured chunk path "a." must not contain empty segments."#),
         (
             vec![Op::set("0", 1), Op::set("k", 1)],
             r#"Structured path conflict at <root> for "k": expected object container, received array."#,
@@ -155,81 +114,44 @@ fn refusals_say_what_kortyx_says() {
             vec![Op::append("a", [1]), Op::text("a", "x")],
             r#"Structured text-delta requires path "a" to target a string, received array."#,
         ),
-        (
-            vec![Op::finish(1), Op::set("", 1)],
-            "Structured stream s1 already completed with a final chunk.",
-        ),
-        (
-            vec![Op::finish(1), Op::finish(1)],
-            "Structured stream s1 already completed with a final chunk.",
-        ),
+        (vec![Op::finish(1), Op::set("", 1)], "Structured stream s1 already completed with a final chunk."),
+        (vec![Op::finish(1), Op::finish(1)], "Structured stream s1 already completed with a final chunk."),
     ];
     for (ops, expected) in table {
         assert_eq!(refusal(ops.clone()), expected, "{ops:?}");
     }
 
     let mut state = reduce([Op::finish(1)]);
-    let other = state
-        .apply(StructuredUpdate::new("s2", "t", Op::set("", 1)))
-        .unwrap_err();
-    assert_eq!(
-        other.to_string(),
-        "Structured chunk streamId mismatch: expected s1, received s2."
-    );
+    let other = state.apply(StructuredUpdate::new("s2", "t", Op::set("", 1))).unwrap_err();
+    assert_eq!(other.to_string(), "Structured chunk streamId mismatch: expected s1, received s2.");
 }
 
 #[test]
 fn a_skipped_element_is_unset_but_a_given_null_is_not() {
-    assert_eq!(
-        data([Op::set("a.2", "z"), Op::text("a.1", "hi")]),
-        json!({"a": [null, "hi", "z"]})
-    );
-    assert_eq!(
-        data([Op::set("a.2", "z"), Op::append("a.1", [1])]),
-        json!({"a": [null, [1], "z"]})
-    );
-    assert_eq!(
-        data([Op::set("a.2", "z"), Op::set("a.0.k", 1)]),
-        json!({"a": [{"k": 1}, null, "z"]})
-    );
+    assert_eq!(data([Op::set("a.2", "z"), Op::text("a.1", "hi")]), json!({"a": [null, "hi", "z"]}));
+    assert_eq!(data([Op::set("a.2", "z"), Op::append("a.1", [1])]), json!({"a": [null, [1], "z"]}));
+    assert_eq!(data([Op::set("a.2", "z"), Op::set("a.0.k", 1)]), json!({"a": [{"k": 1}, null, "z"]}));
     assert_eq!(
         data([Op::set("2", "z"), Op::set("0.1", 1), Op::text("0.0", "x")]),
         json!([["x", 1], null, "z"])
     );
     assert!(
-        refusal([
-            Op::set("a.2", "z"),
-            Op::set("a.1", Value::Null),
-            Op::text("a.1", "x")
-        ])
-        .contains("received null")
+        refusal([Op::set("a.2", "z"), Op::set("a.1", Value::Null), Op::text("a.1", "x")])
+            .contains("received null")
     );
     assert!(
-        refusal([
-            Op::set("a.1", "z"),
-            Op::set("a", json!([null, "z"])),
-            Op::text("a.0", "x")
-        ])
-        .contains("null")
+        refusal([Op::set("a.1", "z"), Op::set("a", json!([null, "z"])), Op::text("a.0", "x")])
+            .contains("null")
     );
-    assert!(
-        refusal([Op::append("a", [Value::Null]), Op::append("a.0", [1])]).contains("received null")
-    );
+    assert!(refusal([Op::append("a", [Value::Null]), Op::append("a.0", [1])]).contains("received null"));
 }
 
 #[test]
 fn a_set_without_a_value_unsets() {
     assert_eq!(data([unset("a.b")]), json!({"a": {}}));
+    assert_eq!(data([Op::set("a", 1), unset("a"), Op::text("a", "x")]), json!({"a": "x"}));
     assert_eq!(
-        data([Op::set("a", 1), unset("a"), Op::text("a", "x")]),
-        json!({"a": "x"})
-    );
-    assert_eq!(
-        data([
-            Op::set("a", json!([1, 2])),
-            unset("a.0"),
-            Op::append("a.0", [3])
-        ]),
+        data([Op::set("a", json!([1, 2])), unset("a.0"), Op::append("a.0", [3])]),
         json!({"a": [[3], 2]})
     );
     assert_eq!(
@@ -242,54 +164,18 @@ fn a_set_without_a_value_unsets() {
 
 #[test]
 fn unset_elements_are_bounded_in_all_and_given_back() {
-    let limits = StructuredLimits {
-        max_unset: 3,
-        ..StructuredLimits::default()
-    };
-    let within =
-        |ops: Vec<StructuredOp>| reduce_within(limits, ops).map_err(|(_, error)| error.kind());
+    let limits = StructuredLimits { max_unset: 3, ..StructuredLimits::default() };
+    let within = |ops: Vec<StructuredOp>| reduce_within(limits, ops).map_err(|(_, error)| error.kind());
     assert!(within(vec![Op::set("a.3", 1)]).is_ok());
-    assert_eq!(
-        within(vec![Op::set("a.4", 1)]),
-        Err(StructuredErrorKind::TooSparse)
-    );
-    assert_eq!(
-        within(vec![Op::set("2.2", 1)]),
-        Err(StructuredErrorKind::TooSparse)
-    );
-    assert_eq!(
-        within(vec![Op::set("a.2", 1), Op::set("b.2", 1)]),
-        Err(StructuredErrorKind::TooSparse)
-    );
-    assert_eq!(
-        within(vec![unset("a.3")]),
-        Err(StructuredErrorKind::TooSparse)
-    );
+    assert_eq!(within(vec![Op::set("a.4", 1)]), Err(StructuredErrorKind::TooSparse));
+    assert_eq!(within(vec![Op::set("2.2", 1)]), Err(StructuredErrorKind::TooSparse));
+    assert_eq!(within(vec![Op::set("a.2", 1), Op::set("b.2", 1)]), Err(StructuredErrorKind::TooSparse));
+    assert_eq!(within(vec![unset("a.3")]), Err(StructuredErrorKind::TooSparse));
     assert!(within(vec![Op::set("a.2", 1), Op::set("a", 1), Op::set("b.3", 1)]).is_ok());
-    assert!(
-        within(vec![
-            Op::set("a.3", 1),
-            Op::set("a.0.1", 1),
-            Op::set("a.5", 1)
-        ])
-        .is_err()
-    );
-    assert!(
-        within(vec![
-            Op::set("a.3", 1),
-            Op::set("a.0", 1),
-            Op::set("a.5", 1)
-        ])
-        .is_ok()
-    );
+    assert!(within(vec![Op::set("a.3", 1), Op::set("a.0.1", 1), Op::set("a.5", 1)]).is_err());
+    assert!(within(vec![Op::set("a.3", 1), Op::set("a.0", 1), Op::set("a.5", 1)]).is_ok());
 
-    for digits in [
-        "100001",
-        "4294967294",
-        "4294967295",
-        "99999999999999999999",
-        &"9".repeat(10_000),
-    ] {
+    for digits in ["100001", "4294967294", "4294967295", "99999999999999999999", &"9".repeat(10_000)] {
         let path = format!("a.{digits}");
         assert_eq!(
             refusal([Op::set(path.as_str(), 1)]),
@@ -298,22 +184,14 @@ fn unset_elements_are_bounded_in_all_and_given_back() {
             )
         );
     }
-    assert_eq!(
-        data([Op::set(format!("a.{}", "0".repeat(10_000)), 1)]),
-        json!({"a": [1]})
-    );
+    assert_eq!(data([Op::set(format!("a.{}", "0".repeat(10_000)), 1)]), json!({"a": [1]}));
 }
 
 #[test]
 fn depth_is_bounded_for_paths_and_values_together() {
-    let limits = StructuredLimits {
-        max_depth: 3,
-        ..StructuredLimits::default()
-    };
+    let limits = StructuredLimits { max_depth: 3, ..StructuredLimits::default() };
     let kind = |op: StructuredOp| {
-        StructuredState::begin_within(limits, update(op))
-            .map_err(|error| error.kind())
-            .err()
+        StructuredState::begin_within(limits, update(op)).map_err(|error| error.kind()).err()
     };
     for op in [
         Op::set("a.b.c", 1),
@@ -331,11 +209,7 @@ fn depth_is_bounded_for_paths_and_values_together() {
         Op::append("a.b", [json!([])]),
         Op::finish(json!([[[[]]]])),
     ] {
-        assert_eq!(
-            kind(op.clone()),
-            Some(StructuredErrorKind::TooDeep),
-            "{op:?}"
-        );
+        assert_eq!(kind(op.clone()), Some(StructuredErrorKind::TooDeep), "{op:?}");
     }
     assert!(refusal([Op::set("a.".repeat(500_000) + "a", 1)]).ends_with("deeper than 120 levels."));
 }
@@ -370,11 +244,7 @@ fn metadata_stays_and_the_data_type_follows() {
 
 #[test]
 fn growth_reallocates_logarithmically_and_never_copies_per_update() {
-    let mut state = reduce([
-        Op::set("text", ""),
-        Op::set("rows", json!([])),
-        Op::set("wide", json!({})),
-    ]);
+    let mut state = reduce([Op::set("text", ""), Op::set("rows", json!([])), Op::set("wide", json!({}))]);
     let (mut text_grew, mut rows_grew, mut sizes) = (0, 0, (0, 0));
     for n in 0..20_000 {
         state.apply(update(Op::text("text", "x"))).unwrap();
@@ -387,32 +257,21 @@ fn growth_reallocates_logarithmically_and_never_copies_per_update() {
         rows_grew += usize::from(rows.capacity() != sizes.1);
         sizes = (text.capacity(), rows.capacity());
     }
-    assert!(
-        text_grew <= 16 && rows_grew <= 16,
-        "{text_grew} and {rows_grew} reallocations"
-    );
+    assert!(text_grew <= 16 && rows_grew <= 16, "{text_grew} and {rows_grew} reallocations");
 }
 
 #[test]
 fn streams_keep_apart_and_in_order() {
     let mut streams = StructuredStreams::new();
     for stream in ["b", "a", "__proto__", ""] {
-        streams
-            .apply(StructuredUpdate::new(stream, "t", Op::set("x", stream)))
-            .unwrap();
+        streams.apply(StructuredUpdate::new(stream, "t", Op::set("x", stream))).unwrap();
     }
-    assert!(
-        streams
-            .apply(StructuredUpdate::new("bad", "t", Op::set("", 1)))
-            .is_err()
-    );
+    assert!(streams.apply(StructuredUpdate::new("bad", "t", Op::set("", 1))).is_err());
     assert!(streams.get("bad").is_none());
     assert_eq!(streams.len(), 4);
 
     streams.invalidate("a").unwrap();
-    streams
-        .apply(StructuredUpdate::new("a", "t", Op::finish(1)))
-        .unwrap();
+    streams.apply(StructuredUpdate::new("a", "t", Op::finish(1))).unwrap();
     let json = serde_json::to_string(&streams).unwrap();
     assert_eq!(
         json,
@@ -442,39 +301,21 @@ fn the_wire_reads_what_it_writes() {
     }
     let foreign = r#"{"type":"structured-data","node":null,"kind":"final","delta":5,"dataType":"t","streamId":"s","new":{}}"#;
     let update: StructuredUpdate = serde_json::from_str(foreign).unwrap();
-    assert_eq!(
-        update,
-        StructuredUpdate::new("s", "t", Op::Final { data: None })
-    );
+    assert_eq!(update, StructuredUpdate::new("s", "t", Op::Final { data: None }));
 }
 
 #[test]
 fn the_wire_names_what_is_wrong() {
     let table = [
-        (
-            json!({"streamId": "s", "dataType": "t"}),
-            "missing field `kind`",
-        ),
+        (json!({"streamId": "s", "dataType": "t"}), "missing field `kind`"),
         (
             json!({"kind": "merge"}),
             "unknown variant `merge`, expected one of `set`, `append`, `text-delta`, `final`",
         ),
-        (
-            json!({"kind": "final", "dataType": "t"}),
-            "missing field `streamId`",
-        ),
-        (
-            json!({"kind": "final", "streamId": 1}),
-            "field `streamId` must be a string, received number",
-        ),
-        (
-            json!({"kind": "set", "path": null}),
-            "field `path` must be a string, received null",
-        ),
-        (
-            json!({"kind": "append", "path": "a"}),
-            "missing field `items`",
-        ),
+        (json!({"kind": "final", "dataType": "t"}), "missing field `streamId`"),
+        (json!({"kind": "final", "streamId": 1}), "field `streamId` must be a string, received number"),
+        (json!({"kind": "set", "path": null}), "field `path` must be a string, received null"),
+        (json!({"kind": "append", "path": "a"}), "missing field `items`"),
         (
             json!({"kind": "append", "path": "a", "items": {}}),
             "field `items` must be an array, received object",
@@ -489,8 +330,7 @@ fn the_wire_names_what_is_wrong() {
         ),
     ];
     for (json, expected) in table {
-        let error =
-            serde_json::from_value::<StructuredUpdate>(json.clone()).expect_err(&json.to_string());
+        let error = serde_json::from_value::<StructuredUpdate>(json.clone()).expect_err(&json.to_string());
         assert_eq!(error.to_string(), expected, "{json}");
     }
 }

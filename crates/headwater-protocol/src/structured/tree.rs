@@ -46,10 +46,7 @@ impl Tree {
         data: Option<Cow<'_, Value>>,
         limits: &StructuredLimits,
     ) -> Result<(), StructuredError> {
-        if data
-            .as_deref()
-            .is_some_and(|data| !fits(data, limits.max_depth))
-        {
+        if data.as_deref().is_some_and(|data| !fits(data, limits.max_depth)) {
             return Err(StructuredError::too_deep(None, limits.max_depth));
         }
         self.root = data.map(Cow::into_owned);
@@ -68,22 +65,9 @@ impl Tree {
             return Err(StructuredError::too_deep(Some(given), limits.max_depth));
         }
         let max_unset = limits.max_unset.min(StructuredLimits::MOST_UNSET);
-        let mut walk = Walk {
-            given,
-            path,
-            holes: &mut self.holes,
-            max_unset,
-        };
+        let mut walk = Walk { given, path, holes: &mut self.holes, max_unset };
         match &mut self.root {
-            Some(root) => walk.enter(
-                root,
-                Place {
-                    at: "",
-                    rest: Some(path),
-                    depth: 0,
-                },
-                write,
-            ),
+            Some(root) => walk.enter(root, Place { at: "", rest: Some(path), depth: 0 }, write),
             root @ None => {
                 walk.afford(write.gap(Some(path)))?;
                 *root = write.build(path, "", walk.holes);
@@ -115,12 +99,7 @@ struct Place<'a> {
 
 impl<'a> Walk<'a> {
     /// Goes on from a value that is there. The depth limit bounds the recursion.
-    fn enter(
-        &mut self,
-        value: &mut Value,
-        here: Place<'a>,
-        write: Write<'_>,
-    ) -> Result<(), StructuredError> {
+    fn enter(&mut self, value: &mut Value, here: Place<'a>, write: Write<'_>) -> Result<(), StructuredError> {
         let Some(rest) = here.rest else {
             return self.finish(value, write);
         };
@@ -159,12 +138,7 @@ impl<'a> Walk<'a> {
                     Some(child) => return self.enter(child, next, write),
                     None => {
                         let own = usize::from(unsets_next);
-                        self.afford(
-                            write
-                                .gap(next.rest)
-                                .saturating_add(index - len)
-                                .saturating_add(own),
-                        )?;
+                        self.afford(write.gap(next.rest).saturating_add(index - len).saturating_add(own))?;
                         let made = write.build(self.path, next.at, self.holes);
                         self.holes.add(here.at, len..index + own);
                         items.resize(index, Value::Null);
@@ -173,12 +147,7 @@ impl<'a> Walk<'a> {
                 }
             }
             (step, found) => {
-                return Err(StructuredError::path_conflict(
-                    self.given,
-                    here.depth,
-                    step.container(),
-                    found,
-                ));
+                return Err(StructuredError::path_conflict(self.given, here.depth, step.container(), found));
             }
         }
         Ok(())
@@ -186,19 +155,11 @@ impl<'a> Walk<'a> {
 
     /// The next segment, and the place that it leads to.
     fn step(&self, here: Place<'a>, rest: &'a str) -> (&'a str, Place<'a>) {
-        let (segment, rest) = rest
-            .split_once('.')
-            .map_or((rest, None), |(segment, rest)| (segment, Some(rest)));
+        let (segment, rest) =
+            rest.split_once('.').map_or((rest, None), |(segment, rest)| (segment, Some(rest)));
         let end = self.path.len() - rest.map_or(0, |rest| rest.len() + 1);
         let at = self.path.get(..end).unwrap_or(self.path);
-        (
-            segment,
-            Place {
-                at,
-                rest,
-                depth: here.depth + 1,
-            },
-        )
+        (segment, Place { at, rest, depth: here.depth + 1 })
     }
 
     /// Writes over, or adds to, the value that is there already.
@@ -209,9 +170,7 @@ impl<'a> Walk<'a> {
                 self.holes.forget(self.path);
             }
             (Write::Append(Cow::Owned(mut new)), Value::Array(items)) => items.append(&mut new),
-            (Write::Append(Cow::Borrowed(new)), Value::Array(items)) => {
-                items.extend_from_slice(new)
-            }
+            (Write::Append(Cow::Borrowed(new)), Value::Array(items)) => items.extend_from_slice(new),
             (Write::Text(delta), Value::String(text)) => text.push_str(&delta),
             (Write::Append(_), found) => {
                 return Err(StructuredError::not_an_array(self.given, found));
@@ -251,12 +210,10 @@ impl Write<'_> {
     /// How many elements are left unset when the containers for the segments of `rest` are created.
     fn gap(&self, rest: Option<&str>) -> usize {
         let Some(rest) = rest else { return 0 };
-        let skipped = rest
-            .split('.')
-            .fold(0_usize, |sum, segment| match Step::read(segment) {
-                Step::Index(index) => sum.saturating_add(index),
-                Step::Key(_) => sum,
-            });
+        let skipped = rest.split('.').fold(0_usize, |sum, segment| match Step::read(segment) {
+            Step::Index(index) => sum.saturating_add(index),
+            Step::Key(_) => sum,
+        });
         let last = rest.rsplit('.').next().unwrap_or(rest);
         let own = matches!((self, Step::read(last)), (Self::Unset, Step::Index(_)));
         skipped.saturating_add(usize::from(own))
@@ -275,11 +232,9 @@ impl Write<'_> {
         while whole.len() > at.len() {
             let (parent, segment) = whole.rsplit_once('.').unwrap_or(("", whole));
             made = Some(match Step::read(segment) {
-                Step::Key(key) => Value::Object(
-                    made.map(|made| (key.to_owned(), made))
-                        .into_iter()
-                        .collect::<Map<_, _>>(),
-                ),
+                Step::Key(key) => {
+                    Value::Object(made.map(|made| (key.to_owned(), made)).into_iter().collect::<Map<_, _>>())
+                }
                 Step::Index(index) => {
                     holes.add(parent, 0..index + usize::from(made.is_none()));
                     let mut items = Vec::with_capacity(index + 1);
@@ -308,9 +263,7 @@ impl<'a> Step<'a> {
             return Self::Key(segment);
         }
         let digits = segment.bytes().map(|byte| usize::from(byte - b'0'));
-        Self::Index(digits.fold(0_usize, |sum, digit| {
-            sum.saturating_mul(10).saturating_add(digit)
-        }))
+        Self::Index(digits.fold(0_usize, |sum, digit| sum.saturating_mul(10).saturating_add(digit)))
     }
 
     fn container(&self) -> &'static str {
@@ -340,13 +293,11 @@ fn canonical(path: &str) -> Result<Cow<'_, str>, StructuredError> {
     if !padded {
         return Ok(Cow::Borrowed(path));
     }
-    let segments = path
-        .split('.')
-        .map(|segment| match segment.trim_start_matches('0') {
-            _ if !is_index(segment) => segment,
-            "" => "0",
-            digits => digits,
-        });
+    let segments = path.split('.').map(|segment| match segment.trim_start_matches('0') {
+        _ if !is_index(segment) => segment,
+        "" => "0",
+        digits => digits,
+    });
     Ok(Cow::Owned(segments.collect::<Vec<_>>().join(".")))
 }
 

@@ -121,10 +121,7 @@ impl StructuredOp {
     /// assert_eq!(StructuredOp::set("subject", "Hello").kind(), "set");
     /// ```
     pub fn set(path: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self::Set {
-            path: path.into(),
-            value: Some(value.into()),
-        }
+        Self::Set { path: path.into(), value: Some(value.into()) }
     }
 
     /// Adds `items` to the array at `path`.
@@ -134,14 +131,8 @@ impl StructuredOp {
     ///
     /// assert_eq!(StructuredOp::append("rows", [1, 2]).path(), Some("rows"));
     /// ```
-    pub fn append<T: Into<Value>>(
-        path: impl Into<String>,
-        items: impl IntoIterator<Item = T>,
-    ) -> Self {
-        Self::Append {
-            path: path.into(),
-            items: items.into_iter().map(Into::into).collect(),
-        }
+    pub fn append<T: Into<Value>>(path: impl Into<String>, items: impl IntoIterator<Item = T>) -> Self {
+        Self::Append { path: path.into(), items: items.into_iter().map(Into::into).collect() }
     }
 
     /// Adds `delta` to the string at `path`.
@@ -152,10 +143,7 @@ impl StructuredOp {
     /// assert_eq!(StructuredOp::text("body", "Hi").kind(), "text-delta");
     /// ```
     pub fn text(path: impl Into<String>, delta: impl Into<String>) -> Self {
-        Self::TextDelta {
-            path: path.into(),
-            delta: delta.into(),
-        }
+        Self::TextDelta { path: path.into(), delta: delta.into() }
     }
 
     /// Ends the stream with `data` as its whole.
@@ -167,9 +155,7 @@ impl StructuredOp {
     /// assert_eq!(StructuredOp::finish(json!({"subject": "Hello"})).path(), None);
     /// ```
     pub fn finish(data: impl Into<Value>) -> Self {
-        Self::Final {
-            data: Some(data.into()),
-        }
+        Self::Final { data: Some(data.into()) }
     }
 
     /// The name of the operation on the wire.
@@ -197,9 +183,7 @@ impl StructuredOp {
     /// ```
     pub fn path(&self) -> Option<&str> {
         match self {
-            Self::Set { path, .. } | Self::Append { path, .. } | Self::TextDelta { path, .. } => {
-                Some(path)
-            }
+            Self::Set { path, .. } | Self::Append { path, .. } | Self::TextDelta { path, .. } => Some(path),
             Self::Final { .. } => None,
         }
     }
@@ -215,9 +199,7 @@ impl Serialize for StructuredUpdate {
             map.serialize_entry("path", path)?;
         }
         match &self.op {
-            StructuredOp::Set {
-                value: Some(value), ..
-            } => map.serialize_entry("value", value)?,
+            StructuredOp::Set { value: Some(value), .. } => map.serialize_entry("value", value)?,
             StructuredOp::Append { items, .. } => map.serialize_entry("items", items)?,
             StructuredOp::TextDelta { delta, .. } => map.serialize_entry("delta", delta)?,
             StructuredOp::Final { data: Some(data) } => map.serialize_entry("data", data)?,
@@ -286,14 +268,10 @@ impl<'de> Deserialize<'de> for StructuredUpdate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let wire = Wire::deserialize(deserializer)?;
         let op = match wire.kind {
-            Kind::Set => StructuredOp::Set {
-                path: string("path", wire.path)?,
-                value: wire.value,
-            },
-            Kind::Append => StructuredOp::Append {
-                path: string("path", wire.path)?,
-                items: array("items", wire.items)?,
-            },
+            Kind::Set => StructuredOp::Set { path: string("path", wire.path)?, value: wire.value },
+            Kind::Append => {
+                StructuredOp::Append { path: string("path", wire.path)?, items: array("items", wire.items)? }
+            }
             Kind::TextDelta => StructuredOp::TextDelta {
                 path: string("path", wire.path)?,
                 delta: string("delta", wire.delta)?,
@@ -333,8 +311,5 @@ fn array<E: de::Error>(field: &'static str, value: Option<Value>) -> Result<Vec<
 }
 
 fn wrong<E: de::Error>(field: &str, expected: &str, found: &Value) -> E {
-    E::custom(format_args!(
-        "field `{field}` must be {expected}, received {}",
-        type_name(found)
-    ))
+    E::custom(format_args!("field `{field}` must be {expected}, received {}", type_name(found)))
 }

@@ -1,0 +1,241 @@
+//! What a dialect is: how it encodes, decodes, checks and asks, and what it is able to say.
+//!
+//! The dialects themselves are under [`crate::dialects`]; everything that differs between them and
+//! can be written as a table is written as a table here, and `docs/dialects.md` is made from it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    decode::Decode,
+    encode::{Encode, EncodeOptions},
+    error::Error,
+    event::EventKind,
+    framing::{Frame, Framing},
+    lint::{Lint, Rule},
+    request::{ChatRequest, RawRequest},
+    state::Rules,
+};
+
+/// A wire protocol that a chat UI speaks.
+///
+/// ```
+/// use headwater_protocol::{EncodeOptions, Encoder, Event, Record, dialects};
+///
+/// let dialect = dialects::find("kortyx").unwrap();
+/// let mut encoder = Encoder::new(dialect, &EncodeOptions::default());
+/// encoder.record(&Record::new(0, Event::Message { content: "Hi".into() }));
+/// assert_eq!(encoder.bytes(), b"data: {\"type\":\"message\",\"content\":\"Hi\"}\n\n");
+/// ```
+pub trait Dialect: fmt::Debug + Sync {
+    /// Its name in URLs and on the command line.
+    fn name(&self) -> &'static str;
+
+    /// In one line, who speaks it.
+    fn about(&self) -> &'static str;
+
+    /// Its profiles: where its clients differ, the encoder follows one of them. The first is the default.
+    fn profiles(&self) -> &'static [Profile];
+
+    /// How it says an event, under a profile.
+    fn support(&self, kind: EventKind, profile: &Profile) -> Support;
+
+    /// Where its clients build other messages from the same events than we do.
+    fn rules(&self) -> Rules {
+        Rules::default()
+    }
+
+    /// A fresh encoder.
+    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode>;
+
+    /// A fresh decoder.
+    fn decoder(&self) -> Box<dyn Decode>;
+
+    /// A fresh linter.
+    fn linter(&self) -> Box<dyn Lint>;
+
+    /// The rules that its linter knows.
+    fn lint_rules(&self) -> &'static [Rule];
+
+    /// Reads a request of one of its clients.
+    ///
+    /// # Errors
+    /// Says which part of the request is not what its clients send.
+    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error>;
+
+    /// How sure it is, from 0 to 100, that the frame is its own.
+    fn recognise(&self, frame: &Frame<'_>) -> u8;
+
+    /// The profile of that name, or the default.
+    fn profile(&self, name: Option<&str>) -> &'static Profile {
+        let profiles = self.profiles();
+        let named = profiles.iter().find(|profile| Some(profile.name) == name);
+        named.or_else(|| profiles.first()).unwrap_or(&Profile::PLAIN)
+    }
+}
+
+/// What one kind of a dialect's clients can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// Its name.
+    pub name: &'static str,
+    /// Which clients it is for.
+    pub clients: &'static str,
+    /// How what a failed attempt said is taken back.
+    pub retraction: Retraction,
+    /// How a client that was away comes back.
+    pub reentry: Reentry,
+    /// Whether the client tolerates an `id:` line, or carries a number of its own.
+    pub cursor: CursorSupport,
+    /// What keeps a silent connection open.
+    pub keep_alive: KeepAlive,
+    /// What is sent after the last chunk.
+    pub end_marker: Option<&'static str>,
+    /// The framings that the clients read; the first is the default.
+    pub framings: &'static [Framing],
+    /// Whether deltas may be merged before they are sent.
+    pub coalesce: bool,
+}
+
+impl Profile {
+    /// What every client can do.
+    pub const PLAIN: Self = Self {
+        name: "default",
+        clients: "",
+        retraction: Retraction::Seam,
+        reentry: Reentry::Replay,
+        cursor: CursorSupport::None,
+        keep_alive: KeepAlive::None,
+        end_marker: None,
+        framings: &[Framing::Sse],
+        coalesce: true,
+    };
+}
+
+/// How what a failed attempt said is taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retraction {
+    /// It disappears.
+    Exact,
+    /// It stays, closed, and the next attempt begins in a new part after a marker.
+    Seam,
+}
+
+impl fmt::Display for Retraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exact => "exact",
+            Self::Seam => "seam",
+        })
+    }
+}
+
+/// What a re-entry is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reentry {
+    /// The run's chunks from the first one, merged.
+    Replay,
+    /// A snapshot of the conversation, then what is open.
+    Snapshot,
+}
+
+impl fmt::Display for Reentry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Replay => "merged replay",
+            Self::Snapshot => "snapshot",
+        })
+    }
+}
+
+/// How a client says where it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CursorSupport {
+    /// It cannot, and an `id:` line would break its reader.
+    None,
+    /// It ignores `id:` lines.
+    Ignored,
+    /// `id:` lines come back as `Last-Event-ID`.
+    LastEventId,
+    /// A number in each envelope.
+    Sequence,
+}
+
+impl fmt::Display for CursorSupport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none (no `id:` lines)",
+            Self::Ignored => "`id:` ignored",
+            Self::LastEventId => "`id:` / Last-Event-ID",
+            Self::Sequence => "sequence in the envelope",
+        })
+    }
+}
+
+impl CursorSupport {
+    /// Whether `id:` lines may be sent.
+    #[must_use]
+    pub const fn allows_id(self) -> bool {
+        !matches!(self, Self::None)
+    }
+}
+
+/// What keeps a silent connection open without disturbing the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepAlive {
+    /// Nothing does.
+    None,
+    /// An SSE comment.
+    Comment,
+    /// A chunk that the client ignores.
+    Chunk(&'static str),
+    /// An empty SSE block, or a blank line in NDJSON.
+    Blank,
+}
+
+impl fmt::Display for KeepAlive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Comment => f.write_str("comment"),
+            Self::Chunk(chunk) => write!(f, "`{chunk}`"),
+            Self::Blank => f.write_str("blank line"),
+        }
+    }
+}
+
+/// How a dialect says an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// With a chunk that means the same; decoding gives the event back.
+    Exact,
+    /// With the nearest thing that its clients tolerate; decoding gives the event back, or the
+    /// events that the note names.
+    Carried(&'static str),
+    /// Not at all.
+    Dropped,
+}
+
+impl fmt::Display for Support {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact => f.write_str("exact"),
+            Self::Carried(how) => write!(f, "carried as {how}"),
+            Self::Dropped => f.write_str("dropped"),
+        }
+    }
+}
+
+/// How `content` is filled in TanStack's content chunks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContentMode {
+    /// Only where the client needs it to begin a new segment.
+    #[default]
+    Compact,
+    /// The text of the segment so far.
+    Hybrid,
+    /// The text of the whole response so far, to the letter of its documentation.
+    Full,
+}

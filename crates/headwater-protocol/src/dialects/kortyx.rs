@@ -1,0 +1,50 @@
+//! Kortyx stream chunks.
+
+use crate::{
+    decode::Decode,
+    dialect::{Dialect, Profile, Support},
+    encode::{Encode, EncodeOptions},
+    error::Error,
+    event::EventKind,
+    framing::Frame,
+    lint::{Lint, Rule},
+    request::{ChatRequest, RawRequest},
+};
+
+/// Kortyx stream chunks.
+#[derive(Debug, Clone, Copy)]
+pub struct Kortyx;
+
+#[expect(clippy::unimplemented, reason = "laid out before it is built")]
+impl Dialect for Kortyx {
+    fn name(&self) -> &'static str {
+        "kortyx"
+    }
+    fn about(&self) -> &'static str {
+        "Kortyx stream chunks."
+    }
+    fn profiles(&self) -> &'static [Profile] {
+        &[Profile::PLAIN]
+    }
+    fn support(&self, _kind: EventKind, _profile: &Profile) -> Support {
+        Support::Dropped
+    }
+    fn encoder(&self, _options: &EncodeOptions) -> Box<dyn Encode> {
+        unimplemented!()
+    }
+    fn decoder(&self) -> Box<dyn Decode> {
+        unimplemented!()
+    }
+    fn linter(&self) -> Box<dyn Lint> {
+        unimplemented!()
+    }
+    fn lint_rules(&self) -> &'static [Rule] {
+        &[]
+    }
+    fn parse_request(&self, _request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+        unimplemented!()
+    }
+    fn recognise(&self, _frame: &Frame<'_>) -> u8 {
+        0
+    }
+}

@@ -1,0 +1,50 @@
+//! TanStack AI 0.0.1 to 0.2.2.
+
+use crate::{
+    decode::Decode,
+    dialect::{Dialect, Profile, Support},
+    encode::{Encode, EncodeOptions},
+    error::Error,
+    event::EventKind,
+    framing::Frame,
+    lint::{Lint, Rule},
+    request::{ChatRequest, RawRequest},
+};
+
+/// TanStack AI 0.0.1 to 0.2.2.
+#[derive(Debug, Clone, Copy)]
+pub struct TanStack;
+
+#[expect(clippy::unimplemented, reason = "laid out before it is built")]
+impl Dialect for TanStack {
+    fn name(&self) -> &'static str {
+        "tanstack"
+    }
+    fn about(&self) -> &'static str {
+        "TanStack AI 0.0.1 to 0.2.2."
+    }
+    fn profiles(&self) -> &'static [Profile] {
+        &[Profile::PLAIN]
+    }
+    fn support(&self, _kind: EventKind, _profile: &Profile) -> Support {
+        Support::Dropped
+    }
+    fn encoder(&self, _options: &EncodeOptions) -> Box<dyn Encode> {
+        unimplemented!()
+    }
+    fn decoder(&self) -> Box<dyn Decode> {
+        unimplemented!()
+    }
+    fn linter(&self) -> Box<dyn Lint> {
+        unimplemented!()
+    }
+    fn lint_rules(&self) -> &'static [Rule] {
+        &[]
+    }
+    fn parse_request(&self, _request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+        unimplemented!()
+    }
+    fn recognise(&self, _frame: &Frame<'_>) -> u8 {
+        0
+    }
+}

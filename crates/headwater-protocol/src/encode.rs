@@ -1,0 +1,153 @@
+//! Records in, bytes out.
+
+use crate::{
+    dialect::{ContentMode, Dialect, KeepAlive, Profile},
+    error::Error,
+    event::Record,
+    framing::{FrameWriter, Framing, Heartbeat},
+    hold::Hold,
+    state::RunState,
+};
+
+/// A dialect's own encoder: a state machine without clock, randomness or I/O.
+pub trait Encode: std::fmt::Debug + Send {
+    /// Writes the frames of one record: none, one or several.
+    fn record(&mut self, record: &Record, out: &mut FrameWriter);
+
+    /// Writes the smallest valid stream that rebuilds a state, and goes on from there.
+    ///
+    /// The encoder must be fresh.
+    fn reentry(&mut self, state: &RunState, out: &mut FrameWriter);
+
+    /// Writes what follows the last record.
+    fn finish(&mut self, out: &mut FrameWriter);
+}
+
+/// How to encode.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EncodeOptions {
+    /// The profile by name; the dialect's default if it is not given.
+    pub profile: Option<String>,
+    /// The framing; the profile's default if it is not given.
+    pub framing: Option<Framing>,
+    /// How TanStack's `content` is filled.
+    pub content: ContentMode,
+    /// The text between a failed attempt and the next one, where the failed one cannot be taken back.
+    pub seam: String,
+    /// Send what an attempt says only when it has ended, so that nothing must be taken back.
+    pub hold: bool,
+    /// The number of the first frame, where the dialect counts them.
+    pub sequence: u64,
+}
+
+impl EncodeOptions {
+    /// The default options with a profile.
+    #[must_use]
+    pub fn profile(name: impl Into<String>) -> Self {
+        Self { profile: Some(name.into()), ..Self::default() }
+    }
+}
+
+/// Writes a run as a stream of a dialect.
+///
+/// ```
+/// use headwater_protocol::{EncodeOptions, Encoder, Event, Record, dialects};
+///
+/// let dialect = dialects::find("kortyx").unwrap();
+/// let mut encoder = Encoder::new(dialect, &EncodeOptions::default());
+/// encoder.record(&Record::new(0, Event::Message { content: "Hi".into() }));
+/// encoder.finish();
+/// let body = String::from_utf8(encoder.take()).unwrap();
+/// assert!(body.ends_with("data: [DONE]\n\n"));
+/// ```
+#[derive(Debug)]
+pub struct Encoder {
+    inner: Box<dyn Encode>,
+    profile: &'static Profile,
+    hold: Option<Hold>,
+    out: FrameWriter,
+}
+
+impl Encoder {
+    /// An encoder at the beginning of a stream.
+    #[must_use]
+    pub fn new(dialect: &dyn Dialect, options: &EncodeOptions) -> Self {
+        let profile = dialect.profile(options.profile.as_deref());
+        let framing = options.framing.or_else(|| profile.framings.first().copied());
+        Self {
+            inner: dialect.encoder(options),
+            profile,
+            hold: options.hold.then(Hold::default),
+            out: FrameWriter::new(framing.unwrap_or(Framing::Sse)),
+        }
+    }
+
+    /// The cursor to be sent with the next frame, if the client tolerates one.
+    ///
+    /// # Errors
+    /// If the cursor cannot stand in an `id:` line.
+    pub fn set_cursor(&mut self, cursor: &str) -> Result<(), Error> {
+        if self.profile.cursor.allows_id() {
+            self.out.set_id(Some(cursor))?;
+        }
+        Ok(())
+    }
+
+    /// Encodes one record.
+    pub fn record(&mut self, record: &Record) {
+        let Self { inner, out, hold, .. } = self;
+        match hold {
+            Some(hold) => hold.push(record, &mut |record| inner.record(record, out)),
+            None => inner.record(record, out),
+        }
+    }
+
+    /// Encodes the smallest valid stream that rebuilds a state, and goes on from there.
+    ///
+    /// To be called on a fresh encoder.
+    pub fn reentry(&mut self, state: &RunState) {
+        self.inner.reentry(state, &mut self.out);
+    }
+
+    /// Encodes what follows the last record.
+    pub fn finish(&mut self) {
+        self.inner.finish(&mut self.out);
+    }
+
+    /// Keeps a silent connection open, in the way that the client tolerates.
+    pub fn heartbeat(&mut self) {
+        match self.profile.keep_alive {
+            KeepAlive::None => {}
+            KeepAlive::Comment => self.out.heartbeat(Heartbeat::Comment),
+            KeepAlive::Blank => self.out.heartbeat(Heartbeat::Blank),
+            KeepAlive::Chunk(chunk) => self.out.raw(chunk),
+        }
+    }
+
+    /// What was encoded since it was last taken or cleared.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.out.bytes()
+    }
+
+    /// Takes what was encoded.
+    #[must_use]
+    pub fn take(&mut self) -> Vec<u8> {
+        self.out.take()
+    }
+
+    /// Forgets what was encoded and keeps the room.
+    pub fn clear(&mut self) {
+        self.out.clear();
+    }
+}
+
+impl FrameWriter {
+    /// Writes a chunk of a dialect. Its event name is the dialect's own and its fields have string
+    /// keys, so there is nothing that could not be written.
+    pub(crate) fn chunk(&mut self, event: Option<&'static str>, chunk: &impl serde::Serialize) {
+        let written = self.frame(event, chunk);
+        debug_assert!(written.is_ok(), "{written:?}");
+    }
+}

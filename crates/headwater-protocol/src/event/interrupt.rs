@@ -1,0 +1,118 @@
+//! A question put to a person, while the run waits.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::id::{RequestId, ToolCallId};
+
+/// What kind of answer is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterruptKind {
+    /// Free text.
+    #[default]
+    Text,
+    /// One of the choices.
+    Choice,
+    /// Any number of the choices.
+    MultiChoice,
+}
+
+/// One of the answers that a person may choose.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What the answer says.
+    pub id: String,
+    /// What the person reads.
+    pub label: String,
+    /// More to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// A question put to a person.
+///
+/// ```
+/// use headwater_protocol::{Interrupt, InterruptKind};
+///
+/// let question = Interrupt::text("req_1", "Which city?");
+/// assert_eq!(question.kind, InterruptKind::Text);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Interrupt {
+    /// The question.
+    pub request: RequestId,
+    /// What allows to answer it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// What kind of answer is asked for.
+    #[serde(default)]
+    pub kind: InterruptKind,
+    /// Several answers may be given. [`InterruptKind::MultiChoice`] implies it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multiple: bool,
+    /// What the person reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What may be chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Choice>,
+    /// The workflow that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    /// The application's own name for the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The schema of the question, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_id: Option<String>,
+    /// The version of that schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_version: Option<String>,
+    /// The JSON Schema that the answer must meet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_schema: Option<Value>,
+    /// The tool call that the question is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<ToolCallId>,
+    /// Why the run waits, in one word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When the question goes away, as an ISO 8601 date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// What the application adds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
+}
+
+impl Interrupt {
+    /// A question that is answered with free text.
+    #[must_use]
+    pub fn text(request: impl Into<RequestId>, question: impl Into<String>) -> Self {
+        Self {
+            request: request.into(),
+            token: None,
+            kind: InterruptKind::Text,
+            multiple: false,
+            question: Some(question.into()),
+            options: Vec::new(),
+            workflow: None,
+            id: None,
+            schema_id: None,
+            schema_version: None,
+            response_schema: None,
+            call: None,
+            reason: None,
+            expires_at: None,
+            meta: None,
+        }
+    }
+
+    /// A question that is answered with one of some choices.
+    #[must_use]
+    pub fn choice(request: impl Into<RequestId>, question: impl Into<String>, options: Vec<Choice>) -> Self {
+        Self { kind: InterruptKind::Choice, options, ..Self::text(request, question) }
+    }
+}

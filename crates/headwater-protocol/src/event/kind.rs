@@ -1,0 +1,105 @@
+//! The kinds of events: what the tables of the dialects are written over.
+
+use std::fmt;
+
+use super::Event;
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal,)*) => {
+        /// What kind of event it is, without its content.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum EventKind {
+            $(#[doc = concat!("[`Event::", stringify!($variant), "`]")] $variant,)*
+        }
+
+        impl EventKind {
+            /// Every kind, in the order of [`Event`].
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name in our own JSON form.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        impl Event {
+            /// What kind of event it is.
+            #[must_use]
+            pub const fn kind(&self) -> EventKind {
+                match self {
+                    $(Self::$variant { .. } => EventKind::$variant,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    RunStarted "run-started",
+    RunFinished "run-finished",
+    RunFailed "run-failed",
+    RunCancelled "run-cancelled",
+    RunWaiting "run-waiting",
+    AttemptStarted "attempt-started",
+    AttemptFinished "attempt-finished",
+    AttemptRetracted "attempt-retracted",
+    MessageStarted "message-started",
+    MessageFinished "message-finished",
+    MessageMetadata "message-metadata",
+    Message "message",
+    StepStarted "step-started",
+    StepFinished "step-finished",
+    TextStart "text-start",
+    TextDelta "text-delta",
+    TextEnd "text-end",
+    ReasoningStart "reasoning-start",
+    ReasoningDelta "reasoning-delta",
+    ReasoningEnd "reasoning-end",
+    ToolInputStart "tool-input-start",
+    ToolInputDelta "tool-input-delta",
+    ToolInputAvailable "tool-input-available",
+    ToolInputError "tool-input-error",
+    ApprovalRequested "approval-requested",
+    ApprovalAnswered "approval-answered",
+    ToolOutput "tool-output",
+    ToolOutputError "tool-output-error",
+    ToolDenied "tool-denied",
+    SourceUrl "source-url",
+    SourceDocument "source-document",
+    File "file",
+    Data "data",
+    Structured "structured",
+    StructuredInvalidated "structured-invalidated",
+    StateSnapshot "state-snapshot",
+    StateDelta "state-delta",
+    MessagesSnapshot "messages-snapshot",
+    InterruptRequested "interrupt-requested",
+    InterruptAnswered "interrupt-answered",
+    InterruptExpired "interrupt-expired",
+    Status "status",
+    Transition "transition",
+    Checkpoint "checkpoint",
+    Usage "usage",
+    Warning "warning",
+    Error "error",
+    Trace "trace",
+    Unknown "unknown",
+}
+
+impl EventKind {
+    /// Whether nothing of the run comes after it: finished, failed or cancelled.
+    #[must_use]
+    pub const fn ends_run(self) -> bool {
+        matches!(self, Self::RunFinished | Self::RunFailed | Self::RunCancelled)
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,118 @@
+//! Where an event comes from, and the record that carries it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Event;
+use crate::{
+    coalesce::Merge,
+    id::{AttemptId, MessageId},
+};
+
+/// Where in the run an event comes from. All of it is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Origin {
+    /// The workflow node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The how-manyeth execution of that node, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visit: Option<u32>,
+    /// The parallel branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The hook call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// The piece of that hook's output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<String>,
+    /// The try of the model call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+    /// The message that the event belongs to; without it, the message that was started last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+}
+
+/// An event with its place in the journal.
+///
+/// ```
+/// use headwater_protocol::{Event, Record};
+///
+/// let record = Record::new(7, Event::Message { content: "Done.".into() });
+/// assert_eq!(record.seq, 7);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The sequence number in the run's journal.
+    pub seq: u64,
+    /// When it was recorded, in milliseconds since 1970; 0 where nobody said.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub time: u64,
+    /// Where it comes from.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// What happened.
+    #[serde(rename = "event")]
+    pub event: Event,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(time: &u64) -> bool {
+    *time == 0
+}
+
+impl Record {
+    /// A record without time and origin.
+    #[must_use]
+    pub fn new(seq: u64, event: Event) -> Self {
+        Self { seq, time: 0, origin: Origin::default(), event }
+    }
+
+    /// The same record at a time, in milliseconds since 1970.
+    #[must_use]
+    pub fn at(mut self, time: u64) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// The same record from somewhere.
+    #[must_use]
+    pub fn from(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+}
+
+/// Deltas of one block become one delta, at the place of the later one.
+impl Merge for Record {
+    fn may_grow(&self) -> bool {
+        matches!(
+            self.event,
+            Event::TextDelta { metadata: None, .. } | Event::ReasoningDelta { metadata: None, .. }
+        )
+    }
+
+    fn merge(&mut self, next: Self) -> Result<(), Self> {
+        if self.origin != next.origin {
+            return Err(next);
+        }
+        match (&mut self.event, &next.event) {
+            (
+                Event::TextDelta { id, delta, metadata: None },
+                Event::TextDelta { id: next_id, delta: more, metadata: None },
+            )
+            | (
+                Event::ReasoningDelta { id, delta, metadata: None },
+                Event::ReasoningDelta { id: next_id, delta: more, metadata: None },
+            ) if id == next_id => {
+                delta.push_str(more);
+                self.seq = next.seq;
+                self.time = next.time;
+                Ok(())
+            }
+            _ => Err(next),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The parts that several events share: how a run began and ended, and what it used.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{RunId, SessionId};
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Role {
+    /// The operator's instructions.
+    System,
+    /// The developer's instructions, where a wire tells them from the operator's.
+    Developer,
+    /// The person.
+    User,
+    /// The agent.
+    #[default]
+    Assistant,
+    /// A tool's output that stands alone.
+    Tool,
+    /// Thoughts that stand in a message of their own (AG-UI).
+    Reasoning,
+    /// Progress of the application that stands in a message of its own (AG-UI).
+    Activity,
+}
+
+impl Role {
+    /// The name on every wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Developer => "developer",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+            Self::Reasoning => "reasoning",
+            Self::Activity => "activity",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How a run began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunStarted {
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The page's own name for the session, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// The run that this one goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RunId>,
+    /// The workflow that runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    /// The model that answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The HTTP request that asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// The path that was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+}
+
+/// Why a model stopped.
+///
+/// Written as one word: the six that all providers share, or the provider's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// It was done.
+    Stop,
+    /// It ran into the limit of tokens.
+    Length,
+    /// A filter cut it off.
+    ContentFilter,
+    /// It wants tools to be called.
+    ToolCalls,
+    /// It failed.
+    Error,
+    /// Something else, in the wire's own word.
+    Other(String),
+}
+
+impl FinishReason {
+    /// The word in our own form, with hyphens.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::ContentFilter => "content-filter",
+            Self::ToolCalls => "tool-calls",
+            Self::Error => "error",
+            Self::Other(word) => word,
+        }
+    }
+
+    /// Reads a word with hyphens or underscores.
+    #[must_use]
+    pub fn parse(word: &str) -> Self {
+        match word {
+            "stop" => Self::Stop,
+            "length" => Self::Length,
+            "content-filter" | "content_filter" => Self::ContentFilter,
+            "tool-calls" | "tool_calls" => Self::ToolCalls,
+            "error" => Self::Error,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+impl From<String> for FinishReason {
+    fn from(word: String) -> Self {
+        Self::parse(&word)
+    }
+}
+
+impl From<FinishReason> for String {
+    fn from(reason: FinishReason) -> Self {
+        reason.as_str().to_owned()
+    }
+}
+
+/// Tokens used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    /// Tokens read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Both, as the provider counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u64>,
+    /// Tokens of the output that were thoughts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+    /// Tokens of the input that came from a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_input_tokens: Option<u64>,
+    /// Tokens of the input that were put into a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+}
+
+/// What went wrong, as a page is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ErrorInfo {
+    /// A line for people.
+    pub message: String,
+    /// A machine-readable code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Whether the same request may go well the next time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+}
+
+impl ErrorInfo {
+    /// An error with a message alone.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: None, retryable: None }
+    }
+
+    /// The same error with a code.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+}

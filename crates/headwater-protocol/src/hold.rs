@@ -1,0 +1,88 @@
+//! Holding an attempt back until it has ended, so that nothing must be taken back.
+
+use crate::{
+    event::{Event, Record},
+    id::AttemptId,
+};
+
+/// Keeps the records of open attempts; gives them out when the attempt has finished, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hold {
+    open: Vec<(AttemptId, Vec<Record>)>,
+}
+
+impl Hold {
+    pub(crate) fn push(&mut self, record: &Record, sink: &mut dyn FnMut(&Record)) {
+        match &record.event {
+            Event::AttemptStarted { attempt, .. } => {
+                self.open.push((attempt.clone(), Vec::new()));
+                sink(record);
+            }
+            Event::AttemptFinished { attempt } => {
+                for held in self.close(attempt) {
+                    sink(&held);
+                }
+                sink(record);
+            }
+            Event::AttemptRetracted { attempt, .. } => {
+                self.close(attempt);
+                sink(record);
+            }
+            event => {
+                if event.kind().ends_run() {
+                    for (_, held) in std::mem::take(&mut self.open) {
+                        held.iter().for_each(&mut *sink);
+                    }
+                }
+                let attempt = record.origin.attempt.as_ref();
+                match self.open.iter_mut().find(|(open, _)| Some(open) == attempt) {
+                    Some((_, held)) => held.push(record.clone()),
+                    None => sink(record),
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, attempt: &AttemptId) -> Vec<Record> {
+        let at = self.open.iter().position(|(open, _)| open == attempt);
+        at.map(|at| self.open.remove(at).1).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Origin;
+
+    fn said(attempt: &str, delta: &str) -> Record {
+        let event = Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None };
+        Record::new(0, event).from(Origin { attempt: Some(attempt.into()), ..Origin::default() })
+    }
+
+    #[test]
+    fn a_retracted_attempt_is_never_seen_and_a_finished_one_is_seen_whole() {
+        let mut hold = Hold::default();
+        let mut seen = Vec::new();
+        let records = [
+            Record::new(0, Event::AttemptStarted { attempt: "a".into(), model: None }),
+            said("a", "dead"),
+            Record::new(0, Event::AttemptRetracted { attempt: "a".into(), reason: None }),
+            Record::new(0, Event::AttemptStarted { attempt: "b".into(), model: None }),
+            said("b", "alive"),
+            Record::new(0, Event::Message { content: "between".into() }),
+            Record::new(0, Event::AttemptFinished { attempt: "b".into() }),
+        ];
+        for record in &records {
+            hold.push(record, &mut |record| seen.push(record.event.clone()));
+        }
+        let texts: Vec<_> = seen
+            .iter()
+            .filter_map(|event| match event {
+                Event::TextDelta { delta, .. } => Some(delta.as_str()),
+                Event::Message { content } => Some(content.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(texts, ["between", "alive"]);
+    }
+}

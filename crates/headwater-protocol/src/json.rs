@@ -1,0 +1,51 @@
+//! Reading a chunk: first its type, then the rest, so that no chunk is buffered as a tree.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::{
+    error::{Error, ErrorKind},
+    framing::Frame,
+};
+
+/// The `type` of a chunk.
+///
+/// # Errors
+/// If the frame is not a JSON object with a string of that name. `fatal` tells whether the dialect's
+/// client gives up then.
+pub(crate) fn type_of<'a>(frame: &Frame<'a>) -> Result<Cow<'a, str>, Error> {
+    #[derive(Deserialize)]
+    struct Tag<'a> {
+        #[serde(borrow, rename = "type")]
+        tag: Cow<'a, str>,
+    }
+    match serde_json::from_str::<Tag<'a>>(frame.data) {
+        Ok(Tag { tag }) => Ok(tag),
+        Err(error) if error.is_data() => {
+            let message = format!("a chunk must be a JSON object with a string `type`: {error}");
+            Err(Error::new(ErrorKind::Field, message).at(frame.index, frame.offset))
+        }
+        Err(error) => Err(not_json(frame, &error)),
+    }
+}
+
+/// Reads a frame's JSON as one type.
+///
+/// # Errors
+/// Says which field is missing or wrong.
+pub(crate) fn read<'a, T: Deserialize<'a>>(frame: &Frame<'a>) -> Result<T, Error> {
+    serde_json::from_str(frame.data).map_err(|error| {
+        if error.is_data() {
+            Error::new(ErrorKind::Field, error.to_string()).at(frame.index, frame.offset)
+        } else {
+            not_json(frame, &error)
+        }
+    })
+}
+
+fn not_json(frame: &Frame<'_>, error: &serde_json::Error) -> Error {
+    let head: String = frame.data.chars().take(40).collect();
+    let message = format!("the frame is not JSON: {error}; it begins with {head:?}");
+    Error::new(ErrorKind::Json, message).at(frame.index, frame.offset)
+}

@@ -1,0 +1,362 @@
+//! A message and its parts, as a page renders them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    event::{Executor, Role},
+    id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
+};
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// Its id.
+    pub id: MessageId,
+    /// Who speaks.
+    pub role: Role,
+    /// How far it is.
+    pub status: MessageStatus,
+    /// What the application keeps with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+    /// The speaker as the wire described it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Value>,
+    /// What it says and does, in order.
+    pub parts: Vec<Part>,
+}
+
+impl Message {
+    /// A message without parts.
+    #[must_use]
+    pub fn new(id: impl Into<MessageId>, role: Role, status: MessageStatus) -> Self {
+        Self { id: id.into(), role, status, metadata: None, author: None, parts: Vec::new() }
+    }
+
+    /// A complete message of one text.
+    ///
+    /// ```
+    /// use headwater_protocol::{Message, Role};
+    ///
+    /// assert_eq!(Message::text("m1", Role::User, "Hello").plain_text(), "Hello");
+    /// ```
+    #[must_use]
+    pub fn text(id: impl Into<MessageId>, role: Role, text: impl Into<String>) -> Self {
+        let mut message = Self::new(id, role, MessageStatus::Sent);
+        message.parts.push(Part::Text(TextPart { text: text.into(), ..TextPart::done("text") }));
+        message
+    }
+
+    /// The message's text parts, joined.
+    #[must_use]
+    pub fn plain_text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// The newest part of a tool call.
+    #[must_use]
+    pub fn tool(&self, call: &str) -> Option<&ToolPart> {
+        self.parts.iter().rev().find_map(|part| match part {
+            Part::Tool(tool) if tool.call == *call => Some(&**tool),
+            _ => None,
+        })
+    }
+}
+
+/// How far a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MessageStatus {
+    /// A person's message on its way.
+    Sending,
+    /// It is being written.
+    Streaming,
+    /// It is complete.
+    Sent,
+    /// It was stopped.
+    Cancelled,
+    /// It failed, or the stream was cut.
+    Error,
+}
+
+/// One part of a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Part {
+    /// Text of the answer.
+    Text(TextPart),
+    /// Thoughts.
+    Reasoning(TextPart),
+    /// A tool call, through its whole life.
+    Tool(Box<ToolPart>),
+    /// A web page that the answer rests on.
+    SourceUrl(SourcePart),
+    /// A document that the answer rests on.
+    SourceDocument(SourcePart),
+    /// A file.
+    File(FilePart),
+    /// Data of the application's own.
+    Data(DataPart),
+    /// A step begins here.
+    StepStart,
+}
+
+impl Part {
+    /// The attempt that said it.
+    #[must_use]
+    pub fn attempt(&self) -> Option<&AttemptId> {
+        match self {
+            Self::Text(part) | Self::Reasoning(part) => part.attempt.as_ref(),
+            Self::Tool(part) => part.attempt.as_ref(),
+            Self::SourceUrl(part) | Self::SourceDocument(part) => part.attempt.as_ref(),
+            Self::File(part) => part.attempt.as_ref(),
+            Self::Data(_) | Self::StepStart => None,
+        }
+    }
+}
+
+/// Whether a part may still grow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartState {
+    /// It may.
+    #[default]
+    Streaming,
+    /// It is complete.
+    Done,
+}
+
+/// A block of text or reasoning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TextPart {
+    /// The block's id on the wire.
+    pub id: PartId,
+    /// Its text so far.
+    pub text: String,
+    /// Whether it may still grow.
+    pub state: PartState,
+    /// What the provider said about it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+    /// The attempt that said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+}
+
+impl TextPart {
+    /// An empty block that may grow.
+    #[must_use]
+    pub fn open(id: impl Into<PartId>) -> Self {
+        Self {
+            id: id.into(),
+            text: String::new(),
+            state: PartState::Streaming,
+            metadata: None,
+            attempt: None,
+        }
+    }
+
+    /// An empty block that is complete.
+    #[must_use]
+    pub fn done(id: impl Into<PartId>) -> Self {
+        Self { state: PartState::Done, ..Self::open(id) }
+    }
+}
+
+/// Where a tool call is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolState {
+    /// The model writes its input.
+    InputStreaming,
+    /// The input is there.
+    InputAvailable,
+    /// A person is asked.
+    ApprovalRequested,
+    /// The person answered.
+    ApprovalResponded,
+    /// There is an output.
+    OutputAvailable,
+    /// It failed.
+    OutputError,
+    /// It was refused.
+    OutputDenied,
+}
+
+impl ToolState {
+    /// The name on the wires that have these states.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InputStreaming => "input-streaming",
+            Self::InputAvailable => "input-available",
+            Self::ApprovalRequested => "approval-requested",
+            Self::ApprovalResponded => "approval-responded",
+            Self::OutputAvailable => "output-available",
+            Self::OutputError => "output-error",
+            Self::OutputDenied => "output-denied",
+        }
+    }
+
+    /// Whether the call had an effect or an end, which is never taken back.
+    #[must_use]
+    pub const fn is_settled(self) -> bool {
+        matches!(self, Self::OutputAvailable | Self::OutputError | Self::OutputDenied)
+    }
+}
+
+/// The approval that a call needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    /// The request, where the wire gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<ApprovalId>,
+    /// The decision, once it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Binds the request to the run, the call and its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// A policy answers, not a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub automatic: bool,
+}
+
+/// A tool call, through its whole life.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolPart {
+    /// The call.
+    pub call: ToolCallId,
+    /// The tool.
+    pub name: String,
+    /// Where it is in its life.
+    pub state: ToolState,
+    /// The tool was not known when the page was built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic: Option<bool>,
+    /// Who executes it.
+    #[serde(default)]
+    pub executor: Executor,
+    /// A title for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The input's JSON text as far as it was streamed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub input_text: String,
+    /// The input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// The output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// The output as structured content, where the tool gave both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
+    /// The output is a failure that the tool reports.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// More output will come.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preliminary: bool,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The approval that it needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+    /// What the provider said about the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+    /// What the provider said about the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_metadata: Option<Value>,
+    /// The attempt that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+}
+
+/// A source of the answer; which fields are set depends on whether it is a page or a document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SourcePart {
+    /// The source.
+    pub source: String,
+    /// Its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its media type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// Its file name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
+    /// The passage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The tool call that found it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<ToolCallId>,
+    /// What the provider said about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+    /// The attempt that gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+}
+
+/// A file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FilePart {
+    /// Its address, or a `data:` URL.
+    pub url: String,
+    /// Its media type.
+    pub media_type: String,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
+    /// Its id, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// It belongs to the reasoning, not to the answer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reasoning: bool,
+    /// What the provider said about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+    /// The attempt that gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+}
+
+/// Data of the application's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DataPart {
+    /// What kind of data it is.
+    pub name: String,
+    /// Data of the same name and id replaces what was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The data.
+    pub data: Value,
+    /// It was meant to be seen once; only some dialects' clients keep it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub transient: bool,
+}

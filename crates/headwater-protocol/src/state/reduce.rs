@@ -1,0 +1,637 @@
+//! The reducer: events in, state changed in place.
+
+mod merge;
+mod tool;
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    DataPart, FilePart, Message, MessageStatus, Part, PartState, RunInfo, RunStatus, SourcePart, TextPart,
+    View,
+};
+use crate::{
+    error::{Error, ErrorKind},
+    event::{ErrorInfo, Event, Interrupt, Origin, Record, Role},
+    id::{AttemptId, MessageId, PartId, ToolCallId},
+    structured::{StructuredState, StructuredStreams, StructuredUpdate},
+};
+
+/// Where a dialect's clients build other messages from the same events than we do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct Rules {
+    /// How far a tool call's id reaches.
+    pub tool_scope: ToolScope,
+    /// What an earlier state of a tool call said stays until it is overwritten.
+    pub tool_fields_linger: bool,
+    /// Data whose id was seen before is added, not replaced.
+    pub data_is_appended: bool,
+    /// Transient data is kept.
+    pub transient_is_kept: bool,
+    /// Only the top level of metadata is merged.
+    pub metadata_is_shallow: bool,
+}
+
+/// How far a tool call's id reaches: beyond it, the same id is another call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolScope {
+    /// The whole run.
+    #[default]
+    Run,
+    /// One message.
+    Message,
+    /// One step of a message, and one of static and dynamic tools.
+    Step,
+}
+
+/// The state of a run so far.
+///
+/// ```
+/// use headwater_protocol::{Event, Record, RunState};
+///
+/// let mut state = RunState::default();
+/// for (seq, delta) in ["Hel", "lo"].into_iter().enumerate() {
+///     let event = Event::TextDelta { id: "t1".into(), delta: delta.into(), metadata: None };
+///     state.apply(&Record::new(seq as u64, event)).unwrap();
+/// }
+/// assert_eq!(state.messages()[0].plain_text(), "Hello");
+/// ```
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", from = "Stored")]
+pub struct RunState {
+    rules: Rules,
+    run: RunInfo,
+    messages: Vec<Message>,
+    current: Option<usize>,
+    #[serde(serialize_with = "as_updates")]
+    structured: StructuredStreams,
+    interrupts: Vec<Interrupt>,
+    shared: Option<Value>,
+    #[serde(skip)]
+    index: Index,
+}
+
+/// Where the parts are that may still change.
+#[derive(Debug, Clone, Default)]
+struct Index {
+    parts: HashMap<Key, Location>,
+    /// The block that the last delta went to: most deltas go to the same one.
+    last: Option<(bool, PartId, Location)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Text(usize, PartId),
+    Reasoning(usize, PartId),
+    Tool(ToolCallId),
+    Data(usize, String, String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Location {
+    message: usize,
+    part: usize,
+}
+
+impl PartialEq for RunState {
+    fn eq(&self, other: &Self) -> bool {
+        self.rules == other.rules
+            && self.run == other.run
+            && self.messages == other.messages
+            && self.current == other.current
+            && self.structured == other.structured
+            && self.interrupts == other.interrupts
+            && self.shared == other.shared
+    }
+}
+
+/// What is written of a state; the index is made anew.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Stored {
+    rules: Rules,
+    run: RunInfo,
+    messages: Vec<Message>,
+    current: Option<usize>,
+    structured: Vec<StructuredUpdate>,
+    interrupts: Vec<Interrupt>,
+    shared: Option<Value>,
+}
+
+impl From<Stored> for RunState {
+    fn from(stored: Stored) -> Self {
+        let Stored { rules, run, messages, current, structured: updates, interrupts, shared } = stored;
+        let mut structured = StructuredStreams::default();
+        for update in updates {
+            // Only what was accepted once was stored.
+            let _ = structured.apply(update);
+        }
+        let current = current.filter(|&at| at < messages.len());
+        let mut state =
+            Self { rules, run, messages, current, structured, interrupts, shared, index: Index::default() };
+        state.rebuild_index();
+        state
+    }
+}
+
+impl RunState {
+    /// An empty state that follows a dialect's rules.
+    #[must_use]
+    pub fn with_rules(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
+    /// The same state with the messages that the conversation already has.
+    ///
+    /// If the last of them is the assistant's, the run goes on with it.
+    #[must_use]
+    pub fn with_messages(mut self, messages: Vec<Message>) -> Self {
+        self.current = messages.len().checked_sub(1);
+        self.current = self
+            .current
+            .filter(|&at| messages.get(at).is_some_and(|message| message.role == Role::Assistant));
+        self.messages = messages;
+        self.rebuild_index();
+        self
+    }
+
+    /// What is known of the run itself.
+    #[must_use]
+    pub fn run(&self) -> &RunInfo {
+        &self.run
+    }
+
+    /// The messages, oldest first.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The message that events without a message belong to.
+    #[must_use]
+    pub fn current_message(&self) -> Option<&Message> {
+        self.messages.get(self.current?)
+    }
+
+    /// The structured streams.
+    #[must_use]
+    pub fn structured(&self) -> &StructuredStreams {
+        &self.structured
+    }
+
+    /// The questions that wait for an answer.
+    #[must_use]
+    pub fn interrupts(&self) -> &[Interrupt] {
+        &self.interrupts
+    }
+
+    /// The state that is shared with the page.
+    #[must_use]
+    pub fn shared_state(&self) -> Option<&Value> {
+        self.shared.as_ref()
+    }
+
+    /// The rules that it follows.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// The state in its public JSON form.
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
+        View(self)
+    }
+
+    /// The stream ended. If the run did not, what is open is marked as failed.
+    ///
+    /// ```
+    /// use headwater_protocol::{Event, MessageStatus, Record, RunState};
+    ///
+    /// let mut state = RunState::default();
+    /// let event = Event::TextDelta { id: "t1".into(), delta: "Hel".into(), metadata: None };
+    /// state.apply(&Record::new(0, event)).unwrap();
+    /// state.end_of_stream();
+    /// assert_eq!(state.messages()[0].status, MessageStatus::Error);
+    /// assert_eq!(state.run().error.as_ref().unwrap().code.as_deref(), Some("cut"));
+    /// ```
+    pub fn end_of_stream(&mut self) {
+        if self.run.status == RunStatus::Running {
+            let error = ErrorInfo {
+                message: "the stream ended before the run did".to_owned(),
+                code: Some("cut".to_owned()),
+                retryable: Some(true),
+            };
+            self.fail(error);
+        }
+    }
+
+    /// The run failed: what is open is marked so.
+    pub fn fail(&mut self, error: ErrorInfo) {
+        self.run.error = Some(error);
+        self.end(RunStatus::Failed, MessageStatus::Error);
+    }
+
+    /// Applies one event.
+    ///
+    /// # Errors
+    /// A structured update or a state change that does not fit what is there is refused and changes
+    /// nothing. No other event can fail.
+    pub fn apply(&mut self, record: &Record) -> Result<(), Error> {
+        let origin = &record.origin;
+        match &record.event {
+            Event::RunStarted(started) => {
+                self.run = RunInfo { started: started.clone(), ..RunInfo::default() };
+                self.interrupts.clear();
+            }
+            Event::RunFinished { reason, usage, data } => {
+                self.run.finish_reason.clone_from(reason);
+                if usage.is_some() {
+                    self.run.usage.clone_from(usage);
+                }
+                self.run.data.clone_from(data);
+                self.end(RunStatus::Finished, MessageStatus::Sent);
+            }
+            Event::RunFailed(error) => self.fail(error.clone()),
+            Event::RunCancelled { reason } => {
+                self.run.cancel_reason.clone_from(reason);
+                self.end(RunStatus::Cancelled, MessageStatus::Cancelled);
+            }
+            Event::RunWaiting { tool_calls, usage } => {
+                if usage.is_some() {
+                    self.run.usage.clone_from(usage);
+                }
+                self.end(RunStatus::Waiting, MessageStatus::Sent);
+                self.run.pending_tool_calls.clone_from(tool_calls);
+            }
+
+            Event::AttemptRetracted { attempt, .. } => self.retract(attempt),
+
+            Event::MessageStarted { message, role, author } => {
+                self.start_message(message, *role, author.as_ref());
+            }
+            Event::MessageFinished { message } => {
+                let found = self.messages.iter_mut().rev().find(|known| known.id == *message);
+                if let Some(message) = found.filter(|message| message.status == MessageStatus::Streaming) {
+                    message.status = MessageStatus::Sent;
+                }
+            }
+            Event::MessageMetadata { metadata } => {
+                let shallow = self.rules.metadata_is_shallow;
+                if let Some(message) = self.target_mut(origin) {
+                    merge::metadata(&mut message.metadata, metadata, shallow);
+                }
+            }
+            Event::Message { content } => {
+                let part = TextPart { text: content.clone(), ..self.text_part("message", origin) };
+                self.push(origin, Part::Text(TextPart { state: PartState::Done, ..part }));
+            }
+
+            Event::StepStarted { name } => {
+                self.push(origin, Part::StepStart);
+                self.run.open_steps.push(name.clone());
+            }
+            Event::StepFinished { name } => {
+                if let Some(at) = self.run.open_steps.iter().rposition(|open| open == name) {
+                    self.run.open_steps.remove(at);
+                }
+            }
+
+            Event::TextStart { id, metadata } => self.open_text(false, origin, id, metadata.as_ref()),
+            Event::TextDelta { id, delta, metadata } => {
+                self.grow_text(false, origin, id, delta, metadata.as_ref());
+            }
+            Event::TextEnd { id, metadata } => self.close_text(false, origin, id, metadata.as_ref()),
+            Event::ReasoningStart { id, metadata } => self.open_text(true, origin, id, metadata.as_ref()),
+            Event::ReasoningDelta { id, delta, metadata } => {
+                self.grow_text(true, origin, id, delta, metadata.as_ref());
+            }
+            Event::ReasoningEnd { id, metadata } => self.close_text(true, origin, id, metadata.as_ref()),
+
+            Event::ToolInputStart(_)
+            | Event::ToolInputDelta { .. }
+            | Event::ToolInputAvailable { .. }
+            | Event::ToolInputError { .. }
+            | Event::ApprovalRequested { .. }
+            | Event::ApprovalAnswered { .. }
+            | Event::ToolOutput { .. }
+            | Event::ToolOutputError { .. }
+            | Event::ToolDenied { .. } => self.apply_tool(record),
+
+            Event::SourceUrl { source, url, title, call, metadata } => {
+                let part = SourcePart {
+                    source: source.clone(),
+                    url: Some(url.clone()),
+                    title: title.clone(),
+                    call: call.clone(),
+                    metadata: metadata.clone(),
+                    attempt: origin.attempt.clone(),
+                    ..SourcePart::default()
+                };
+                self.push(origin, Part::SourceUrl(part));
+            }
+            Event::SourceDocument { source, title, media_type, filename, text, call, metadata } => {
+                let part = SourcePart {
+                    source: source.clone(),
+                    url: None,
+                    title: title.clone(),
+                    media_type: media_type.clone(),
+                    filename: filename.clone(),
+                    text: text.clone(),
+                    call: call.clone(),
+                    metadata: metadata.clone(),
+                    attempt: origin.attempt.clone(),
+                };
+                self.push(origin, Part::SourceDocument(part));
+            }
+            Event::File { url, media_type, filename, id, reasoning, metadata } => {
+                let part = FilePart {
+                    url: url.clone(),
+                    media_type: media_type.clone(),
+                    filename: filename.clone(),
+                    id: id.clone(),
+                    reasoning: *reasoning,
+                    metadata: metadata.clone(),
+                    attempt: origin.attempt.clone(),
+                };
+                self.push(origin, Part::File(part));
+            }
+            Event::Data { name, id, data, transient } => {
+                if !transient || self.rules.transient_is_kept {
+                    let part = DataPart {
+                        name: name.clone(),
+                        id: id.clone(),
+                        data: data.clone(),
+                        transient: *transient,
+                    };
+                    self.put_data(origin, part);
+                }
+            }
+
+            Event::Structured(update) => {
+                self.structured
+                    .apply(update)
+                    .map_err(|error| Error::new(ErrorKind::Structured, error.to_string()))?;
+            }
+            Event::StructuredInvalidated { stream, .. } => {
+                self.structured.invalidate(stream);
+            }
+            Event::StateSnapshot { state } => self.shared = Some(state.clone()),
+            Event::StateDelta { patch } => merge::patch(&mut self.shared, patch)?,
+            Event::MessagesSnapshot { messages } => self.reconcile(messages),
+
+            Event::InterruptRequested(interrupt) => {
+                self.close_interrupt(&interrupt.request);
+                self.interrupts.push((**interrupt).clone());
+            }
+            Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => {
+                self.close_interrupt(request);
+            }
+
+            Event::Usage(usage) => self.run.usage = Some(usage.clone()),
+            Event::Error { error, terminal } => {
+                if *terminal {
+                    self.fail(error.clone());
+                } else {
+                    self.run.error = Some(error.clone());
+                }
+            }
+
+            Event::AttemptStarted { .. }
+            | Event::AttemptFinished { .. }
+            | Event::Status { .. }
+            | Event::Transition { .. }
+            | Event::Checkpoint { .. }
+            | Event::Warning { .. }
+            | Event::Trace { .. }
+            | Event::Unknown { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, run: RunStatus, open: MessageStatus) {
+        self.run.status = run;
+        self.run.pending_tool_calls.clear();
+        for message in &mut self.messages {
+            if message.status == MessageStatus::Streaming {
+                message.status = open;
+            }
+        }
+    }
+
+    fn close_interrupt(&mut self, request: &crate::id::RequestId) {
+        self.interrupts.retain(|open| open.request != *request);
+    }
+
+    fn start_message(&mut self, id: &MessageId, role: Role, author: Option<&Value>) {
+        if let Some(at) = self.messages.iter().rposition(|message| message.id == *id) {
+            self.current = Some(at);
+            if let Some(message) = self.messages.get_mut(at) {
+                message.status = MessageStatus::Streaming;
+            }
+            return;
+        }
+        let mut message = Message::new(id.clone(), role, MessageStatus::Streaming);
+        message.author = author.cloned();
+        self.current = Some(self.messages.len());
+        self.messages.push(message);
+    }
+
+    /// The message that an event belongs to; made if there is none.
+    fn target(&mut self, origin: &Origin) -> usize {
+        if let Some(at) = self.current {
+            match (&origin.message, self.messages.get(at)) {
+                (None, Some(_)) => return at,
+                (Some(wanted), Some(message)) if message.id == *wanted => return at,
+                _ => {}
+            }
+        }
+        if let Some(wanted) = &origin.message
+            && let Some(at) = self.messages.iter().rposition(|message| message.id == *wanted)
+        {
+            return at;
+        }
+        let id = origin.message.clone();
+        let id = id.unwrap_or_else(|| MessageId::from(format!("message-{}", self.messages.len() + 1)));
+        self.messages.push(Message::new(id, Role::Assistant, MessageStatus::Streaming));
+        let at = self.messages.len() - 1;
+        self.current = Some(at);
+        at
+    }
+
+    fn target_mut(&mut self, origin: &Origin) -> Option<&mut Message> {
+        let at = self.target(origin);
+        self.messages.get_mut(at)
+    }
+
+    fn push(&mut self, origin: &Origin, part: Part) -> Location {
+        let at = self.target(origin);
+        self.push_to(at, part)
+    }
+
+    fn push_to(&mut self, message: usize, part: Part) -> Location {
+        let Some(target) = self.messages.get_mut(message) else {
+            return Location { message, part: 0 };
+        };
+        target.parts.push(part);
+        Location { message, part: target.parts.len() - 1 }
+    }
+
+    fn part_mut(&mut self, at: Location) -> Option<&mut Part> {
+        self.messages.get_mut(at.message)?.parts.get_mut(at.part)
+    }
+
+    fn text_part(&self, id: impl Into<PartId>, origin: &Origin) -> TextPart {
+        TextPart { attempt: origin.attempt.clone(), ..TextPart::open(id) }
+    }
+
+    fn open_text(&mut self, reasoning: bool, origin: &Origin, id: &PartId, metadata: Option<&Value>) {
+        let part = TextPart { metadata: metadata.cloned(), ..self.text_part(id.clone(), origin) };
+        let part = if reasoning { Part::Reasoning(part) } else { Part::Text(part) };
+        let at = self.push(origin, part);
+        self.index.parts.insert(text_key(reasoning, at.message, id), at);
+        self.index.last = Some((reasoning, id.clone(), at));
+    }
+
+    /// The open block of that id in the event's message.
+    fn find_text(&mut self, reasoning: bool, origin: &Origin, id: &PartId) -> Option<Location> {
+        let message = self.target(origin);
+        if let Some((kind, last, at)) = &self.index.last
+            && *kind == reasoning
+            && at.message == message
+            && last == id
+        {
+            return Some(*at);
+        }
+        let at = *self.index.parts.get(&text_key(reasoning, message, id))?;
+        self.index.last = Some((reasoning, id.clone(), at));
+        Some(at)
+    }
+
+    fn grow_text(
+        &mut self,
+        reasoning: bool,
+        origin: &Origin,
+        id: &PartId,
+        delta: &str,
+        metadata: Option<&Value>,
+    ) {
+        if self.find_text(reasoning, origin, id).is_none() {
+            self.open_text(reasoning, origin, id, None);
+        }
+        let at = self.find_text(reasoning, origin, id);
+        if let Some(Part::Text(part) | Part::Reasoning(part)) = at.and_then(|at| self.part_mut(at)) {
+            part.text.push_str(delta);
+            if let Some(metadata) = metadata {
+                part.metadata = Some(metadata.clone());
+            }
+        }
+    }
+
+    fn close_text(&mut self, reasoning: bool, origin: &Origin, id: &PartId, metadata: Option<&Value>) {
+        let Some(at) = self.find_text(reasoning, origin, id) else {
+            return;
+        };
+        if let Some(Part::Text(part) | Part::Reasoning(part)) = self.part_mut(at) {
+            part.state = PartState::Done;
+            if let Some(metadata) = metadata {
+                part.metadata = Some(metadata.clone());
+            }
+        }
+        self.index.parts.remove(&text_key(reasoning, at.message, id));
+        self.index.last = None;
+    }
+
+    fn put_data(&mut self, origin: &Origin, part: DataPart) {
+        let message = self.target(origin);
+        let key = part.id.clone().map(|id| Key::Data(message, part.name.clone(), id));
+        if let Some(key) = &key
+            && !self.rules.data_is_appended
+            && let Some(at) = self.index.parts.get(key).copied()
+            && let Some(known) = self.part_mut(at)
+        {
+            *known = Part::Data(part);
+            return;
+        }
+        let at = self.push_to(message, Part::Data(part));
+        if let Some(key) = key {
+            self.index.parts.insert(key, at);
+        }
+    }
+
+    /// Drops what the attempt said. A call that had an effect stays: it happened.
+    fn retract(&mut self, attempt: &AttemptId) {
+        for message in &mut self.messages {
+            message.parts.retain(|part| {
+                let settled = matches!(part, Part::Tool(tool) if tool.state.is_settled());
+                settled || part.attempt() != Some(attempt)
+            });
+        }
+        self.rebuild_index();
+    }
+
+    /// Takes over a conversation: matching ids are replaced where they stand, new ones added, and
+    /// missing ones removed. Thoughts and activities stay unless the snapshot has any.
+    fn reconcile(&mut self, snapshot: &[Message]) {
+        let current = self.current_message().map(|message| message.id.clone());
+        let has = |role: Role| snapshot.iter().any(|message| message.role == role);
+        let keep_reasoning = !has(Role::Reasoning);
+        let keep_activity = !has(Role::Activity);
+        let by_id: HashMap<&str, &Message> =
+            snapshot.iter().map(|message| (message.id.as_str(), message)).collect();
+        self.messages.retain_mut(|message| {
+            if let Some(replacement) = by_id.get(message.id.as_str()) {
+                *message = (*replacement).clone();
+                return true;
+            }
+            (message.role == Role::Reasoning && keep_reasoning)
+                || (message.role == Role::Activity && keep_activity)
+        });
+        let known: std::collections::HashSet<MessageId> =
+            self.messages.iter().map(|message| message.id.clone()).collect();
+        self.messages.extend(snapshot.iter().filter(|message| !known.contains(&message.id)).cloned());
+        self.current = current.and_then(|id| self.messages.iter().rposition(|message| message.id == id));
+        self.rebuild_index();
+    }
+
+    fn rebuild_index(&mut self) {
+        let mut parts = HashMap::new();
+        for (message, known) in self.messages.iter().enumerate() {
+            for (part, content) in known.parts.iter().enumerate() {
+                let at = Location { message, part };
+                match content {
+                    Part::Text(text) if text.state == PartState::Streaming => {
+                        parts.insert(Key::Text(message, text.id.clone()), at);
+                    }
+                    Part::Reasoning(text) if text.state == PartState::Streaming => {
+                        parts.insert(Key::Reasoning(message, text.id.clone()), at);
+                    }
+                    Part::Tool(tool) => {
+                        parts.insert(Key::Tool(tool.call.clone()), at);
+                    }
+                    Part::Data(data) => {
+                        if let Some(id) = &data.id {
+                            parts.insert(Key::Data(message, data.name.clone(), id.clone()), at);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.index = Index { parts, last: None };
+    }
+}
+
+fn text_key(reasoning: bool, message: usize, id: &PartId) -> Key {
+    if reasoning { Key::Reasoning(message, id.clone()) } else { Key::Text(message, id.clone()) }
+}
+
+/// A state keeps which elements of an array are unset, and only updates can say that.
+fn as_updates<S: serde::Serializer>(streams: &StructuredStreams, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(streams.iter().flat_map(StructuredState::updates))
+}

@@ -1,0 +1,243 @@
+//! The life of a tool call, from the first byte of its input to its output.
+
+use serde_json::Value;
+
+use super::{Key, Location, RunState, ToolScope};
+use crate::{
+    event::{Event, Executor, Origin, Record, ToolCall},
+    id::{ApprovalId, ToolCallId},
+    state::{Approval, Part, ToolPart, ToolState},
+};
+
+impl RunState {
+    pub(super) fn apply_tool(&mut self, record: &Record) {
+        let origin = &record.origin;
+        match &record.event {
+            Event::ToolInputStart(tool) => {
+                self.set_call(origin, tool, ToolState::InputStreaming, |part| {
+                    part.input_text.clear();
+                });
+            }
+            Event::ToolInputDelta { call, delta } => {
+                let at = self.find_or_make(origin, call, None);
+                if let Some(part) = self.tool_mut(at) {
+                    part.state = ToolState::InputStreaming;
+                    part.input_text.push_str(delta);
+                }
+            }
+            Event::ToolInputAvailable { tool, input } => {
+                self.set_call(origin, tool, ToolState::InputAvailable, |part| {
+                    set_input(part, input.as_ref());
+                });
+            }
+            Event::ToolInputError { tool, input, error } => {
+                self.set_call(origin, tool, ToolState::OutputError, |part| {
+                    set_input(part, input.as_ref());
+                    part.error = Some(error.clone());
+                });
+            }
+            Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
+                let at = self.find_or_make(origin, &tool.call, Some(&tool.name));
+                if let Some(part) = self.tool_mut(at) {
+                    part.state = ToolState::ApprovalRequested;
+                    if !tool.name.is_empty() {
+                        part.name.clone_from(&tool.name);
+                    }
+                    if input.is_some() {
+                        set_input(part, input.as_ref());
+                    }
+                    part.approval = Some(Approval {
+                        id: Some(approval.clone()),
+                        approved: None,
+                        reason: None,
+                        signature: signature.clone(),
+                        automatic: *automatic,
+                    });
+                }
+            }
+            Event::ApprovalAnswered { approval, call, approved, reason } => {
+                let at = match call {
+                    Some(call) => self.index.parts.get(&Key::Tool(call.clone())).copied(),
+                    None => self.find_approval(approval),
+                };
+                if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
+                    part.state = ToolState::ApprovalResponded;
+                    let held = part.approval.get_or_insert_with(|| unnamed_approval(Some(approval.clone())));
+                    held.approved = Some(*approved);
+                    held.reason.clone_from(reason);
+                }
+            }
+            Event::ToolOutput { call, name, output, structured, is_error, preliminary, metadata } => {
+                let linger = self.rules.tool_fields_linger;
+                let at = self.find_or_make(origin, call, name.as_deref());
+                if let Some(part) = self.tool_mut(at) {
+                    part.state = ToolState::OutputAvailable;
+                    part.output = Some(output.clone());
+                    part.structured.clone_from(structured);
+                    part.is_error = *is_error;
+                    part.preliminary = *preliminary;
+                    if metadata.is_some() {
+                        part.output_metadata.clone_from(metadata);
+                    }
+                    if !linger {
+                        part.error = None;
+                    }
+                }
+            }
+            Event::ToolOutputError { call, name, error } => {
+                let linger = self.rules.tool_fields_linger;
+                let at = self.find_or_make(origin, call, name.as_deref());
+                if let Some(part) = self.tool_mut(at) {
+                    part.state = ToolState::OutputError;
+                    part.error = Some(error.clone());
+                    if !linger {
+                        forget_output(part);
+                    }
+                }
+            }
+            Event::ToolDenied { call, name, reason } => {
+                let at = self.find_or_make(origin, call, name.as_deref());
+                if let Some(part) = self.tool_mut(at) {
+                    part.state = ToolState::OutputDenied;
+                    let held = part.approval.get_or_insert_with(|| unnamed_approval(None));
+                    held.approved = Some(false);
+                    if reason.is_some() {
+                        held.reason.clone_from(reason);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A call is announced: it gets its part, or its part begins anew.
+    fn set_call(
+        &mut self,
+        origin: &Origin,
+        tool: &ToolCall,
+        state: ToolState,
+        set: impl FnOnce(&mut ToolPart),
+    ) {
+        let linger = self.rules.tool_fields_linger;
+        let at = match self.find_in_scope(origin, tool) {
+            Some(at) => at,
+            None => self.make(origin, &tool.call, &tool.name, tool.dynamic),
+        };
+        let Some(part) = self.tool_mut(at) else {
+            return;
+        };
+        part.state = state;
+        if !tool.name.is_empty() {
+            part.name.clone_from(&tool.name);
+        }
+        if !linger {
+            part.input = None;
+            part.error = None;
+            forget_output(part);
+        }
+        if tool.executor != Executor::Server {
+            part.executor = tool.executor;
+        }
+        if tool.title.is_some() {
+            part.title.clone_from(&tool.title);
+        }
+        if tool.metadata.is_some() {
+            part.metadata.clone_from(&tool.metadata);
+        }
+        set(part);
+    }
+
+    fn find_in_scope(&mut self, origin: &Origin, tool: &ToolCall) -> Option<Location> {
+        let at = *self.index.parts.get(&Key::Tool(tool.call.clone()))?;
+        let scope = self.rules.tool_scope;
+        if scope == ToolScope::Run {
+            return Some(at);
+        }
+        let message = self.target(origin);
+        if at.message != message {
+            return None;
+        }
+        if scope == ToolScope::Step {
+            let parts = &self.messages.get(message)?.parts;
+            let later = parts.get(at.part + 1..).unwrap_or_default();
+            if later.iter().any(|part| matches!(part, Part::StepStart)) {
+                return None;
+            }
+            let Some(Part::Tool(known)) = parts.get(at.part) else {
+                return None;
+            };
+            if known.dynamic.unwrap_or(false) != tool.dynamic.unwrap_or(false) {
+                return None;
+            }
+        }
+        Some(at)
+    }
+
+    fn find_or_make(&mut self, origin: &Origin, call: &ToolCallId, name: Option<&str>) -> Location {
+        match self.index.parts.get(&Key::Tool(call.clone())) {
+            Some(at) => *at,
+            None => self.make(origin, call, name.unwrap_or_default(), None),
+        }
+    }
+
+    fn make(&mut self, origin: &Origin, call: &ToolCallId, name: &str, dynamic: Option<bool>) -> Location {
+        let part = ToolPart {
+            call: call.clone(),
+            name: name.to_owned(),
+            state: ToolState::InputStreaming,
+            dynamic,
+            executor: Executor::Server,
+            title: None,
+            input_text: String::new(),
+            input: None,
+            output: None,
+            structured: None,
+            is_error: false,
+            preliminary: false,
+            error: None,
+            approval: None,
+            metadata: None,
+            output_metadata: None,
+            attempt: origin.attempt.clone(),
+        };
+        let at = self.push(origin, Part::Tool(Box::new(part)));
+        self.index.parts.insert(Key::Tool(call.clone()), at);
+        at
+    }
+
+    fn tool_mut(&mut self, at: Location) -> Option<&mut ToolPart> {
+        match self.part_mut(at) {
+            Some(Part::Tool(part)) => Some(part),
+            _ => None,
+        }
+    }
+
+    fn find_approval(&self, approval: &ApprovalId) -> Option<Location> {
+        let asked = |part: &Part| {
+            matches!(part, Part::Tool(tool)
+                if tool.approval.as_ref().is_some_and(|held| held.id.as_ref() == Some(approval)))
+        };
+        self.messages.iter().enumerate().rev().find_map(|(message, known)| {
+            let part = known.parts.iter().rposition(asked)?;
+            Some(Location { message, part })
+        })
+    }
+}
+
+fn unnamed_approval(id: Option<ApprovalId>) -> Approval {
+    Approval { id, approved: None, reason: None, signature: None, automatic: false }
+}
+
+fn set_input(part: &mut ToolPart, input: Option<&Value>) {
+    part.input = input.cloned();
+    if input.is_some() {
+        part.input_text.clear();
+    }
+}
+
+fn forget_output(part: &mut ToolPart) {
+    part.output = None;
+    part.structured = None;
+    part.is_error = false;
+    part.preliminary = false;
+}

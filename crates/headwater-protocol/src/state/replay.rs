@@ -1,0 +1,280 @@
+//! From a state back to events: the fewest that build it again.
+//!
+//! This is what a re-entry says to a client that cannot send a cursor. Its cost follows the state,
+//! not the history: a text of a thousand deltas is one.
+
+use serde_json::Value;
+
+use super::{Approval, Message, MessageStatus, Part, PartState, RunState, RunStatus, ToolPart, ToolState};
+use crate::{
+    event::{Event, Origin, Record, Role, ToolCall},
+    structured::StructuredState,
+};
+
+impl RunState {
+    /// The fewest events that build this state again, the run's end included.
+    ///
+    /// ```
+    /// use headwater_protocol::{Event, Record, RunState};
+    ///
+    /// let mut state = RunState::default();
+    /// for delta in ["Hel", "lo"] {
+    ///     let event = Event::TextDelta { id: "t1".into(), delta: delta.into(), metadata: None };
+    ///     state.apply(&Record::new(0, event)).unwrap();
+    /// }
+    /// let events: Vec<_> = state.replay().into_iter().map(|record| record.event.kind().name()).collect();
+    /// assert_eq!(events, ["run-started", "message-started", "text-start", "text-delta"]);
+    /// ```
+    #[must_use]
+    pub fn replay(&self) -> Vec<Record> {
+        let mut replay = Replay { records: Vec::new() };
+        replay.say(Origin::default(), Event::RunStarted(self.run().started.clone()));
+        if let Some(state) = self.shared_state() {
+            replay.say(Origin::default(), Event::StateSnapshot { state: state.clone() });
+        }
+        let mut open_steps = self.run().open_steps.iter();
+        let steps = self.messages().iter().flat_map(|message| &message.parts);
+        let steps = steps.filter(|part| matches!(part, Part::StepStart)).count();
+        let mut closed_steps = steps.saturating_sub(self.run().open_steps.len());
+        for message in self.messages().iter().filter(|message| speaks(message)) {
+            replay.message(message, &mut closed_steps, &mut open_steps);
+        }
+        for update in self.structured().iter().flat_map(StructuredState::updates) {
+            replay.say(Origin::default(), Event::Structured(update));
+        }
+        for interrupt in self.interrupts() {
+            replay.say(Origin::default(), Event::InterruptRequested(Box::new(interrupt.clone())));
+        }
+        replay.run(self);
+        replay.records
+    }
+}
+
+/// Whether the message is the run's own, not a person's that the run answers.
+fn speaks(message: &Message) -> bool {
+    !matches!(message.role, Role::User | Role::System | Role::Developer)
+}
+
+struct Replay {
+    records: Vec<Record>,
+}
+
+impl Replay {
+    fn say(&mut self, origin: Origin, event: Event) {
+        let seq = self.records.len() as u64;
+        self.records.push(Record::new(seq, event).from(origin));
+    }
+
+    fn message<'a>(
+        &mut self,
+        message: &Message,
+        closed_steps: &mut usize,
+        open_steps: &mut impl Iterator<Item = &'a Option<String>>,
+    ) {
+        let origin = Origin { message: Some(message.id.clone()), ..Origin::default() };
+        let started = Event::MessageStarted {
+            message: message.id.clone(),
+            role: message.role,
+            author: message.author.clone(),
+        };
+        self.say(origin.clone(), started);
+        if let Some(metadata) = &message.metadata {
+            self.say(origin.clone(), Event::MessageMetadata { metadata: metadata.clone() });
+        }
+        let mut step_to_close = false;
+        for part in &message.parts {
+            let origin = Origin { attempt: part.attempt().cloned(), ..origin.clone() };
+            if matches!(part, Part::StepStart) {
+                if step_to_close {
+                    self.say(origin.clone(), Event::StepFinished { name: None });
+                }
+                step_to_close = *closed_steps > 0;
+                let name = if step_to_close {
+                    *closed_steps -= 1;
+                    None
+                } else {
+                    open_steps.next().cloned().flatten()
+                };
+                self.say(origin, Event::StepStarted { name });
+            } else {
+                self.part(origin, part);
+            }
+        }
+        if step_to_close {
+            self.say(origin.clone(), Event::StepFinished { name: None });
+        }
+        if message.status == MessageStatus::Sent {
+            self.say(origin, Event::MessageFinished { message: message.id.clone() });
+        }
+    }
+
+    fn part(&mut self, origin: Origin, part: &Part) {
+        match part {
+            Part::Text(text) => {
+                let (id, metadata) = (text.id.clone(), text.metadata.clone());
+                self.say(origin.clone(), Event::TextStart { id: id.clone(), metadata });
+                if !text.text.is_empty() {
+                    let delta = text.text.clone();
+                    self.say(origin.clone(), Event::TextDelta { id: id.clone(), delta, metadata: None });
+                }
+                if text.state == PartState::Done {
+                    self.say(origin, Event::TextEnd { id, metadata: None });
+                }
+            }
+            Part::Reasoning(text) => {
+                let (id, metadata) = (text.id.clone(), text.metadata.clone());
+                self.say(origin.clone(), Event::ReasoningStart { id: id.clone(), metadata });
+                if !text.text.is_empty() {
+                    let delta = text.text.clone();
+                    self.say(origin.clone(), Event::ReasoningDelta { id: id.clone(), delta, metadata: None });
+                }
+                if text.state == PartState::Done {
+                    self.say(origin, Event::ReasoningEnd { id, metadata: None });
+                }
+            }
+            Part::Tool(tool) => self.tool(&origin, tool),
+            Part::SourceUrl(source) => {
+                let event = Event::SourceUrl {
+                    source: source.source.clone(),
+                    url: source.url.clone().unwrap_or_default(),
+                    title: source.title.clone(),
+                    call: source.call.clone(),
+                    metadata: source.metadata.clone(),
+                };
+                self.say(origin, event);
+            }
+            Part::SourceDocument(source) => {
+                let event = Event::SourceDocument {
+                    source: source.source.clone(),
+                    title: source.title.clone(),
+                    media_type: source.media_type.clone(),
+                    filename: source.filename.clone(),
+                    text: source.text.clone(),
+                    call: source.call.clone(),
+                    metadata: source.metadata.clone(),
+                };
+                self.say(origin, event);
+            }
+            Part::File(file) => {
+                let event = Event::File {
+                    url: file.url.clone(),
+                    media_type: file.media_type.clone(),
+                    filename: file.filename.clone(),
+                    id: file.id.clone(),
+                    reasoning: file.reasoning,
+                    metadata: file.metadata.clone(),
+                };
+                self.say(origin, event);
+            }
+            Part::Data(data) if !data.transient => {
+                let event = Event::Data {
+                    name: data.name.clone(),
+                    id: data.id.clone(),
+                    data: data.data.clone(),
+                    transient: false,
+                };
+                self.say(origin, event);
+            }
+            Part::Data(_) | Part::StepStart => {}
+        }
+    }
+
+    fn tool(&mut self, origin: &Origin, part: &ToolPart) {
+        let tool = ToolCall {
+            call: part.call.clone(),
+            name: part.name.clone(),
+            dynamic: part.dynamic,
+            executor: part.executor,
+            title: part.title.clone(),
+            metadata: part.metadata.clone(),
+        };
+        let (call, name) = (part.call.clone(), Some(part.name.clone()));
+        if part.state == ToolState::OutputError && part.approval.is_none() && part.output.is_none() {
+            // An input that was refused and an execution that failed end alike; one chunk says both
+            // only if there was no input to show.
+            if part.input.is_none() {
+                let event = Event::ToolInputError {
+                    tool,
+                    input: None,
+                    error: part.error.clone().unwrap_or_default(),
+                };
+                return self.say(origin.clone(), event);
+            }
+        }
+        if part.input.is_none() {
+            self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
+            if !part.input_text.is_empty() {
+                let delta = part.input_text.clone();
+                self.say(origin.clone(), Event::ToolInputDelta { call: call.clone(), delta });
+            }
+        }
+        if part.input.is_some() || part.state != ToolState::InputStreaming {
+            let event = Event::ToolInputAvailable { tool: tool.clone(), input: part.input.clone() };
+            self.say(origin.clone(), event);
+        }
+        if let Some(Approval { id: Some(id), approved, reason, signature, automatic }) = &part.approval {
+            let event = Event::ApprovalRequested {
+                approval: id.clone(),
+                tool,
+                input: part.input.clone(),
+                signature: signature.clone(),
+                automatic: *automatic,
+            };
+            self.say(origin.clone(), event);
+            if let Some(approved) = approved {
+                let event = Event::ApprovalAnswered {
+                    approval: id.clone(),
+                    call: Some(call.clone()),
+                    approved: *approved,
+                    reason: reason.clone(),
+                };
+                self.say(origin.clone(), event);
+            }
+        }
+        match part.state {
+            ToolState::OutputAvailable => {
+                let event = Event::ToolOutput {
+                    call,
+                    name,
+                    output: part.output.clone().unwrap_or(Value::Null),
+                    structured: part.structured.clone(),
+                    is_error: part.is_error,
+                    preliminary: part.preliminary,
+                    metadata: part.output_metadata.clone(),
+                };
+                self.say(origin.clone(), event);
+            }
+            ToolState::OutputError => {
+                let error = part.error.clone().unwrap_or_default();
+                self.say(origin.clone(), Event::ToolOutputError { call, name, error });
+            }
+            ToolState::OutputDenied => {
+                let reason = part.approval.as_ref().and_then(|approval| approval.reason.clone());
+                self.say(origin.clone(), Event::ToolDenied { call, name, reason });
+            }
+            _ => {}
+        }
+    }
+
+    fn run(&mut self, state: &RunState) {
+        let run = state.run();
+        let end = match run.status {
+            RunStatus::Running => match (&run.error, &run.usage) {
+                (Some(error), _) => Event::Error { error: error.clone(), terminal: false },
+                (None, Some(usage)) => Event::Usage(usage.clone()),
+                (None, None) => return,
+            },
+            RunStatus::Waiting => {
+                Event::RunWaiting { tool_calls: run.pending_tool_calls.clone(), usage: run.usage.clone() }
+            }
+            RunStatus::Finished => Event::RunFinished {
+                reason: run.finish_reason.clone(),
+                usage: run.usage.clone(),
+                data: run.data.clone(),
+            },
+            RunStatus::Failed => Event::RunFailed(run.error.clone().unwrap_or_default()),
+            RunStatus::Cancelled => Event::RunCancelled { reason: run.cancel_reason.clone() },
+        };
+        self.say(Origin::default(), end);
+    }
+}

@@ -1,0 +1,132 @@
+//! The state as `headwater reduce` prints it: one JSON object in the vocabulary of the chat UIs.
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Value, json};
+
+use super::{DataPart, FilePart, Message, Part, RunState, SourcePart, TextPart, ToolPart};
+use crate::event::Executor;
+
+/// A run's state in its public JSON form.
+///
+/// ```
+/// use headwater_protocol::{Event, Record, RunState};
+///
+/// let mut state = RunState::default();
+/// state.apply(&Record::new(0, Event::Message { content: "Hi".into() })).unwrap();
+/// let json = serde_json::to_value(state.view()).unwrap();
+/// assert_eq!(json["messages"][0]["parts"][0]["text"], "Hi");
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a>(pub(super) &'a RunState);
+
+impl Serialize for View<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let state = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        let messages: Vec<Value> = state.messages().iter().map(message).collect();
+        map.serialize_entry("messages", &messages)?;
+        map.serialize_entry("structured", state.structured())?;
+        map.serialize_entry("run", &run(state))?;
+        if !state.interrupts().is_empty() {
+            map.serialize_entry("interrupts", state.interrupts())?;
+        }
+        if let Some(shared) = state.shared_state() {
+            map.serialize_entry("state", shared)?;
+        }
+        map.end()
+    }
+}
+
+fn run(state: &RunState) -> Value {
+    let run = state.run();
+    let mut out = json!({ "status": run.status.as_str() });
+    put(&mut out, "runId", run.started.run.as_ref().map(|id| json!(id)));
+    put(&mut out, "sessionId", run.started.session.as_ref().map(|id| json!(id)));
+    put(&mut out, "finishReason", run.finish_reason.as_ref().map(|reason| json!(reason.as_str())));
+    put(&mut out, "usage", run.usage.as_ref().map(|usage| json!(usage)));
+    put(&mut out, "error", run.error.as_ref().map(|error| json!(error)));
+    put(&mut out, "data", run.data.clone());
+    if !run.pending_tool_calls.is_empty() {
+        put(&mut out, "pendingToolCalls", Some(json!(run.pending_tool_calls)));
+    }
+    out
+}
+
+fn message(message: &Message) -> Value {
+    let mut out = json!({ "id": message.id, "role": message.role, "status": message.status });
+    put(&mut out, "metadata", message.metadata.clone());
+    put(&mut out, "author", message.author.clone());
+    put(&mut out, "parts", Some(message.parts.iter().map(part).collect()));
+    out
+}
+
+fn part(part: &Part) -> Value {
+    match part {
+        Part::Text(text) => text_part("text", text),
+        Part::Reasoning(text) => text_part("reasoning", text),
+        Part::Tool(tool) => tool_part(tool),
+        Part::SourceUrl(source) => source_part("source-url", source),
+        Part::SourceDocument(source) => source_part("source-document", source),
+        Part::File(file) => file_part(file),
+        Part::Data(data) => data_part(data),
+        Part::StepStart => json!({ "type": "step-start" }),
+    }
+}
+
+fn text_part(kind: &str, part: &TextPart) -> Value {
+    json!({ "type": kind, "text": part.text, "state": part.state })
+}
+
+fn tool_part(part: &ToolPart) -> Value {
+    let mut out = json!({
+        "type": format!("tool-{}", part.name),
+        "toolName": part.name,
+        "toolCallId": part.call,
+        "state": part.state,
+    });
+    put(&mut out, "dynamic", part.dynamic.map(Value::Bool));
+    put(&mut out, "title", part.title.clone().map(Value::String));
+    put(&mut out, "providerExecuted", (part.executor == Executor::Provider).then_some(Value::Bool(true)));
+    if part.input.is_none() && !part.input_text.is_empty() {
+        put(&mut out, "inputText", Some(json!(part.input_text)));
+    }
+    put(&mut out, "input", part.input.clone());
+    put(&mut out, "output", part.output.clone());
+    put(&mut out, "structuredContent", part.structured.clone());
+    put(&mut out, "isError", part.is_error.then_some(Value::Bool(true)));
+    put(&mut out, "preliminary", part.preliminary.then_some(Value::Bool(true)));
+    put(&mut out, "errorText", part.error.clone().map(Value::String));
+    put(&mut out, "approval", part.approval.as_ref().map(|approval| json!(approval)));
+    out
+}
+
+fn source_part(kind: &str, part: &SourcePart) -> Value {
+    let mut out = json!({ "type": kind, "sourceId": part.source });
+    put(&mut out, "url", part.url.clone().map(Value::String));
+    put(&mut out, "title", part.title.clone().map(Value::String));
+    put(&mut out, "mediaType", part.media_type.clone().map(Value::String));
+    put(&mut out, "filename", part.filename.clone().map(Value::String));
+    put(&mut out, "text", part.text.clone().map(Value::String));
+    out
+}
+
+fn file_part(part: &FilePart) -> Value {
+    let kind = if part.reasoning { "reasoning-file" } else { "file" };
+    let mut out = json!({ "type": kind, "mediaType": part.media_type, "url": part.url });
+    put(&mut out, "filename", part.filename.clone().map(Value::String));
+    out
+}
+
+fn data_part(part: &DataPart) -> Value {
+    let mut out = json!({ "type": format!("data-{}", part.name) });
+    put(&mut out, "id", part.id.clone().map(Value::String));
+    put(&mut out, "data", Some(part.data.clone()));
+    put(&mut out, "transient", part.transient.then_some(Value::Bool(true)));
+    out
+}
+
+fn put(object: &mut Value, key: &str, value: Option<Value>) {
+    if let (Value::Object(map), Some(value)) = (object, value) {
+        map.insert(key.to_owned(), value);
+    }
+}

@@ -1,0 +1,128 @@
+//! Halves of surrogate pairs in JSON text.
+//!
+//! JavaScript cuts strings between UTF-16 units, so a pair may arrive as `"\ud83d"` in one chunk and
+//! `"\ude00"` in the next. A Rust string can hold neither. A half at the end of a string is kept back
+//! and joined with the other half at the beginning of a string in the next frame; any other half is
+//! read as U+FFFD.
+
+use std::borrow::Cow;
+
+/// Mends the frames of one stream.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Surrogates {
+    pending: Option<u16>,
+}
+
+/// A frame's text without halves.
+#[derive(Debug)]
+pub(crate) struct Mended<'a> {
+    pub(crate) text: Cow<'a, str>,
+    /// A half was replaced, or kept back in vain.
+    pub(crate) lost: bool,
+}
+
+impl Surrogates {
+    pub(crate) fn mend<'a>(&mut self, data: &'a str) -> Mended<'a> {
+        let mut waiting = self.pending.take();
+        if !has_surrogate(data) {
+            return Mended { text: Cow::Borrowed(data), lost: waiting.is_some() };
+        }
+        let mut lost = false;
+        let mut out = String::with_capacity(data.len() + 6);
+        let mut rest = data;
+        while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+            let (before, escape) = rest.split_at(at);
+            out.push_str(before);
+            let Some(unit) = unit(escape) else {
+                // Two characters at least belong together: `\\u` is not an escape of a unit.
+                let end = escape.char_indices().nth(2).map_or(escape.len(), |(end, _)| end);
+                let (pair, after) = escape.split_at(end);
+                out.push_str(pair);
+                rest = after;
+                continue;
+            };
+            let (this, after) = escape.split_at(6);
+            rest = after;
+            match unit {
+                0xD800..=0xDBFF => {
+                    if let Some(0xDC00..=0xDFFF) = self::unit(after) {
+                        let (low, after) = after.split_at(6);
+                        out.push_str(this);
+                        out.push_str(low);
+                        rest = after;
+                    } else if after.starts_with('"') {
+                        lost |= self.pending.replace(unit).is_some();
+                    } else {
+                        out.push_str("\\ufffd");
+                        lost = true;
+                    }
+                }
+                0xDC00..=0xDFFF => match waiting.take() {
+                    Some(high) if out.ends_with('"') => {
+                        out.push_str(&format!("\\u{high:04x}"));
+                        out.push_str(this);
+                    }
+                    _ => {
+                        out.push_str("\\ufffd");
+                        lost = true;
+                    }
+                },
+                _ => out.push_str(this),
+            }
+        }
+        out.push_str(rest);
+        lost |= waiting.is_some();
+        Mended { text: Cow::Owned(out), lost }
+    }
+}
+
+fn has_surrogate(data: &str) -> bool {
+    let bytes = data.as_bytes();
+    memchr::memmem::find(bytes, b"\\ud").is_some() || memchr::memmem::find(bytes, b"\\uD").is_some()
+}
+
+/// The UTF-16 unit that the text begins with, written as an escape.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u16::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mend(surrogates: &mut Surrogates, data: &str) -> (String, bool) {
+        let mended = surrogates.mend(data);
+        (mended.text.into_owned(), mended.lost)
+    }
+
+    #[test]
+    fn whole_pairs_and_plain_escapes_stay() {
+        let mut surrogates = Surrogates::default();
+        for data in
+            [r#"{"a":"x"}"#, r#"{"a":"\u00e9 \ud83d\ude00"}"#, r#"{"a":"\\ud83d"}"#, r#""\uD83D\uDE00""#]
+        {
+            assert_eq!(mend(&mut surrogates, data), (data.to_owned(), false));
+        }
+    }
+
+    #[test]
+    fn a_pair_cut_between_two_frames_is_joined() {
+        let mut surrogates = Surrogates::default();
+        assert_eq!(mend(&mut surrogates, r#"{"delta":"a\ud83d"}"#), (r#"{"delta":"a"}"#.to_owned(), false));
+        let joined = (r#"{"delta":"\ud83d\ude00b"}"#.to_owned(), false);
+        assert_eq!(mend(&mut surrogates, r#"{"delta":"\ude00b"}"#), joined);
+    }
+
+    #[test]
+    fn a_half_that_stays_alone_is_replaced_and_told() {
+        let mut surrogates = Surrogates::default();
+        assert_eq!(mend(&mut surrogates, r#""\ud83d x""#), (r#""\ufffd x""#.to_owned(), true));
+        assert_eq!(mend(&mut surrogates, r#""\ude00""#), (r#""\ufffd""#.to_owned(), true));
+        assert_eq!(mend(&mut surrogates, r#""x\ud83d""#), (r#""x""#.to_owned(), false));
+        assert_eq!(mend(&mut surrogates, r#""y""#), (r#""y""#.to_owned(), true));
+    }
+}

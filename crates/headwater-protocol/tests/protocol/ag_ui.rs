@@ -1,0 +1,1 @@
+//! The `ag_ui` dialect against recordings of its real clients.

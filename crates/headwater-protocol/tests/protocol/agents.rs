@@ -1,0 +1,1 @@
+//! The `agents` dialect against recordings of its real clients.

@@ -1,0 +1,1 @@
+//! The `ai_sdk` dialect against recordings of its real clients.

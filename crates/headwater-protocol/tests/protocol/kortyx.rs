@@ -1,0 +1,1 @@
+//! The `kortyx` dialect against recordings of its real clients.

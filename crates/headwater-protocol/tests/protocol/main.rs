@@ -1,0 +1,23 @@
+//! The protocol against recordings of the real implementations, and against its laws.
+//!
+//! Recordings are read from `$HEADWATER_VECTORS`; without it those tests pass and say so.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "all of this is test code"
+)]
+
+mod ag_ui;
+mod agents;
+mod ai_sdk;
+mod flat;
+mod kortyx;
+mod mui;
+mod structured_laws;
+mod structured_reference;
+mod structured_vectors;
+mod tanstack;
+mod vectors;

@@ -1,0 +1,1 @@
+//! The `mui` dialect against recordings of its real clients.

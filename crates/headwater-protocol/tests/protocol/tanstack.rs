@@ -1,0 +1,1 @@
+//! The `tanstack` dialect against recordings of its real clients.
