@@ -255,8 +255,8 @@ impl SseReader {
             rest = ending.get(1..).unwrap_or_default();
 
             if let Some(skipping) = &mut self.skipping {
-                let blank = line.is_empty() && !mem::take(&mut skipping.in_line);
-                if blank {
+                let in_line = mem::replace(&mut skipping.in_line, false);
+                if line.is_empty() && !in_line {
                     self.skipping = None;
                 }
             } else if self.line.is_empty() {
@@ -279,7 +279,7 @@ impl SseReader {
         self.offset += piece.len() as u64;
         if let Some(skipping) = &mut self.skipping {
             skipping.in_line |= !piece.is_empty();
-        } else if block.size + self.line.len() + piece.len() > self.limit {
+        } else if block.size.saturating_add(self.line.len() + piece.len()) > self.limit {
             self.refuse(block, start, true, sink);
         } else {
             self.count(piece.len());
@@ -287,8 +287,14 @@ impl SseReader {
         }
     }
 
-    fn end_line<'a>(&mut self, block: &mut Block<'a>, start: u64, line: Cow<'a, [u8]>, sink: Sink<'_>) {
-        if block.size + line.len() > self.limit {
+    fn end_line<'a>(
+        &mut self,
+        block: &mut Block<'a>,
+        start: u64,
+        line: Cow<'a, [u8]>,
+        sink: Sink<'_>,
+    ) {
+        if block.size.saturating_add(line.len()) > self.limit {
             return self.refuse(block, start, false, sink);
         }
         let mark = BYTE_ORDER_MARK.len();
@@ -302,7 +308,7 @@ impl SseReader {
             Some(_) => {}
         }
         block.start.get_or_insert(start);
-        block.size += line.len();
+        block.size = block.size.saturating_add(line.len());
         let Some((field, value)) = split_field(line) else {
             return;
         };
@@ -408,16 +414,15 @@ fn drop_front(line: Cow<'_, [u8]>, count: usize) -> Cow<'_, [u8]> {
     }
 }
 
+/// Decodes with U+FFFD for what is malformed, and without a copy where nothing is.
 fn decode(value: Cow<'_, [u8]>) -> Cow<'_, str> {
     match value {
         Cow::Borrowed(value) => String::from_utf8_lossy(value),
-        Cow::Owned(value) => Cow::Owned(into_text(value)),
+        Cow::Owned(value) => Cow::Owned(
+            String::from_utf8(value)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        ),
     }
-}
-
-/// Decodes without a copy where nothing has to be replaced.
-pub(super) fn into_text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 #[cfg(test)]
