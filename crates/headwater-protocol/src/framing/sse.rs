@@ -287,13 +287,7 @@ impl SseReader {
         }
     }
 
-    fn end_line<'a>(
-        &mut self,
-        block: &mut Block<'a>,
-        start: u64,
-        line: Cow<'a, [u8]>,
-        sink: Sink<'_>,
-    ) {
+    fn end_line<'a>(&mut self, block: &mut Block<'a>, start: u64, line: Cow<'a, [u8]>, sink: Sink<'_>) {
         if block.size.saturating_add(line.len()) > self.limit {
             return self.refuse(block, start, false, sink);
         }

@@ -5,10 +5,7 @@ use super::*;
 
 type Seen = Result<(String, u64, u64), (u64, u64)>;
 
-fn read<'p>(
-    mut reader: NdjsonReader,
-    pieces: impl IntoIterator<Item = &'p [u8]>,
-) -> (Vec<Seen>, bool) {
+fn read<'p>(mut reader: NdjsonReader, pieces: impl IntoIterator<Item = &'p [u8]>) -> (Vec<Seen>, bool) {
     let mut seen = Vec::new();
     let mut keep = |frame: Result<Frame<'_>, FramingError>| {
         seen.push(match frame {
@@ -38,11 +35,7 @@ fn each_line_is_a_frame() {
         (b"{}\n  ", &[("{}", 0)], false),
         (b"\xEF\xBB\xBF{}\n", &[("{}", 3)], false),
         (b"\xEF\xBB\xBF\n{}\n", &[("{}", 4)], false),
-        (
-            b"{}\n\xEF\xBB\xBF1\n",
-            &[("{}", 0), ("\u{FEFF}1", 3)],
-            false,
-        ),
+        (b"{}\n\xEF\xBB\xBF1\n", &[("{}", 0), ("\u{FEFF}1", 3)], false),
         (b"{}\r[]\n", &[("{}\r[]", 0)], false),
         (b"\"\xF0\x9F\x98\"\n", &[("\"\u{FFFD}\"", 0)], false),
         (b" {} \n", &[(" {} ", 0)], false),
@@ -51,16 +44,9 @@ fn each_line_is_a_frame() {
         for size in 1..=stream.len().max(1) {
             let (seen, has_tail) = read(NdjsonReader::new(), stream.chunks(size));
             let seen: Vec<_> = seen.iter().map(|seen| seen.as_ref().unwrap()).collect();
-            let found: Vec<_> = seen
-                .iter()
-                .map(|(data, offset, _)| (data.as_str(), *offset))
-                .collect();
+            let found: Vec<_> = seen.iter().map(|(data, offset, _)| (data.as_str(), *offset)).collect();
             assert_eq!(found, *expected, "{}", stream.escape_ascii());
-            assert!(
-                seen.iter()
-                    .map(|(_, _, index)| *index)
-                    .eq(0..seen.len() as u64)
-            );
+            assert!(seen.iter().map(|(_, _, index)| *index).eq(0..seen.len() as u64));
             assert_eq!(has_tail, *cut, "{}", stream.escape_ascii());
         }
     }
@@ -71,12 +57,7 @@ fn a_line_that_is_too_long_is_reported_once_and_passed_over() {
     let stream = b"12\n12345\n34\n123456";
     for size in 1..=stream.len() {
         let (seen, has_tail) = read(NdjsonReader::new().with_limit(4), stream.chunks(size));
-        let expected = [
-            Ok(("12".to_owned(), 0, 0)),
-            Err((3, 1)),
-            Ok(("34".to_owned(), 9, 2)),
-            Err((12, 3)),
-        ];
+        let expected = [Ok(("12".to_owned(), 0, 0)), Err((3, 1)), Ok(("34".to_owned(), 9, 2)), Err((12, 3))];
         assert_eq!(seen, expected, "in pieces of {size}");
         assert!(has_tail);
     }
@@ -105,10 +86,7 @@ fn each_byte_of_a_large_line_is_handled_a_fixed_number_of_times() {
     }
     assert_eq!(frames, 1);
     assert!(reader.work <= 2 * size as u64 + 2);
-    assert!(
-        reader.line.capacity() <= KEPT_CAPACITY,
-        "one large line does not stay"
-    );
+    assert!(reader.line.capacity() <= KEPT_CAPACITY, "one large line does not stay");
 }
 
 /// The obvious way, over the whole stream.
@@ -116,9 +94,7 @@ fn reference(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.strip_prefix('\u{FEFF}').unwrap_or(&text).split('\n');
     let lines = lines.map(|line| line.strip_suffix('\r').unwrap_or(line).to_owned());
-    lines
-        .filter(|line| !line.trim_matches([' ', '\t', '\r']).is_empty())
-        .collect()
+    lines.filter(|line| !line.trim_matches([' ', '\t', '\r']).is_empty()).collect()
 }
 
 proptest! {

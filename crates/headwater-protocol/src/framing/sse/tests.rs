@@ -6,39 +6,21 @@ use super::*;
 /// A frame with nothing borrowed, or the offset and index of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
-    Frame {
-        event: Option<String>,
-        id: Option<String>,
-        data: String,
-        offset: u64,
-        index: u64,
-    },
-    Refused {
-        offset: u64,
-        index: u64,
-    },
+    Frame { event: Option<String>, id: Option<String>, data: String, offset: u64, index: u64 },
+    Refused { offset: u64, index: u64 },
 }
 
 impl From<Result<Frame<'_>, FramingError>> for Seen {
     fn from(frame: Result<Frame<'_>, FramingError>) -> Self {
         match frame {
-            Ok(Frame {
-                event,
-                id,
-                data,
-                offset,
-                index,
-            }) => Self::Frame {
+            Ok(Frame { event, id, data, offset, index }) => Self::Frame {
                 event: event.map(str::to_owned),
                 id: id.map(str::to_owned),
                 data: data.to_owned(),
                 offset,
                 index,
             },
-            Err(error) => Self::Refused {
-                offset: error.offset(),
-                index: error.index(),
-            },
+            Err(error) => Self::Refused { offset: error.offset(), index: error.index() },
         }
     }
 }
@@ -71,9 +53,7 @@ type Reference = (Vec<(Option<String>, String)>, String, Option<u64>);
 
 /// The standard's own words over the whole stream, decoded first: no limit, no offsets.
 fn reference(bytes: &[u8]) -> Reference {
-    let text = String::from_utf8_lossy(bytes)
-        .replace("\r\n", "\n")
-        .replace('\r', "\n");
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n");
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
     let mut lines: Vec<&str> = text.split('\n').collect();
     lines.pop();
@@ -83,10 +63,7 @@ fn reference(bytes: &[u8]) -> Reference {
         if line.is_empty() {
             last_id.clone_from(&id_buffer);
             if let Some(data) = data.strip_suffix('\n') {
-                frames.push((
-                    Some(event.clone()).filter(|e| !e.is_empty()),
-                    data.to_owned(),
-                ));
+                frames.push((Some(event.clone()).filter(|e| !e.is_empty()), data.to_owned()));
             }
             data.clear();
             event.clear();
@@ -110,10 +87,7 @@ fn reference(bytes: &[u8]) -> Reference {
 #[test]
 fn frames_are_those_of_the_standard() {
     // (stream, [(event, id, data)])
-    type Row = (
-        &'static str,
-        &'static [(Option<&'static str>, Option<&'static str>, &'static str)],
-    );
+    type Row = (&'static str, &'static [(Option<&'static str>, Option<&'static str>, &'static str)]);
     let table: &[Row] = &[
         ("", &[]),
         ("\n\n\n", &[]),
@@ -126,19 +100,13 @@ fn frames_are_those_of_the_standard() {
         ("data:\n\n", &[(None, None, "")]),
         ("data\ndata\n\n", &[(None, None, "\n")]),
         ("data: a\ndata: b\n\n", &[(None, None, "a\nb")]),
-        (
-            "data: a\n\ndata: b\n\n",
-            &[(None, None, "a"), (None, None, "b")],
-        ),
+        ("data: a\n\ndata: b\n\n", &[(None, None, "a"), (None, None, "b")]),
         ("data: a\r\n\r\n", &[(None, None, "a")]),
         ("data: a\r\r", &[(None, None, "a")]),
         ("data: a\r\n\n", &[(None, None, "a")]),
         ("data: a\n\r\n", &[(None, None, "a")]),
         ("data: a\n\r", &[(None, None, "a")]),
-        (
-            "data: a\r\ndata: b\rdata: c\n\r\ndata: d\n\n",
-            &[(None, None, "a\nb\nc"), (None, None, "d")],
-        ),
+        ("data: a\r\ndata: b\rdata: c\n\r\ndata: d\n\n", &[(None, None, "a\nb\nc"), (None, None, "d")]),
         ("\u{FEFF}data: a\n\n", &[(None, None, "a")]),
         ("\u{FEFF}\u{FEFF}data: a\n\n", &[]),
         ("\n\u{FEFF}data: a\n\n", &[]),
@@ -146,18 +114,12 @@ fn frames_are_those_of_the_standard() {
         (": a\n\n", &[]),
         (":\n\n:\n\n", &[]),
         ("data: a\n: data: b\ndata: c\n\n", &[(None, None, "a\nc")]),
-        (
-            "event: e\ndata: a\n\ndata: b\n\n",
-            &[(Some("e"), None, "a"), (None, None, "b")],
-        ),
+        ("event: e\ndata: a\n\ndata: b\n\n", &[(Some("e"), None, "a"), (None, None, "b")]),
         ("event: e\nevent: f\ndata: a\n\n", &[(Some("f"), None, "a")]),
         ("event: e\nevent\ndata: a\n\n", &[(None, None, "a")]),
         ("event:\ndata: a\n\n", &[(None, None, "a")]),
         ("event: e\n\ndata: a\n\n", &[(None, None, "a")]),
-        (
-            "id: 1\ndata: a\n\ndata: b\n\n",
-            &[(None, Some("1"), "a"), (None, None, "b")],
-        ),
+        ("id: 1\ndata: a\n\ndata: b\n\n", &[(None, Some("1"), "a"), (None, None, "b")]),
         ("id\ndata: a\n\n", &[(None, Some(""), "a")]),
         ("id: 1\nid: 2\ndata: a\n\n", &[(None, Some("2"), "a")]),
         ("id: 1\nid: 2\0\ndata: a\n\n", &[(None, Some("1"), "a")]),
@@ -174,9 +136,7 @@ fn frames_are_those_of_the_standard() {
         let found: Vec<_> = seen
             .iter()
             .map(|seen| match seen {
-                Seen::Frame {
-                    event, id, data, ..
-                } => (event.as_deref(), id.as_deref(), data.as_str()),
+                Seen::Frame { event, id, data, .. } => (event.as_deref(), id.as_deref(), data.as_str()),
                 Seen::Refused { .. } => panic!("nothing here is large"),
             })
             .collect();
@@ -244,13 +204,7 @@ fn the_last_event_id_is_that_of_the_last_ended_block() {
         ("id: 1\n\nid: \0\n\n", Some("1")),
     ];
     for (stream, id) in table {
-        assert_eq!(
-            read(SseReader::new(), [stream.as_bytes()])
-                .last_id
-                .as_deref(),
-            id,
-            "{stream:?}"
-        );
+        assert_eq!(read(SseReader::new(), [stream.as_bytes()]).last_id.as_deref(), id, "{stream:?}");
     }
 }
 
@@ -258,19 +212,12 @@ fn the_last_event_id_is_that_of_the_last_ended_block() {
 fn retry_takes_digits_only() {
     let table = [
         ("retry: 10\n", Some(10)),
-        (
-            "retry: 10\nretry: -1\nretry: 1.5\nretry:\nretry: +1\nretry: x\n",
-            Some(10),
-        ),
+        ("retry: 10\nretry: -1\nretry: 1.5\nretry:\nretry: +1\nretry: x\n", Some(10)),
         ("retry: 99999999999999999999\n", None),
         ("retry: 007\n\n", Some(7)),
     ];
     for (stream, retry) in table {
-        assert_eq!(
-            read(SseReader::new(), [stream.as_bytes()]).retry,
-            retry,
-            "{stream:?}"
-        );
+        assert_eq!(read(SseReader::new(), [stream.as_bytes()]).retry, retry, "{stream:?}");
     }
 }
 
@@ -295,18 +242,11 @@ fn a_cut_stream_is_seen_as_cut() {
             let pieces = || stream.as_bytes().chunks(size);
             let discarding = read(SseReader::new(), pieces());
             let delivering = read(SseReader::new().with_tail(Tail::Deliver), pieces());
-            assert_eq!(
-                (discarding.has_tail, delivering.has_tail),
-                (*cut, *cut),
-                "{stream:?}"
-            );
-            let last = delivering
-                .seen
-                .get(discarding.seen.len())
-                .map(|seen| match seen {
-                    Seen::Frame { data, .. } => data.as_str(),
-                    Seen::Refused { .. } => panic!("nothing here is large"),
-                });
+            assert_eq!((discarding.has_tail, delivering.has_tail), (*cut, *cut), "{stream:?}");
+            let last = delivering.seen.get(discarding.seen.len()).map(|seen| match seen {
+                Seen::Frame { data, .. } => data.as_str(),
+                Seen::Refused { .. } => panic!("nothing here is large"),
+            });
             assert_eq!(last, *tail, "{stream:?}");
         }
     }
@@ -314,8 +254,7 @@ fn a_cut_stream_is_seen_as_cut() {
 
 #[test]
 fn a_block_that_is_too_large_is_reported_once_and_passed_over() {
-    let stream =
-        b"data: 1\n\ndata: 12345\nid: 9\n\ndata: 1\ndata: 2\n\n: a comment\n: another\ndata: 2\n\n";
+    let stream = b"data: 1\n\ndata: 12345\nid: 9\n\ndata: 1\ndata: 2\n\n: a comment\n: another\ndata: 2\n\n";
     for size in 1..=stream.len() {
         let reading = read(SseReader::new().with_limit(11), stream.chunks(size));
         let frame = |data: &str, offset, index| Seen::Frame {
@@ -327,14 +266,8 @@ fn a_block_that_is_too_large_is_reported_once_and_passed_over() {
         };
         let expected = [
             frame("1", 0, 0),
-            Seen::Refused {
-                offset: 9,
-                index: 1,
-            },
-            Seen::Refused {
-                offset: 28,
-                index: 2,
-            },
+            Seen::Refused { offset: 9, index: 1 },
+            Seen::Refused { offset: 28, index: 2 },
             frame("2", 67, 3),
         ];
         assert_eq!(reading.seen, expected, "in pieces of {size}");
@@ -379,10 +312,7 @@ fn a_frame_that_lies_whole_in_the_input_is_borrowed_from_it() {
     let mut frames = 0;
     SseReader::new().push(input.as_bytes(), |frame| {
         let frame = frame.unwrap();
-        for text in [Some(frame.data), frame.event, frame.id]
-            .into_iter()
-            .flatten()
-        {
+        for text in [Some(frame.data), frame.event, frame.id].into_iter().flatten() {
             assert!(range.contains(&text.as_ptr()), "{text:?} was copied");
         }
         frames += 1;
@@ -410,11 +340,7 @@ fn each_byte_of_a_large_event_is_handled_a_fixed_number_of_times() {
     // Searched once and kept once; the pieces' size makes no difference.
     assert!(work(8 * mebibytes, 4096) <= 2 * 8 * mebibytes as u64 + 8);
     assert!(work(mebibytes, 7) <= 2 * mebibytes as u64 + 8);
-    assert_eq!(
-        work(mebibytes, usize::MAX),
-        mebibytes as u64 + 2,
-        "whole: searched only"
-    );
+    assert_eq!(work(mebibytes, usize::MAX), mebibytes as u64 + 2, "whole: searched only");
 }
 
 /// Streams with the shapes that matter, since random bytes rarely form a block.
@@ -461,9 +387,7 @@ fn split<'b>(bytes: &'b [u8], cuts: &[prop::sample::Index]) -> Vec<&'b [u8]> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     cuts.extend([0, bytes.len()]);
     cuts.sort_unstable();
-    cuts.windows(2)
-        .map(|ends| &bytes[ends[0]..ends[1]])
-        .collect()
+    cuts.windows(2).map(|ends| &bytes[ends[0]..ends[1]]).collect()
 }
 
 proptest! {

@@ -17,18 +17,10 @@ fn text(writer: &FrameWriter) -> &str {
 fn fields_go_out_as_id_event_data() {
     let mut writer = FrameWriter::new(Framing::Sse);
     writer.set_id(Some("c1")).unwrap();
-    writer
-        .frame(Some("delta"), &json!({"b": 1, "a": 2}))
-        .unwrap();
+    writer.frame(Some("delta"), &json!({"b": 1, "a": 2})).unwrap();
     writer.frame(Some(""), &"x").unwrap();
-    assert_eq!(
-        text(&writer),
-        "id: c1\nevent: delta\ndata: {\"b\":1,\"a\":2}\n\ndata: \"x\"\n\n"
-    );
-    assert_eq!(
-        (writer.frames(), writer.written()),
-        (2, writer.bytes().len() as u64)
-    );
+    assert_eq!(text(&writer), "id: c1\nevent: delta\ndata: {\"b\":1,\"a\":2}\n\ndata: \"x\"\n\n");
+    assert_eq!((writer.frames(), writer.written()), (2, writer.bytes().len() as u64));
 }
 
 #[test]
@@ -50,10 +42,7 @@ fn a_text_of_several_lines_becomes_several_data_lines() {
     writer.raw("a\r\nb\rc\n\nd\n");
     writer.raw("");
     writer.comment("x\ny");
-    assert_eq!(
-        text(&writer),
-        "data: a\ndata: b\ndata: c\ndata: \ndata: d\ndata: \n\ndata: \n\n: x\n: y\n\n"
-    );
+    assert_eq!(text(&writer), "data: a\ndata: b\ndata: c\ndata: \ndata: d\ndata: \n\ndata: \n\n: x\n: y\n\n");
 }
 
 #[test]
@@ -64,10 +53,7 @@ fn a_field_cannot_break_out_of_its_line() {
         let error = writer.set_id(Some(bad)).unwrap_err();
         assert_eq!(error.kind(), FramingErrorKind::Unwritable { field: "id" });
         let error = writer.frame(Some(bad), &1).unwrap_err();
-        assert_eq!(
-            error.kind(),
-            FramingErrorKind::Unwritable { field: "event" }
-        );
+        assert_eq!(error.kind(), FramingErrorKind::Unwritable { field: "event" });
     }
     assert!(writer.bytes().is_empty());
     writer.raw("x");
@@ -82,9 +68,7 @@ fn line_breaks_of_raw_json_do_not_cut_the_frame() {
         (Framing::Ndjson, "{\"raw\":{   \"a\": \"\\n\"  }}\n"),
     ] {
         let mut writer = FrameWriter::new(framing);
-        writer
-            .frame(None, &BTreeMap::from([("raw", &raw)]))
-            .unwrap();
+        writer.frame(None, &BTreeMap::from([("raw", &raw)])).unwrap();
         assert_eq!(text(&writer), expected);
     }
 }
@@ -106,10 +90,7 @@ fn a_payload_that_fails_leaves_nothing_behind() {
     let error = writer.frame(Some("e"), &Half).unwrap_err();
     assert_eq!(error.kind(), FramingErrorKind::Unserializable);
     assert_eq!((error.offset(), error.index()), (9, 1));
-    assert_eq!(
-        error.source().unwrap().to_string(),
-        "the other half is missing"
-    );
+    assert_eq!(error.source().unwrap().to_string(), "the other half is missing");
     writer.frame(None, &1).unwrap();
     assert_eq!(text(&writer), "data: x\n\nid: 7\ndata: 1\n\n");
     assert_eq!(writer.frames(), 2);
@@ -120,14 +101,8 @@ fn a_warm_writer_keeps_its_buffer() {
     let mut writer = FrameWriter::new(Framing::Sse);
     let mut write = |round: u64| {
         writer.set_id(Some("cursor")).unwrap();
-        writer
-            .frame(Some("delta"), &json!({"delta": "some text"}))
-            .unwrap();
-        let place = (
-            writer.bytes().as_ptr(),
-            writer.out.capacity(),
-            writer.id.as_ptr(),
-        );
+        writer.frame(Some("delta"), &json!({"delta": "some text"})).unwrap();
+        let place = (writer.bytes().as_ptr(), writer.out.capacity(), writer.id.as_ptr());
         writer.clear();
         assert_eq!(writer.frames(), round);
         place
