@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { name: AFTER_FINAL, demands: "a structured stream gets no update after its `final`" },
     Rule { name: STRUCTURED, demands: "a structured update fits what its stream has built" },
     Rule { name: TOOL_STARTED, demands: "a tool call has a `tool-call-start` before its result or error" },
-    Rule { name: QUESTION, demands: "a free text has no options; a choice has a question and options" },
+    Rule { name: QUESTION, demands: "a free text has no options, and a choice has a question" },
 ];
 
 /// Looks at a Kortyx stream.
@@ -146,9 +146,6 @@ impl Linter {
                 }
                 if !is_text && input.question.is_none() {
                     findings.add(QUESTION, "a choice without a question", "a question");
-                }
-                if !is_text && input.options.is_empty() {
-                    findings.add(QUESTION, "a choice without options", "options to choose from");
                 }
             }
             Chunk::StructuredData(update) => {
