@@ -71,18 +71,22 @@ impl Holes {
         self.count -= 1;
     }
 
+    /// Whether the value at `path`, or anything below it, has a hole.
+    pub(super) fn any_within(&self, path: &str) -> bool {
+        !self.arrays.is_empty()
+            && (self.arrays.contains_key(path) || self.arrays.range(below(path)).next().is_some())
+    }
+
     /// Forgets the holes of the value at `path` and of all below it, because it is replaced.
     pub(super) fn forget(&mut self, path: &str) {
         if self.arrays.is_empty() {
             return;
         }
-        // `/` follows `.` in ASCII, so these bounds hold exactly the paths that begin with `path.`.
-        let below = self
+        let gone = self
             .arrays
-            .range(format!("{path}.")..format!("{path}/"))
+            .range(below(path))
             .map(|(array, _)| array.clone());
-        let gone: Vec<String> = below.chain([path.to_owned()]).collect();
-        for array in gone {
+        for array in gone.chain([path.to_owned()]).collect::<Vec<_>>() {
             if let Some(ranges) = self.arrays.remove(&array) {
                 self.count -= ranges.iter().map(|(start, end)| end - start).sum::<usize>();
             }
@@ -103,6 +107,11 @@ impl Holes {
 fn range_around(ranges: &BTreeMap<usize, usize>, index: usize) -> Option<Range<usize>> {
     let (&start, &end) = ranges.range(..=index).next_back()?;
     (index < end).then_some(start..end)
+}
+
+/// The paths that begin with `path.` and no others, since `/` follows `.` in ASCII.
+fn below(path: &str) -> Range<String> {
+    format!("{path}.")..format!("{path}/")
 }
 
 fn join(array: &str, index: usize) -> String {

@@ -144,14 +144,15 @@ impl<'a> Walk<'a> {
                 let len = items.len();
                 match items.get_mut(index) {
                     Some(hole) if self.holes.contains(here.at, index) => {
-                        self.afford(write.gap(next.rest))?;
+                        // The hole itself is filled, so there is one less.
+                        self.afford(write.gap(next.rest).saturating_sub(1))?;
                         if let Some(made) = write.build(self.path, next.at, self.holes) {
                             *hole = made;
                             self.holes.fill(here.at, index);
                         }
                     }
                     Some(child) if unsets_next => {
-                        self.afford(1)?;
+                        self.afford(usize::from(!self.holes.any_within(self.path)))?;
                         *child = Value::Null;
                         self.holes.forget(self.path);
                         self.holes.add(here.at, index..index + 1);

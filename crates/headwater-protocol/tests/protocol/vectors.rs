@@ -1,0 +1,241 @@
+//! Access to recorded vectors, and the list of rows where we depart from them on purpose.
+//!
+//! `$HEADWATER_VECTORS` names the directory that holds `vectors/`. Each file that is read is appended to the
+//! log that `$HEADWATER_VECTORS_READ` names, so that a build can tell which files no test has read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The lines of `vectors/<relative>` as they are, without empty ones; nothing if there are no vectors.
+///
+/// A file that is missing although vectors were asked for is an error on CI, and a note elsewhere.
+pub(crate) fn read_lines(relative: &str) -> Option<Vec<String>> {
+    let Some(root) = std::env::var_os("HEADWATER_VECTORS") else {
+        println!("vectors: {relative} skipped, HEADWATER_VECTORS is not set");
+        return None;
+    };
+    let path = PathBuf::from(root).join("vectors").join(relative);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            register(relative);
+            Some(
+                text.lines()
+                    .filter(|line| !line.trim().is_empty())
+                    .map(str::to_owned)
+                    .collect(),
+            )
+        }
+        Err(error) => {
+            let problem = format!("vectors: {} cannot be read: {error}", path.display());
+            assert!(!on_ci(), "{problem}");
+            println!("{problem}");
+            None
+        }
+    }
+}
+
+/// The rows of a JSON Lines file. Half a surrogate pair, which JavaScript writes and a Rust string cannot
+/// hold, is read as U+FFFD. A line that is not JSON is an error on CI, and left out with a note elsewhere.
+pub(crate) fn read_jsonl(relative: &str) -> Option<Vec<Value>> {
+    let mut rows = Vec::new();
+    for (index, line) in read_lines(relative)?.iter().enumerate() {
+        match serde_json::from_str(&replace_lone_surrogates(line)) {
+            Ok(row) => rows.push(row),
+            Err(error) => {
+                let problem = format!(
+                    "vectors: {relative} line {} is not JSON: {error}",
+                    index + 1
+                );
+                assert!(!on_ci(), "{problem}");
+                println!("{problem}");
+            }
+        }
+    }
+    Some(rows)
+}
+
+fn on_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true")
+}
+
+fn register(relative: &str) {
+    let Some(log) = std::env::var_os("HEADWATER_VECTORS_READ") else {
+        return;
+    };
+    // One write of one line: tests that run at the same time append to the same log.
+    std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&log)
+        .and_then(|mut log| log.write_all(format!("{relative}\n").as_bytes()))
+        .unwrap_or_else(|error| panic!("{} cannot be written: {error}", Path::new(&log).display()));
+}
+
+/// JSON text in which each `\ud800`–`\udfff` that has no other half is `\ufffd`.
+pub(crate) fn replace_lone_surrogates(json: &str) -> String {
+    let unit = |text: &str| {
+        let digits = text.strip_prefix("\\u")?.get(..4)?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let len = match unit(rest) {
+            Some(0xd800..=0xdbff) if matches!(unit(&rest[6..]), Some(0xdc00..=0xdfff)) => 12,
+            Some(0xd800..=0xdfff) => {
+                out.push_str("\\ufffd");
+                rest = &rest[6..];
+                continue;
+            }
+            Some(_) => 6,
+            // A backslash and the character that it escapes, which may be a backslash.
+            None => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        out.push_str(&rest[..len]);
+        rest = &rest[len..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What `conformance/deviations.toml` says about one row.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Deviation {
+    file: String,
+    /// One row …
+    row: Option<String>,
+    /// … or several with the same reason.
+    #[serde(default)]
+    rows: Vec<String>,
+    /// The fields that differ; all others must match. Without this, anything may differ.
+    #[serde(default)]
+    pub(crate) except: Vec<String>,
+    reason: String,
+}
+
+/// Judges the rows of one vector file and keeps the tally.
+pub(crate) struct Judge {
+    file: &'static str,
+    deviations: BTreeMap<String, Deviation>,
+    seen: BTreeSet<String>,
+    matched: usize,
+    deviated: usize,
+    complaints: String,
+}
+
+impl Judge {
+    pub(crate) fn new(file: &'static str) -> Self {
+        Self {
+            file,
+            deviations: deviations(file),
+            seen: BTreeSet::new(),
+            matched: 0,
+            deviated: 0,
+            complaints: String::new(),
+        }
+    }
+
+    /// Judges one row. `compare` says what differs, when the given fields are left out of the comparison.
+    pub(crate) fn row(&mut self, name: &str, compare: impl Fn(&[String]) -> Result<(), String>) {
+        if !self.seen.insert(name.to_owned()) {
+            self.complain(name, "the name occurs twice in the file");
+        }
+        match (compare(&[]), self.deviations.get(name)) {
+            (Ok(()), None) => self.matched += 1,
+            (Ok(()), Some(_)) => self.complain(name, "listed as a deviation, but it matches"),
+            (Err(difference), None) => self.complain(name, &difference),
+            (Err(_), Some(deviation)) => {
+                self.deviated += 1;
+                if !deviation.except.is_empty() {
+                    if let Err(difference) = compare(&deviation.except) {
+                        let difference =
+                            format!("differs in more than {:?}: {difference}", deviation.except);
+                        self.complain(name, &difference);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Something is wrong with a row, whether it is a deviation or not.
+    pub(crate) fn complain(&mut self, name: &str, problem: &str) {
+        writeln!(self.complaints, "{} {name}: {problem}", self.file)
+            .expect("a string takes everything");
+    }
+
+    /// Prints the tally, and fails if any row was not as it should be.
+    pub(crate) fn finish(mut self) {
+        let unknown: Vec<_> = self
+            .deviations
+            .keys()
+            .filter(|name| !self.seen.contains(*name))
+            .cloned()
+            .collect();
+        for name in unknown {
+            self.complain(&name, "listed as a deviation, but there is no such row");
+        }
+        println!(
+            "vectors: {} {} rows, {} matched, {} deviations",
+            self.file,
+            self.seen.len(),
+            self.matched,
+            self.deviated
+        );
+        assert!(self.complaints.is_empty(), "\n{}", self.complaints);
+    }
+}
+
+/// The listed deviations of one file, by row.
+fn deviations(file: &str) -> BTreeMap<String, Deviation> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct List {
+        #[serde(default)]
+        deviation: Vec<Deviation>,
+    }
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../conformance/deviations.toml"
+    );
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let list: List = toml::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut by_row = BTreeMap::new();
+    for deviation in list
+        .deviation
+        .into_iter()
+        .filter(|deviation| deviation.file == file)
+    {
+        assert!(
+            !deviation.reason.trim().is_empty(),
+            "a deviation of {file} has no reason"
+        );
+        for row in deviation.row.iter().chain(&deviation.rows) {
+            let twice = by_row.insert(row.clone(), deviation.clone()).is_some();
+            assert!(!twice, "{file} {row} is listed twice as a deviation");
+        }
+    }
+    by_row
+}
+
+#[test]
+fn lone_surrogates_are_replaced_and_nothing_else() {
+    let table = [
+        (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+        (r#""\ud83d""#, r#""\ufffd""#),
+        (r#""\ude00\ud83d""#, r#""\ufffd\ufffd""#),
+        (r#""\ud83d\ud83d\ude00x""#, r#""\ufffd\ud83d\ude00x""#),
+        (r#""\\ud83d \n \u00e9 \" é""#, r#""\\ud83d \n \u00e9 \" é""#),
+        (r#""\uD83D\\uDE00""#, r#""\ufffd\\uDE00""#),
+    ];
+    for (json, expected) in table {
+        assert_eq!(replace_lone_surrogates(json), expected);
+        serde_json::from_str::<Value>(expected).expect(expected);
+    }
+}
