@@ -42,10 +42,10 @@ impl Holes {
         if let Some(further) = ranges.remove(&end) {
             end = further;
         }
-        if let Some((&before, &before_end)) = ranges.range(..start).next_back() {
-            if before_end == start {
-                start = before;
-            }
+        if let Some((&before, &before_end)) = ranges.range(..start).next_back()
+            && before_end == start
+        {
+            start = before;
         }
         ranges.insert(start, end);
     }

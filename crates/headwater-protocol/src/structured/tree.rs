@@ -211,7 +211,7 @@ impl<'a> Walk<'a> {
             }
             (Write::Append(Cow::Owned(mut new)), Value::Array(items)) => items.append(&mut new),
             (Write::Append(Cow::Borrowed(new)), Value::Array(items)) => {
-                items.extend_from_slice(new)
+                items.extend_from_slice(new);
             }
             (Write::Text(delta), Value::String(text)) => text.push_str(&delta),
             (Write::Append(_), found) => {

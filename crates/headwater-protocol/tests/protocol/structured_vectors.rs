@@ -41,7 +41,7 @@ fn ours(chunks: &[Value]) -> Outcome {
         match &mut state {
             Some(state) => state.apply(update).map_err(|error| error.to_string())?,
             None => {
-                state = Some(StructuredState::begin(update).map_err(|error| error.to_string())?)
+                state = Some(StructuredState::begin(update).map_err(|error| error.to_string())?);
             }
         }
         Ok(serde_json::to_value(&state).expect("a state is JSON"))
