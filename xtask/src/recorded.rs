@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::command::Failure;
 
@@ -26,14 +27,13 @@ pub(crate) struct Recorded {
 pub(crate) struct Reading {
     /// For the last lines of the report.
     pub(crate) notes: Vec<String>,
-    /// The files that somebody should have read.
-    pub(crate) unread: Vec<String>,
-    pub(crate) failed: bool,
+    /// Why the run fails for what was not read.
+    pub(crate) failure: Option<String>,
 }
 
 impl Recorded {
-    /// The variable that names the log to the tests.
-    pub(crate) const LOG: &str = "HEADWATER_VECTORS_READ";
+    const FOLDER: &str = "HEADWATER_VECTORS";
+    const LOG: &str = "HEADWATER_VECTORS_READ";
 
     pub(crate) fn from_environment(root: &Path) -> Result<Self, Failure> {
         let list = root.join("conformance/later.txt");
@@ -43,18 +43,22 @@ impl Recorded {
             std::env::temp_dir().join(format!("headwater-vectors-read-{}", std::process::id()));
         fs::write(&log, "")
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", log.display())))?;
+        let folder = std::env::var_os(Self::FOLDER).filter(|value| !value.is_empty());
         Ok(Self {
-            folder: std::env::var_os("HEADWATER_VECTORS")
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from),
+            // Each test binary runs in its crate's folder, where a relative path would name another place.
+            folder: folder.and_then(|folder| std::path::absolute(folder).ok()),
             log,
             later: later(&text),
             strict: std::env::var("CI").is_ok_and(|value| value == "true"),
         })
     }
 
-    pub(crate) fn log(&self) -> &Path {
-        &self.log
+    /// Tells the tests where the recordings are and where to log what they read.
+    pub(crate) fn tell(&self, tests: &mut Command) {
+        tests.env(Self::LOG, &self.log);
+        if let Some(folder) = &self.folder {
+            tests.env(Self::FOLDER, folder);
+        }
     }
 
     /// Compares what was read with what is there.
@@ -72,14 +76,13 @@ impl Recorded {
         let (read, mut notes) = self.read(&folder);
         let there = recordings(&folder);
         if there.is_empty() {
-            let unread = vec![format!(
+            let failure = format!(
                 "HEADWATER_VECTORS is {}, which holds no recordings",
                 folder.display()
-            )];
+            );
             return Reading {
-                notes: unread.clone(),
-                unread,
-                failed: true,
+                notes,
+                failure: Some(failure),
             };
         }
         let (mut unread, mut excused) = (Vec::new(), 0);
@@ -92,18 +95,16 @@ impl Recorded {
                 None => unread.push(format!("  {file} was not read")),
             }
         }
-        notes.extend(unread.iter().cloned());
-        let files = there.len() - unread.len() - excused;
+        let (missed, files) = (unread.len(), there.len() - unread.len() - excused);
+        notes.extend(unread);
         notes.push(format!(
             "recorded data: {files} files read, {} not read",
-            unread.len() + excused
+            missed + excused
         ));
-        let failed = strict && !unread.is_empty();
-        Reading {
-            notes,
-            unread,
-            failed,
-        }
+        let failure = (strict && missed > 0).then(|| {
+            format!("{missed} recorded files were read by no test: read them, or give the reason in conformance/later.txt")
+        });
+        Reading { notes, failure }
     }
 
     /// Drops the log without a comparison.
@@ -198,6 +199,8 @@ fn matches(pattern: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
     #[test]
@@ -213,6 +216,60 @@ mod tests {
         assert_eq!(
             name_of("fixtures/ag-ui-conformance/extra/a.json", folder),
             "ag-ui-conformance/extra/a.json"
+        );
+    }
+
+    fn close(strict: bool, log: &str) -> Reading {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder =
+            std::env::temp_dir().join(format!("headwater-recorded-{}-{next}", std::process::id()));
+        for file in [
+            "vectors/mui/a.jsonl",
+            "vectors/mui/b.jsonl",
+            "vectors/mui/README.md",
+            "vectors/mui/later.jsonl",
+        ] {
+            let file = folder.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        let path = folder.join("log");
+        fs::write(&path, log).unwrap();
+        let later = vec![("mui/later.jsonl".to_owned(), "not yet".to_owned())];
+        let reading = Recorded {
+            folder: Some(folder.clone()),
+            log: path,
+            later,
+            strict,
+        }
+        .close();
+        fs::remove_dir_all(folder).unwrap();
+        reading
+    }
+
+    #[test]
+    fn what_was_read_is_listed_with_what_was_not() {
+        let reading = close(
+            false,
+            "mui/a.jsonl 295 290 5\nvectors/mui/a.jsonl 295 290 5\n",
+        );
+        let expected = [
+            "  mui/a.jsonl: 295 rows, 290 matched, 5 deviations",
+            "  mui/later.jsonl is for later: not yet",
+            "  mui/b.jsonl was not read",
+            "recorded data: 1 files read, 2 not read",
+        ];
+        assert_eq!(reading.notes, expected);
+        assert_eq!(reading.failure, None);
+    }
+
+    #[test]
+    fn in_ci_only_an_unread_file_without_a_reason_fails() {
+        assert!(close(true, "mui/a.jsonl 1 1 0\n").failure.is_some());
+        assert_eq!(
+            close(true, "mui/a.jsonl 1 1 0\nmui/b.jsonl 1 1 0\n").failure,
+            None
         );
     }
 

@@ -48,10 +48,8 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     } else {
         recorded.close_unchecked()
     };
-    if reading.failed {
-        report.part("recorded data", || {
-            Err(Failure::new(reading.unread.join("\n")))
-        });
+    if let Some(why) = reading.failure {
+        report.part("recorded data", || Err(Failure::new(why)));
     }
     let mut notes = reading.notes;
     for part in [Optional::Browser, Optional::Redis] {
@@ -84,7 +82,8 @@ fn check(command: Command) -> Result<Outcome, Failure> {
 
 fn rust_tests(root: &Path, filter: Option<&str>, recorded: &Recorded) -> Result<Outcome, Failure> {
     let mut tests = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
-    tests.args(filter).env(Recorded::LOG, recorded.log());
+    tests.args(filter);
+    recorded.tell(&mut tests);
     let finished = finish(tests)?;
     let mut counts = count(&finished.output);
     // A crate that does not compile has no result line.
