@@ -51,6 +51,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
 
     let rows = table::rows(&measured);
     anstream::println!("\n{}", table::render(&rows));
+    anstream::println!("{}", table::others(&measured));
     let missed = rows.iter().filter(|row| row.misses()).count();
     anstream::println!("{} measurements, {missed} miss their aim", rows.len());
     Ok(if missed == 0 {

@@ -43,9 +43,7 @@ pub(super) struct Row<'a> {
 
 /// Puts the measurements of one run together.
 pub(super) fn rows(measured: &[Measurement]) -> Vec<Row<'_>> {
-    let ours = measured
-        .iter()
-        .filter(|m| !m.what.starts_with("vendor ") && !m.what.starts_with("serde_json "));
+    let ours = measured.iter().filter(|m| is_ours(m));
     ours.map(|ours| {
         let times = |other: String| {
             let other = measured.iter().find(|m| {
@@ -65,6 +63,30 @@ pub(super) fn rows(measured: &[Measurement]) -> Vec<Row<'_>> {
         }
     })
     .collect()
+}
+
+fn is_ours(measured: &Measurement) -> bool {
+    !measured.what.starts_with("vendor ") && !measured.what.starts_with("serde_json ")
+}
+
+/// What the ratios stand on, since a vendor may have been measured on a part of the stream only.
+pub(super) fn others(measured: &[Measurement]) -> String {
+    let mut text = String::new();
+    for other in measured.iter().filter(|m| !is_ours(m)) {
+        let Measurement {
+            dialect,
+            stream,
+            what,
+            events,
+            ..
+        } = other;
+        let speed = other.events_per_second();
+        let _ = writeln!(
+            text,
+            "{dialect} {stream}, {what}: {speed:.0} events/s over {events} events"
+        );
+    }
+    text
 }
 
 impl Row<'_> {
