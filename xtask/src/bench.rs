@@ -32,10 +32,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
     let streams = Streams::create()?;
 
     anstream::println!("== ours");
-    let mut ours = cargo(
-        &root,
-        &["bench", "-p", "headwater-protocol", "--bench", "protocol"],
-    );
+    let mut ours = cargo(&root, &["bench", "-p", "headwater-protocol", "--bench", "protocol"]);
     ours.env(Streams::VARIABLE, &streams.folder);
     let mut measured = measurements(&output_of(ours)?);
     if measured.is_empty() {
@@ -54,11 +51,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
     anstream::println!("{}", table::others(&measured));
     let missed = rows.iter().filter(|row| row.misses()).count();
     anstream::println!("{} measurements, {missed} miss their aim", rows.len());
-    Ok(if missed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn measure_vendors(root: &Path, streams: &Streams) -> Result<Vec<Measurement>, Failure> {
@@ -66,8 +59,7 @@ fn measure_vendors(root: &Path, streams: &Streams) -> Result<Vec<Measurement>, F
     vendors::install(&folder)?;
     let mut node = command(&folder, "node", &["bench.mjs"]);
     // What a server would run with: some of the packages check more in development.
-    node.env(Streams::VARIABLE, &streams.folder)
-        .env("NODE_ENV", "production");
+    node.env(Streams::VARIABLE, &streams.folder).env("NODE_ENV", "production");
     Ok(measurements(&output_of(node)?))
 }
 

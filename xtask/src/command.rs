@@ -53,10 +53,7 @@ pub(crate) fn run(mut command: Command) -> Result<Finished, Failure> {
         let mut output = Vec::new();
         reader.read_to_end(&mut output)?;
         let status = child.wait()?;
-        Ok(Finished {
-            ok: status.success(),
-            output: String::from_utf8_lossy(&output).into_owned(),
-        })
+        Ok(Finished { ok: status.success(), output: String::from_utf8_lossy(&output).into_owned() })
     };
     attempt().map_err(|error| Failure::new(format!("cannot run `{described}`: {error}")))
 }
@@ -69,18 +66,12 @@ pub(crate) fn output_of(mut command: Command) -> Result<String, Failure> {
         .output()
         .map_err(|error| Failure::new(format!("cannot run `{described}`: {error}")))?;
     if !output.status.success() {
-        return Err(Failure::new(format!(
-            "`{described}` ended with {}",
-            output.status
-        )));
+        return Err(Failure::new(format!("`{described}` ended with {}", output.status)));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words
-        .map(OsStr::to_string_lossy)
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }

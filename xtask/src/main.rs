@@ -72,7 +72,5 @@ fn root() -> PathBuf {
     // `cargo run` names this package's folder; the one that was compiled in may belong to another checkout.
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    package
-        .parent()
-        .map_or_else(|| package.clone(), Path::to_path_buf)
+    package.parent().map_or_else(|| package.clone(), Path::to_path_buf)
 }

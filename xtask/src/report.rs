@@ -21,21 +21,9 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    pub(crate) const PASSED: Self = Self {
-        passed: 1,
-        failed: 0,
-        skipped: 0,
-    };
-    pub(crate) const FAILED: Self = Self {
-        passed: 0,
-        failed: 1,
-        skipped: 0,
-    };
-    pub(crate) const SKIPPED: Self = Self {
-        passed: 0,
-        failed: 0,
-        skipped: 1,
-    };
+    pub(crate) const PASSED: Self = Self { passed: 1, failed: 0, skipped: 0 };
+    pub(crate) const FAILED: Self = Self { passed: 0, failed: 1, skipped: 0 };
+    pub(crate) const SKIPPED: Self = Self { passed: 0, failed: 0, skipped: 1 };
 
     pub(crate) fn add(&mut self, other: Self) {
         self.passed += other.passed;
@@ -80,11 +68,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// Runs one part and tells how it went. A part that cannot run has failed, and the next one is run all the same.
-    pub(crate) fn part(
-        &mut self,
-        name: &'static str,
-        run: impl FnOnce() -> Result<Outcome, Failure>,
-    ) {
+    pub(crate) fn part(&mut self, name: &'static str, run: impl FnOnce() -> Result<Outcome, Failure>) {
         anstream::println!("\n{HEADING}== {name}{HEADING:#}");
         let start = Instant::now();
         let outcome = run().unwrap_or_else(|failure| Outcome {
@@ -100,17 +84,9 @@ impl Report {
             anstream::println!("{}", outcome.output.trim_end());
         }
         let (style, word) = verdict(outcome.counts);
-        anstream::println!(
-            "   {style}{word}{style:#} in {:.1} s",
-            seconds.as_secs_f64()
-        );
+        anstream::println!("   {style}{word}{style:#} in {:.1} s", seconds.as_secs_f64());
         let remark = String::new();
-        self.lines.push(Line {
-            name,
-            seconds: Some(seconds),
-            counts: outcome.counts,
-            remark,
-        });
+        self.lines.push(Line { name, seconds: Some(seconds), counts: outcome.counts, remark });
     }
 
     /// Runs one part, unless there is a reason not to.
@@ -128,36 +104,19 @@ impl Report {
 
     fn skip(&mut self, name: &'static str, why: &str) {
         anstream::println!("\n{HEADING}== {name}{HEADING:#}\n   {QUIET}skipped: {why}{QUIET:#}");
-        self.lines.push(Line {
-            name,
-            seconds: None,
-            counts: Counts::SKIPPED,
-            remark: why.to_owned(),
-        });
+        self.lines.push(Line { name, seconds: None, counts: Counts::SKIPPED, remark: why.to_owned() });
     }
 
     /// Prints the table and the closing line, and gives the counts of all parts.
     pub(crate) fn close(self, notes: &[String]) -> Counts {
         let mut total = Counts::default();
-        anstream::println!(
-            "\n{HEADING}{:<14} {:>8}  result{HEADING:#}",
-            "part",
-            "seconds"
-        );
-        for Line {
-            name,
-            seconds,
-            counts,
-            remark,
-        } in &self.lines
-        {
+        anstream::println!("\n{HEADING}{:<14} {:>8}  result{HEADING:#}", "part", "seconds");
+        for Line { name, seconds, counts, remark } in &self.lines {
             let (style, word) = verdict(*counts);
             match seconds {
                 Some(seconds) => {
                     let seconds = seconds.as_secs_f64();
-                    anstream::println!(
-                        "{name:<14} {seconds:>8.1}  {style}{word}{style:#}: {counts}"
-                    );
+                    anstream::println!("{name:<14} {seconds:>8.1}  {style}{word}{style:#}: {counts}");
                 }
                 None => {
                     anstream::println!("{name:<14} {:>8}  {QUIET}{word}: {remark}{QUIET:#}", "-");
@@ -176,11 +135,7 @@ impl Report {
 fn verdict(counts: Counts) -> (Style, &'static str) {
     match counts {
         Counts { failed: 1.., .. } => (BAD, "FAILED"),
-        Counts {
-            passed: 0,
-            skipped: 1..,
-            ..
-        } => (QUIET, "skipped"),
+        Counts { passed: 0, skipped: 1.., .. } => (QUIET, "skipped"),
         _ => (GOOD, "ok"),
     }
 }
@@ -191,10 +146,7 @@ mod tests {
 
     #[test]
     fn the_closing_line_names_skipped_tests_only_when_there_are_any() {
-        let mut counts = Counts {
-            passed: 122,
-            ..Counts::default()
-        };
+        let mut counts = Counts { passed: 122, ..Counts::default() };
         counts.add(Counts::PASSED);
         assert_eq!(counts.to_string(), "123 passed, 0 failed");
         counts.add(Counts::SKIPPED);

@@ -16,38 +16,20 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     let recorded = Recorded::from_environment(&root)?;
     let mut report = Report::default();
 
-    let clippy = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ];
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     let unnamed = filter.is_some().then_some("only the named tests run");
-    report.part_unless(unnamed, "format", || {
-        check(cargo(&root, &["fmt", "--all", "--check"]))
-    });
+    report.part_unless(unnamed, "format", || check(cargo(&root, &["fmt", "--all", "--check"])));
     report.part_unless(unnamed, "clippy", || check(cargo(&root, &clippy)));
     report.part("rust tests", || rust_tests(&root, filter, &recorded));
     report.part_unless(unnamed, "wasm", || {
         tools::ensure_target(&root, WASM)?;
-        check(cargo(
-            &root,
-            &["build", "-p", "headwater-protocol", "--target", WASM],
-        ))
+        check(cargo(&root, &["build", "-p", "headwater-protocol", "--target", WASM]))
     });
-    let refused = without
-        .contains(&Optional::Vendors)
-        .then_some("--without vendors");
+    let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
     report.part_unless(refused, "vendors", || vendors::test(&root, filter));
 
     // A filter leaves files unread on purpose.
-    let reading = if filter.is_none() {
-        recorded.close()
-    } else {
-        recorded.close_unchecked()
-    };
+    let reading = if filter.is_none() { recorded.close() } else { recorded.close_unchecked() };
     if let Some(why) = reading.failure {
         report.part("recorded data", || Err(Failure::new(why)));
     }
@@ -58,26 +40,14 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
         }
     }
     let counts = report.close(&notes);
-    Ok(if counts.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A part that either holds or does not.
 fn check(command: Command) -> Result<Outcome, Failure> {
     let finished = finish(command)?;
-    let counts = if finished.ok {
-        Counts::PASSED
-    } else {
-        Counts::FAILED
-    };
-    Ok(Outcome {
-        counts,
-        notes: Vec::new(),
-        output: finished.output,
-    })
+    let counts = if finished.ok { Counts::PASSED } else { Counts::FAILED };
+    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
 }
 
 fn rust_tests(root: &Path, filter: Option<&str>, recorded: &Recorded) -> Result<Outcome, Failure> {
@@ -90,20 +60,14 @@ fn rust_tests(root: &Path, filter: Option<&str>, recorded: &Recorded) -> Result<
     if !finished.ok && counts.failed == 0 {
         counts.add(Counts::FAILED);
     }
-    Ok(Outcome {
-        counts,
-        notes: Vec::new(),
-        output: finished.output,
-    })
+    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
 }
 
 /// Sums the lines `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
 fn count(output: &str) -> Counts {
     let mut counts = Counts::default();
     for line in output.lines() {
-        let Some((_, results)) = line
-            .strip_prefix("test result: ")
-            .and_then(|rest| rest.split_once(". "))
+        let Some((_, results)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
         else {
             continue;
         };
@@ -137,14 +101,7 @@ test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
 test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 7 filtered out; finished in 1.20s
 error: test failed, to rerun pass `-p x --lib`
 ";
-        assert_eq!(
-            count(output),
-            Counts {
-                passed: 8,
-                failed: 2,
-                skipped: 1
-            }
-        );
+        assert_eq!(count(output), Counts { passed: 8, failed: 2, skipped: 1 });
     }
 
     #[test]

@@ -20,18 +20,8 @@ pub(crate) struct Tool {
 
 /// What the vendors' clients run on.
 pub(crate) const NODE: &[Tool] = &[
-    Tool {
-        program: "node",
-        package: "nodejs",
-        oldest: Some(20),
-        part: "vendors",
-    },
-    Tool {
-        program: "npm",
-        package: "npm",
-        oldest: None,
-        part: "vendors",
-    },
+    Tool { program: "node", package: "nodejs", oldest: Some(20), part: "vendors" },
+    Tool { program: "npm", package: "npm", oldest: None, part: "vendors" },
 ];
 
 /// Makes sure that every one of `tools` can be run.
@@ -42,22 +32,14 @@ pub(crate) fn ensure(tools: &[Tool]) -> Result<(), Failure> {
 /// Adds a target to the toolchain, unless it is there.
 pub(crate) fn ensure_target(folder: &Path, target: &str) -> Result<(), Failure> {
     // Without rustup the toolchain came some other way, and the build itself tells whether it has the target.
-    let Ok(listed) = run(command(
-        folder,
-        "rustup",
-        &["target", "list", "--installed"],
-    )) else {
+    let Ok(listed) = run(command(folder, "rustup", &["target", "list", "--installed"])) else {
         return Ok(());
     };
     if listed.output.lines().any(|line| line == target) {
         return Ok(());
     }
     let added = run(command(folder, "rustup", &["target", "add", target]))?;
-    if added.ok {
-        Ok(())
-    } else {
-        Err(Failure::new(added.output))
-    }
+    if added.ok { Ok(()) } else { Err(Failure::new(added.output)) }
 }
 
 impl Tool {
@@ -69,9 +51,9 @@ impl Tool {
             return Err(self.missing("is not on the PATH"));
         };
         match (self.oldest, major(&version)) {
-            (Some(oldest), Some(found)) if found < oldest => Err(self.missing(&format!(
-                "is version {found}, and {oldest} is the oldest that will do"
-            ))),
+            (Some(oldest), Some(found)) if found < oldest => {
+                Err(self.missing(&format!("is version {found}, and {oldest} is the oldest that will do")))
+            }
             _ => Ok(()),
         }
     }
@@ -82,16 +64,8 @@ impl Tool {
     }
 
     fn install(&self) -> Result<(), Failure> {
-        let steps: [&[&str]; 2] = [
-            &["update", "-q"],
-            &[
-                "install",
-                "-q",
-                "-y",
-                "--no-install-recommends",
-                self.package,
-            ],
-        ];
+        let steps: [&[&str]; 2] =
+            [&["update", "-q"], &["install", "-q", "-y", "--no-install-recommends", self.package]];
         for args in steps {
             let mut apt = command(Path::new("."), "apt-get", args);
             apt.env("DEBIAN_FRONTEND", "noninteractive");
@@ -105,15 +79,8 @@ impl Tool {
     }
 
     fn missing(&self, why: &str) -> Failure {
-        let Self {
-            program,
-            package,
-            part,
-            ..
-        } = self;
-        Failure::new(format!(
-            "{program} {why}: install it (Debian: {package}), or go on by --without {part}"
-        ))
+        let Self { program, package, part, .. } = self;
+        Failure::new(format!("{program} {why}: install it (Debian: {package}), or go on by --without {part}"))
     }
 }
 
@@ -141,17 +108,9 @@ mod tests {
 
     #[test]
     fn a_missing_tool_is_named_with_the_way_around_it() {
-        let tool = Tool {
-            program: "no-such-program",
-            package: "nothing",
-            oldest: None,
-            part: "vendors",
-        };
+        let tool = Tool { program: "no-such-program", package: "nothing", oldest: None, part: "vendors" };
         assert_eq!(tool.version(), None);
         let text = tool.missing("is not on the PATH").to_string();
-        assert!(
-            text.contains("no-such-program") && text.contains("--without vendors"),
-            "{text}"
-        );
+        assert!(text.contains("no-such-program") && text.contains("--without vendors"), "{text}");
     }
 }

@@ -21,11 +21,7 @@ pub(crate) fn install(folder: &Path) -> Result<(), Failure> {
     if fs::read(&installed).is_ok_and(|known| known == lock) {
         return Ok(());
     }
-    let finished = run(command(
-        folder,
-        "npm",
-        &["ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-    ))?;
+    let finished = run(command(folder, "npm", &["ci", "--ignore-scripts", "--no-audit", "--no-fund"]))?;
     if !finished.ok {
         return Err(Failure::new(format!("npm ci failed:\n{}", finished.output)));
     }
@@ -50,37 +46,17 @@ pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure
     if filter.is_some() {
         counts.skipped = 0;
     }
-    let notes = finished
-        .output
-        .lines()
-        .filter_map(|line| line.strip_prefix("# cases: "));
+    let notes = finished.output.lines().filter_map(|line| line.strip_prefix("# cases: "));
     let notes = notes.map(|note| format!("cases: {note}")).collect();
-    Ok(Outcome {
-        counts,
-        notes,
-        output: finished.output,
-    })
+    Ok(Outcome { counts, notes, output: finished.output })
 }
 
 /// The filter of the Rust tests is plain text, and Node's is a pattern.
 fn literal(filter: &str) -> String {
     let escaped = |c: char| {
-        if c.is_alphanumeric() {
-            c.to_string()
-        } else {
-            format!("[{c}]")
-        }
+        if c.is_alphanumeric() { c.to_string() } else { format!("[{c}]") }
     };
-    filter
-        .chars()
-        .map(|c| {
-            if "^\\".contains(c) {
-                format!("\\{c}")
-            } else {
-                escaped(c)
-            }
-        })
-        .collect()
+    filter.chars().map(|c| if "^\\".contains(c) { format!("\\{c}") } else { escaped(c) }).collect()
 }
 
 /// Sums the lines with which a TAP report ends.
@@ -112,15 +88,9 @@ mod tests {
 
     #[test]
     fn the_end_of_a_tap_report_is_counted() {
-        let output = "ok 1 - x\n# cases: 4 judged\n1..5\n# tests 5\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n";
-        assert_eq!(
-            count(output),
-            Counts {
-                passed: 2,
-                failed: 2,
-                skipped: 1
-            }
-        );
+        let output =
+            "ok 1 - x\n# cases: 4 judged\n1..5\n# tests 5\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n";
+        assert_eq!(count(output), Counts { passed: 2, failed: 2, skipped: 1 });
     }
 
     #[test]

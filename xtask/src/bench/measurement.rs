@@ -17,24 +17,10 @@ impl Measurement {
         if !line.starts_with('{') {
             return None;
         }
-        let text = |name| {
-            Some(
-                member(line, name)?
-                    .strip_prefix('"')?
-                    .split_once('"')?
-                    .0
-                    .to_owned(),
-            )
-        };
+        let text = |name| Some(member(line, name)?.strip_prefix('"')?.split_once('"')?.0.to_owned());
         let number = |name| {
             let value = member(line, name)?;
-            value
-                .split([',', '}'])
-                .next()?
-                .trim()
-                .parse::<f64>()
-                .ok()
-                .filter(|number| *number > 0.0)
+            value.split([',', '}']).next()?.trim().parse::<f64>().ok().filter(|number| *number > 0.0)
         };
         Some(Self {
             dialect: text("dialect")?,

@@ -15,21 +15,9 @@ struct Aim {
 /// serde_json is the floor of what can be had, since every payload goes through it, and reducing comes on top;
 /// the vendor's own code is what our users would otherwise run.
 const AIMS: &[Aim] = &[
-    Aim {
-        what: "encode",
-        serde_json: 0.5,
-        vendor: 5.0,
-    },
-    Aim {
-        what: "decode",
-        serde_json: 0.5,
-        vendor: 5.0,
-    },
-    Aim {
-        what: "decode+reduce",
-        serde_json: 0.3,
-        vendor: 5.0,
-    },
+    Aim { what: "encode", serde_json: 0.5, vendor: 5.0 },
+    Aim { what: "decode", serde_json: 0.5, vendor: 5.0 },
+    Aim { what: "decode+reduce", serde_json: 0.3, vendor: 5.0 },
 ];
 
 /// One measurement of ours, with what it is compared to.
@@ -46,9 +34,9 @@ pub(super) fn rows(measured: &[Measurement]) -> Vec<Row<'_>> {
     let ours = measured.iter().filter(|m| is_ours(m));
     ours.map(|ours| {
         let times = |other: String| {
-            let other = measured.iter().find(|m| {
-                m.dialect == ours.dialect && m.stream == ours.stream && m.what == other
-            })?;
+            let other = measured
+                .iter()
+                .find(|m| m.dialect == ours.dialect && m.stream == ours.stream && m.what == other)?;
             Some(ours.events_per_second() / other.events_per_second())
         };
         let what = &ours.what;
@@ -73,18 +61,9 @@ fn is_ours(measured: &Measurement) -> bool {
 pub(super) fn others(measured: &[Measurement]) -> String {
     let mut text = String::new();
     for other in measured.iter().filter(|m| !is_ours(m)) {
-        let Measurement {
-            dialect,
-            stream,
-            what,
-            events,
-            ..
-        } = other;
+        let Measurement { dialect, stream, what, events, .. } = other;
         let speed = other.events_per_second();
-        let _ = writeln!(
-            text,
-            "{dialect} {stream}, {what}: {speed:.0} events/s over {events} events"
-        );
+        let _ = writeln!(text, "{dialect} {stream}, {what}: {speed:.0} events/s over {events} events");
     }
     text
 }
@@ -106,12 +85,8 @@ impl Row<'_> {
     }
 
     fn cells(&self) -> [String; 8] {
-        let times = |ratio: Option<f64>| {
-            ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
-        };
-        let aim = self
-            .aim
-            .map(|aim| format!("{} / {}", aim.serde_json, aim.vendor));
+        let times = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+        let aim = self.aim.map(|aim| format!("{} / {}", aim.serde_json, aim.vendor));
         [
             self.ours.dialect.clone(),
             self.ours.stream.clone(),
@@ -127,16 +102,7 @@ impl Row<'_> {
 
 /// The rows under their headings, in columns.
 pub(super) fn render(rows: &[Row<'_>]) -> String {
-    let headings = [
-        "dialect",
-        "stream",
-        "what",
-        "events/s",
-        "×serde_json",
-        "×vendor",
-        "aim",
-        "",
-    ];
+    let headings = ["dialect", "stream", "what", "events/s", "×serde_json", "×vendor", "aim", ""];
     let mut lines = vec![headings.map(str::to_owned)];
     lines.extend(rows.iter().map(Row::cells));
     let mut widths = [0; 8];
@@ -186,30 +152,11 @@ mod tests {
         ];
         let rows = rows(&all);
         let text = render(&rows);
-        let lines: Vec<Vec<_>> = text
-            .lines()
-            .map(|line| line.split_whitespace().collect())
-            .collect();
-        assert_eq!(
-            lines[1],
-            [
-                "mui", "text", "encode", "1000000", "0.80", "10.00", "0.5", "/", "5", "ok"
-            ]
-        );
+        let lines: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[1], ["mui", "text", "encode", "1000000", "0.80", "10.00", "0.5", "/", "5", "ok"]);
         assert_eq!(
             lines[2],
-            [
-                "mui",
-                "text",
-                "decode+reduce",
-                "100000",
-                "0.10",
-                "10.00",
-                "0.3",
-                "/",
-                "5",
-                "miss"
-            ]
+            ["mui", "text", "decode+reduce", "100000", "0.10", "10.00", "0.3", "/", "5", "miss"]
         );
         assert_eq!(lines.len(), 3);
     }
@@ -217,10 +164,6 @@ mod tests {
     #[test]
     fn a_ratio_that_was_not_measured_misses_nothing() {
         let all = [measured("encode", 0.001), measured("lint", 0.001)];
-        assert!(
-            rows(&all)
-                .iter()
-                .all(|row| !row.misses() && row.verdict() == "-")
-        );
+        assert!(rows(&all).iter().all(|row| !row.misses() && row.verdict() == "-"));
     }
 }
