@@ -14,6 +14,7 @@ mod ag_ui;
 mod agents;
 mod ai_sdk;
 mod flat;
+mod garbage;
 mod kortyx;
 mod laws;
 mod mui;
