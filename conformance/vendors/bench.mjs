@@ -44,11 +44,8 @@ const vendors = {
     },
   },
   mui: {
-    // MUI has no encoder; this is what a Node server would write for it.
-    async encode({ chunks }) {
-      const encoder = new TextEncoder();
-      for (const chunk of chunks) encoder.encode(`data: ${JSON.stringify(chunk)}\n\n`);
-    },
+    // MUI has no encoder; this is the response body that a Node server would make for it.
+    encode: ({ chunks }) => drain(sseBody(chunks)),
     async decode({ payloads, whole }) {
       const chunks = payloads.map((payload) => JSON.parse(payload));
       // A raw chunk passes by the sequence, so a sample ends well.
@@ -126,6 +123,15 @@ function streamOf(items) {
   return new ReadableStream({
     pull: (controller) => (next < items.length ? controller.enqueue(items[next++]) : controller.close()),
   });
+}
+
+/** Chunks as a response body: each framed, encoded and read by whoever writes to the socket. */
+function sseBody(chunks) {
+  const encoder = new TextEncoder();
+  const toBytes = new TransformStream({
+    transform: (chunk, controller) => controller.enqueue(encoder.encode(`data: ${JSON.stringify(chunk)}\n\n`)),
+  });
+  return streamOf(chunks).pipeThrough(toBytes);
 }
 
 async function* iterate(items) {

@@ -49,8 +49,13 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
     let rows = table::rows(&measured);
     anstream::println!("\n{}", table::render(&rows));
     anstream::println!("{}", table::others(&measured));
-    let missed = rows.iter().filter(|row| row.misses()).count();
-    anstream::println!("{} measurements, {missed} miss their aim", rows.len());
+    let flatness = table::flatness(&measured);
+    for flat in &flatness {
+        anstream::println!("{flat}");
+    }
+    let missed =
+        rows.iter().filter(|row| row.misses()).count() + flatness.iter().filter(|flat| flat.misses()).count();
+    anstream::println!("\n{} measurements, {missed} miss their aim", rows.len() + flatness.len());
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -43,6 +43,23 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The long form of one test: so many generated inputs for each decoder.
+pub(crate) fn garbage(inputs: u64) -> Result<ExitCode, Failure> {
+    anstream::println!("{inputs} inputs for each decoder and framing; a million take a while");
+    let test = ["test", "--release", "-p", "headwater-protocol", "--test", "protocol", "garbage::"];
+    let mut tests = cargo(&root(), &test);
+    tests.env("HEADWATER_GARBAGE", inputs.to_string());
+    let start = std::time::Instant::now();
+    let finished = finish(tests)?;
+    if !finished.ok {
+        anstream::print!("{}", finished.output);
+    }
+    let counts = count(&finished.output);
+    anstream::println!("{:.0} s", start.elapsed().as_secs_f64());
+    anstream::println!("{} passed, {} failed", counts.passed, counts.failed);
+    Ok(if finished.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
 /// A part that either holds or does not.
 fn check(command: Command) -> Result<Outcome, Failure> {
     let finished = finish(command)?;

@@ -31,6 +31,16 @@ impl Measurement {
         })
     }
 
+    /// What the stream is made of, without its size.
+    pub(super) fn kind(&self) -> &str {
+        self.stream.split_once('@').map_or(&self.stream, |(kind, _)| kind)
+    }
+
+    /// The size that the stream is named after, as in `text@10000`.
+    pub(super) fn size(&self) -> Option<u64> {
+        self.stream.split_once('@').and_then(|(_, size)| size.parse().ok())
+    }
+
     pub(super) fn events_per_second(&self) -> f64 {
         self.events / self.seconds
     }

@@ -13,6 +13,7 @@
 mod ag_ui;
 mod agents;
 mod ai_sdk;
+mod allocations;
 mod flat;
 mod garbage;
 mod kortyx;
