@@ -14,6 +14,7 @@ mod ag_ui;
 mod agents;
 mod ai_sdk;
 mod allocations;
+mod cases;
 mod flat;
 mod garbage;
 mod kortyx;
