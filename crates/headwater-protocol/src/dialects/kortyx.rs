@@ -14,8 +14,6 @@
 //!
 //! What decodes to something else than was encoded:
 //!
-//! - a tool's name is said with every output, so it is there where the event left it out;
-//! - an output without a tool's name and one with an empty name are the same;
 //! - of the origin, `visit` and `branch` travel only with events that are carried;
 //! - what comes after the end of the run is left out.
 
@@ -82,6 +80,7 @@ impl Dialect for Kortyx {
         match kind {
             EventKind::RunFinished
             | EventKind::RunFailed
+            | EventKind::RunWaiting
             | EventKind::Message
             | EventKind::TextStart
             | EventKind::TextDelta
@@ -101,7 +100,6 @@ impl Dialect for Kortyx {
             EventKind::RunStarted => {
                 Support::Carried("`session` with fields of our own; `hw-event` without a session")
             }
-            EventKind::RunWaiting => Support::Carried("`done` when the stream ends there"),
             EventKind::RunCancelled => Support::Carried("`done` with the event"),
             EventKind::AttemptRetracted => Support::Carried("`text-end`, a new segment, and `hw-event`"),
             EventKind::ToolInputError => Support::Carried("`tool-call-error` with the event"),

@@ -31,6 +31,8 @@ pub(super) struct Decoder {
     failure: Option<ErrorInfo>,
     /// `done` came.
     done: bool,
+    /// It said that the run waits, so that the run may go on after it.
+    waits: bool,
     /// Something came after it, and it was told.
     late: bool,
     /// `[DONE]` came.
@@ -53,6 +55,7 @@ impl Decode for Decoder {
         }
         match Chunk::from_frame(frame) {
             Ok(chunk) => {
+                self.done &= !self.waits;
                 if self.done && !self.late {
                     self.late = true;
                     let message = "a chunk comes after `done`; Kortyx' own page does not read it";
@@ -77,6 +80,11 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
+    /// Whether nothing may come any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.done && !self.waits
+    }
+
     fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Decoded) {
         if let Chunk::Done(done) = chunk {
             return self.done(done, out);
@@ -207,6 +215,7 @@ impl Decoder {
 
     fn done(&mut self, done: Done<'_>, out: &mut Decoded) {
         self.done = true;
+        self.waits = false;
         let Done { data, reason, usage, stands_for } = done;
         let failure = self.failure.take();
         let event = match (stands_for, failure, self.ending.implied()) {
@@ -225,6 +234,7 @@ impl Decoder {
                 data: data.map(Cow::into_owned),
             },
         };
+        self.waits = matches!(event, Event::RunWaiting { .. });
         self.push(event, Origin::default(), out);
     }
 
@@ -298,7 +308,7 @@ impl Decoder {
             Some(event) => event.into_owned(),
             None => Event::ToolOutput {
                 call: ToolCallId::from(result.tool_call_id),
-                name: tool_name(result.tool),
+                name: tool_name(result.tool, result.unnamed),
                 output: result.content.map_or(Value::Null, Cow::into_owned),
                 structured: result.structured_content.map(Cow::into_owned),
                 is_error: result.is_error.unwrap_or(false),
@@ -315,7 +325,7 @@ impl Decoder {
             Some(event) => event.into_owned(),
             None => Event::ToolOutputError {
                 call: ToolCallId::from(error.tool_call_id),
-                name: tool_name(error.tool),
+                name: tool_name(error.tool, error.unnamed),
                 error: error.message.into_owned(),
             },
         };
@@ -327,8 +337,8 @@ fn owned(text: Option<Cow<'_, str>>) -> Option<String> {
     text.map(Cow::into_owned)
 }
 
-fn tool_name(name: Cow<'_, str>) -> Option<String> {
-    Some(name.into_owned()).filter(|name| !name.is_empty())
+fn tool_name(name: Cow<'_, str>, unnamed: bool) -> Option<String> {
+    (!unnamed).then(|| name.into_owned())
 }
 
 fn origin(

@@ -30,9 +30,8 @@ type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
 /// Writes a run as a Kortyx stream.
 ///
-/// `done` tells Kortyx' own page to stop reading. A run that waits may go on in the same stream, so its
-/// `done` is written by [`finish_chunks`](Self::finish_chunks); every other end of a run is final, and what
-/// comes after it is left out.
+/// `done` tells Kortyx' own page to stop reading, so what comes after the end of the run is left out. Only a
+/// run that waits goes on after its `done`, for readers that follow it further.
 ///
 /// ```
 /// use headwater_protocol::{Event, Record, dialects::kortyx::Encoder};
@@ -50,8 +49,6 @@ pub struct Encoder {
     seam: String,
     started: bool,
     ending: Ending,
-    /// The run waits, and it has not been said yet.
-    waits: Option<Event>,
     done: bool,
     closed: bool,
     /// The message that was started last, as long as all events since belong to it.
@@ -83,9 +80,6 @@ impl Encoder {
     pub fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
         if self.done {
             return;
-        }
-        if let Some(event) = self.waits.take() {
-            sink(&carried(&event, &Origin::default()));
         }
         let Record { origin, event, .. } = record;
         match event {
@@ -138,7 +132,12 @@ impl Encoder {
                 sink(&Chunk::Done(Done { stands_for, ..Done::default() }));
                 self.done = true;
             }
-            Event::RunWaiting { .. } => self.waits = Some(event.clone()),
+            Event::RunWaiting { tool_calls, usage } => {
+                let plain =
+                    tool_calls.is_empty() && usage.is_none() && self.ending.implied() == Implied::Waiting;
+                let stands_for = (!plain).then_some(Cow::Borrowed(event));
+                sink(&Chunk::Done(Done { stands_for, ..Done::default() }));
+            }
             Event::Error { error, terminal } => sink(&Chunk::Error(failure(error, Some(*terminal)))),
 
             Event::AttemptFinished { attempt } => {
@@ -242,27 +241,15 @@ impl Encoder {
         self.ending.see(event);
     }
 
-    /// Gives what is left to be said when the stream ends: the `done` of a run that waits, or that failed
-    /// with an error that was said to be its last.
+    /// Gives what is left to be said when the stream ends: the `done` of a run that failed with an error
+    /// which was said to be its last.
     ///
     /// A run that has not ended gets none, so that its stream looks cut.
     pub fn finish_chunks(&mut self, sink: &mut dyn FnMut(&Chunk<'_>)) {
-        if self.done {
-            return;
+        if !self.done && self.ending.implied() == Implied::Nothing {
+            sink(&Chunk::Done(Done::default()));
+            self.done = true;
         }
-        let implied = self.ending.implied();
-        let stands_for = match self.waits.take() {
-            Some(Event::RunWaiting { tool_calls, usage: None })
-                if tool_calls.is_empty() && implied == Implied::Waiting =>
-            {
-                None
-            }
-            Some(event) => Some(Cow::Owned(event)),
-            None if implied == Implied::Nothing => None,
-            None => return,
-        };
-        sink(&Chunk::Done(Done { stands_for, ..Done::default() }));
-        self.done = true;
     }
 
     /// What has no chunk of its own travels as it is.

@@ -7,8 +7,10 @@ use std::collections::{HashSet, VecDeque};
 use super::{
     END,
     chunk::{Chunk, Trace},
+    decode::Decoder,
 };
 use crate::{
+    decode::{Decode as _, Decoded},
     event::InterruptKind,
     framing::{Frame, Framing},
     lint::{Findings, Lint, Rule},
@@ -42,8 +44,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule { name: OBJECT, demands: "a chunk is a JSON object with a string `type`" },
     Rule { name: KNOWN_TYPE, demands: "the type is one of the 18 of the protocol" },
     Rule { name: FIELDS, demands: "a chunk has the fields that its type needs" },
-    Rule { name: AFTER_DONE, demands: "no chunk comes after `done`" },
-    Rule { name: DONE_ONCE, demands: "a stream has one `done`, or ends with an `error`" },
+    Rule { name: AFTER_DONE, demands: "no chunk comes after `done`, unless the run waited there" },
+    Rule { name: DONE_ONCE, demands: "a stream ends with one `done`, or with an `error`" },
     Rule { name: MARKER, demands: "`[DONE]` is the last that is sent" },
     Rule { name: AFTER_FINAL, demands: "a structured stream gets no update after its `final`" },
     Rule { name: STRUCTURED, demands: "a structured update fits what its stream has built" },
@@ -56,6 +58,9 @@ pub(super) const RULES: &[Rule] = &[
 pub(super) struct Linter {
     /// What Kortyx' own reader trips over, in the order of the stream.
     hazards: VecDeque<wire::Hazard>,
+    /// Knows what a `done` means.
+    decoder: Decoder,
+    decoded: Decoded,
     done: bool,
     closed: bool,
     /// The last chunk was an error: its server may close the stream without `done` then.
@@ -97,15 +102,17 @@ impl Lint for Linter {
                 return findings.add(rule, error.message(), expected);
             }
         };
-        if self.done {
-            let is_done = matches!(chunk, Chunk::Done(_));
+        let is_done = matches!(chunk, Chunk::Done(_));
+        if self.decoder.is_over() {
             findings.add(AFTER_DONE, format!("a {} chunk", name(&chunk)), "`[DONE]`");
             if is_done {
                 findings.add(DONE_ONCE, "another `done`", "one `done`");
             }
         }
         self.failed = matches!(chunk, Chunk::Error(_));
-        self.done |= matches!(chunk, Chunk::Done(_));
+        self.done = is_done || self.decoder.is_over();
+        self.decoder.frame(frame, &mut self.decoded);
+        self.decoded.clear();
         self.chunk(&chunk, findings);
     }
 

@@ -78,7 +78,7 @@ pub struct ToolCallResult<'a> {
     /// The hook call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub op_id: Option<Cow<'a, str>>,
-    /// The tool; empty if nobody named it.
+    /// The tool; empty if nobody ever named it.
     pub tool: Cow<'a, str>,
     /// The call.
     pub tool_call_id: Cow<'a, str>,
@@ -97,6 +97,9 @@ pub struct ToolCallResult<'a> {
     /// *Ours*: what the provider said about it.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Cow<'a, Value>>,
+    /// *Ours*: the tool is named because the protocol demands it; the event did not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unnamed: bool,
     /// *Ours*: the attempt that makes the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Cow<'a, str>>,
@@ -126,12 +129,15 @@ pub struct ToolCallError<'a> {
     /// The hook call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub op_id: Option<Cow<'a, str>>,
-    /// The tool; empty if nobody named it.
+    /// The tool; empty if nobody ever named it.
     pub tool: Cow<'a, str>,
     /// The call.
     pub tool_call_id: Cow<'a, str>,
     /// What happened.
     pub message: Cow<'a, str>,
+    /// *Ours*: the tool is named because the protocol demands it; the event did not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unnamed: bool,
     /// *Ours*: the attempt that makes the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Cow<'a, str>>,

@@ -46,6 +46,7 @@ impl Encoder {
                     preliminary: *preliminary,
                     metadata: metadata.as_ref().map(Cow::Borrowed),
                     message_id,
+                    unnamed: name.is_none(),
                     ..result(call, self.name_of(call, name.as_deref()), Cow::Borrowed(output), origin)
                 }));
             }
@@ -86,6 +87,7 @@ impl Encoder {
             tool: Cow::Borrowed(self.name_of(call, name)),
             tool_call_id: Cow::Borrowed(call.as_str()),
             message: Cow::Borrowed(message),
+            unnamed: name.is_none(),
             attempt: origin.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
             message_id,
             stands_for: of_input.then_some(Cow::Borrowed(&record.event)),

@@ -59,6 +59,16 @@ fn the_order_of_a_stream() {
 }
 
 #[test]
+fn a_run_that_waits_may_go_on_after_its_done() {
+    let asked =
+        r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false}}"#;
+    let done = r#"{"type":"done"}"#;
+    let answered = r#"{"type":"hw-event","event":{"type":"interrupt-answered","request":"r"}}"#;
+    assert!(rules_of(&[asked, done, answered]).is_empty());
+    assert_eq!(rules_of(&[asked, done, answered, done]), [AFTER_DONE, DONE_ONCE]);
+}
+
+#[test]
 fn the_shape_of_chunks() {
     for (chunk, rule) in [
         ("42", OBJECT),
