@@ -92,10 +92,6 @@ impl Ledger {
         self.messages.iter_mut().filter(|message| message.open)
     }
 
-    pub(super) fn messages(&mut self) -> impl Iterator<Item = &mut Known> {
-        self.messages.iter_mut()
-    }
-
     /// The conversation is replaced by these messages.
     pub(super) fn replace(&mut self, ids: impl Iterator<Item = (MessageId, bool)>) {
         let current = self.current().map(|(_, known)| known.id.clone());
