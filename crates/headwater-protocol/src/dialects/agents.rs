@@ -8,7 +8,7 @@
 //! of the contract passes over (`reasoning.delta`, `tool.approval`, `partId`, `attempt`, …), so
 //! decoding gives the run's events back. What the encoder must add for the contract's sake is marked
 //! `implied` and not decoded. Normalisations: an event names its message, whether the record did or
-//! not; a `tool.result` names its tool; the end of a message that is not open is not said.
+//! not; the end of a message that is not open is not said; nothing is said after the run's end.
 
 pub mod chunk;
 mod decode;

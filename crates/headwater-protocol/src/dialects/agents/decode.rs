@@ -227,6 +227,9 @@ impl Decoder {
                 let Carried { event, message_id, attempt } = json::read(frame)?;
                 place.message = message_id.map(Into::into);
                 place.attempt = attempt.map(Into::into);
+                if let Event::MessagesSnapshot { messages } = &*event {
+                    self.ledger.replace(messages);
+                }
                 event.into_owned()
             }
             name => Event::Unknown { name: name.to_owned(), data: json::read::<Value>(frame)? },

@@ -25,7 +25,7 @@ use crate::{
     event::{ErrorInfo, Event, EventKind, Origin, Record, Role, RunStarted},
     framing::{FrameWriter, Framing},
     id::{AttemptId, MessageId, PartId, RunId},
-    state::{MessageStatus, RunState},
+    state::RunState,
     time::Iso8601,
 };
 
@@ -301,9 +301,7 @@ impl Encoder {
                 sink(&Chunk::StateDelta(StateDelta { patch: Cow::Borrowed(patch) }));
             }
             Event::MessagesSnapshot { messages } => {
-                let open = |status| status == MessageStatus::Streaming;
-                self.ledger
-                    .replace(messages.iter().map(|message| (message.id.clone(), open(message.status))));
+                self.ledger.replace(messages);
                 carry(record, None, sink);
             }
 

@@ -4,7 +4,10 @@
 
 use std::collections::HashMap;
 
-use crate::id::{AttemptId, MessageId, PartId, ToolCallId};
+use crate::{
+    id::{AttemptId, MessageId, PartId, ToolCallId},
+    state::{Message, MessageStatus, Part, ToolState},
+};
 
 /// What a stream has named so far.
 #[derive(Debug, Clone, Default)]
@@ -92,18 +95,41 @@ impl Ledger {
         self.messages.iter_mut().filter(|message| message.open)
     }
 
-    /// The conversation is replaced by these messages.
-    pub(super) fn replace(&mut self, ids: impl Iterator<Item = (MessageId, bool)>) {
+    /// The conversation is replaced by these messages, and so is all that they hold.
+    pub(super) fn replace(&mut self, messages: &[Message]) {
         let current = self.current().map(|(_, known)| known.id.clone());
-        self.messages.clear();
-        self.by_id.clear();
-        for (id, open) in ids {
-            let at = self.start(id);
+        *self = Self::default();
+        for message in messages {
+            let at = self.start(message.id.clone());
             if let Some(known) = self.get_mut(at) {
-                known.open = open;
+                known.open = message.status == MessageStatus::Streaming;
+            }
+            for part in &message.parts {
+                self.add_part(message, part);
             }
         }
         self.current = current.and_then(|id| self.find(&id));
+    }
+
+    fn add_part(&mut self, message: &Message, part: &Part) {
+        match part {
+            Part::Tool(tool) => {
+                let call = Call {
+                    message: message.id.clone(),
+                    name: tool.name.clone(),
+                    attempt: tool.attempt.clone(),
+                    called: tool.state != ToolState::InputStreaming,
+                    settled: tool.state.is_settled(),
+                };
+                self.add_call(tool.call.clone(), call);
+            }
+            Part::SourceUrl(source) | Part::SourceDocument(source) => {
+                let document = matches!(part, Part::SourceDocument(_));
+                let key = SourceKey { message: message.id.clone(), document, id: source.source.clone() };
+                self.add_source(key, source.attempt.clone());
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn call(&self, call: &ToolCallId) -> Option<&Call> {

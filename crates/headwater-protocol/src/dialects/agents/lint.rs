@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     carry,
+    event::Event,
     framing::Frame,
     id::{AttemptId, MessageId, ToolCallId},
     lint::{Findings, Lint, Rule},
@@ -31,7 +32,10 @@ pub(super) static RULES: &[Rule] = &[
     Rule { name: "tool-named", demands: "the first `tool.delta` of a call has its `toolName`" },
     Rule { name: "tool-delta-order", demands: "no `tool.delta` comes after the call's `tool.call`" },
     Rule { name: "tool-call-once", demands: "a call has one `tool.call`" },
-    Rule { name: "tool-known", demands: "results and approvals are about a call that was said before" },
+    Rule {
+        name: "tool-known",
+        demands: "results and requests for approval are about a call that was said before",
+    },
     Rule { name: "tool-message", demands: "all events of a call name the message that holds it" },
     Rule { name: "tool-state", demands: "`state` is one that the event can lead to" },
     Rule {
@@ -121,18 +125,7 @@ impl Linter {
             }
             "source" | "source.document" => self.source(name, data, findings),
             "tool.delta" | "tool.call" | "tool.result" | "tool.approval" => self.tool(name, data, findings),
-            "tool.approval.response" => {
-                check_state(name, data, findings);
-                if let Some(call) = text(data, "toolCallId").map(ToolCallId::from)
-                    && self.ledger.call(&call).is_none()
-                {
-                    findings.add(
-                        "tool-known",
-                        format!("`{name}` for call {call:?}"),
-                        "its `tool.call` before",
-                    );
-                }
-            }
+            "tool.approval.response" => check_state(name, data, findings),
             "attempt.retract" => {
                 if let Some(attempt) = text(data, "attempt").map(AttemptId::from) {
                     self.ledger.retract(&attempt);
@@ -268,13 +261,9 @@ impl Linter {
 
     /// A snapshot brings messages that were not begun here.
     fn carried(&mut self, data: &Value) {
-        let messages = data.pointer("/event/messages").and_then(Value::as_array);
-        let snapshot = data.pointer("/event/type").and_then(Value::as_str) == Some("messages-snapshot");
-        if let Some(messages) = messages.filter(|_| snapshot) {
-            let known = messages.iter().filter_map(|message| {
-                Some((text(message, "id")?.into(), text(message, "status") == Some("streaming")))
-            });
-            self.ledger.replace(known);
+        let event = data.get("event").filter(|event| text(event, "type") == Some("messages-snapshot"));
+        if let Some(Event::MessagesSnapshot { messages }) = event.cloned().and_then(carry::read) {
+            self.ledger.replace(&messages);
         }
     }
 }

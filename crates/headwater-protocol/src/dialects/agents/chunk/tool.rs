@@ -93,6 +93,9 @@ pub struct ToolResult<'a> {
     /// The tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<Cow<'a, str>>,
+    /// Extension: the run did not name the tool here; the name is the call's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub name_implied: bool,
     /// What the tool gave.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub output: Option<Cow<'a, Value>>,

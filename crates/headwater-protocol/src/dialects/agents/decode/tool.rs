@@ -88,7 +88,7 @@ impl Decoder {
         if let Some(known) = self.ledger.call_mut(&call) {
             (known.called, known.settled) = (true, true);
         }
-        let name = chunk.tool_name.map(Cow::into_owned);
+        let name = chunk.tool_name.filter(|_| !chunk.name_implied).map(Cow::into_owned);
         let event = match (chunk.state.as_deref(), chunk.error_text) {
             (_, error) if chunk.input_error => Event::ToolInputError {
                 tool: event::ToolCall {

@@ -212,6 +212,7 @@ impl Encoder {
         ToolResult {
             tool_call_id: call.as_str().into(),
             tool_name: name.or_else(known).map(Into::into),
+            name_implied: name.is_none(),
             state: state(ended),
             message_id: Some(message.as_str().into()),
             attempt: text(origin.attempt.as_ref()),
