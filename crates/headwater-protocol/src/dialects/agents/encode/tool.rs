@@ -186,6 +186,7 @@ impl Encoder {
                 tool_name: known.name.as_str().into(),
                 state: state(ToolState::InputAvailable),
                 message_id: Some(message.as_str().into()),
+                attempt: text(known.attempt.as_ref()),
                 implied: true,
                 ..ToolCall::default()
             }));
