@@ -5,7 +5,8 @@ mod laws;
 mod requests;
 
 use headwater_protocol::{
-    EncodeOptions, Encoder, Finding, Framing, Message, Record, RunState, RunStatus, dialects, lint,
+    EncodeOptions, Encoder, ErrorInfo, Event, Finding, FinishReason, Framing, Message, Origin, Record, Role,
+    RunStarted, RunState, RunStatus, ToolCall, Usage, dialects, lint,
 };
 use serde_json::{Value, json};
 
@@ -122,6 +123,100 @@ fn the_example_comes_out_again_with_its_parts_named() {
         )
     );
     assert_eq!(view(&read(&again).state), view(&read(EXAMPLE).state));
+}
+
+#[test]
+fn the_contracts_events_are_written_with_its_fields_and_no_others() {
+    let origin = |attempt: Option<&str>| Origin { attempt: attempt.map(Into::into), ..Origin::default() };
+    let started = RunStarted {
+        run: Some("run_1".into()),
+        session: Some("s".into()),
+        conversation: Some("k".into()),
+        model: Some("gpt-5.1".into()),
+        request: Some("req".into()),
+        endpoint: Some("/api/chat".into()),
+        ..RunStarted::default()
+    };
+    let text = Event::TextDelta { id: "t".into(), delta: "a\n\u{2028}\"é".into(), metadata: None };
+    let tool = ToolCall::new("c", "search");
+    let output = Event::ToolOutput {
+        call: "c".into(),
+        name: Some("search".into()),
+        output: json!({ "n": 1 }),
+        structured: None,
+        is_error: false,
+        preliminary: false,
+        metadata: None,
+    };
+    let failed = Event::ToolOutputError { call: "c".into(), name: Some("search".into()), error: "no".into() };
+    let source = Event::SourceUrl {
+        source: "s".into(),
+        url: "u".into(),
+        title: Some("T".into()),
+        call: Some("c".into()),
+        metadata: None,
+    };
+    let usage = Usage { input_tokens: Some(1), output_tokens: Some(2), ..Usage::default() };
+    let error = ErrorInfo { message: "hm".into(), code: Some("server_error".into()), retryable: Some(true) };
+    let finished =
+        Event::RunFinished { reason: Some(FinishReason::ToolCalls), usage: Some(usage), data: None };
+    let table = [
+        (
+            Record::new(0, Event::RunStarted(started)).at(1_768_155_720_000),
+            r#"meta {"requestId":"req","runId":"run_1","sessionId":"s","conversationId":"k","model":"gpt-5.1","endpoint":"/api/chat","createdAt":"2026-01-11T18:22:00.000Z"}"#,
+        ),
+        (
+            Record::new(
+                1,
+                Event::MessageStarted { message: "m".into(), role: Role::Assistant, author: None },
+            )
+            .at(1_768_155_721_000),
+            r#"message.start {"messageId":"m","role":"assistant","createdAt":"2026-01-11T18:22:01.000Z"}"#,
+        ),
+        (
+            Record::new(2, text).from(origin(Some("at"))),
+            "message.delta {\"messageId\":\"m\",\"partId\":\"t\",\"delta\":\"a\\n\u{2028}\\\"é\",\"attempt\":\"at\"}",
+        ),
+        (
+            Record::new(3, Event::ToolInputAvailable { tool, input: Some(json!({ "q": 1.5 })) }),
+            r#"tool.call {"toolCallId":"c","toolName":"search","input":{"q":1.5},"state":"input-available","messageId":"m"}"#,
+        ),
+        (
+            Record::new(4, output),
+            r#"tool.result {"toolCallId":"c","toolName":"search","output":{"n":1},"state":"output-available","messageId":"m"}"#,
+        ),
+        (
+            Record::new(5, failed),
+            r#"tool.result {"toolCallId":"c","toolName":"search","errorText":"no","state":"output-error","messageId":"m"}"#,
+        ),
+        (
+            Record::new(6, source),
+            r#"source {"sourceId":"s","url":"u","title":"T","toolCallId":"c","messageId":"m"}"#,
+        ),
+        (
+            Record::new(7, Event::Status { state: Some("streaming".into()), message: Some("on".into()) }),
+            r#"status {"state":"streaming","message":"on"}"#,
+        ),
+        (
+            Record::new(8, Event::Error { error, terminal: false }),
+            r#"error {"message":"hm","code":"server_error","retryable":true,"terminal":false}"#,
+        ),
+        (Record::new(9, Event::MessageFinished { message: "m".into() }), r#"message.end {"messageId":"m"}"#),
+        (
+            Record::new(10, finished),
+            r#"done {"runId":"run_1","finishReason":"tool-calls","usage":{"inputTokens":1,"outputTokens":2}}"#,
+        ),
+    ];
+    let mut encoder = Encoder::new(dialects::find("agents").unwrap(), &EncodeOptions::default());
+    for (record, expected) in &table {
+        encoder.record(record);
+        let (name, data) = expected.split_once(' ').unwrap();
+        let sent = encoder.take();
+        assert_eq!(String::from_utf8_lossy(&sent), format!("event: {name}\ndata: {data}\n\n"));
+    }
+    encoder.record(&Record::new(11, Event::Message { content: "after the end".into() }));
+    encoder.finish();
+    assert_eq!(encoder.bytes(), b"");
 }
 
 #[test]

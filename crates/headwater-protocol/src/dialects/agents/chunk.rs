@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::{
     carry,
     event::{Executor, Interrupt, Usage},
+    json,
     structured::StructuredUpdate,
 };
 
@@ -173,7 +174,8 @@ impl Chunk<'_> {
         }
     }
 
-    fn own_name(&self) -> &'static str {
+    /// The same, of a chunk whose name we know.
+    pub(super) fn own_name(&self) -> &'static str {
         match self {
             Self::Meta(_) => "meta",
             Self::MessageStart(_) => "message.start",
@@ -287,7 +289,7 @@ impl Deref for Text<'_> {
 
 /// `null` is a value; only what is not there is absent.
 fn present<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, Value>>, D::Error> {
-    Value::deserialize(deserializer).map(|value| Some(Cow::Owned(value)))
+    json::present(deserializer).map(|value| value.map(Cow::Owned))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -21,6 +21,7 @@ use super::{
     reentry,
 };
 use crate::{
+    carry,
     encode::{Encode, EncodeOptions},
     event::{ErrorInfo, Event, EventKind, Origin, Record, Role, RunStarted},
     framing::{FrameWriter, Framing},
@@ -235,7 +236,7 @@ impl Encoder {
             Event::SourceUrl { source, url, title, call, metadata } => {
                 let message = self.target(origin, sink);
                 if !self.is_new_source(&message, false, source, origin) {
-                    return carry(record, Some(&message), sink);
+                    return send_whole(record, Some(&message), sink);
                 }
                 sink(&Chunk::Source(Source {
                     source_id: source.into(),
@@ -250,7 +251,7 @@ impl Encoder {
             Event::SourceDocument { source, title, media_type, filename, text: passage, call, metadata } => {
                 let message = self.target(origin, sink);
                 if !self.is_new_source(&message, true, source, origin) {
-                    return carry(record, Some(&message), sink);
+                    return send_whole(record, Some(&message), sink);
                 }
                 sink(&Chunk::SourceDocument(SourceDocument {
                     source_id: source.into(),
@@ -302,7 +303,7 @@ impl Encoder {
             }
             Event::MessagesSnapshot { messages } => {
                 self.ledger.replace(messages);
-                carry(record, None, sink);
+                send_whole(record, None, sink);
             }
 
             Event::InterruptRequested(interrupt) => {
@@ -340,7 +341,9 @@ impl Encoder {
                 sink(&Chunk::Error(failure(error, *terminal, *terminal)));
             }
             Event::Unknown { name, data } if is_foreign(name) => sink(&Chunk::Unknown(name, data)),
-            Event::RunStarted(_) | Event::Trace { .. } | Event::Unknown { .. } => carry(record, None, sink),
+            Event::RunStarted(_) | Event::Trace { .. } | Event::Unknown { .. } => {
+                send_whole(record, None, sink);
+            }
         }
     }
 
@@ -478,18 +481,27 @@ impl Encode for Encoder {
 #[derive(Serialize)]
 struct Typed<'c, 'a> {
     #[serde(rename = "type")]
-    name: &'c str,
+    name: &'static str,
     #[serde(flatten)]
     chunk: &'c Chunk<'a>,
 }
 
 fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
-    // Names are the contract's or were looked at before, so there is nothing that could not be written.
-    let written = match out.framing() {
-        Framing::Sse => out.frame(Some(chunk.name()), chunk),
-        Framing::Ndjson => out.frame(None, &Typed { name: chunk.name(), chunk }),
-    };
-    debug_assert!(written.is_ok(), "{written:?}");
+    match (out.framing(), chunk) {
+        (Framing::Sse, Chunk::Unknown(name, data)) => {
+            // Its name was looked at before, so there is nothing that could not be written.
+            let written = out.frame(Some(name), data);
+            debug_assert!(written.is_ok(), "{written:?}");
+        }
+        (Framing::Sse, known) => out.chunk(Some(known.own_name()), known),
+        (Framing::Ndjson, Chunk::Unknown(name, data)) => {
+            // It may have a `type` of its own, or be no object.
+            let event = Event::Unknown { name: (*name).to_owned(), data: (*data).clone() };
+            let carried = Carried { event: Cow::Owned(event), message_id: None, attempt: None };
+            out.chunk(None, &Typed { name: carry::NAME, chunk: &Chunk::Carried(carried) });
+        }
+        (Framing::Ndjson, known) => out.chunk(None, &Typed { name: known.own_name(), chunk: known }),
+    }
 }
 
 /// Whether a run that waits still does after an event of this kind.
@@ -513,7 +525,7 @@ fn is_foreign(name: &str) -> bool {
     !name.is_empty() && !name.contains(['\r', '\n', '\0']) && !NAMES.contains(&name)
 }
 
-fn carry(record: &Record, message: Option<&MessageId>, sink: Sink<'_>) {
+fn send_whole(record: &Record, message: Option<&MessageId>, sink: Sink<'_>) {
     sink(&Chunk::Carried(Carried {
         event: Cow::Borrowed(&record.event),
         message_id: text(message.or(record.origin.message.as_ref())),

@@ -1,6 +1,6 @@
 //! How the life of a tool call is told.
 
-use super::{Encoder, Sink, carry, text, value};
+use super::{Encoder, Sink, send_whole, text, value};
 use crate::{
     dialects::agents::{
         chunk::{Chunk, ToolApproval, ToolApprovalResponse, ToolCall, ToolDelta, ToolResult},
@@ -17,7 +17,7 @@ impl Encoder {
         match &record.event {
             Event::ToolInputStart(tool) => {
                 if let Some(known) = self.ledger.call(&tool.call) {
-                    return carry(record, Some(&known.message), sink);
+                    return send_whole(record, Some(&known.message), sink);
                 }
                 let message = self.add_call(&tool.call, &tool.name, origin, sink);
                 sink(&Chunk::ToolDelta(first(tool, &message, origin)));
@@ -25,7 +25,7 @@ impl Encoder {
             Event::ToolInputDelta { call, delta } => {
                 let known = self.ledger.call(call).map(|known| (known.message.clone(), known.called));
                 let message = match known {
-                    Some((message, true)) => return carry(record, Some(&message), sink),
+                    Some((message, true)) => return send_whole(record, Some(&message), sink),
                     Some((message, false)) => self.open(message, sink),
                     None => {
                         let message = self.add_call(call, "", origin, sink);
@@ -44,7 +44,7 @@ impl Encoder {
             Event::ToolInputAvailable { tool, input } => {
                 let known = self.ledger.call(&tool.call).map(|known| (known.message.clone(), known.called));
                 let message = match known {
-                    Some((message, true)) => return carry(record, Some(&message), sink),
+                    Some((message, true)) => return send_whole(record, Some(&message), sink),
                     Some((message, false)) => self.open(message, sink),
                     None => self.add_call(&tool.call, &tool.name, origin, sink),
                 };
