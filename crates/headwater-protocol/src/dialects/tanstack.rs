@@ -23,7 +23,7 @@
 //! - A question is a call of the tool `interrupt`, which the page may register: its answer comes back as
 //!   the tool's output.
 //! - A call of the page's and one of the server's in one response block each other: the client goes on
-//!   only when *all* calls have outputs that it set itself. The lint names it.
+//!   only when *all* calls have outputs that it set itself. Answer such a page on the endpoint for answers.
 
 mod chunk;
 mod decode;
@@ -38,7 +38,7 @@ use crate::{
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
-    framing::{Frame, Framing},
+    framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
     request::{ChatRequest, RawRequest},
 };
@@ -146,6 +146,10 @@ impl Dialect for TanStack {
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
         Box::new(Encoder::new(options))
+    }
+
+    fn tail(&self) -> Tail {
+        Tail::Deliver
     }
 
     fn decoder(&self) -> Box<dyn Decode> {

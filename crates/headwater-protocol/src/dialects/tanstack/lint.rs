@@ -1,7 +1,7 @@
 //! The contract as the published client holds to it, as named rules.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::{
     END_MARKER,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::ErrorKind,
-    framing::Frame,
+    framing::{Frame, Framing},
     lint::{Findings, Lint, Rule},
 };
 
@@ -20,7 +20,10 @@ const fn rule(name: &'static str, demands: &'static str) -> Rule {
 
 const JSON: Rule = rule("json", "every line is JSON; the client passes over others and warns");
 const ONE_LINE: Rule = rule("one-line", "a chunk stands on one line; the client reads lines, not SSE events");
-const DATA_ONLY: Rule = rule("data-only", "no `id:` and `event:` lines; the client warns about each");
+const DATA_ONLY: Rule = rule("data-only", "nothing but `data:` lines; the client warns about each other one");
+const ONE_SPACE: Rule = rule("one-space", "`data: ` with a space, or the client passes over the line");
+const NO_COMMENT: Rule = rule("no-comment", "no comments; the client warns about each");
+const LF: Rule = rule("lf", "lines end with LF alone");
 const SHAPE: Rule = rule("shape", "a chunk has what the client looks into; it dies otherwise");
 const BASE: Rule = rule("base-fields", "every chunk has `id`, `model` and `timestamp`");
 const KNOWN_TYPE: Rule = rule("known-type", "no AG-UI events; clients before 0.3 show nothing of them");
@@ -58,6 +61,9 @@ pub(super) static RULES: [Rule; 16] = [
 /// What the page shows, as far as a rule needs it.
 #[derive(Debug, Default)]
 pub(super) struct Linter {
+    /// What the client's reader trips over, and at which byte.
+    trips: VecDeque<(u64, Rule, String)>,
+    is_ndjson: bool,
     segment: String,
     ends_with_text: bool,
     call_since_text: bool,
@@ -77,22 +83,35 @@ struct Call {
 }
 
 impl Lint for Linter {
+    fn stream(&mut self, framing: Framing, stream: &[u8]) {
+        self.is_ndjson = framing == Framing::Ndjson;
+        if self.is_ndjson {
+            return;
+        }
+        let mut offset = 0;
+        for line in stream.split(|byte| *byte == b'\n') {
+            if let Some(rule) = trips_over(line) {
+                self.trips.push_back((offset, rule, head(&String::from_utf8_lossy(line))));
+            }
+            offset += line.len() as u64 + 1;
+        }
+    }
+
     fn frame(&mut self, frame: &Frame<'_>, findings: &mut Findings) {
         let mut add = |rule: Rule, seen: String| findings.add(rule.name, seen, rule.demands);
+        let until = frame.offset + frame.data.len() as u64;
+        while self.trips.front().is_some_and(|(offset, ..)| *offset <= until) {
+            self.trips.pop_front().into_iter().for_each(|(_, rule, seen)| add(rule, seen));
+        }
         if self.is_over {
             add(DONE_LAST, head(frame.data));
         }
-        if frame.data == END_MARKER {
+        if frame.data == END_MARKER && !self.is_ndjson {
             self.is_over = true;
             return;
         }
         if self.has_failed {
             add(AFTER_ERROR, head(frame.data));
-        }
-        for (field, value) in [("event", frame.event), ("id", frame.id)] {
-            if let Some(value) = value {
-                add(DATA_ONLY, format!("`{field}: {value}`"));
-            }
         }
         if frame.data.contains('\n') {
             add(ONE_LINE, format!("{} lines", frame.data.lines().count()));
@@ -107,6 +126,9 @@ impl Lint for Linter {
     }
 
     fn end(&mut self, findings: &mut Findings) {
+        for (_, rule, seen) in self.trips.drain(..) {
+            findings.add(rule.name, seen, rule.demands);
+        }
         if !self.has_end {
             findings.add(TERMINAL.name, "neither", TERMINAL.demands);
         }
@@ -237,6 +259,24 @@ impl Linter {
                 call.is_complete = true;
             }
         }
+    }
+}
+
+/// What the client's reader makes of a line of SSE: it wants `data: ` and reads JSON, whatever comes.
+fn trips_over(line: &[u8]) -> Option<Rule> {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+    if line.trim_ascii().is_empty() || line == b"data: [DONE]" {
+        None
+    } else if line.contains(&b'\r') {
+        Some(LF)
+    } else if line.starts_with(b":") {
+        Some(NO_COMMENT)
+    } else if line.starts_with(b"data: ") {
+        None
+    } else if line.starts_with(b"data:") {
+        Some(ONE_SPACE)
+    } else {
+        Some(DATA_ONLY)
     }
 }
 

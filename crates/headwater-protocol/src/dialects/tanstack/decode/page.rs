@@ -19,7 +19,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     event::{ErrorInfo, Event, Executor, FinishReason, Origin, Role, RunStarted, ToolCall, Usage},
-    id::{ApprovalId, MessageId, PartId, ToolCallId},
+    id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
 };
 
 #[derive(Debug, Default)]
@@ -28,9 +28,8 @@ pub(super) struct Page {
     time: u64,
     segment: String,
     call_since_text: bool,
-    text: Option<PartId>,
-    /// The text is the last part of the message.
-    ends_with_text: bool,
+    /// The text that is the last part of the message.
+    text: Option<Text>,
     texts: u32,
     thoughts: String,
     thinks: Option<PartId>,
@@ -42,6 +41,13 @@ pub(super) struct Page {
     has_failed: bool,
     /// What the turns before the last one used.
     used: Usage,
+}
+
+#[derive(Debug)]
+struct Text {
+    id: PartId,
+    /// Where the client may yet write another text over it, it is an attempt, to be taken back then.
+    attempt: Option<AttemptId>,
 }
 
 #[derive(Debug)]
@@ -114,11 +120,9 @@ impl Page {
         if begins {
             self.segment.clear();
             self.call_since_text = false;
-            if self.ends_with_text {
-                // The client writes the new segment over the last text.
-                let message = "a new segment begins while the old one is the last part: the client loses it";
-                sink.fail(Error::new(ErrorKind::Order, message));
-                self.close_text(sink);
+            // The client writes the new segment over a text that is the last part.
+            if let Some(attempt) = self.text.take().and_then(|text| text.attempt) {
+                sink.say(Event::AttemptRetracted { attempt, reason: None });
             }
         }
         let known = self.segment.len();
@@ -136,26 +140,32 @@ impl Page {
     }
 
     fn show_text(&mut self, sink: &mut Sink<'_>, known: usize) {
-        let (id, from) = match &self.text {
-            Some(id) if self.ends_with_text => (id.clone(), known),
-            _ => {
-                self.close_text(sink);
+        let from = if self.text.is_some() { known } else { 0 };
+        let text = match &mut self.text {
+            Some(text) => text,
+            held => {
                 self.texts += 1;
-                let id = PartId::from(format!("text-{}", self.texts));
+                let id = format!("text-{}", self.texts);
+                // Only a call that is known can be streamed again without a part of its own.
+                let attempt = (!self.calls.is_empty()).then(|| AttemptId::from(id.as_str()));
+                let id = PartId::from(id);
+                sink.origin.attempt.clone_from(&attempt);
                 sink.say(Event::TextStart { id: id.clone(), metadata: None });
-                self.text = Some(id.clone());
-                self.ends_with_text = true;
-                (id, 0)
+                held.insert(Text { id, attempt })
             }
         };
         let delta = self.segment.get(from..).unwrap_or_default().to_owned();
-        sink.say(Event::TextDelta { id, delta, metadata: None });
+        sink.origin.attempt.clone_from(&text.attempt);
+        sink.say(Event::TextDelta { id: text.id.clone(), delta, metadata: None });
+        sink.origin.attempt = None;
     }
 
+    /// Another part follows: the text does not grow any more.
     fn close_text(&mut self, sink: &mut Sink<'_>) {
-        self.ends_with_text = false;
-        if let Some(id) = self.text.take() {
+        if let Some(Text { id, attempt }) = self.text.take() {
+            sink.origin.attempt = attempt;
             sink.say(Event::TextEnd { id, metadata: None });
+            sink.origin.attempt = None;
         }
     }
 
