@@ -102,18 +102,17 @@ fn vendor(messages: &Value) -> Vec<Value> {
                 "text" => answer["text"].as_array_mut().unwrap().push(part["content"].clone()),
                 "thinking" => answer["reasoning"].as_array_mut().unwrap().push(part["content"].clone()),
                 "tool-call" => {
-                    let output = answer["tools"]
-                        .as_array_mut()
-                        .unwrap()
-                        .iter()
-                        .position(|tool| tool["id"] == part["id"])
-                        .map(|at| answer["tools"].as_array_mut().unwrap().remove(at));
-                    let mut tool = tool(part);
-                    if let Some(early) = output {
-                        tool["state"] = early["state"].clone();
-                        tool["output"] = early["output"].clone();
+                    let tools = answer["tools"].as_array_mut().unwrap();
+                    match tools.iter_mut().find(|tool| tool["id"] == part["id"]) {
+                        // Its output came first.
+                        Some(early) => {
+                            let (state, output) = (early["state"].take(), early["output"].take());
+                            *early = tool(part);
+                            early["state"] = state;
+                            early["output"] = output;
+                        }
+                        None => tools.push(tool(part)),
                     }
-                    answer["tools"].as_array_mut().unwrap().push(tool);
                 }
                 "tool-result" => {
                     let id = part.get("toolCallId").cloned().unwrap_or(json!(""));

@@ -30,6 +30,8 @@ pub(super) struct Page {
     call_since_text: bool,
     /// The text that is the last part of the message.
     text: Option<Text>,
+    /// It belongs to an earlier segment: the client writes the next one over it.
+    is_stale: bool,
     texts: u32,
     thoughts: String,
     thinks: Option<PartId>,
@@ -120,10 +122,7 @@ impl Page {
         if begins {
             self.segment.clear();
             self.call_since_text = false;
-            // The client writes the new segment over a text that is the last part.
-            if let Some(attempt) = self.text.take().and_then(|text| text.attempt) {
-                sink.say(Event::AttemptRetracted { attempt, reason: None });
-            }
+            self.is_stale = true;
         }
         let known = self.segment.len();
         if delta.is_empty() {
@@ -140,6 +139,11 @@ impl Page {
     }
 
     fn show_text(&mut self, sink: &mut Sink<'_>, known: usize) {
+        if std::mem::take(&mut self.is_stale)
+            && let Some(attempt) = self.text.take().and_then(|text| text.attempt)
+        {
+            sink.say(Event::AttemptRetracted { attempt, reason: None });
+        }
         let from = if self.text.is_some() { known } else { 0 };
         let text = match &mut self.text {
             Some(text) => text,
@@ -162,6 +166,7 @@ impl Page {
 
     /// Another part follows: the text does not grow any more.
     fn close_text(&mut self, sink: &mut Sink<'_>) {
+        self.is_stale = false;
         if let Some(Text { id, attempt }) = self.text.take() {
             sink.origin.attempt = attempt;
             sink.say(Event::TextEnd { id, metadata: None });
@@ -211,16 +216,19 @@ impl Page {
             call.is_called = true;
             call.tool.name = function.name.unwrap_or_default().into_owned();
             sink.say(Event::ToolInputStart(call.tool.clone()));
+            call.say_output(sink);
         }
-        if delta.is_empty() {
+        if delta.is_empty() && !call.is_asked {
             return;
         }
         call.arguments.push_str(&delta);
         if call.is_complete {
-            // It stays complete, with a longer input.
+            // It stays complete, with a longer input, and what was asked about it is forgotten.
+            call.is_asked = false;
             call.say(sink, true);
         } else {
             sink.say(Event::ToolInputDelta { call: call.tool.call.clone(), delta: delta.into_owned() });
+            call.say_output(sink);
         }
     }
 
@@ -276,7 +284,7 @@ impl Page {
         }
         call.is_asked = true;
         // The client keeps the input that was streamed.
-        let known = serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok();
+        let known = !call.arguments.is_empty();
         sink.say(Event::ApprovalRequested {
             approval: ApprovalId::from(approval.id.unwrap_or_default()),
             tool: call.tool.clone(),
@@ -284,6 +292,7 @@ impl Page {
             signature: None,
             automatic: false,
         });
+        call.say_output(sink);
     }
 
     fn client_call(&mut self, sink: &mut Sink<'_>, chunk: ToolInputAvailable<'_>) {
@@ -293,7 +302,8 @@ impl Page {
             return passed_over(sink, "tool-input-available");
         };
         call.tool.executor = Executor::Client;
-        if !call.is_asked {
+        // What is not complete yet is said when it is.
+        if call.is_complete && !call.is_asked {
             call.say(sink, false);
         }
     }
@@ -360,16 +370,16 @@ impl Call {
             }
         }
         sink.say(Event::ToolInputAvailable { tool: self.tool.clone(), input });
-        if self.output.is_some() {
-            self.say_output(sink);
-        }
+        self.say_output(sink);
     }
 
+    /// The output, which the client shows whatever happens to the call.
     fn say_output(&self, sink: &mut Sink<'_>) {
+        let Some(output) = self.output.clone() else { return };
         sink.say(Event::ToolOutput {
             call: self.tool.call.clone(),
             name: None,
-            output: self.output.clone().unwrap_or(Value::Null),
+            output,
             structured: None,
             is_error: false,
             preliminary: false,
