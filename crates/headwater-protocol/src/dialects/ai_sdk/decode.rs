@@ -18,7 +18,7 @@ use crate::{
     state::Message,
 };
 
-use known::Known;
+pub(super) use known::Known;
 
 /// What is sent after the last chunk; the client passes over it wherever it stands.
 pub(super) const DONE: &str = "[DONE]";

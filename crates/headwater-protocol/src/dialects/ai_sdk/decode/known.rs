@@ -193,9 +193,20 @@ impl Known {
         self.last = None;
     }
 
-    /// Whether any block is open.
-    pub(in super::super) fn open_blocks(&self) -> impl Iterator<Item = &str> {
-        self.texts.keys().chain(self.reasonings.keys()).map(|id| &**id)
+    pub(in super::super) fn is_open(&self, reasoning: bool, id: &str) -> bool {
+        if reasoning { self.reasonings.contains_key(id) } else { self.texts.contains_key(id) }
+    }
+
+    /// A block that is open.
+    pub(in super::super) fn open_block(&self) -> Option<&str> {
+        self.texts.keys().chain(self.reasonings.keys()).map(|id| &**id).next()
+    }
+
+    /// What clients of versions 5 and 6 do when a step is finished.
+    pub(in super::super) fn forget_blocks(&mut self) {
+        self.texts.clear();
+        self.reasonings.clear();
+        self.last = None;
     }
 
     /// Metadata as it may be merged: the client never merges keys that every object has.
