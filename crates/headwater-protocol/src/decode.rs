@@ -72,7 +72,7 @@ impl Decoder {
     #[must_use]
     pub fn new(dialect: &dyn Dialect, framing: Framing) -> Self {
         Self {
-            reader: FrameReader::new(framing),
+            reader: FrameReader::new(framing).with_tail(dialect.tail()),
             inner: dialect.decoder(),
             surrogates: Surrogates::default(),
             dead: false,

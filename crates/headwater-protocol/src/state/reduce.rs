@@ -34,6 +34,8 @@ pub struct Rules {
     pub transient_is_kept: bool,
     /// Only the top level of metadata is merged.
     pub metadata_is_shallow: bool,
+    /// A step leaves no mark in the message.
+    pub steps_leave_no_part: bool,
 }
 
 /// How far a tool call's id reaches: beyond it, the same id is another call.
@@ -293,7 +295,9 @@ impl RunState {
             }
 
             Event::StepStarted { name } => {
-                self.push(origin, Part::StepStart);
+                if !self.rules.steps_leave_no_part {
+                    self.push(origin, Part::StepStart);
+                }
                 self.run.open_steps.push(name.clone());
             }
             Event::StepFinished { name } => {
