@@ -34,6 +34,13 @@ pub struct Rules {
     pub transient_is_kept: bool,
     /// Only the top level of metadata is merged.
     pub metadata_is_shallow: bool,
+    /// What the announcement of a tool call, or its denial, leaves out is taken away: the name, the
+    /// input, the reason.
+    pub absent_is_erased: bool,
+    /// Nothing is made of a tool call that was never announced.
+    pub unknown_calls_are_ignored: bool,
+    /// When the run ends, the blocks that are open are complete.
+    pub end_closes_blocks: bool,
 }
 
 /// How far a tool call's id reaches: beyond it, the same id is another call.
@@ -417,9 +424,15 @@ impl RunState {
     fn end(&mut self, run: RunStatus, open: MessageStatus) {
         self.run.status = run;
         self.run.pending_tool_calls.clear();
+        let close = self.rules.end_closes_blocks;
         for message in &mut self.messages {
             if message.status == MessageStatus::Streaming {
                 message.status = open;
+                for part in message.parts.iter_mut().filter(|_| close) {
+                    if let Part::Text(text) | Part::Reasoning(text) = part {
+                        text.state = PartState::Done;
+                    }
+                }
             }
         }
     }
