@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn ids_are_remembered_as_they_came_whether_they_count_or_not() {
-        let given = ["x", "7", "m:0", "m:1", "y", "m:2", "m:4", "m:03", "", "m:3", "n:4", "18446744073709551616"];
+        let given =
+            ["x", "7", "m:0", "m:1", "y", "m:2", "m:4", "m:03", "", "m:3", "n:4", "18446744073709551616"];
         let mut seen = Seen::default();
         for (index, id) in given.iter().enumerate() {
             assert!(!seen.contains(id), "{id}");
