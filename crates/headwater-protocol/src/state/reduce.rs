@@ -228,7 +228,10 @@ impl RunState {
     /// assert_eq!(state.run().error.as_ref().unwrap().code.as_deref(), Some("cut"));
     /// ```
     pub fn end_of_stream(&mut self) {
-        if self.run.status == RunStatus::Running {
+        let cut = |error: &ErrorInfo| error.code.as_deref() == Some("cut");
+        let was_cut = self.run.status == RunStatus::Failed && self.run.error.as_ref().is_some_and(cut);
+        // A stream that was cut may have been gone on with, and be cut again.
+        if self.run.status == RunStatus::Running || was_cut {
             let error = ErrorInfo {
                 message: "the stream ended before the run did".to_owned(),
                 code: Some("cut".to_owned()),
@@ -434,6 +437,9 @@ impl RunState {
                     }
                 }
             }
+        }
+        if close {
+            self.rebuild_index();
         }
     }
 
