@@ -110,6 +110,11 @@ impl Decoder {
         self.sequencer.next_sequence()
     }
 
+    /// The event ids that were seen, for a decoder after a reconnect.
+    pub fn seen_event_ids(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.sequencer.seen_event_ids()
+    }
+
     /// Most chunks are deltas in order: those are read at one go. `false` if this is not one of them.
     fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> bool {
         if !frame.data.starts_with('{') {
