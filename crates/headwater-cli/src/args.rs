@@ -48,11 +48,8 @@ pub(crate) fn framing() -> impl TypedValueParser<Value = Framing> {
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless the environment says otherwise (`NO_COLOR`, `CLICOLOR_FORCE`).
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 

@@ -72,6 +72,16 @@ impl Input {
         Ok(read > 0)
     }
 
+    /// Whether there is nothing in it but white space.
+    pub(crate) fn is_blank(&mut self) -> Result<bool, Failure> {
+        while self.head.trim_ascii().is_empty() {
+            if !self.read_ahead()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Hands over every piece, the head first.
     pub(crate) fn for_each(
         mut self,

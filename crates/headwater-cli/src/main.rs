@@ -17,12 +17,12 @@ use failure::Verdict;
 
 /// Reads, checks and converts the streams that AI agents send to chat UIs.
 #[derive(Debug, Parser)]
-#[command(name = "headwater", version, about, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(name = "headwater", version, after_help = EXIT_CODES, max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// When to use colours.
+    /// When to use colours; `auto` heeds `NO_COLOR` and `CLICOLOR_FORCE`.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: args::Color,
 }
@@ -33,8 +33,8 @@ or one JSON array of chunks.
 
 Exit codes:
   0  all is well
-  1  the stream is at fault: it breaks a rule (lint), it was cut (inspect, convert), \
-or its own client would have given up on it (inspect, convert, reduce)
+  1  the stream is at fault: it breaks a rule (lint), it was cut (inspect, convert),
+     or its own client would have given up on it (inspect, convert, reduce)
   2  the command was used wrongly, or its input could not be read";
 
 fn main() -> ExitCode {

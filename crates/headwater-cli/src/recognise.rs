@@ -38,7 +38,8 @@ impl Stream {
     }
 }
 
-/// The framing that was given, or else the one that the bytes show.
+/// The framing that was given, or else the one that the bytes show. Nothing at all has the framing that
+/// is usual for the dialect.
 pub(crate) fn recognise_framing(
     input: &mut Input,
     dialect: Option<&'static dyn Dialect>,

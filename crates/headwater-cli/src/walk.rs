@@ -6,7 +6,7 @@ use headwater_protocol::{Decoded, Decoder, Dialect, Error, FrameReader, Framing,
 #[derive(Debug)]
 pub(crate) enum Found {
     /// An event.
-    Record(Record),
+    Record(Box<Record>),
     /// Something that cannot be read.
     Error(Error),
 }
@@ -53,7 +53,7 @@ impl Walk {
 
     fn hand_over(&mut self, place: Option<Place>, sink: &mut impl FnMut(Option<Place>, Found)) {
         for record in self.decoded.records.drain(..) {
-            sink(place.or(self.place), Found::Record(record));
+            sink(place.or(self.place), Found::Record(Box::new(record)));
         }
         for error in self.decoded.errors.drain(..) {
             sink(error.place().or(place), Found::Error(error));

@@ -27,7 +27,7 @@ pub(super) struct Entry {
 
 #[derive(Debug)]
 pub(super) enum What {
-    Record(Record),
+    Record(Box<Record>),
     Problem(Problem),
 }
 
@@ -82,7 +82,7 @@ impl Reading {
         }
         for Entry { place, what } in &self.entries {
             let (record, problem) = match what {
-                What::Record(record) => (Some(record), None),
+                What::Record(record) => (Some(&**record), None),
                 What::Problem(problem) => (None, Some(problem)),
             };
             let (frame, offset) = (place.map(|place| place.frame), place.map(|place| place.offset));

@@ -1,7 +1,10 @@
 //! How each item reads: a sign, a word, and what it says.
 
 use anstyle::Style;
-use headwater_protocol::{Event, Executor, Interrupt, RunStarted, ToolCall};
+use headwater_protocol::{
+    Event, Executor, FinishReason, Interrupt, RunId, RunStarted, SessionId, StructuredState, ToolCall,
+    ToolCallId,
+};
 use serde_json::Value;
 
 use super::{
@@ -117,7 +120,7 @@ fn tool_input(input: &Input<'_>) -> Row {
 fn structured(object: &Object) -> Row {
     let state = object.state.as_ref();
     let mut row = Row::new("▣", "structured", MAGENTA)
-        .styled(BOLD, state.map_or("(refused)", |state| state.data_type()))
+        .styled(BOLD, state.map_or("(refused)", StructuredState::data_type))
         .note(object.stream.clone());
     if object.invalidated {
         row = row.note("invalidated");
@@ -126,7 +129,7 @@ fn structured(object: &Object) -> Row {
         1 => name.clone(),
         times => format!("{name} ×{times}"),
     });
-    row.styled(DIM, operations.collect::<Vec<_>>().join(", ")).value(state.and_then(|state| state.data()))
+    row.styled(DIM, operations.collect::<Vec<_>>().join(", ")).value(state.and_then(StructuredState::data))
 }
 
 fn problem(problem: &Problem, place: Option<(u64, u64)>) -> Row {
@@ -145,14 +148,14 @@ fn of_event(event: &Event) -> Row {
     match event {
         Event::RunStarted(started) => run_started(started),
         Event::RunFinished { reason, data, .. } => Row::new("■", "finished", GREEN)
-            .text(reason.as_ref().map(|reason| reason.as_str()).unwrap_or_default())
+            .text(reason.as_ref().map(FinishReason::as_str).unwrap_or_default())
             .value(data.as_ref()),
         Event::RunFailed(error) => {
             Row::new("✗", "failed", RED).styled(RED, &error.message).note(opt(error.code.as_deref()))
         }
         Event::RunCancelled { reason } => Row::new("■", "cancelled", YELLOW).text(opt(reason.as_deref())),
         Event::RunWaiting { tool_calls, .. } => {
-            let calls: Vec<_> = tool_calls.iter().map(|call| call.as_str()).collect();
+            let calls: Vec<_> = tool_calls.iter().map(ToolCallId::as_str).collect();
             let calls = if calls.is_empty() { String::new() } else { format!("for {}", calls.join(", ")) };
             Row::new("‖", "waiting", YELLOW).text(calls)
         }
@@ -267,8 +270,8 @@ fn of_event(event: &Event) -> Row {
 
 fn run_started(started: &RunStarted) -> Row {
     let facts = [
-        ("run", started.run.as_ref().map(|id| id.as_str())),
-        ("session", started.session.as_ref().map(|id| id.as_str())),
+        ("run", started.run.as_ref().map(RunId::as_str)),
+        ("session", started.session.as_ref().map(SessionId::as_str)),
         ("conversation", started.conversation.as_deref()),
         ("workflow", started.workflow.as_deref()),
         ("model", started.model.as_deref()),

@@ -34,7 +34,7 @@ pub(super) enum Body<'a> {
     /// The input of a tool call.
     Input(Input<'a>),
     /// An object that was built while it was streamed.
-    Structured(Object),
+    Structured(Box<Object>),
     /// Anything that came in one piece.
     Event(&'a Event),
     /// Something that is wrong.
@@ -238,7 +238,7 @@ impl<'a> Layout<'a> {
             Some(at) => *at,
             None => {
                 let object = Object { stream: update.stream.clone(), ..Object::default() };
-                let at = self.push(place, record, Body::Structured(object));
+                let at = self.push(place, record, Body::Structured(Box::new(object)));
                 self.objects.insert(&update.stream, at);
                 at
             }

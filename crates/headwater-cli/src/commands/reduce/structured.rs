@@ -1,6 +1,6 @@
 //! `headwater reduce --structured`: bare chunks of one structured stream.
 
-use headwater_protocol::{Frame, FrameReader, StructuredState, StructuredUpdate};
+use headwater_protocol::{Frame, FrameReader, Framing, StructuredState, StructuredUpdate};
 use serde::{Deserialize, Serialize};
 
 use super::Reduce;
@@ -20,7 +20,12 @@ struct Refusal {
 impl Reduce {
     pub(super) fn structured_state(&self) -> Result<Verdict, Failure> {
         let mut input = Input::open(self.stream.file.as_deref())?;
-        let framing = recognise_framing(&mut input, None, self.stream.framing)?;
+        // No chunk at all is no mistake: it leaves no state behind.
+        let framing = match (self.stream.framing, input.is_blank()?) {
+            (Some(framing), _) => framing,
+            (None, true) => Framing::Ndjson,
+            (None, false) => recognise_framing(&mut input, None, None)?,
+        };
         let mut reader = FrameReader::new(framing);
         let mut state: Option<StructuredState> = None;
         let mut refusal = None;
