@@ -298,7 +298,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_reordered_or_late(
+        fn nothing_is_lost_or_reordered(
             window in 0_u64..20,
             script in prop::collection::vec((0_u64..8, prop_oneof![
                 3 => (0_u8..2, "[a-c]{0,2}").prop_map(|(id, text)| Item::Delta { id, text }),

@@ -4,6 +4,7 @@
 //! copies every container on the path, this one changes the data in place; and it has limits,
 //! takes every key as plain data, and keeps metadata that a later update leaves out.
 
+mod change;
 mod error;
 mod holes;
 mod limits;
@@ -24,7 +25,8 @@ pub use limits::StructuredLimits;
 pub use streams::StructuredStreams;
 pub use update::{StructuredOp, StructuredUpdate};
 
-use tree::{Tree, Write};
+use change::Change;
+use tree::Tree;
 
 /// What a structured stream has come to.
 ///
@@ -370,48 +372,5 @@ impl Serialize for StructuredState {
             }
         }
         map.end()
-    }
-}
-
-impl<'a> From<StructuredUpdate> for Cow<'a, StructuredUpdate> {
-    fn from(update: StructuredUpdate) -> Self {
-        Cow::Owned(update)
-    }
-}
-
-impl<'a> From<&'a StructuredUpdate> for Cow<'a, StructuredUpdate> {
-    fn from(update: &'a StructuredUpdate) -> Self {
-        Cow::Borrowed(update)
-    }
-}
-
-/// An operation whose payload is moved into the state if it is ours, and copied only where it is kept.
-enum Change<'a> {
-    Final(Option<Cow<'a, Value>>),
-    At(Cow<'a, str>, Write<'a>),
-}
-
-impl<'a> Change<'a> {
-    fn borrowed(op: &'a StructuredOp) -> Self {
-        match op {
-            StructuredOp::Final { data } => Self::Final(data.as_ref().map(Cow::Borrowed)),
-            StructuredOp::Set { path, value } => Self::At(
-                path.into(),
-                value.as_ref().map_or(Write::Unset, |value| Write::Set(Cow::Borrowed(value))),
-            ),
-            StructuredOp::Append { path, items } => Self::At(path.into(), Write::Append(items.into())),
-            StructuredOp::TextDelta { path, delta } => Self::At(path.into(), Write::Text(delta.into())),
-        }
-    }
-
-    fn owned(op: StructuredOp) -> Self {
-        match op {
-            StructuredOp::Final { data } => Self::Final(data.map(Cow::Owned)),
-            StructuredOp::Set { path, value } => {
-                Self::At(path.into(), value.map_or(Write::Unset, |value| Write::Set(Cow::Owned(value))))
-            }
-            StructuredOp::Append { path, items } => Self::At(path.into(), Write::Append(items.into())),
-            StructuredOp::TextDelta { path, delta } => Self::At(path.into(), Write::Text(delta.into())),
-        }
     }
 }

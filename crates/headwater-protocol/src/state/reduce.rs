@@ -1,6 +1,8 @@
 //! The reducer: events in, state changed in place.
 
 mod merge;
+#[cfg(test)]
+mod tests;
 mod tool;
 
 use std::collections::HashMap;

@@ -258,12 +258,15 @@ impl Replay {
 
     fn run(&mut self, state: &RunState) {
         let run = state.run();
+        if let Some(error) = run.error.as_ref().filter(|_| run.status != RunStatus::Failed) {
+            self.say(Origin::default(), Event::Error { error: error.clone(), terminal: false });
+        }
+        let end_says_usage = matches!(run.status, RunStatus::Waiting | RunStatus::Finished);
+        if let Some(usage) = run.usage.as_ref().filter(|_| !end_says_usage) {
+            self.say(Origin::default(), Event::Usage(usage.clone()));
+        }
         let end = match run.status {
-            RunStatus::Running => match (&run.error, &run.usage) {
-                (Some(error), _) => Event::Error { error: error.clone(), terminal: false },
-                (None, Some(usage)) => Event::Usage(usage.clone()),
-                (None, None) => return,
-            },
+            RunStatus::Running => return,
             RunStatus::Waiting => {
                 Event::RunWaiting { tool_calls: run.pending_tool_calls.clone(), usage: run.usage.clone() }
             }

@@ -40,10 +40,10 @@ impl Holes {
         if let Some(further) = ranges.remove(&end) {
             end = further;
         }
-        if let Some((&before, &before_end)) = ranges.range(..start).next_back() {
-            if before_end == start {
-                start = before;
-            }
+        if let Some((&before, &before_end)) = ranges.range(..start).next_back()
+            && before_end == start
+        {
+            start = before;
         }
         ranges.insert(start, end);
     }
@@ -69,15 +69,19 @@ impl Holes {
         self.count -= 1;
     }
 
+    /// Whether the value at `path`, or anything below it, has a hole.
+    pub(super) fn any_within(&self, path: &str) -> bool {
+        !self.arrays.is_empty()
+            && (self.arrays.contains_key(path) || self.arrays.range(below(path)).next().is_some())
+    }
+
     /// Forgets the holes of the value at `path` and of all below it, because it is replaced.
     pub(super) fn forget(&mut self, path: &str) {
         if self.arrays.is_empty() {
             return;
         }
-        // `/` follows `.` in ASCII, so these bounds hold exactly the paths that begin with `path.`.
-        let below = self.arrays.range(format!("{path}.")..format!("{path}/")).map(|(array, _)| array.clone());
-        let gone: Vec<String> = below.chain([path.to_owned()]).collect();
-        for array in gone {
+        let gone = self.arrays.range(below(path)).map(|(array, _)| array.clone());
+        for array in gone.chain([path.to_owned()]).collect::<Vec<_>>() {
             if let Some(ranges) = self.arrays.remove(&array) {
                 self.count -= ranges.iter().map(|(start, end)| end - start).sum::<usize>();
             }
@@ -95,6 +99,11 @@ impl Holes {
 fn range_around(ranges: &BTreeMap<usize, usize>, index: usize) -> Option<Range<usize>> {
     let (&start, &end) = ranges.range(..=index).next_back()?;
     (index < end).then_some(start..end)
+}
+
+/// The paths that begin with `path.` and no others, since `/` follows `.` in ASCII.
+fn below(path: &str) -> Range<String> {
+    format!("{path}.")..format!("{path}/")
 }
 
 fn join(array: &str, index: usize) -> String {

@@ -123,14 +123,15 @@ impl<'a> Walk<'a> {
                 let len = items.len();
                 match items.get_mut(index) {
                     Some(hole) if self.holes.contains(here.at, index) => {
-                        self.afford(write.gap(next.rest))?;
+                        // The hole itself is filled, so there is one less.
+                        self.afford(write.gap(next.rest).saturating_sub(1))?;
                         if let Some(made) = write.build(self.path, next.at, self.holes) {
                             *hole = made;
                             self.holes.fill(here.at, index);
                         }
                     }
                     Some(child) if unsets_next => {
-                        self.afford(1)?;
+                        self.afford(usize::from(!self.holes.any_within(self.path)))?;
                         *child = Value::Null;
                         self.holes.forget(self.path);
                         self.holes.add(here.at, index..index + 1);
@@ -170,7 +171,9 @@ impl<'a> Walk<'a> {
                 self.holes.forget(self.path);
             }
             (Write::Append(Cow::Owned(mut new)), Value::Array(items)) => items.append(&mut new),
-            (Write::Append(Cow::Borrowed(new)), Value::Array(items)) => items.extend_from_slice(new),
+            (Write::Append(Cow::Borrowed(new)), Value::Array(items)) => {
+                items.extend_from_slice(new);
+            }
             (Write::Text(delta), Value::String(text)) => text.push_str(&delta),
             (Write::Append(_), found) => {
                 return Err(StructuredError::not_an_array(self.given, found));

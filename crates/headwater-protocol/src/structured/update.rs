@@ -1,5 +1,7 @@
 //! One update of a structured stream, and its JSON: the Kortyx `structured-data` chunk without `type`.
 
+use std::borrow::Cow;
+
 use serde::de::{self, Deserializer};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
@@ -186,6 +188,18 @@ impl StructuredOp {
             Self::Set { path, .. } | Self::Append { path, .. } | Self::TextDelta { path, .. } => Some(path),
             Self::Final { .. } => None,
         }
+    }
+}
+
+impl<'a> From<StructuredUpdate> for Cow<'a, StructuredUpdate> {
+    fn from(update: StructuredUpdate) -> Self {
+        Cow::Owned(update)
+    }
+}
+
+impl<'a> From<&'a StructuredUpdate> for Cow<'a, StructuredUpdate> {
+    fn from(update: &'a StructuredUpdate) -> Self {
+        Cow::Borrowed(update)
     }
 }
 

@@ -13,9 +13,14 @@
 mod ag_ui;
 mod agents;
 mod ai_sdk;
+mod allocations;
+mod cases;
 mod flat;
+mod garbage;
 mod kortyx;
+mod laws;
 mod mui;
+mod runs;
 mod structured_laws;
 mod structured_reference;
 mod structured_vectors;

@@ -23,8 +23,12 @@ pub(crate) struct State {
     metadata: BTreeMap<&'static str, String>,
 }
 
-/// The state after `update`, or why there is none.
-pub(crate) fn reduce(state: Option<&State>, update: &StructuredUpdate) -> Result<State, String> {
+/// The state after `update`, or why there is none. At most `max_unset` array elements may be unset.
+pub(crate) fn reduce(
+    state: Option<&State>,
+    update: &StructuredUpdate,
+    max_unset: usize,
+) -> Result<State, String> {
     if let Some(state) = state {
         if state.stream != update.stream {
             return Err(format!(
@@ -39,7 +43,7 @@ pub(crate) fn reduce(state: Option<&State>, update: &StructuredUpdate) -> Result
     let before = state.map_or(Node::Unset, |state| state.data.clone());
     let (data, done) = match &update.op {
         StructuredOp::Final { data } => (data.as_ref().map_or(Node::Unset, Node::from_value), true),
-        op => (write(before, op)?, false),
+        op => (write(before, op, max_unset)?, false),
     };
     let mut metadata = state.map(|state| state.metadata.clone()).unwrap_or_default();
     for (key, given) in [
@@ -55,7 +59,7 @@ pub(crate) fn reduce(state: Option<&State>, update: &StructuredUpdate) -> Result
     Ok(State { stream: update.stream.clone(), data_type: update.data_type.clone(), done, data, metadata })
 }
 
-fn write(root: Node, op: &StructuredOp) -> Result<Node, String> {
+fn write(root: Node, op: &StructuredOp, max_unset: usize) -> Result<Node, String> {
     let path = op.path().expect("all but final have a path");
     if path.is_empty() {
         return Err("Structured chunk path must be a non-empty dot-separated string.".to_owned());
@@ -64,26 +68,25 @@ fn write(root: Node, op: &StructuredOp) -> Result<Node, String> {
     if segments.contains(&"") {
         return Err(format!("Structured chunk path \"{path}\" must not contain empty segments."));
     }
-    let written = descend(root, &segments, 0, path, op)?;
-    let unset = written.unset();
-    if unset > 100_000 {
-        return Err(too_sparse(path));
-    }
-    Ok(written)
+    let written = descend(root, &segments, 0, path, op)?.filter(|written| written.unset() <= max_unset);
+    written.ok_or_else(|| {
+        format!(
+            "Structured path \"{path}\" would leave more than {max_unset} array elements of its stream unset."
+        )
+    })
 }
 
-fn too_sparse(path: &str) -> String {
-    format!("Structured path \"{path}\" would leave more than 100000 array elements of its stream unset.")
-}
-
+/// `None` if an index is out of all bounds.
 fn descend(
     node: Node,
     segments: &[&str],
     depth: usize,
     path: &str,
     op: &StructuredOp,
-) -> Result<Node, String> {
-    let Some(segment) = segments.get(depth) else { return leaf(node, path, op) };
+) -> Result<Option<Node>, String> {
+    let Some(segment) = segments.get(depth) else {
+        return leaf(node, path, op).map(Some);
+    };
     let is_index = segment.chars().all(|c| c.is_ascii_digit());
     let node = match node {
         Node::Unset if is_index => Node::Array(Vec::new()),
@@ -95,21 +98,26 @@ fn descend(
             let index = segment.trim_start_matches('0');
             let index: usize = if index.is_empty() { 0 } else { index.parse().unwrap_or(usize::MAX) };
             if index > items.len() + 200_000 {
-                return Err(too_sparse(path));
+                return Ok(None);
             }
             while items.len() <= index {
                 items.push(Node::Unset);
             }
-            items[index] = descend(items[index].clone(), segments, depth + 1, path, op)?;
-            Ok(Node::Array(items))
+            let child = descend(items[index].clone(), segments, depth + 1, path, op)?;
+            Ok(child.map(|child| {
+                items[index] = child;
+                Node::Array(items)
+            }))
         }
         Node::Object(mut map) if !is_index => {
             let child = map.remove(*segment).unwrap_or(Node::Unset);
             let child = descend(child, segments, depth + 1, path, op)?;
-            if child != Node::Unset {
-                map.insert((*segment).to_owned(), child);
-            }
-            Ok(Node::Object(map))
+            Ok(child.map(|child| {
+                if child != Node::Unset {
+                    map.insert((*segment).to_owned(), child);
+                }
+                Node::Object(map)
+            }))
         }
         other => {
             let place = if depth == 0 { "<root>".to_owned() } else { segments[..depth].join(".") };

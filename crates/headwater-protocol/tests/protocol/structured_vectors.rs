@@ -40,7 +40,9 @@ fn ours(chunks: &[Value]) -> Outcome {
     run(chunks, |update| {
         match &mut state {
             Some(state) => state.apply(update).map_err(|error| error.to_string())?,
-            None => state = Some(StructuredState::begin(update).map_err(|error| error.to_string())?),
+            None => {
+                state = Some(StructuredState::begin(update).map_err(|error| error.to_string())?);
+            }
         }
         Ok(serde_json::to_value(&state).expect("a state is JSON"))
     })
@@ -49,7 +51,7 @@ fn ours(chunks: &[Value]) -> Outcome {
 fn by_the_rules(chunks: &[Value]) -> Outcome {
     let mut state: Option<reference::State> = None;
     run(chunks, |update| {
-        let next = reference::reduce(state.as_ref(), &update)?;
+        let next = reference::reduce(state.as_ref(), &update, 100_000)?;
         let json = next.to_json();
         state = Some(next);
         Ok(json)
@@ -62,7 +64,9 @@ fn run(chunks: &[Value], mut apply: impl FnMut(StructuredUpdate) -> Result<Value
         let update = serde_json::from_value(chunk.clone()).map_err(|error| error.to_string());
         match update.and_then(&mut apply) {
             Ok(state) => states.push(state),
-            Err(message) => return Outcome { states, refusal: Some((index, message)) },
+            Err(message) => {
+                return Outcome { states, refusal: Some((index, message)) };
+            }
         }
     }
     Outcome { states, refusal: None }

@@ -56,7 +56,9 @@ fn on_ci() -> bool {
 }
 
 fn register(relative: &str) {
-    let Some(log) = std::env::var_os("HEADWATER_VECTORS_READ") else { return };
+    let Some(log) = std::env::var_os("HEADWATER_VECTORS_READ") else {
+        return;
+    };
     // One write of one line: tests that run at the same time append to the same log.
     std::fs::OpenOptions::new()
         .create(true)
@@ -97,6 +99,7 @@ pub(crate) fn replace_lone_surrogates(json: &str) -> String {
 
 /// What `conformance/deviations.toml` says about one row.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Deviation {
     file: String,
     /// One row …
@@ -106,7 +109,7 @@ pub(crate) struct Deviation {
     rows: Vec<String>,
     /// The fields that differ; all others must match. Without this, anything may differ.
     #[serde(default)]
-    pub(crate) except: Vec<String>,
+    except: Vec<String>,
     reason: String,
 }
 
@@ -143,11 +146,11 @@ impl Judge {
             (Err(difference), None) => self.complain(name, &difference),
             (Err(_), Some(deviation)) => {
                 self.deviated += 1;
-                if !deviation.except.is_empty() {
-                    if let Err(difference) = compare(&deviation.except) {
-                        let difference = format!("differs in more than {:?}: {difference}", deviation.except);
-                        self.complain(name, &difference);
-                    }
+                if !deviation.except.is_empty()
+                    && let Err(difference) = compare(&deviation.except)
+                {
+                    let difference = format!("differs in more than {:?}: {difference}", deviation.except);
+                    self.complain(name, &difference);
                 }
             }
         }

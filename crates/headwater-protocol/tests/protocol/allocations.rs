@@ -1,0 +1,61 @@
+//! Once its buffer has grown, encoding a delta allocates nothing.
+
+use headwater_protocol::{
+    EncodeOptions, Encoder, Event, Origin, Record, Role, RunStarted, ToolCall, dialects,
+};
+
+fn record(seq: u64, event: Event) -> Record {
+    let origin = Origin { message: Some("msg_1".into()), ..Origin::default() };
+    Record::new(seq, event).at(1_700_000_000_000 + seq).from(origin)
+}
+
+#[test]
+fn a_warm_encoder_allocates_nothing_for_a_delta() {
+    let head = [
+        Event::RunStarted(RunStarted { run: Some("run_1".into()), ..RunStarted::default() }),
+        Event::MessageStarted { message: "msg_1".into(), role: Role::Assistant, author: None },
+        Event::ReasoningStart { id: "think_1".into(), metadata: None },
+        Event::ReasoningEnd { id: "think_1".into(), metadata: None },
+        Event::TextStart { id: "text_1".into(), metadata: None },
+    ];
+    let text: Vec<_> = (0..1_000)
+        .map(|n| {
+            record(n, Event::TextDelta { id: "text_1".into(), delta: format!("word {n} "), metadata: None })
+        })
+        .collect();
+    let tool: Vec<_> = (0..1_000)
+        .map(|n| record(n, Event::ToolInputDelta { call: "call_1".into(), delta: format!("{n} ") }))
+        .collect();
+    for dialect in dialects::ALL {
+        if dialect.lint_rules().is_empty() {
+            continue;
+        }
+        let mut encoder = Encoder::new(dialect, &EncodeOptions::default());
+        for event in &head {
+            encoder.record(&record(0, event.clone()));
+        }
+        let warm = |encoder: &mut Encoder, records: &[Record]| {
+            encoder.clear();
+            records.iter().for_each(|record| encoder.record(record));
+        };
+        warm(&mut encoder, &text);
+        let counted = allocation_counter::measure(|| warm(&mut encoder, &text));
+        // A dialect that must be able to say the message again keeps its text, which doubles now and then.
+        assert!(
+            counted.count_total <= 4,
+            "{}: {} allocations for 1000 text deltas",
+            dialect.name(),
+            counted.count_total
+        );
+
+        encoder.record(&record(0, Event::ToolInputStart(ToolCall::new("call_1", "search"))));
+        warm(&mut encoder, &tool);
+        let counted = allocation_counter::measure(|| warm(&mut encoder, &tool));
+        assert!(
+            counted.count_total <= 4,
+            "{}: {} allocations for 1000 tool deltas",
+            dialect.name(),
+            counted.count_total
+        );
+    }
+}

@@ -1,0 +1,537 @@
+//! Streams that our encoders write, for the vendors' own clients to judge.
+//!
+//! `conformance/cases/<dialect>/<name>.sse` is held to the encoder here, and judged by the real client in
+//! `conformance/vendors`; `<name>.expected.json` is what the client must show. `HEADWATER_BLESS=1` writes them anew.
+//! Generated runs go to the folder `HEADWATER_GENERATED_CASES`, if that is set, and are judged in the same way.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use headwater_protocol::{
+    Dialect, EncodeOptions, Encoder, ErrorInfo, Event, Executor, FinishReason, Interrupt, Origin, Part,
+    Record, Role, RunStarted, RunState, StructuredOp, StructuredUpdate, ToolCall, ToolState, Usage, dialects,
+};
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::TestRunner,
+};
+use serde_json::{Value, json};
+
+use crate::runs;
+
+/// A run, and where its reader comes in: at the beginning, or again after so many records.
+struct Scenario {
+    name: &'static str,
+    records: Vec<Record>,
+    comes_back_after: Option<usize>,
+}
+
+fn records(attempt: Option<&str>, events: Vec<Event>) -> Vec<Record> {
+    let head = vec![
+        Event::RunStarted(RunStarted {
+            run: Some("run_1".into()),
+            session: Some("thread_1".into()),
+            workflow: Some("support".into()),
+            model: Some("gpt-5.1".into()),
+            ..RunStarted::default()
+        }),
+        Event::MessageStarted { message: "msg_1".into(), role: Role::Assistant, author: None },
+    ];
+    let origin = |attempt: Option<&str>| Origin {
+        message: Some("msg_1".into()),
+        attempt: attempt.map(Into::into),
+        ..Origin::default()
+    };
+    let mut current = attempt.map(str::to_owned);
+    let mut out = Vec::new();
+    for (seq, event) in head.into_iter().chain(events).enumerate() {
+        match &event {
+            Event::AttemptStarted { attempt, .. } => current = Some(attempt.to_string()),
+            Event::AttemptFinished { .. } | Event::AttemptRetracted { .. } => current = None,
+            _ => {}
+        }
+        let seq = seq as u64;
+        out.push(Record::new(seq, event).at(1_700_000_000_000 + seq).from(origin(current.as_deref())));
+    }
+    out
+}
+
+fn text(id: &str, deltas: &[&str]) -> Vec<Event> {
+    let mut events = vec![Event::TextStart { id: id.into(), metadata: None }];
+    events.extend(deltas.iter().map(|delta| Event::TextDelta {
+        id: id.into(),
+        delta: (*delta).into(),
+        metadata: None,
+    }));
+    events.push(Event::TextEnd { id: id.into(), metadata: None });
+    events
+}
+
+fn thought(id: &str, deltas: &[&str]) -> Vec<Event> {
+    let mut events = vec![Event::ReasoningStart { id: id.into(), metadata: None }];
+    events.extend(deltas.iter().map(|delta| Event::ReasoningDelta {
+        id: id.into(),
+        delta: (*delta).into(),
+        metadata: None,
+    }));
+    events.push(Event::ReasoningEnd { id: id.into(), metadata: None });
+    events
+}
+
+fn call(id: &str, name: &str, executor: Executor, input: &Value) -> Vec<Event> {
+    let tool = ToolCall::new(id, name).by(executor);
+    let written = input.to_string();
+    let (first, second) = written.split_at(written.len() / 2);
+    let delta = |delta: &str| Event::ToolInputDelta { call: id.into(), delta: delta.into() };
+    vec![
+        Event::ToolInputStart(tool.clone()),
+        delta(first),
+        delta(second),
+        Event::ToolInputAvailable { tool, input: Some(input.clone()) },
+    ]
+}
+
+fn output(id: &str, output: Value) -> Event {
+    Event::ToolOutput {
+        call: id.into(),
+        name: None,
+        output,
+        structured: None,
+        is_error: false,
+        preliminary: false,
+        metadata: None,
+    }
+}
+
+fn step(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
+    let mut all = vec![Event::StepStarted { name: None }];
+    all.extend(events);
+    all.push(Event::StepFinished { name: None });
+    all
+}
+
+fn end(reason: FinishReason) -> Vec<Event> {
+    let usage = Usage { input_tokens: Some(12), output_tokens: Some(34), ..Usage::default() };
+    vec![
+        Event::MessageFinished { message: "msg_1".into() },
+        Event::RunFinished { reason: Some(reason), usage: Some(usage), data: None },
+    ]
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let weather = json!({ "city": "Oslo" });
+    let scenario = |name, parts: Vec<Vec<Event>>| Scenario {
+        name,
+        records: records(None, parts.concat()),
+        comes_back_after: None,
+    };
+    let hello = || text("text_1", &["Hel", "lo – ", "🙂 \"quoted\"\n\nend"]);
+    let two_steps = || {
+        vec![
+            step(
+                [
+                    text("text_1", &["Let me ", "see. "]),
+                    call("call_1", "weather", Executor::Server, &weather),
+                ]
+                .concat()
+                .into_iter()
+                .chain([output("call_1", json!({ "celsius": 4 }))]),
+            ),
+            step(text("text_2", &["I", "t is cold."])),
+            end(FinishReason::Stop),
+        ]
+    };
+    let mut all = vec![
+        scenario("text", vec![step(hello()), end(FinishReason::Stop)]),
+        scenario("length", vec![step(text("text_1", &["cut off"])), end(FinishReason::Length)]),
+        scenario(
+            "reasoning",
+            vec![
+                step([thought("think_1", &["Let me ", "think"]), hello()].concat()),
+                end(FinishReason::Stop),
+            ],
+        ),
+        scenario("tool", two_steps()),
+        scenario(
+            "tool-first",
+            vec![
+                step(
+                    call("call_1", "weather", Executor::Server, &weather)
+                        .into_iter()
+                        .chain([output("call_1", json!("4 °C"))]),
+                ),
+                step(text("text_1", &["Co", "ld."])),
+                end(FinishReason::Stop),
+            ],
+        ),
+        scenario(
+            "parallel-tools",
+            vec![
+                step(
+                    [
+                        call("call_1", "weather", Executor::Server, &weather),
+                        call("call_2", "search", Executor::Server, &json!({ "q": "Oslo" })),
+                        vec![output("call_2", json!([1, 2])), output("call_1", json!({ "celsius": 4 }))],
+                    ]
+                    .concat(),
+                ),
+                step(text("text_1", &["Done."])),
+                end(FinishReason::Stop),
+            ],
+        ),
+        scenario(
+            "tool-error",
+            vec![
+                step(call("call_1", "weather", Executor::Server, &weather).into_iter().chain([
+                    Event::ToolOutputError {
+                        call: "call_1".into(),
+                        name: None,
+                        error: "the station is closed".into(),
+                    },
+                ])),
+                step(text("text_1", &["Sorry."])),
+                end(FinishReason::Stop),
+            ],
+        ),
+        scenario(
+            "client-tool",
+            vec![
+                step(call("call_1", "pick_colour", Executor::Client, &json!({ "of": 3 }))),
+                vec![
+                    Event::MessageFinished { message: "msg_1".into() },
+                    Event::RunWaiting { tool_calls: vec!["call_1".into()], usage: None },
+                ],
+            ],
+        ),
+        scenario(
+            "approval",
+            vec![
+                step(call("call_1", "send_mail", Executor::Server, &json!({ "to": "a@example.com" }))),
+                vec![Event::ApprovalRequested {
+                    approval: "approval_call_1".into(),
+                    tool: ToolCall::new("call_1", "send_mail"),
+                    input: Some(json!({ "to": "a@example.com" })),
+                    signature: None,
+                    automatic: false,
+                }],
+                vec![
+                    Event::MessageFinished { message: "msg_1".into() },
+                    Event::RunWaiting { tool_calls: vec![], usage: None },
+                ],
+            ],
+        ),
+        scenario(
+            "sources-files-data",
+            vec![
+                step(
+                    [
+                        text("text_1", &["See "]),
+                        vec![
+                            Event::SourceUrl {
+                                source: "src_1".into(),
+                                url: "https://example.com".into(),
+                                title: Some("Example".into()),
+                                call: None,
+                                metadata: None,
+                            },
+                            Event::File {
+                                url: "https://example.com/a.png".into(),
+                                media_type: "image/png".into(),
+                                filename: None,
+                                id: None,
+                                reasoning: false,
+                                metadata: None,
+                            },
+                            Event::Data {
+                                name: "chart".into(),
+                                id: Some("c1".into()),
+                                data: json!({ "bars": [1, 2] }),
+                                transient: false,
+                            },
+                        ],
+                    ]
+                    .concat(),
+                ),
+                end(FinishReason::Stop),
+            ],
+        ),
+        scenario(
+            "structured",
+            vec![
+                vec![
+                    Event::Structured(StructuredUpdate::new(
+                        "mail",
+                        "email.compose",
+                        StructuredOp::set("subject", "Hi"),
+                    )),
+                    Event::Structured(StructuredUpdate::new(
+                        "mail",
+                        "email.compose",
+                        StructuredOp::text("body", "Hi team,"),
+                    )),
+                    Event::Structured(StructuredUpdate::new(
+                        "mail",
+                        "email.compose",
+                        StructuredOp::finish(json!({ "subject": "Hi" })),
+                    )),
+                ],
+                step(text("text_1", &["Here is a draft."])),
+                end(FinishReason::Stop),
+            ],
+        ),
+        scenario(
+            "whole-message",
+            vec![vec![Event::Message { content: "All at once.".into() }], end(FinishReason::Stop)],
+        ),
+        scenario(
+            "interrupt",
+            vec![
+                step(text("text_1", &["One question."])),
+                vec![
+                    Event::InterruptRequested(Box::new(Interrupt {
+                        token: Some("token_1".into()),
+                        ..Interrupt::text("req_1", "Which city?")
+                    })),
+                    Event::MessageFinished { message: "msg_1".into() },
+                    Event::RunWaiting { tool_calls: vec![], usage: None },
+                ],
+            ],
+        ),
+        scenario(
+            "failed",
+            vec![
+                step(text("text_1", &["I was about to"])),
+                vec![Event::RunFailed(ErrorInfo::new("the model is gone").code("overloaded"))],
+            ],
+        ),
+        scenario(
+            "cancelled",
+            vec![step(text("text_1", &["Half a sen"])), vec![Event::RunCancelled { reason: None }]],
+        ),
+        scenario(
+            "retry",
+            vec![
+                vec![
+                    Event::AttemptStarted { attempt: "attempt_1".into(), model: Some("gpt-5.1".into()) },
+                    Event::TextStart { id: "text_1".into(), metadata: None },
+                    Event::TextDelta { id: "text_1".into(), delta: "Dead end".into(), metadata: None },
+                    Event::AttemptRetracted {
+                        attempt: "attempt_1".into(),
+                        reason: Some("the stream was cut".into()),
+                    },
+                    Event::AttemptStarted { attempt: "attempt_2".into(), model: Some("gpt-5.1".into()) },
+                ],
+                text("text_2", &["A good ", "answer."]),
+                vec![Event::AttemptFinished { attempt: "attempt_2".into() }],
+                end(FinishReason::Stop),
+            ],
+        ),
+    ];
+    for (name, cut) in
+        [("back-in-text", 5), ("back-in-tool-input", 9), ("back-after-tool", 13), ("back-at-the-end", 22)]
+    {
+        all.push(Scenario {
+            name,
+            records: records(None, two_steps().concat()),
+            comes_back_after: Some(cut),
+        });
+    }
+    all
+}
+
+fn reduce(dialect: &dyn Dialect, records: &[Record]) -> RunState {
+    let mut state = RunState::with_rules(dialect.rules());
+    records.iter().for_each(|record| drop(state.apply(record)));
+    state
+}
+
+fn encode(dialect: &dyn Dialect, options: &EncodeOptions, scenario: &Scenario) -> Vec<u8> {
+    let mut encoder = Encoder::new(dialect, options);
+    let (seen, rest) = scenario.records.split_at(scenario.comes_back_after.unwrap_or(0));
+    if scenario.comes_back_after.is_some() {
+        encoder.reentry(&reduce(dialect, seen));
+    }
+    rest.iter().for_each(|record| encoder.record(record));
+    encoder.finish();
+    encoder.take()
+}
+
+/// What the vendor's client must show of a run: its state, less what that client has no place for.
+fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
+    let mut state = RunState::default();
+    for record in records {
+        // A client that cannot take anything back shows the failed attempt too.
+        if retracts || !matches!(record.event, Event::AttemptRetracted { .. }) {
+            let _ = state.apply(record);
+        }
+    }
+    let mut flat =
+        json!({ "text": [], "reasoning": [], "tools": [], "sources": [], "files": [], "data": [] });
+    let mut push = |list: &str, value: Value| flat[list].as_array_mut().unwrap().push(value);
+    for part in state.messages().iter().flat_map(|message| &message.parts) {
+        match part {
+            Part::Text(text) if !text.text.is_empty() => push("text", json!(text.text)),
+            Part::Reasoning(text) if !text.text.is_empty() => push("reasoning", json!(text.text)),
+            Part::Tool(tool) => {
+                let mut value =
+                    json!({ "toolCallId": tool.call, "toolName": tool.name, "state": tool.state });
+                if tool.state != ToolState::InputStreaming {
+                    value["input"] = json!(tool.input);
+                }
+                match tool.state {
+                    ToolState::OutputAvailable => value["output"] = json!(tool.output),
+                    ToolState::OutputError => value["errorText"] = json!(tool.error),
+                    _ => {}
+                }
+                push("tools", value);
+            }
+            Part::SourceUrl(source) => {
+                push(
+                    "sources",
+                    json!({ "sourceId": source.source, "url": source.url, "title": source.title }),
+                );
+            }
+            Part::File(file) => push("files", json!({ "mediaType": file.media_type, "url": file.url })),
+            Part::Data(data) => push("data", json!({ "name": data.name, "id": data.id, "data": data.data })),
+            _ => {}
+        }
+    }
+    adapt(dialect, &mut flat);
+    flat
+}
+
+/// Where a vendor's client shows things in another way, whatever we send.
+fn adapt(dialect: &str, flat: &mut Value) {
+    let shows_parts = matches!(dialect, "ai-sdk" | "mui");
+    if !shows_parts {
+        for list in ["sources", "files", "data"] {
+            flat[list] = json!([]);
+        }
+    }
+    if dialect == "tanstack" || dialect == "ag-ui" {
+        for tool in flat["tools"].as_array_mut().unwrap() {
+            // Neither has a state for a call that failed: its error is its output.
+            if tool["state"] == "output-error" {
+                tool["state"] = json!("output-available");
+                tool["output"] = tool["errorText"].take();
+                tool.as_object_mut().unwrap().remove("errorText");
+            }
+            if dialect == "ag-ui" && tool["state"] == "approval-requested" {
+                tool["state"] = json!("input-available");
+            }
+        }
+    }
+}
+
+fn judged() -> impl Iterator<Item = (&'static dyn Dialect, &'static str, bool)> {
+    let judged = dialects::ALL.into_iter().filter(|dialect| {
+        matches!(dialect.name(), "ai-sdk" | "tanstack" | "mui" | "ag-ui") && !dialect.lint_rules().is_empty()
+    });
+    judged.flat_map(|dialect| {
+        dialect.profiles().iter().map(move |profile| {
+            let exact = profile.retraction == headwater_protocol::Retraction::Exact;
+            (dialect, profile.name, exact)
+        })
+    })
+}
+
+/// Which clients can read a profile; all of the dialect's if it is not said.
+fn clients(dialect: &str, profile: &str) -> Option<Value> {
+    match (dialect, profile) {
+        ("ai-sdk", "ai-7") => Some(json!(["ai-7"])),
+        ("ag-ui", "1.0") => Some(json!(["ag-ui"])),
+        _ => None,
+    }
+}
+
+fn write_case(folder: &Path, name: &str, body: &[u8], expected: &Value, bless: bool) -> Result<(), String> {
+    let files = [
+        (folder.join(format!("{name}.sse")), body.to_vec()),
+        (folder.join(format!("{name}.expected.json")), format!("{expected:#}\n").into_bytes()),
+    ];
+    for (path, content) in files {
+        if bless {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(&path, &content).unwrap();
+        }
+        let held = fs::read(&path).unwrap_or_default();
+        if held != content {
+            let path = path.display();
+            return Err(format!("{path} is not what the encoder writes; HEADWATER_BLESS=1 writes it anew"));
+        }
+    }
+    Ok(())
+}
+
+fn expected(dialect: &dyn Dialect, profile: &str, exact: bool, records: &[Record]) -> Value {
+    let mut expected = visible(dialect.name(), exact, records);
+    if let Some(clients) = clients(dialect.name(), profile) {
+        expected["vendors"] = clients;
+    }
+    if let Some(Event::RunFailed(error)) = records.last().map(|record| &record.event) {
+        expected["error"] = match dialect.name() {
+            // Its stream has no error: it ends without a terminal chunk, and the adapter tells the rest.
+            "mui" => json!("Stream closed before a terminal chunk"),
+            _ => json!(error.message),
+        };
+    }
+    expected
+}
+
+#[test]
+fn the_cases_for_the_vendors_are_what_the_encoders_write() {
+    let bless = std::env::var_os("HEADWATER_BLESS").is_some();
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/cases"));
+    let mut known = BTreeSet::new();
+    let mut complaints = Vec::new();
+    for (dialect, profile, exact) in judged() {
+        let folder = root.join(dialect.name());
+        for scenario in scenarios() {
+            let body = encode(dialect, &EncodeOptions::profile(profile), &scenario);
+            let expected = expected(dialect, profile, exact, &scenario.records);
+            let name = format!("{}.{profile}", scenario.name);
+            known.insert(folder.join(format!("{name}.sse")));
+            complaints.extend(write_case(&folder, &name, &body, &expected, bless).err());
+        }
+        let held = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let held: Vec<_> =
+            held.filter(|path| path.extension().is_some_and(|ending| ending == "sse")).collect();
+        for path in held.iter().filter(|path| path.to_string_lossy().ends_with(&format!(".{profile}.sse"))) {
+            if !known.contains(path) {
+                complaints.push(format!("{} belongs to no scenario", path.display()));
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn generated_runs_are_written_for_the_vendors() {
+    let Some(root) = std::env::var_os("HEADWATER_GENERATED_CASES").map(PathBuf::from) else {
+        return;
+    };
+    let count = std::env::var("HEADWATER_GENERATED").ok().and_then(|count| count.parse().ok()).unwrap_or(20);
+    let mut runner = TestRunner::deterministic();
+    let strategy = runs::ended_run();
+    for number in 0..count {
+        let records = strategy.new_tree(&mut runner).unwrap().current();
+        let cut = number % (records.len() + 1);
+        let comes_back_after = (number % 2 == 1).then_some(cut);
+        let scenario = Scenario { name: "generated", records, comes_back_after };
+        for (dialect, profile, exact) in judged() {
+            // A client that stayed shows a failed attempt, one that came back later does not: both are right.
+            let retracts =
+                scenario.records.iter().any(|record| matches!(record.event, Event::AttemptRetracted { .. }));
+            if retracts && !exact {
+                continue;
+            }
+            let body = encode(dialect, &EncodeOptions::profile(profile), &scenario);
+            let expected = expected(dialect, profile, exact, &scenario.records);
+            write_case(&root.join(dialect.name()), &format!("{number:04}.{profile}"), &body, &expected, true)
+                .unwrap();
+        }
+    }
+}

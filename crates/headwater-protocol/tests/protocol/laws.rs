@@ -1,0 +1,245 @@
+//! What holds for every dialect and every run.
+
+use std::collections::BTreeMap;
+
+use headwater_protocol::{
+    Decoded, Decoder, Dialect, EncodeOptions, Encoder, Event, EventKind, Framing, Record, RunState, Support,
+    dialects, lint,
+};
+use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
+use serde_json::Value;
+
+use crate::runs;
+
+fn cases() -> ProptestConfig {
+    let cases = std::env::var("HEADWATER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(96);
+    ProptestConfig { cases, max_shrink_iters: 4_000, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Every dialect with every profile and framing.
+fn speakers() -> impl Iterator<Item = (&'static dyn Dialect, EncodeOptions)> {
+    let wanted = std::env::var("HEADWATER_DIALECT").ok();
+    dialects::ALL
+        .into_iter()
+        .filter(|dialect| !dialect.lint_rules().is_empty())
+        .filter(move |dialect| wanted.as_deref().is_none_or(|wanted| wanted == dialect.name()))
+        .flat_map(|dialect| {
+            dialect.profiles().iter().flat_map(move |profile| {
+                profile.framings.iter().map(move |&framing| {
+                    let mut options = EncodeOptions::profile(profile.name);
+                    options.framing = Some(framing);
+                    (dialect, options)
+                })
+            })
+        })
+}
+
+fn framing(options: &EncodeOptions) -> Framing {
+    options.framing.unwrap_or(Framing::Sse)
+}
+
+fn encode(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) -> Vec<u8> {
+    let mut encoder = Encoder::new(dialect, options);
+    records.iter().for_each(|record| encoder.record(record));
+    if records.last().is_some_and(|record| record.event.kind().ends_run()) {
+        encoder.finish();
+    }
+    encoder.take()
+}
+
+fn decode(dialect: &dyn Dialect, options: &EncodeOptions, bytes: &[u8]) -> Decoded {
+    let mut decoder = Decoder::new(dialect, framing(options));
+    let mut out = Decoded::default();
+    decoder.feed(bytes, &mut out);
+    decoder.finish(&mut out);
+    out
+}
+
+fn reduce(dialect: &dyn Dialect, records: &[Record]) -> RunState {
+    let mut state = RunState::with_rules(dialect.rules());
+    for record in records {
+        let _ = state.apply(record);
+    }
+    state
+}
+
+/// The state as people compare it: transient data is gone.
+fn view(state: &RunState) -> Value {
+    let mut view = serde_json::to_value(state.view()).unwrap();
+    for message in view["messages"].as_array_mut().unwrap() {
+        message["parts"].as_array_mut().unwrap().retain(|part| part["transient"] != true);
+    }
+    view
+}
+
+fn say(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn a_state_is_rebuilt_by_its_replay(records in runs::run()) {
+        for rules in dialects::ALL.map(|dialect| dialect.rules()) {
+            let mut state = RunState::with_rules(rules);
+            for record in &records {
+                let _ = state.apply(record);
+                let mut again = RunState::with_rules(rules);
+                for record in state.replay() {
+                    prop_assert!(again.apply(&record).is_ok());
+                }
+                prop_assert_eq!(view(&state), view(&again));
+            }
+            let stored: RunState = serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
+            prop_assert_eq!(&stored, &state);
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_decodes_without_error_and_keeps_the_contract(records in runs::ended_run()) {
+        for (dialect, options) in speakers() {
+            let bytes = encode(dialect, &options, &records);
+            let name = dialect.name();
+            let decoded = decode(dialect, &options, &bytes);
+            prop_assert!(decoded.errors.is_empty(), "{name} {options:?}: {:?}\n{}", decoded.errors, say(&bytes));
+            let findings = lint(dialect, framing(&options), &bytes);
+            prop_assert!(findings.is_empty(), "{name} {options:?}: {findings:?}\n{}", say(&bytes));
+        }
+    }
+
+    #[test]
+    fn what_is_exact_comes_back_as_it_was(records in runs::run()) {
+        for (dialect, options) in speakers() {
+            let profile = dialect.profile(options.profile.as_deref());
+            let bytes = encode(dialect, &options, &records);
+            let decoded = decode(dialect, &options, &bytes);
+            let (said, heard) = (by_kind(&records), by_kind(&decoded.records));
+            for kind in EventKind::ALL {
+                if dialect.support(*kind, profile) == Support::Exact {
+                    prop_assert_eq!(
+                        said.get(kind), heard.get(kind), "{} {:?}: {}\n{}", dialect.name(), options, kind, say(&bytes)
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_split_gives_the_same(records in runs::run(), cuts in vec(any::<proptest::sample::Index>(), 0..12)) {
+        for (dialect, options) in speakers() {
+            let bytes = encode(dialect, &options, &records);
+            let whole = decode(dialect, &options, &bytes);
+            let mut at: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+            at.sort_unstable();
+            let mut decoder = Decoder::new(dialect, framing(&options));
+            let mut out = Decoded::default();
+            let mut from = 0;
+            for to in at.into_iter().chain([bytes.len()]) {
+                decoder.feed(&bytes[from..to], &mut out);
+                from = to;
+            }
+            decoder.finish(&mut out);
+            prop_assert_eq!(&whole, &out, "{}", dialect.name());
+        }
+    }
+
+    #[test]
+    fn coming_back_is_as_good_as_having_stayed(records in runs::run()) {
+        for (dialect, options) in speakers() {
+            for cut in 0..=records.len() {
+                comes_back(dialect, &options, &records, cut)?;
+            }
+        }
+    }
+
+    #[test]
+    fn what_two_dialects_can_say_survives_a_conversion(records in runs::run()) {
+        let speakers: Vec<_> = speakers().collect();
+        for (a, a_options) in &speakers {
+            let first = decode(*a, a_options, &encode(*a, a_options, &records));
+            for (b, b_options) in &speakers {
+                let there = decode(*b, b_options, &encode(*b, b_options, &first.records));
+                let back = decode(*a, a_options, &encode(*a, a_options, &there.records));
+                let (before, after) = (reduce(*a, &first.records), reduce(*a, &back.records));
+                let (before, after) = (essence(&before), essence(&after));
+                prop_assert_eq!(before, after, "{} to {} and back", a.name(), b.name());
+            }
+        }
+    }
+}
+
+fn comes_back(
+    dialect: &dyn Dialect,
+    options: &EncodeOptions,
+    records: &[Record],
+    cut: usize,
+) -> Result<(), TestCaseError> {
+    let live = encode(dialect, options, records);
+    let mut stayed = reduce(dialect, &decode(dialect, options, &live).records);
+
+    let (seen, rest) = records.split_at(cut);
+    let mut encoder = Encoder::new(dialect, options);
+    encoder.reentry(&reduce(dialect, seen));
+    rest.iter().for_each(|record| encoder.record(record));
+    if records.last().is_some_and(|record| record.event.kind().ends_run()) {
+        encoder.finish();
+    }
+    let bytes = encoder.take();
+    let decoded = decode(dialect, options, &bytes);
+    let name = dialect.name();
+    prop_assert!(decoded.errors.is_empty(), "{name}: {:?}\n{}", decoded.errors, say(&bytes));
+    let mut came_back = reduce(dialect, &decoded.records);
+    stayed.end_of_stream();
+    came_back.end_of_stream();
+    prop_assert_eq!(
+        view(&stayed),
+        view(&came_back),
+        "{} {:?} cut at {}\nlive:\n{}\nback:\n{}",
+        name,
+        options.profile,
+        cut,
+        say(&live),
+        say(&bytes)
+    );
+    Ok(())
+}
+
+fn by_kind(records: &[Record]) -> BTreeMap<EventKind, Vec<&Event>> {
+    let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for record in records {
+        kinds.entry(record.event.kind()).or_default().push(&record.event);
+    }
+    kinds
+}
+
+/// What every dialect can say, exactly or carried: text, reasoning, tools, structured data, how it ended.
+fn essence(state: &RunState) -> Value {
+    let view = view(state);
+    let parts =
+        view["messages"].as_array().unwrap().iter().flat_map(|message| message["parts"].as_array().unwrap());
+    let of = |kind: &'static str, field: &'static str| -> Vec<Value> {
+        parts.clone().filter(|part| part["type"] == kind).map(|part| part[field].clone()).collect()
+    };
+    let tools: Vec<_> = parts
+        .clone()
+        .filter(|part| part["toolCallId"].is_string())
+        .map(|part| {
+            serde_json::json!([
+                part["toolCallId"],
+                part["toolName"],
+                part["state"],
+                part["input"],
+                part["output"],
+                part["errorText"]
+            ])
+        })
+        .collect();
+    serde_json::json!({
+        "text": of("text", "text"),
+        "reasoning": of("reasoning", "text"),
+        "tools": tools,
+        "structured": view["structured"],
+        "status": view["run"]["status"],
+    })
+}

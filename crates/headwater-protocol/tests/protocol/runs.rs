@@ -1,0 +1,531 @@
+//! Generated runs: what a runtime could record, in any order that it could record it in.
+
+use headwater_protocol::{
+    Choice, ErrorInfo, Event, Executor, FinishReason, Interrupt, Origin, PartId, Record, Role, RunStarted,
+    StructuredOp, StructuredUpdate, ToolCall, ToolCallId, Usage,
+};
+use proptest::{collection::vec, option, prelude::*, sample::select};
+use serde_json::{Value, json};
+
+/// One thing that happens in a run; numbers choose among what is open.
+#[derive(Debug, Clone)]
+enum Act {
+    Text,
+    Reasoning,
+    Delta(usize, String),
+    Close(usize),
+    Call(&'static str, Executor),
+    CallDelta(usize, String),
+    CallReady(usize, Value),
+    CallRefused(usize),
+    Ask(usize),
+    Decide(usize, bool),
+    Output(usize, Value, bool),
+    CallFailed(usize, String),
+    Page(Option<String>),
+    Document,
+    File,
+    Data(&'static str, Option<&'static str>, Value, bool),
+    Structured(&'static str, u8, String),
+    Step,
+    StepEnd,
+    Metadata(Value),
+    Whole(String),
+    Status(String),
+    Used(u64),
+    Warn(String),
+    Stumble(String),
+    Transition,
+    Checkpoint,
+    Shared(Value),
+    Attempt,
+    Retract,
+    Message,
+}
+
+/// How a run ends.
+#[derive(Debug, Clone)]
+enum End {
+    Finished(FinishReason, Option<Usage>, Option<Value>),
+    Failed(String),
+    Cancelled,
+    Waiting(bool),
+    Open,
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[a-z ]{1,8}",
+        1 => select(vec!["é", "😀", "\u{2028}", "\"\\", "\n\n", "data: x", "\u{0}", "[DONE]"]).prop_map(str::to_owned),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-1000i64..1000).prop_map(Value::from),
+        text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..3).prop_map(Value::from),
+            proptest::collection::btree_map("[a-c]{1,2}", inner, 0..3)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+fn object() -> impl Strategy<Value = Value> {
+    proptest::collection::btree_map("[a-c]{1,2}", value(), 0..3)
+        .prop_map(|map| Value::Object(map.into_iter().collect()))
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let open = 0usize..4;
+    prop_oneof![
+        3 => Just(Act::Text),
+        2 => Just(Act::Reasoning),
+        8 => (open.clone(), text()).prop_map(|(at, text)| Act::Delta(at, text)),
+        3 => open.clone().prop_map(Act::Close),
+        3 => (select(vec!["search", "mail"]), select(vec![Executor::Server, Executor::Server, Executor::Client, Executor::Provider]))
+            .prop_map(|(name, executor)| Act::Call(name, executor)),
+        3 => (open.clone(), text()).prop_map(|(at, text)| Act::CallDelta(at, text)),
+        3 => (open.clone(), object()).prop_map(|(at, input)| Act::CallReady(at, input)),
+        1 => open.clone().prop_map(Act::CallRefused),
+        1 => open.clone().prop_map(Act::Ask),
+        1 => (open.clone(), any::<bool>()).prop_map(|(at, yes)| Act::Decide(at, yes)),
+        3 => (open.clone(), value(), any::<bool>()).prop_map(|(at, output, more)| Act::Output(at, output, more)),
+        1 => (open.clone(), text()).prop_map(|(at, error)| Act::CallFailed(at, error)),
+        1 => option::of(text()).prop_map(Act::Page),
+        1 => Just(Act::Document),
+        1 => Just(Act::File),
+        2 => (select(vec!["chart", "note"]), option::of(select(vec!["d1", "d2"])), value(), any::<bool>())
+            .prop_map(|(name, id, data, transient)| Act::Data(name, id, data, transient)),
+        3 => (select(vec!["s1", "s2"]), 0u8..5, text()).prop_map(|(stream, op, text)| Act::Structured(stream, op, text)),
+        1 => Just(Act::Step),
+        1 => Just(Act::StepEnd),
+        1 => object().prop_map(Act::Metadata),
+        1 => text().prop_map(Act::Whole),
+        1 => text().prop_map(Act::Status),
+        1 => (0u64..99).prop_map(Act::Used),
+        1 => text().prop_map(Act::Warn),
+        1 => text().prop_map(Act::Stumble),
+        1 => Just(Act::Transition),
+        1 => Just(Act::Checkpoint),
+        1 => object().prop_map(Act::Shared),
+        2 => Just(Act::Attempt),
+        1 => Just(Act::Retract),
+        1 => Just(Act::Message),
+    ]
+}
+
+fn end() -> impl Strategy<Value = End> {
+    let reason = select(vec![
+        FinishReason::Stop,
+        FinishReason::Length,
+        FinishReason::ContentFilter,
+        FinishReason::ToolCalls,
+    ]);
+    prop_oneof![
+        4 => (reason, option::of(1u64..99), option::of(object())).prop_map(|(reason, usage, data)| {
+            End::Finished(reason, usage.map(usage_of), data)
+        }),
+        1 => text().prop_map(End::Failed),
+        1 => Just(End::Cancelled),
+        1 => any::<bool>().prop_map(End::Waiting),
+        1 => Just(End::Open),
+    ]
+}
+
+fn usage_of(tokens: u64) -> Usage {
+    Usage {
+        input_tokens: Some(tokens),
+        output_tokens: Some(tokens + 1),
+        total_tokens: Some(2 * tokens + 1),
+        ..Usage::default()
+    }
+}
+
+/// The records of a run.
+pub(crate) fn run() -> impl Strategy<Value = Vec<Record>> {
+    (vec(act(), 0..24), end()).prop_map(|(acts, end)| {
+        let mut script = Script::default();
+        script.begin();
+        for act in acts {
+            script.act(act);
+        }
+        script.end(end);
+        script.records
+    })
+}
+
+/// A run that came to an end of its own.
+pub(crate) fn ended_run() -> impl Strategy<Value = Vec<Record>> {
+    run().prop_filter("it must have ended", |records| {
+        records.last().is_some_and(|record| record.event.kind().ends_run())
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Stage {
+    Streaming,
+    Ready,
+    Asked,
+    Decided(bool),
+    Preliminary,
+}
+
+#[derive(Debug)]
+struct Call {
+    tool: ToolCall,
+    stage: Stage,
+    input: Option<Value>,
+    attempt: Option<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Script {
+    records: Vec<Record>,
+    ids: u32,
+    messages: u32,
+    /// The open attempt.
+    attempt: Option<u32>,
+    /// Open blocks: reasoning or not, id, attempt.
+    blocks: Vec<(bool, PartId, Option<u32>)>,
+    calls: Vec<Call>,
+    steps: u32,
+    finals: Vec<&'static str>,
+}
+
+impl Script {
+    fn begin(&mut self) {
+        self.say(Event::RunStarted(RunStarted {
+            run: Some("run_1".into()),
+            session: Some("session_1".into()),
+            workflow: Some("support".into()),
+            model: Some("gpt-5.1".into()),
+            ..RunStarted::default()
+        }));
+        self.act(Act::Message);
+    }
+
+    fn say(&mut self, event: Event) {
+        let origin = Origin {
+            attempt: None,
+            message: (self.messages > 0).then(|| format!("msg_{}", self.messages).into()),
+            ..Origin::default()
+        };
+        self.say_from(origin, event);
+    }
+
+    fn say_in(&mut self, attempt: Option<u32>, event: Event) {
+        let origin = Origin {
+            attempt: attempt.map(|attempt| format!("attempt_{attempt}").into()),
+            message: Some(format!("msg_{}", self.messages).into()),
+            ..Origin::default()
+        };
+        self.say_from(origin, event);
+    }
+
+    fn say_from(&mut self, origin: Origin, event: Event) {
+        let seq = self.records.len() as u64;
+        self.records.push(Record::new(seq, event).at(1_700_000_000_000 + seq).from(origin));
+    }
+
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.ids += 1;
+        format!("{prefix}_{}", self.ids)
+    }
+
+    fn call_at(&self, at: usize, stages: &[Stage]) -> Option<usize> {
+        let fitting: Vec<_> =
+            (0..self.calls.len()).filter(|&index| stages.contains(&self.calls[index].stage)).collect();
+        (!fitting.is_empty()).then(|| fitting[at % fitting.len()])
+    }
+
+    fn act(&mut self, act: Act) {
+        match act {
+            Act::Text | Act::Reasoning => {
+                let reasoning = matches!(act, Act::Reasoning);
+                let id = PartId::from(self.fresh(if reasoning { "think" } else { "text" }));
+                self.blocks.push((reasoning, id.clone(), self.attempt));
+                let event = if reasoning {
+                    Event::ReasoningStart { id, metadata: None }
+                } else {
+                    Event::TextStart { id, metadata: None }
+                };
+                self.say_in(self.attempt, event);
+            }
+            Act::Delta(at, delta) => {
+                if self.blocks.is_empty() {
+                    return;
+                }
+                let (reasoning, id, attempt) = self.blocks[at % self.blocks.len()].clone();
+                let event = if reasoning {
+                    Event::ReasoningDelta { id, delta, metadata: None }
+                } else {
+                    Event::TextDelta { id, delta, metadata: None }
+                };
+                self.say_in(attempt, event);
+            }
+            Act::Close(at) => {
+                if !self.blocks.is_empty() {
+                    self.close_block(at % self.blocks.len());
+                }
+            }
+            Act::Call(name, executor) => {
+                let tool = ToolCall::new(self.fresh("call"), name).by(executor);
+                let attempt = self.attempt;
+                self.calls.push(Call { tool: tool.clone(), stage: Stage::Streaming, input: None, attempt });
+                self.say_in(attempt, Event::ToolInputStart(tool));
+            }
+            Act::CallDelta(at, delta) => {
+                if let Some(at) = self.call_at(at, &[Stage::Streaming]) {
+                    let call = self.calls[at].tool.call.clone();
+                    self.say_in(self.calls[at].attempt, Event::ToolInputDelta { call, delta });
+                }
+            }
+            Act::CallReady(at, input) => {
+                if let Some(at) = self.call_at(at, &[Stage::Streaming]) {
+                    self.calls[at].stage = Stage::Ready;
+                    self.calls[at].input = Some(input.clone());
+                    let tool = self.calls[at].tool.clone();
+                    let event = Event::ToolInputAvailable { tool, input: Some(input) };
+                    self.say_in(self.calls[at].attempt, event);
+                }
+            }
+            Act::CallRefused(at) => {
+                if let Some(at) = self.call_at(at, &[Stage::Streaming]) {
+                    let call = self.calls.remove(at);
+                    let event = Event::ToolInputError {
+                        tool: call.tool,
+                        input: Some(json!({ "bad": true })),
+                        error: "not what the tool takes".into(),
+                    };
+                    self.say_in(call.attempt, event);
+                }
+            }
+            Act::Ask(at) => {
+                if let Some(at) = self.call_at(at, &[Stage::Ready]) {
+                    self.calls[at].stage = Stage::Asked;
+                    let tool = self.calls[at].tool.clone();
+                    let event = Event::ApprovalRequested {
+                        approval: format!("approval_{}", tool.call).into(),
+                        input: self.calls[at].input.clone(),
+                        tool,
+                        signature: None,
+                        automatic: false,
+                    };
+                    self.say_in(self.calls[at].attempt, event);
+                }
+            }
+            Act::Decide(at, approved) => {
+                if let Some(at) = self.call_at(at, &[Stage::Asked]) {
+                    self.calls[at].stage = Stage::Decided(approved);
+                    let call = self.calls[at].tool.call.clone();
+                    let event = Event::ApprovalAnswered {
+                        approval: format!("approval_{call}").into(),
+                        call: Some(call.clone()),
+                        approved,
+                        reason: None,
+                    };
+                    self.say_in(self.calls[at].attempt, event);
+                    if !approved {
+                        let attempt = self.calls.remove(at).attempt;
+                        self.say_in(attempt, Event::ToolDenied { call, name: None, reason: None });
+                    }
+                }
+            }
+            Act::Output(at, output, preliminary) => {
+                let stages = [Stage::Ready, Stage::Decided(true), Stage::Preliminary];
+                if let Some(at) = self.call_at(at, &stages) {
+                    let call = self.calls[at].tool.call.clone();
+                    let attempt = self.calls[at].attempt;
+                    self.calls[at].stage = Stage::Preliminary;
+                    if !preliminary {
+                        self.calls.remove(at);
+                    }
+                    let event = Event::ToolOutput {
+                        call,
+                        name: None,
+                        output,
+                        structured: None,
+                        is_error: false,
+                        preliminary,
+                        metadata: None,
+                    };
+                    self.say_in(attempt, event);
+                }
+            }
+            Act::CallFailed(at, error) => {
+                let stages = [Stage::Ready, Stage::Decided(true), Stage::Preliminary];
+                if let Some(at) = self.call_at(at, &stages) {
+                    let Call { tool, attempt, .. } = self.calls.remove(at);
+                    self.say_in(attempt, Event::ToolOutputError { call: tool.call, name: None, error });
+                }
+            }
+            Act::Page(title) => {
+                let source = self.fresh("src");
+                let url = format!("https://example.com/{source}");
+                self.say(Event::SourceUrl { source, url, title, call: None, metadata: None });
+            }
+            Act::Document => {
+                let source = self.fresh("doc");
+                self.say(Event::SourceDocument {
+                    source,
+                    title: Some("Handbook".into()),
+                    media_type: Some("application/pdf".into()),
+                    filename: Some("handbook.pdf".into()),
+                    text: None,
+                    call: None,
+                    metadata: None,
+                });
+            }
+            Act::File => self.say(Event::File {
+                url: "https://example.com/chart.png".into(),
+                media_type: "image/png".into(),
+                filename: None,
+                id: None,
+                reasoning: false,
+                metadata: None,
+            }),
+            Act::Data(name, id, data, transient) => {
+                self.say(Event::Data { name: name.into(), id: id.map(str::to_owned), data, transient })
+            }
+            Act::Structured(stream, op, text) => {
+                if self.finals.contains(&stream) {
+                    return;
+                }
+                let op = match op {
+                    0 => StructuredOp::set("head.subject", text),
+                    1 => StructuredOp::append("items", [Value::from(text)]),
+                    2 => StructuredOp::set("rows.0.cell", text),
+                    3 => {
+                        self.finals.push(stream);
+                        StructuredOp::finish(json!({ "done": text }))
+                    }
+                    _ => StructuredOp::text("body", text),
+                };
+                self.say(Event::Structured(StructuredUpdate::new(stream, "email.compose", op)));
+            }
+            Act::Step => {
+                if self.steps == 0 {
+                    self.steps = 1;
+                    self.say(Event::StepStarted { name: None });
+                }
+            }
+            Act::StepEnd => {
+                if self.steps == 1 {
+                    self.steps = 0;
+                    self.say(Event::StepFinished { name: None });
+                }
+            }
+            Act::Metadata(metadata) => self.say(Event::MessageMetadata { metadata }),
+            Act::Whole(content) => self.say(Event::Message { content }),
+            Act::Status(message) => {
+                self.say(Event::Status { state: Some("streaming".into()), message: Some(message) });
+            }
+            Act::Used(tokens) => self.say(Event::Usage(usage_of(tokens))),
+            Act::Warn(message) => self.say(Event::Warning { message, code: None }),
+            Act::Stumble(message) => {
+                self.say(Event::Error { error: ErrorInfo::new(message), terminal: false });
+            }
+            Act::Transition => {
+                self.say(Event::Transition { to: "billing".into(), payload: Some(json!({ "a": 1 })) });
+            }
+            Act::Checkpoint => {
+                let checkpoint = self.fresh("cp").into();
+                self.say(Event::Checkpoint { checkpoint, session: "session_1".into(), turn: 1, label: None });
+            }
+            Act::Shared(state) => self.say(Event::StateSnapshot { state }),
+            Act::Attempt => {
+                if self.attempt.is_none() {
+                    self.ids += 1;
+                    self.attempt = Some(self.ids);
+                    let attempt = format!("attempt_{}", self.ids).into();
+                    self.say(Event::AttemptStarted { attempt, model: None });
+                }
+            }
+            Act::Retract => {
+                if let Some(dead) = self.attempt.take() {
+                    self.blocks.retain(|(.., attempt)| *attempt != Some(dead));
+                    self.calls.retain(|call| call.attempt != Some(dead));
+                    let attempt = format!("attempt_{dead}").into();
+                    self.say(Event::AttemptRetracted { attempt, reason: None });
+                }
+            }
+            Act::Message => {
+                self.close_all();
+                if self.messages > 0 {
+                    let message = format!("msg_{}", self.messages).into();
+                    self.say(Event::MessageFinished { message });
+                }
+                self.messages += 1;
+                let message = format!("msg_{}", self.messages).into();
+                self.say(Event::MessageStarted { message, role: Role::Assistant, author: None });
+            }
+        }
+    }
+
+    fn close_block(&mut self, at: usize) {
+        let (reasoning, id, attempt) = self.blocks.remove(at);
+        let event = if reasoning {
+            Event::ReasoningEnd { id, metadata: None }
+        } else {
+            Event::TextEnd { id, metadata: None }
+        };
+        self.say_in(attempt, event);
+    }
+
+    /// A message is finished by whoever began what is in it.
+    fn close_all(&mut self) {
+        while !self.blocks.is_empty() {
+            self.close_block(0);
+        }
+        while let Some(at) = self.call_at(0, &[Stage::Streaming]) {
+            self.act(Act::CallReady(at, json!({})));
+        }
+        self.calls.clear();
+        self.act(Act::StepEnd);
+        if let Some(attempt) = self.attempt.take() {
+            self.say(Event::AttemptFinished { attempt: format!("attempt_{attempt}").into() });
+        }
+    }
+
+    fn end(&mut self, end: End) {
+        if matches!(end, End::Open) {
+            return;
+        }
+        let waits: Vec<ToolCallId> = self
+            .calls
+            .iter()
+            .filter(|call| call.stage == Stage::Ready && call.tool.executor == Executor::Client)
+            .map(|call| call.tool.call.clone())
+            .collect();
+        if !matches!(end, End::Failed(_) | End::Cancelled) {
+            self.close_all();
+            let message = format!("msg_{}", self.messages).into();
+            self.say(Event::MessageFinished { message });
+        }
+        match end {
+            End::Finished(reason, usage, data) => {
+                self.say(Event::RunFinished { reason: Some(reason), usage, data });
+            }
+            End::Failed(message) => self.say(Event::RunFailed(ErrorInfo::new(message).code("model"))),
+            End::Cancelled => self.say(Event::RunCancelled { reason: None }),
+            End::Waiting(choice) => {
+                let question = if choice {
+                    let option = Choice { id: "send".into(), label: "Send".into(), description: None };
+                    Interrupt::choice("req_1", "Send it?", vec![option])
+                } else {
+                    Interrupt::text("req_1", "Which city?")
+                };
+                let question = Interrupt { token: Some("token_1".into()), ..question };
+                self.say(Event::InterruptRequested(Box::new(question)));
+                self.say(Event::RunWaiting { tool_calls: waits, usage: None });
+            }
+            End::Open => {}
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `cargo xtask bench`: our code and the vendors' on the same bytes, in one run, as ratios.
+//!
+//! The Rust bench prints one line of JSON per measurement,
+//! `{"dialect":"ai-sdk","stream":"text","what":"encode","events":N,"seconds":S}`, and writes the streams that it
+//! measured to `HEADWATER_BENCH_DIR`. The Node bench reads those files and prints lines of the same shape, whose
+//! `what` begins with `vendor`. A `what` that begins with `serde_json` is the floor: the same bytes through
+//! serde_json alone.
+
+mod measurement;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+
+use crate::command::{Failure, cargo, command, output_of};
+use crate::{Optional, root, vendors};
+use measurement::Measurement;
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Subject {
+    /// Encoding, decoding and reducing, per dialect
+    Protocol,
+}
+
+pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
+    let Subject::Protocol = subject;
+    let root = root();
+    let streams = Streams::create()?;
+
+    anstream::println!("== ours");
+    let mut ours = cargo(&root, &["bench", "-p", "headwater-protocol", "--bench", "protocol"]);
+    ours.env(Streams::VARIABLE, &streams.folder);
+    let mut measured = measurements(&output_of(ours)?);
+    if measured.is_empty() {
+        return Err(Failure::new("the protocol bench printed no measurements"));
+    }
+
+    if without.contains(&Optional::Vendors) {
+        anstream::println!("== vendors: skipped, --without vendors");
+    } else {
+        anstream::println!("== vendors");
+        measured.extend(measure_vendors(&root, &streams)?);
+    }
+
+    let rows = table::rows(&measured);
+    anstream::println!("\n{}", table::render(&rows));
+    anstream::println!("{}", table::others(&measured));
+    let flatness = table::flatness(&measured);
+    for flat in &flatness {
+        anstream::println!("{flat}");
+    }
+    let missed =
+        rows.iter().filter(|row| row.misses()).count() + flatness.iter().filter(|flat| flat.misses()).count();
+    anstream::println!("\n{} measurements, {missed} miss their aim", rows.len() + flatness.len());
+    Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn measure_vendors(root: &Path, streams: &Streams) -> Result<Vec<Measurement>, Failure> {
+    let folder = root.join(vendors::FOLDER);
+    vendors::install(&folder)?;
+    let mut node = command(&folder, "node", &["bench.mjs"]);
+    // What a server would run with: some of the packages check more in development.
+    node.env(Streams::VARIABLE, &streams.folder).env("NODE_ENV", "production");
+    Ok(measurements(&output_of(node)?))
+}
+
+fn measurements(output: &str) -> Vec<Measurement> {
+    output.lines().filter_map(Measurement::parse).collect()
+}
+
+/// The folder through which both benches measure the same bytes; it goes when the run ends.
+#[derive(Debug)]
+struct Streams {
+    folder: PathBuf,
+}
+
+impl Streams {
+    const VARIABLE: &str = "HEADWATER_BENCH_DIR";
+
+    fn create() -> Result<Self, Failure> {
+        let folder = std::env::temp_dir().join(format!("headwater-bench-{}", std::process::id()));
+        fs::create_dir_all(&folder)
+            .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.display())))?;
+        Ok(Self { folder })
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,136 @@
+//! `cargo xtask test`: all that must hold before a change goes in. A failing part does not stop the others.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use crate::command::{Failure, cargo, run as finish};
+use crate::recorded::Recorded;
+use crate::report::{Counts, Outcome, Report};
+use crate::{Optional, root, tools, vendors};
+
+/// The target for which the protocol crate must build: it has no I/O, no clock, no randomness.
+const WASM: &str = "wasm32-unknown-unknown";
+
+pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode, Failure> {
+    let root = root();
+    let recorded = Recorded::from_environment(&root)?;
+    let mut report = Report::default();
+    let generated = root.join("target/generated-cases");
+    // What an earlier run left would be judged again.
+    let _ = std::fs::remove_dir_all(&generated);
+
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    let unnamed = filter.is_some().then_some("only the named tests run");
+    report.part_unless(unnamed, "format", || check(cargo(&root, &["fmt", "--all", "--check"])));
+    report.part_unless(unnamed, "clippy", || check(cargo(&root, &clippy)));
+    report.part("rust tests", || rust_tests(&root, &generated, filter, &recorded));
+    report.part_unless(unnamed, "wasm", || {
+        tools::ensure_target(&root, WASM)?;
+        check(cargo(&root, &["build", "-p", "headwater-protocol", "--target", WASM]))
+    });
+    let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
+    report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
+
+    // A filter leaves files unread on purpose.
+    let reading = if filter.is_none() { recorded.close() } else { recorded.close_unchecked() };
+    if let Some(why) = reading.failure {
+        report.part("recorded data", || Err(Failure::new(why)));
+    }
+    let mut notes = reading.notes;
+    for part in [Optional::Browser, Optional::Redis] {
+        if without.contains(&part) {
+            notes.push(format!("--without {part:?}: nothing needs it yet").to_lowercase());
+        }
+    }
+    let counts = report.close(&notes);
+    Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The long form of one test: so many generated inputs for each decoder.
+pub(crate) fn garbage(inputs: u64) -> Result<ExitCode, Failure> {
+    anstream::println!("{inputs} inputs for each decoder and framing; a million take a while");
+    let test = ["test", "--release", "-p", "headwater-protocol", "--test", "protocol", "garbage::"];
+    let mut tests = cargo(&root(), &test);
+    tests.env("HEADWATER_GARBAGE", inputs.to_string());
+    let start = std::time::Instant::now();
+    let finished = finish(tests)?;
+    if !finished.ok {
+        anstream::print!("{}", finished.output);
+    }
+    let counts = count(&finished.output);
+    anstream::println!("{:.0} s", start.elapsed().as_secs_f64());
+    anstream::println!("{} passed, {} failed", counts.passed, counts.failed);
+    Ok(if finished.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A part that either holds or does not.
+fn check(command: Command) -> Result<Outcome, Failure> {
+    let finished = finish(command)?;
+    let counts = if finished.ok { Counts::PASSED } else { Counts::FAILED };
+    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+}
+
+fn rust_tests(
+    root: &Path,
+    generated: &Path,
+    filter: Option<&str>,
+    recorded: &Recorded,
+) -> Result<Outcome, Failure> {
+    let mut tests = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
+    tests.args(filter).env(vendors::GENERATED, generated);
+    recorded.tell(&mut tests);
+    let finished = finish(tests)?;
+    let mut counts = count(&finished.output);
+    // A crate that does not compile has no result line.
+    if !finished.ok && counts.failed == 0 {
+        counts.add(Counts::FAILED);
+    }
+    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+}
+
+/// Sums the lines `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+fn count(output: &str) -> Counts {
+    let mut counts = Counts::default();
+    for line in output.lines() {
+        let Some((_, results)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
+        else {
+            continue;
+        };
+        for result in results.split("; ") {
+            let Some((number, what)) = result.split_once(' ') else {
+                continue;
+            };
+            let Ok(number) = number.parse::<u64>() else {
+                continue;
+            };
+            match what {
+                "passed" => counts.passed += number,
+                "failed" => counts.failed += number,
+                "ignored" => counts.skipped += number,
+                _ => {}
+            }
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_lines_of_all_crates_are_summed() {
+        let output = "\
+running 3 tests
+test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 7 filtered out; finished in 1.20s
+error: test failed, to rerun pass `-p x --lib`
+";
+        assert_eq!(count(output), Counts { passed: 8, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn output_without_result_lines_counts_nothing() {
+        assert_eq!(count("error: could not compile `x`"), Counts::default());
+    }
+}

@@ -1,0 +1,116 @@
+//! The programs that some parts need besides cargo. What is on the PATH is used; as root on Debian a missing one is
+//! installed; elsewhere the message names it and how to go on without it.
+
+use std::path::Path;
+
+use crate::command::{Failure, command, run};
+
+/// One program, and where it comes from.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    /// Its name on the PATH.
+    program: &'static str,
+    /// The Debian package that holds it.
+    package: &'static str,
+    /// The oldest major version that will do.
+    oldest: Option<u32>,
+    /// The part of `--without` that goes on without it.
+    part: &'static str,
+}
+
+/// What the vendors' clients run on.
+pub(crate) const NODE: &[Tool] = &[
+    Tool { program: "node", package: "nodejs", oldest: Some(20), part: "vendors" },
+    Tool { program: "npm", package: "npm", oldest: None, part: "vendors" },
+];
+
+/// Makes sure that every one of `tools` can be run.
+pub(crate) fn ensure(tools: &[Tool]) -> Result<(), Failure> {
+    tools.iter().try_for_each(Tool::ensure)
+}
+
+/// Adds a target to the toolchain, unless it is there.
+pub(crate) fn ensure_target(folder: &Path, target: &str) -> Result<(), Failure> {
+    // Without rustup the toolchain came some other way, and the build itself tells whether it has the target.
+    let Ok(listed) = run(command(folder, "rustup", &["target", "list", "--installed"])) else {
+        return Ok(());
+    };
+    if listed.output.lines().any(|line| line == target) {
+        return Ok(());
+    }
+    let added = run(command(folder, "rustup", &["target", "add", target]))?;
+    if added.ok { Ok(()) } else { Err(Failure::new(added.output)) }
+}
+
+impl Tool {
+    fn ensure(&self) -> Result<(), Failure> {
+        if self.version().is_none() && may_install() {
+            self.install()?;
+        }
+        let Some(version) = self.version() else {
+            return Err(self.missing("is not on the PATH"));
+        };
+        match (self.oldest, major(&version)) {
+            (Some(oldest), Some(found)) if found < oldest => {
+                Err(self.missing(&format!("is version {found}, and {oldest} is the oldest that will do")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn version(&self) -> Option<String> {
+        let finished = run(command(Path::new("."), self.program, &["--version"])).ok()?;
+        finished.ok.then_some(finished.output)
+    }
+
+    fn install(&self) -> Result<(), Failure> {
+        let steps: [&[&str]; 2] =
+            [&["update", "-q"], &["install", "-q", "-y", "--no-install-recommends", self.package]];
+        for args in steps {
+            let mut apt = command(Path::new("."), "apt-get", args);
+            apt.env("DEBIAN_FRONTEND", "noninteractive");
+            let finished = run(apt)?;
+            if !finished.ok {
+                let why = format!("is missing, and apt-get failed:\n{}", finished.output);
+                return Err(self.missing(&why));
+            }
+        }
+        Ok(())
+    }
+
+    fn missing(&self, why: &str) -> Failure {
+        let Self { program, package, part, .. } = self;
+        Failure::new(format!("{program} {why}: install it (Debian: {package}), or go on by --without {part}"))
+    }
+}
+
+/// Packages are installed only for root on Debian: that is a container or a CI machine, not somebody's desk.
+fn may_install() -> bool {
+    let root = run(command(Path::new("."), "id", &["-u"])).is_ok_and(|id| id.output.trim() == "0");
+    root && Path::new("/etc/debian_version").exists()
+}
+
+fn major(version: &str) -> Option<u32> {
+    let digits = version.trim().trim_start_matches('v');
+    digits.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_major_version_is_read_with_or_without_its_v() {
+        assert_eq!(major("v20.20.2\n"), Some(20));
+        assert_eq!(major("11.19.1"), Some(11));
+        assert_eq!(major("unknown"), None);
+    }
+
+    #[test]
+    fn a_missing_tool_is_named_with_the_way_around_it() {
+        let tool = Tool { program: "no-such-program", package: "nothing", oldest: None, part: "vendors" };
+        assert_eq!(tool.version(), None);
+        let text = tool.missing("is not on the PATH").to_string();
+        assert!(text.contains("no-such-program") && text.contains("--without vendors"), "{text}");
+    }
+}
