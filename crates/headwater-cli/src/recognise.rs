@@ -52,8 +52,8 @@ pub(crate) fn recognise_framing(
         match (found, dialect) {
             (Some(framing), _) => return Ok(framing),
             (None, _) if more => more = input.head().len() < HEAD && input.read_ahead()?,
-            // Nothing at all is a stream that was cut before its first byte.
-            (None, Some(dialect)) if input.head().trim_ascii().is_empty() => {
+            // A stream that was cut in its very first bytes shows nothing.
+            (None, Some(dialect)) if input.head().trim_ascii().len() < "event:".len() => {
                 return Ok(dialect.profile(None).framings.first().copied().unwrap_or(Framing::Sse));
             }
             (None, _) if input.head().trim_ascii().is_empty() => {

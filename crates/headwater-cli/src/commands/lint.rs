@@ -114,8 +114,8 @@ fn unread(place: Option<Place>, message: &str) -> Finding {
         rule: DECODE,
         frame: place.map(|place| place.frame),
         offset: place.map(|place| place.offset),
-        seen: message.to_owned(),
-        expected: "what the dialect's clients can read".to_owned(),
+        seen: format!("what cannot be read ({message})"),
+        expected: "what the dialect's clients read".to_owned(),
     }
 }
 

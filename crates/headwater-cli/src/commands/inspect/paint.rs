@@ -73,7 +73,8 @@ impl Page {
     fn row(&self, stamp: &str, row: &Row, out: &mut impl Write) -> Result<(), Failure> {
         let Row { sign, word, style, pieces } = row;
         let blanks = " ".repeat(self.first.saturating_sub(width(stamp)));
-        write!(out, "{blanks}{DIM}{stamp}{DIM:#}  {style}{sign} {word:WORD$}{style:#}")?;
+        let columns = if pieces.is_empty() { 0 } else { WORD };
+        write!(out, "{blanks}{DIM}{stamp}{DIM:#}  {style}{sign} {word:columns$}{style:#}")?;
         let mut used = None;
         for piece in pieces {
             match piece {

@@ -1,6 +1,6 @@
 //! Everything that can be read from a stream, in its order.
 
-use std::io::Write;
+use std::{collections::HashSet, io::Write};
 
 use headwater_protocol::{Dialect, Error, Finding, Framing, Place, Record, RunState, RunStatus};
 use serde::Serialize;
@@ -59,7 +59,15 @@ impl Reading {
         let cut = state.run().status == RunStatus::Running;
         state.end_of_stream();
 
+        // Where a rule says what is wrong, it says it better; but that a client gives up is always said.
         let findings = headwater_protocol::lint(dialect, framing, stream);
+        let judged: HashSet<Option<u64>> = findings.iter().map(|finding| finding.frame).collect();
+        entries.retain(|entry| match &entry.what {
+            What::Problem(problem) => {
+                problem.fatal || !judged.contains(&entry.place.map(|place| place.frame))
+            }
+            What::Record(_) => true,
+        });
         entries.extend(findings.into_iter().map(Entry::found));
         entries.sort_by_key(|entry| entry.place.map_or(u64::MAX, |place| place.frame));
 

@@ -75,7 +75,10 @@ pub(super) fn row(item: &Item<'_>) -> Row {
     };
     let origin = item.record.map(|record| &record.origin);
     if let Some(node) = origin.and_then(|origin| origin.node.as_deref()) {
-        let at = row.pieces.len().min(1);
+        // Behind the notes on the first line.
+        let mut behind = row.pieces.iter().skip(1);
+        let at =
+            behind.position(|piece| !matches!(piece, Piece::Note(_))).map_or(row.pieces.len(), |at| at + 1);
         row.pieces.insert(at, Piece::Note(format!("[{node}]")));
     }
     if item.retracted {
