@@ -1,6 +1,6 @@
 //! Decodes a stream and tells for each record which frame it came from.
 
-use headwater_protocol::{Decoded, Decoder, Dialect, Error, FrameReader, Framing, Place, Record};
+use headwater_protocol::{Decoded, Decoder, Dialect, Error, ErrorInfo, FrameReader, Framing, Place, Record};
 
 /// What comes out of a stream, in its order.
 #[derive(Debug)]
@@ -59,6 +59,11 @@ impl Walk {
             sink(error.place().or(place), Found::Error(error));
         }
     }
+}
+
+/// What a page would have been told by a client that gave up.
+pub(crate) fn given_up(error: &Error) -> ErrorInfo {
+    ErrorInfo { retryable: Some(false), ..ErrorInfo::new(error.to_string()).code(error.kind().as_str()) }
 }
 
 fn count(

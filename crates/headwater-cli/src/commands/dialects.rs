@@ -114,8 +114,8 @@ fn print_support(kind: &str, support: Support, profile: &str, out: &mut impl Wri
     let mut word = word.as_str();
     let mut style = style;
     for line in style::wrap(how, room) {
-        let text = format!("  {kind:<24}{style}{word:<8}{style:#}  {line}");
-        writeln!(out, "{}", text.trim_end())?;
+        let column = if line.is_empty() { 0 } else { 10 };
+        writeln!(out, "  {kind:<24}{style}{word:<column$}{style:#}{line}")?;
         (kind, word, style) = ("", "", PLAIN);
     }
     Ok(())

@@ -5,13 +5,14 @@ mod structured;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use clap::Args;
-use headwater_protocol::{Decoded, Decoder, Error, ErrorInfo, RunState};
+use headwater_protocol::{Decoded, Decoder, RunState};
 use serde::Serialize;
 
 use crate::{
     args::StreamArgs,
     failure::{Failure, Verdict},
     style,
+    walk::given_up,
 };
 
 /// Print the state that a stream leaves behind, as one JSON object.
@@ -88,9 +89,4 @@ fn apply(state: &mut RunState, decoded: &mut Decoded) {
         state.fail(given_up(error));
     }
     decoded.clear();
-}
-
-/// What a page would have been told by its client.
-fn given_up(error: &Error) -> ErrorInfo {
-    ErrorInfo { retryable: Some(false), ..ErrorInfo::new(error.to_string()).code(error.kind().as_str()) }
 }

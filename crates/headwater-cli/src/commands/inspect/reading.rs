@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::summary::Summary;
 use crate::{
     failure::Failure,
-    walk::{Found, Walk},
+    walk::{Found, Walk, given_up},
 };
 
 /// A stream that was read to its end.
@@ -54,7 +54,12 @@ impl Reading {
                 entries.push(Entry { place, what: What::Record(record) });
                 entries.extend(refused.map(|error| Entry::unreadable(place, &error)));
             }
-            Found::Error(error) => entries.push(Entry::unreadable(place, &error)),
+            Found::Error(error) => {
+                entries.push(Entry::unreadable(place, &error));
+                if error.is_fatal() {
+                    state.fail(given_up(&error));
+                }
+            }
         });
         let cut = state.run().status == RunStatus::Running;
         state.end_of_stream();

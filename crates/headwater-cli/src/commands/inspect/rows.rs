@@ -70,7 +70,7 @@ pub(super) fn row(item: &Item<'_>) -> Row {
         Body::Text(block) => text(block, item.record.map_or(0, |record| record.time)),
         Body::Input(input) => tool_input(input),
         Body::Structured(object) => structured(object),
-        Body::Event(event) => of_event(event),
+        Body::Event(event) => of_event(event, item.tool),
         Body::Problem(problem) => self::problem(problem, item.place.map(|place| (place.frame, place.offset))),
     };
     let origin = item.record.map(|record| &record.origin);
@@ -147,7 +147,7 @@ fn problem(problem: &Problem, place: Option<(u64, u64)>) -> Row {
     if problem.fatal { row.styled(RED.bold(), "its own client gives up here") } else { row }
 }
 
-fn of_event(event: &Event) -> Row {
+fn of_event(event: &Event, tool: Option<&str>) -> Row {
     match event {
         Event::RunStarted(started) => run_started(started),
         Event::RunFinished { reason, data, .. } => Row::new("■", "finished", GREEN)
@@ -188,8 +188,8 @@ fn of_event(event: &Event) -> Row {
         | Event::ToolInputError { .. }
         | Event::MessageFinished { .. }
         | Event::AttemptFinished { .. } => Row::new("·", event.kind().name(), DIM),
-        Event::ApprovalRequested { approval, tool, input, .. } => {
-            approval_requested(approval.as_str(), tool).value(input.as_ref())
+        Event::ApprovalRequested { approval, tool: call, input, .. } => {
+            approval_requested(approval.as_str(), call).value(input.as_ref())
         }
         Event::ApprovalAnswered { approval, approved, reason, .. } => {
             let (sign, answer, style) =
@@ -203,16 +203,16 @@ fn of_event(event: &Event) -> Row {
             let state = if *preliminary { "output-available (preliminary)" } else { "output-available" };
             let (sign, style) = if *is_error { ("✗", RED) } else { ("←", CYAN) };
             let row = Row::new(sign, "tool", style);
-            let row = row.styled(BOLD, opt(name.as_deref())).note(format!("{call} {state}"));
+            let row = row.styled(BOLD, opt(name.as_deref().or(tool))).note(format!("{call} {state}"));
             let row = if *is_error { row.note("(the tool reports a failure)") } else { row };
             row.value(Some(output)).value(structured.as_ref())
         }
         Event::ToolOutputError { call, name, error } => Row::new("✗", "tool", RED)
-            .styled(BOLD, opt(name.as_deref()))
+            .styled(BOLD, opt(name.as_deref().or(tool)))
             .note(format!("{call} output-error"))
             .styled(RED, error),
         Event::ToolDenied { call, name, reason } => Row::new("✗", "tool", YELLOW)
-            .styled(BOLD, opt(name.as_deref()))
+            .styled(BOLD, opt(name.as_deref().or(tool)))
             .note(format!("{call} output-denied"))
             .text(opt(reason.as_deref())),
         Event::SourceUrl { source, url, title, .. } => Row::new("@", "source", BLUE)

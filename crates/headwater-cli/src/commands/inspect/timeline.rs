@@ -23,6 +23,8 @@ pub(super) struct Item<'a> {
     pub(super) place: Option<Place>,
     pub(super) record: Option<&'a Record>,
     pub(super) body: Body<'a>,
+    /// The tool that it is about, where an earlier event told.
+    pub(super) tool: Option<&'a str>,
     /// The attempt that said it was taken back.
     pub(super) retracted: bool,
 }
@@ -85,6 +87,7 @@ impl<'a> Timeline<'a> {
                     place: *place,
                     record: None,
                     body: Body::Problem(problem),
+                    tool: None,
                     retracted: false,
                 }),
             }
@@ -162,13 +165,17 @@ impl<'a> Layout<'a> {
             // The end of a message is seen from what comes next.
             Event::MessageFinished { .. } | Event::AttemptFinished { .. } => {}
             event => {
-                self.push(place, record, Body::Event(event));
+                let tool = called(event).and_then(|call| self.names.get(call)).copied();
+                let at = self.push(place, record, Body::Event(event));
+                if let Some(item) = self.items.get_mut(at) {
+                    item.tool = tool;
+                }
             }
         }
     }
 
     fn push(&mut self, place: Option<Place>, record: &'a Record, body: Body<'a>) -> usize {
-        self.items.push(Item { place, record: Some(record), body, retracted: false });
+        self.items.push(Item { place, record: Some(record), body, tool: None, retracted: false });
         self.items.len() - 1
     }
 
@@ -261,6 +268,17 @@ impl<'a> Layout<'a> {
             );
             item.retracted |= said && !happened;
         }
+    }
+}
+
+/// The call whose end the event is.
+fn called(event: &Event) -> Option<&ToolCallId> {
+    match event {
+        Event::ToolOutput { call, .. }
+        | Event::ToolOutputError { call, .. }
+        | Event::ToolDenied { call, .. }
+        | Event::ApprovalAnswered { call: Some(call), .. } => Some(call),
+        _ => None,
     }
 }
 
