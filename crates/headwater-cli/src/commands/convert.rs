@@ -7,7 +7,8 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use headwater_protocol::{
-    ContentMode, Decoded, Decoder, Dialect, EncodeOptions, Encoder, Event, Framing, RunState, RunStatus,
+    ContentMode, Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, Framing, RunState,
+    RunStatus,
 };
 
 use crate::{
@@ -82,8 +83,8 @@ impl Convert {
         let complete = end.is_complete() && !decoder.is_dead();
         if complete {
             encoder.finish();
-        } else if !decoder.is_dead() {
-            style::warning(&"the stream ended before the run did, and so does what was written");
+        } else if !end.was_told {
+            style::warning(&"the stream ended before the run did");
         }
         write(&mut encoder, &mut out)?;
         Ok(Verdict::at_fault_if(!complete))
@@ -119,6 +120,8 @@ impl Convert {
 #[derive(Debug, Default)]
 struct End {
     state: RunState,
+    /// Why there is no end has been said.
+    was_told: bool,
 }
 
 impl End {
@@ -133,7 +136,10 @@ impl End {
             }
             encoder.record(record);
         }
-        decoded.errors.iter().for_each(|error| style::warning(error));
+        for error in &decoded.errors {
+            style::warning(error);
+            self.was_told |= error.is_fatal() || error.kind() == ErrorKind::Cut;
+        }
         decoded.clear();
     }
 

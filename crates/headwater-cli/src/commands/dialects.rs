@@ -33,36 +33,64 @@ impl Dialects {
         if self.json {
             let all: Vec<Value> = shown.map(describe).collect();
             writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
+        } else if let Some(dialect) = self.dialect {
+            print(dialect, &mut out)?;
+            print_events(dialect, &mut out)?;
         } else {
-            for (at, dialect) in shown.enumerate() {
-                if at > 0 {
-                    writeln!(out)?;
-                }
-                print(dialect, &mut out)?;
-            }
-            if let Some(dialect) = self.dialect {
-                print_events(dialect, &mut out)?;
-            }
+            print_table(&mut out)?;
         }
         out.flush()?;
         Ok(Verdict::Sound)
     }
 }
 
-fn print(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), Failure> {
-    let width = style::terminal_width();
-    let about = style::wrap(dialect.about(), width.saturating_sub(10));
-    for (at, line) in about.iter().enumerate() {
-        let name = if at == 0 { dialect.name() } else { "" };
-        writeln!(out, "{BOLD}{name:<10}{BOLD:#}{line}")?;
+/// Who speaks each dialect, and what the profiles can do.
+fn print_table(out: &mut impl Write) -> Result<(), Failure> {
+    let room = style::terminal_width().saturating_sub(10);
+    for dialect in dialects::ALL {
+        let mut name = dialect.name();
+        for line in style::wrap(dialect.about(), room) {
+            writeln!(out, "{BOLD}{name:<10}{BOLD:#}{line}")?;
+            name = "";
+        }
     }
+    writeln!(out)?;
+
+    let mut rows = vec![["dialect", "profile"].map(str::to_owned).to_vec()];
+    rows.extend(dialects::ALL.into_iter().flat_map(|dialect| {
+        dialect.profiles().iter().map(|profile| vec![dialect.name().to_owned(), profile.name.to_owned()])
+    }));
+    let profiles = dialects::ALL.into_iter().flat_map(Dialect::profiles);
+    for (row, profile) in rows.iter_mut().skip(1).zip(profiles) {
+        row.extend(capabilities(profile).into_iter().map(|(_, value)| value));
+    }
+    if let Some(heading) = rows.first_mut() {
+        heading.extend(capabilities(&Profile::PLAIN).into_iter().map(|(key, _)| key.to_owned()));
+    }
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widest =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| style::width(cell)).max();
+    let widths: Vec<usize> = (0..columns).filter_map(widest).collect();
+    for (at, row) in rows.iter().enumerate() {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        let style = if at == 0 { DIM } else { PLAIN };
+        writeln!(out, "{style}{}{style:#}", line.trim_end())?;
+    }
+    writeln!(out, "\n{DIM}headwater dialects <NAME> shows how a dialect says each event{DIM:#}")?;
+    Ok(())
+}
+
+/// One dialect with its profiles.
+fn print(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), Failure> {
+    writeln!(out, "{BOLD}{}{BOLD:#}  {}", dialect.name(), dialect.about())?;
+    let room = style::terminal_width().saturating_sub(20);
     for profile in dialect.profiles() {
+        writeln!(out)?;
         let mut name = profile.name;
-        if !profile.clients.is_empty() {
-            for line in style::wrap(profile.clients, width.saturating_sub(20)) {
-                writeln!(out, "  {CYAN}{name:<16}{CYAN:#}  {line}")?;
-                name = "";
-            }
+        for line in style::wrap(profile.clients, room).iter().filter(|line| !line.is_empty()) {
+            writeln!(out, "  {CYAN}{name:<16}{CYAN:#}  {line}")?;
+            name = "";
         }
         for (key, value) in capabilities(profile) {
             writeln!(out, "  {CYAN}{name:<16}{CYAN:#}  {DIM}{key:<11}{DIM:#} {value}")?;
@@ -72,16 +100,16 @@ fn print(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), Failure> {
     Ok(())
 }
 
-fn capabilities(profile: &Profile) -> Vec<(&'static str, String)> {
+fn capabilities(profile: &Profile) -> [(&'static str, String); 7] {
     let framings: Vec<_> = profile.framings.iter().map(ToString::to_string).collect();
-    vec![
+    [
         ("framing", framings.join(", ")),
         ("retraction", profile.retraction.to_string()),
         ("re-entry", profile.reentry.to_string()),
-        ("cursor", profile.cursor.to_string()),
         ("keep-alive", profile.keep_alive.to_string()),
         ("end", profile.end_marker.unwrap_or("none").to_owned()),
         ("merging", if profile.coalesce { "yes" } else { "no" }.to_owned()),
+        ("cursor", profile.cursor.to_string()),
     ]
 }
 
@@ -102,18 +130,20 @@ fn print_events(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), Failu
     Ok(())
 }
 
-fn print_support(kind: &str, support: Support, profile: &str, out: &mut impl Write) -> Result<(), Failure> {
-    let (word, how, style) = match support {
+fn print_support(
+    mut kind: &str,
+    support: Support,
+    profile: &str,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let (mut word, how, mut style) = match support {
         Support::Exact => ("exact", "", GREEN),
         Support::Carried(how) => ("carried", how, YELLOW),
         Support::Dropped => ("dropped", "", DIM),
     };
-    let word = if profile.is_empty() { word.to_owned() } else { format!("{profile}: {word}") };
+    let how = if profile.is_empty() { how.to_owned() } else { format!("{how} ({profile})") };
     let room = style::terminal_width().saturating_sub(38).max(30);
-    let mut kind = kind;
-    let mut word = word.as_str();
-    let mut style = style;
-    for line in style::wrap(how, room) {
+    for line in style::wrap(how.trim_start(), room) {
         let column = if line.is_empty() { 0 } else { 10 };
         writeln!(out, "  {kind:<24}{style}{word:<column$}{style:#}{line}")?;
         (kind, word, style) = ("", "", PLAIN);
