@@ -87,6 +87,80 @@ fn agents() {
 }
 
 #[test]
+fn tanstack() {
+    let expected = json!({
+        "messages": [{
+            "id": "msg-chunk_1", "role": "assistant", "status": "sent",
+            "parts": [
+                {"type": "reasoning", "text": "The user asks for the weather.", "state": "done"},
+                {"type": "text", "text": "Let me look.", "state": "done"},
+                {"type": "tool-get_weather", "toolName": "get_weather", "toolCallId": "call_xyz789",
+                 "state": "output-available", "input": {"location": "San Francisco"},
+                 "output": "{\"temperature\": 72, \"condition\": \"sunny\"}"},
+                {"type": "text", "text": "It is sunny and 72 °F.", "state": "done"},
+            ],
+        }],
+        "structured": {},
+        "run": {"status": "finished", "finishReason": "stop",
+                "usage": {"inputTokens": 150, "outputTokens": 75, "totalTokens": 225}},
+    });
+    assert_eq!(reduce("tanstack.sse"), expected);
+    assert_eq!(reduce("tanstack.ndjson"), expected);
+}
+
+#[test]
+fn mui() {
+    let expected = json!({
+        "messages": [{
+            "id": "msg_1", "role": "assistant", "status": "sent", "metadata": {"model": "gpt-5.1"},
+            "parts": [
+                {"type": "step-start"},
+                {"type": "reasoning", "text": "A search will tell.", "state": "done"},
+                {"type": "tool-search", "toolName": "search", "toolCallId": "call_1", "state": "output-available",
+                 "input": {"query": "streaming"},
+                 "output": {"hits": [{"title": "Core streaming", "url": "https://example.com/streaming"}]}},
+                {"type": "source-url", "sourceId": "src_1", "url": "https://example.com/streaming",
+                 "title": "Core streaming"},
+                {"type": "step-start"},
+                {"type": "text", "state": "done",
+                 "text": "Every stream begins with start and ends with finish or abort."},
+                {"type": "data-citations", "id": "c1", "data": {"sources": ["src_1"]}},
+            ],
+        }],
+        "structured": {},
+        "run": {"status": "finished", "finishReason": "stop"},
+    });
+    assert_eq!(reduce("mui.sse"), expected);
+    assert_eq!(reduce("mui.ndjson"), expected);
+}
+
+#[test]
+fn ai_sdk() {
+    assert_eq!(
+        reduce("ai-sdk.sse"),
+        json!({
+            "messages": [{
+                "id": "msg_1", "role": "assistant", "status": "sent",
+                "parts": [
+                    {"type": "step-start"},
+                    {"type": "reasoning", "text": "Weather needs a call.", "state": "done"},
+                    {"type": "tool-getWeather", "toolName": "getWeather", "toolCallId": "call_1",
+                     "state": "output-available", "input": {"city": "Zürich"},
+                     "output": {"celsius": 21, "sky": "clear"}},
+                    {"type": "step-start"},
+                    {"type": "text", "text": "It is 21 °C and clear in Zürich. ☀️", "state": "done"},
+                    {"type": "source-url", "sourceId": "src_1", "url": "https://example.com/weather",
+                     "title": "Weather"},
+                    {"type": "data-chart", "id": "chart_1", "data": {"series": [19, 20, 21]}},
+                ],
+            }],
+            "structured": {},
+            "run": {"status": "finished", "finishReason": "stop"},
+        })
+    );
+}
+
+#[test]
 fn lines_and_arrays_of_chunks_say_the_same_as_events() {
     for dialect in DIALECTS {
         let stream = String::from_utf8(read_example(&format!("{dialect}.sse"))).unwrap();
