@@ -101,9 +101,9 @@ fn what_is_wrong_is_shown_where_it_is_wrong() {
     let at = |text: &str| {
         lines.iter().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{}", ran.stdout))
     };
-    assert!(at("▣ structured") < at("⚠ lint        structured-update-fits  frame 2 at byte 190"));
+    assert!(at("▣ structured") < at("structured-update-fits  frame 2 at byte 190"));
     assert!(at("structured-update-fits") < at("■ finished"));
-    assert!(at("● status") < at("⚠ lint        nothing-after-done  frame 4 at byte 363"));
+    assert!(at("● status") < at("nothing-after-done  frame 4 at byte 363"));
     assert!(ran.stdout.ends_with("faults  2 problems\n"), "{}", ran.stdout);
 
     let ran = headwater(&["inspect", "--dialect", "ai-sdk", &example("broken/ai-sdk.sse")], "");

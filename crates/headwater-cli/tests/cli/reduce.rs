@@ -161,6 +161,29 @@ fn ai_sdk() {
 }
 
 #[test]
+fn ag_ui() {
+    assert_eq!(
+        reduce("ag-ui.sse"),
+        json!({
+            "messages": [
+                {"id": "reason_1", "role": "reasoning", "status": "sent",
+                 "parts": [{"type": "reasoning", "text": "Two steps will do.", "state": "done"}]},
+                {"id": "msg_1", "role": "assistant", "status": "sent",
+                 "parts": [{"type": "tool-add_todo", "toolName": "add_todo", "toolCallId": "call_1",
+                            "state": "output-available", "input": {"title": "Book a room"},
+                            "output": "{\"id\":1}"}]},
+                {"id": "msg_2", "role": "assistant", "status": "sent",
+                 "parts": [{"type": "text", "text": "I added “Book a room” to your list.", "state": "done"}]},
+            ],
+            "structured": {},
+            "run": {"status": "finished", "runId": "run_1", "sessionId": "thread_1",
+                    "usage": {"inputTokens": 310, "outputTokens": 42}},
+            "state": {"todos": [{"id": 1, "title": "Book a room"}]},
+        })
+    );
+}
+
+#[test]
 fn lines_and_arrays_of_chunks_say_the_same_as_events() {
     for dialect in DIALECTS {
         let stream = String::from_utf8(read_example(&format!("{dialect}.sse"))).unwrap();

@@ -1,6 +1,9 @@
 //! Everything that can be read from a stream, in its order.
 
-use std::{collections::HashSet, io::Write};
+use std::{
+    collections::{HashMap, HashSet},
+    io::Write,
+};
 
 use headwater_protocol::{Dialect, Error, Finding, Framing, Place, Record, RunState, RunStatus};
 use serde::Serialize;
@@ -64,17 +67,9 @@ impl Reading {
         let cut = state.run().status == RunStatus::Running;
         state.end_of_stream();
 
-        // Where a rule says what is wrong, it says it better; but that a client gives up is always said.
         let findings = headwater_protocol::lint(dialect, framing, stream);
-        let judged: HashSet<Option<u64>> = findings.iter().map(|finding| finding.frame).collect();
-        entries.retain(|entry| match &entry.what {
-            What::Problem(problem) => {
-                problem.fatal || !judged.contains(&entry.place.map(|place| place.frame))
-            }
-            What::Record(_) => true,
-        });
-        entries.extend(findings.into_iter().map(Entry::found));
-        entries.sort_by_key(|entry| entry.place.map_or(u64::MAX, |place| place.frame));
+        merge(&mut entries, findings);
+        entries.sort_by_key(|entry| entry.frame().unwrap_or(u64::MAX));
 
         let summary = Summary::new(dialect, framing, &walk, &entries, &state, cut);
         Self { entries, summary }
@@ -108,6 +103,24 @@ impl Reading {
     }
 }
 
+/// Adds what the linter found. Where both it and the decoder stumble over a frame, the linter says better
+/// what is wrong, and the decoder how bad it is.
+fn merge(entries: &mut Vec<Entry>, findings: Vec<Finding>) {
+    let judged: HashSet<Option<u64>> = findings.iter().map(|finding| finding.frame).collect();
+    let mut unreadable: HashMap<Option<u64>, bool> = HashMap::new();
+    entries.retain(|entry| match &entry.what {
+        What::Problem(problem) if judged.contains(&entry.frame()) => {
+            *unreadable.entry(entry.frame()).or_default() |= problem.fatal;
+            false
+        }
+        _ => true,
+    });
+    for finding in findings {
+        let fatal = unreadable.remove(&finding.frame);
+        entries.push(Entry::found(finding, fatal));
+    }
+}
+
 impl Entry {
     fn unreadable(place: Option<Place>, error: &Error) -> Self {
         let problem = Problem {
@@ -119,11 +132,16 @@ impl Entry {
         Self { place, what: What::Problem(problem) }
     }
 
-    fn found(finding: Finding) -> Self {
+    fn frame(&self) -> Option<u64> {
+        self.place.map(|place| place.frame)
+    }
+
+    /// A finding; where it is what the decoder stumbled over, `fatal` tells how badly.
+    fn found(finding: Finding, fatal: Option<bool>) -> Self {
         let Finding { rule, frame, offset, seen, expected } = finding;
         let message = format!("saw {seen}, expected {expected}");
         let place = frame.zip(offset).map(|(frame, offset)| Place { frame, offset });
-        let problem = Problem { rule, message, unreadable: false, fatal: false };
+        let problem = Problem { rule, message, unreadable: fatal.is_some(), fatal: fatal == Some(true) };
         Self { place, what: What::Problem(problem) }
     }
 }
