@@ -1,6 +1,6 @@
 //! Which dialect a stream speaks and how it is framed, told from its first frames.
 
-use headwater_protocol::{Dialect, FrameReader, Framing, SseReader, Tail, dialects};
+use headwater_protocol::{Dialect, FrameReader, Framing, Tail, dialects};
 
 use crate::{failure::Failure, input::Input, style};
 
@@ -77,10 +77,7 @@ fn first_telling_line(head: &[u8]) -> Option<Framing> {
 
 fn recognise_dialect(input: &mut Input, framing: Framing) -> Result<&'static dyn Dialect, Failure> {
     let mut scores = Scores::default();
-    let mut reader = match framing {
-        Framing::Sse => FrameReader::from(SseReader::new().with_tail(Tail::Deliver)),
-        Framing::Ndjson => FrameReader::new(framing),
-    };
+    let mut reader = FrameReader::new(framing).with_tail(Tail::Deliver);
     let mut read = 0;
     loop {
         let piece = input.head().get(read..).unwrap_or_default();

@@ -27,7 +27,7 @@ impl Walk {
     pub(crate) fn new(dialect: &dyn Dialect, framing: Framing) -> Self {
         Self {
             decoder: Decoder::new(dialect, framing),
-            reader: FrameReader::new(framing),
+            reader: FrameReader::new(framing).with_tail(dialect.tail()),
             decoded: Decoded::default(),
             place: None,
             frames: 0,
