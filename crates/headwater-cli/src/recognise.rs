@@ -1,6 +1,6 @@
 //! Which dialect a stream speaks and how it is framed, told from its first frames.
 
-use headwater_protocol::{Dialect, FrameReader, Framing, Tail, dialects};
+use headwater_protocol::{Dialect, Frame, FrameReader, Framing, Tail, dialects};
 
 use crate::{failure::Failure, input::Input, style};
 
@@ -8,9 +8,6 @@ use crate::{failure::Failure, input::Input, style};
 const FRAMES: u64 = 32;
 /// A stream of which so much shows no framing has none.
 const HEAD: usize = 64 * 1024;
-/// How far ahead of all others a dialect must be to be recognised before the last of those frames.
-const LEAD: u32 = 150;
-
 /// A stream that is about to be read.
 pub(crate) struct Stream {
     pub(crate) dialect: &'static dyn Dialect,
@@ -83,7 +80,7 @@ fn recognise_dialect(input: &mut Input, framing: Framing) -> Result<&'static dyn
         let piece = input.head().get(read..).unwrap_or_default();
         read += piece.len();
         reader.push(piece, |frame| scores.add(frame.ok().as_ref()));
-        if scores.frames >= FRAMES || scores.lead() >= LEAD {
+        if scores.frames >= FRAMES {
             break;
         }
         if !input.read_ahead()? {
@@ -94,53 +91,60 @@ fn recognise_dialect(input: &mut Input, framing: Framing) -> Result<&'static dyn
     scores.winner(input.name())
 }
 
-/// How sure each dialect is, in the order of [`dialects::ALL`].
+/// How well each dialect knows the frames, in the order of [`dialects::ALL`].
 #[derive(Debug, Default)]
 struct Scores {
     frames: u64,
-    scores: [u32; dialects::ALL.len()],
+    scores: [Score; dialects::ALL.len()],
+}
+
+/// To know all frames a little says more than to know most of them well: dialects share chunks, and one
+/// that is foreign to a dialect gives it away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Score {
+    known: u64,
+    sure: u64,
 }
 
 impl Scores {
-    fn add(&mut self, frame: Option<&headwater_protocol::Frame<'_>>) {
+    fn add(&mut self, frame: Option<&Frame<'_>>) {
+        // What lies behind them does not count, however large the pieces are in which the stream comes.
         if self.frames >= FRAMES {
             return;
         }
         self.frames += 1;
         for (score, dialect) in self.scores.iter_mut().zip(dialects::ALL) {
-            *score += frame.map_or(0, |frame| u32::from(dialect.recognise(frame)));
+            let sure = frame.map_or(0, |frame| dialect.recognise(frame));
+            score.known += u64::from(sure > 0);
+            score.sure += u64::from(sure);
         }
-    }
-
-    fn lead(&self) -> u32 {
-        let mut sorted = self.scores;
-        sorted.sort_unstable_by(|a, b| b.cmp(a));
-        let [first, second, ..] = sorted;
-        first - second
     }
 
     fn winner(&self, name: &str) -> Result<&'static dyn Dialect, Failure> {
-        let best = self.scores.iter().copied().max().unwrap_or(0);
-        let named = |wanted: &dyn Fn(u32) -> bool| {
-            let names = self.scores.iter().zip(dialects::ALL).filter(|(score, _)| wanted(**score));
-            names.map(|(_, dialect)| dialect.name()).collect::<Vec<_>>()
+        let best = self.scores.iter().copied().max().unwrap_or_default();
+        let all = || self.scores.iter().zip(dialects::ALL);
+        let names = |dialects: &[&'static dyn Dialect], glue| {
+            dialects.iter().map(|dialect| dialect.name()).collect::<Vec<_>>().join(glue)
         };
-        if best == 0 {
-            let frames = self.frames;
-            let all = named(&|_| true).join(", ");
-            return Err(Failure::new(match frames {
-                0 => format!("{name} has no whole chunk: say its dialect with --dialect; there are {all}"),
-                _ => format!(
-                    "no dialect knows the first chunks of {name}: say which it is with --dialect; there are {all}"
-                ),
-            }));
-        }
-        match named(&|score| score == best).as_slice() {
-            [one] => dialects::find(one).ok_or_else(|| Failure::new(format!("there is no dialect `{one}`"))),
-            tied => Err(Failure::new(format!(
-                "the first chunks of {name} may be {}: say which with --dialect",
-                tied.join(" or ")
-            ))),
+        let winners: Vec<_> =
+            all().filter(|(score, _)| **score == best).map(|(_, dialect)| dialect).collect();
+        match winners.as_slice() {
+            _ if best.known == 0 => {
+                let what = if self.frames == 0 {
+                    format!("{name} has no whole chunk: say its dialect")
+                } else {
+                    format!("no dialect knows the first chunks of {name}: say which it is")
+                };
+                let all = names(&dialects::ALL, ", ");
+                Err(Failure::new(format!("{what} with --dialect; there are {all}")))
+            }
+            [one] => Ok(*one),
+            tied => {
+                let tied = names(tied, " or ");
+                Err(Failure::new(format!(
+                    "the first chunks of {name} may be {tied}: say which with --dialect"
+                )))
+            }
         }
     }
 }

@@ -58,7 +58,7 @@ fn there_and_back_keeps_the_text_and_the_tools() {
 }
 
 #[test]
-fn what_is_written_keeps_the_contract_of_its_dialect() {
+fn what_is_written_is_recognised_and_keeps_its_contract() {
     for from in [
         "kortyx.sse",
         "kortyx-interrupt.sse",
@@ -71,8 +71,9 @@ fn what_is_written_keeps_the_contract_of_its_dialect() {
         for to in DIALECTS {
             let ran = headwater(&["convert", "--to", to, &example(from)], "");
             assert_eq!(ran.code, Some(0), "{from} to {to}: {}", ran.stderr);
-            let ran = headwater(&["lint", "--dialect", to], ran.stdout);
+            let ran = headwater(&["lint"], ran.stdout);
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{from} to {to}");
+            assert_eq!(ran.stderr, format!("note: recognised {to} over sse\n"), "{from} to {to}");
         }
     }
 }
