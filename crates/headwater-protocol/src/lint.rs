@@ -93,7 +93,7 @@ pub fn lint(dialect: &dyn Dialect, framing: Framing, stream: &[u8]) -> Vec<Findi
     let mut linter = dialect.linter();
     linter.stream(framing, stream);
     let mut findings = Findings::default();
-    let mut reader = FrameReader::new(framing);
+    let mut reader = FrameReader::new(framing).with_tail(dialect.tail());
     let mut check = |frame: Result<Frame<'_>, crate::framing::FramingError>| match frame {
         Ok(frame) => {
             findings.place = Some(Place { frame: frame.index, offset: frame.offset });

@@ -106,6 +106,8 @@ pub enum Part {
     Data(DataPart),
     /// A step begins here.
     StepStart,
+    /// A part that only its dialect knows, as it came.
+    Other(Value),
 }
 
 impl Part {
@@ -117,7 +119,7 @@ impl Part {
             Self::Tool(part) => part.attempt.as_ref(),
             Self::SourceUrl(part) | Self::SourceDocument(part) => part.attempt.as_ref(),
             Self::File(part) => part.attempt.as_ref(),
-            Self::Data(_) | Self::StepStart => None,
+            Self::Data(_) | Self::StepStart | Self::Other(_) => None,
         }
     }
 }
