@@ -22,7 +22,7 @@ enum Status {
 }
 
 #[derive(Debug, Default)]
-struct Plain {
+pub(super) struct Plain {
     messages: Vec<String>,
     /// By call: the tool's name, the state, and the output or the error.
     tools: HashMap<String, (String, String, Value)>,
@@ -33,7 +33,7 @@ struct Plain {
 }
 
 impl Plain {
-    fn read(stream: &str) -> Self {
+    pub(super) fn read(stream: &str) -> Self {
         let mut plain = Self::default();
         let mut reader = SseReader::new();
         reader.push(stream.as_bytes(), |frame| {
