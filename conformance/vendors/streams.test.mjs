@@ -139,7 +139,7 @@ function judgeFolder(dialect, folder) {
         const verdict = await judge(vendor, readFileSync(new URL(file, folder)));
         if (error === undefined) return assertRenders(vendor, verdict, expected);
         assert.ok(verdict.error?.includes(error), `wanted the error "${error}", got ${verdict.error}`);
-        assert.deepEqual(flatten(vendor, verdict.messages), expected);
+        assertShows(vendor, verdict, expected);
       });
     }
   }
@@ -153,5 +153,19 @@ after(() => {
 function assertRenders(vendor, verdict, expected) {
   assert.equal(verdict.error, null);
   assert.deepEqual(verdict.warnings, []);
-  assert.deepEqual(flatten(vendor, verdict.messages), expected);
+  assertShows(vendor, verdict, expected);
+}
+
+/** Data may be left open in what is expected, as `"<any>"`. */
+function assertShows(vendor, verdict, expected) {
+  const shown = flatten(vendor, verdict.messages);
+  shown.data.forEach((data, at) => {
+    if (expected.data[at]?.data === '<any>') data.data = '<any>';
+  });
+  // TanStack joins neighbouring texts, in the order in which their pieces came.
+  if (vendor === 'tanstack') {
+    shown.text = [shown.text.join('')];
+    expected.text = [expected.text.join('')];
+  }
+  assert.deepEqual(shown, expected);
 }

@@ -10,7 +10,7 @@ export async function mui(fetch) {
   const store = new ChatStore({});
   let error = null;
   try {
-    const result = await processStream(store, envelopes(response.body), {
+    const result = await processStream(store, envelopes(response.body, store), {
       messageId: 'fallback',
       conversationId: 'judge',
       flushInterval: 0,
@@ -24,21 +24,43 @@ export async function mui(fetch) {
   return { error, messages };
 }
 
-/** SSE bytes as the parsed envelopes that `processStream` reads. */
-export function envelopes(body) {
-  let rest = '';
-  return body.pipeThrough(new TextDecoderStream()).pipeThrough(
-    new TransformStream({
-      transform(text, controller) {
-        const blocks = (rest + text).split(/\r?\n\r?\n/);
-        rest = blocks.pop();
-        for (const block of blocks) {
-          const data = dataOf(block);
-          if (data !== null && data !== '[DONE]') controller.enqueue(JSON.parse(data));
+/**
+ * SSE bytes as the parsed envelopes that `processStream` reads, one when it asks for one: what our private chunks
+ * say is done exactly between the chunks around them. The client ignores them, and counts their numbers.
+ */
+export function envelopes(body, store) {
+  const items = parsed(body);
+  let failure = null;
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { value, done } = await items.next();
+        if (done) {
+          // A plain error is shown with its text; a silent end would be "closed before a terminal chunk".
+          if (failure) controller.error(new Error(failure));
+          else controller.close();
+          return;
         }
+        const chunk = value?.chunk ?? value;
+        if (chunk?.type === 'message-updated') store.updateMessage(chunk.message.id, chunk.message);
+        if (chunk?.type === 'hw-event' && chunk.event.type === 'run-failed') failure = chunk.event.message;
+        controller.enqueue(value);
       },
-    }),
+    },
+    { highWaterMark: 0 },
   );
+}
+
+async function* parsed(body) {
+  let rest = '';
+  for await (const text of body.pipeThrough(new TextDecoderStream())) {
+    const blocks = (rest + text).split(/\r?\n\r?\n/);
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const data = dataOf(block);
+      if (data !== null && data !== '[DONE]') yield JSON.parse(data);
+    }
+  }
 }
 
 function dataOf(block) {

@@ -14,9 +14,9 @@ enum Act {
     Reasoning,
     Delta(usize, String),
     Close(usize),
-    Call(&'static str, Executor),
-    CallDelta(usize, String),
-    CallReady(usize, Value),
+    Call(&'static str, Executor, Value),
+    CallDelta(usize, usize),
+    CallReady(usize),
     CallRefused(usize),
     Ask(usize),
     Decide(usize, bool),
@@ -88,10 +88,10 @@ fn act() -> impl Strategy<Value = Act> {
         2 => Just(Act::Reasoning),
         8 => (open.clone(), text()).prop_map(|(at, text)| Act::Delta(at, text)),
         3 => open.clone().prop_map(Act::Close),
-        3 => (select(vec!["search", "mail"]), select(vec![Executor::Server, Executor::Server, Executor::Client, Executor::Provider]))
-            .prop_map(|(name, executor)| Act::Call(name, executor)),
-        3 => (open.clone(), text()).prop_map(|(at, text)| Act::CallDelta(at, text)),
-        3 => (open.clone(), object()).prop_map(|(at, input)| Act::CallReady(at, input)),
+        3 => (select(vec!["search", "mail"]), select(vec![Executor::Server, Executor::Server, Executor::Client, Executor::Provider]), object())
+            .prop_map(|(name, executor, input)| Act::Call(name, executor, input)),
+        3 => (open.clone(), 1usize..9).prop_map(|(at, length)| Act::CallDelta(at, length)),
+        3 => open.clone().prop_map(Act::CallReady),
         1 => open.clone().prop_map(Act::CallRefused),
         1 => open.clone().prop_map(Act::Ask),
         1 => (open.clone(), any::<bool>()).prop_map(|(at, yes)| Act::Decide(at, yes)),
@@ -180,7 +180,9 @@ enum Stage {
 struct Call {
     tool: ToolCall,
     stage: Stage,
-    input: Option<Value>,
+    input: Value,
+    /// How much of the input's text was streamed.
+    streamed: usize,
     attempt: Option<u32>,
 }
 
@@ -274,23 +276,25 @@ impl Script {
                     self.close_block(at % self.blocks.len());
                 }
             }
-            Act::Call(name, executor) => {
+            Act::Call(name, executor, input) => {
                 let tool = ToolCall::new(self.fresh("call"), name).by(executor);
-                let attempt = self.attempt;
-                self.calls.push(Call { tool: tool.clone(), stage: Stage::Streaming, input: None, attempt });
+                let (attempt, stage) = (self.attempt, Stage::Streaming);
+                self.calls.push(Call { tool: tool.clone(), stage, input, streamed: 0, attempt });
                 self.say_in(attempt, Event::ToolInputStart(tool));
             }
-            Act::CallDelta(at, delta) => {
+            Act::CallDelta(at, length) => {
                 if let Some(at) = self.call_at(at, &[Stage::Streaming]) {
-                    let call = self.calls[at].tool.call.clone();
-                    self.say_in(self.calls[at].attempt, Event::ToolInputDelta { call, delta });
+                    self.stream_input(at, length);
                 }
             }
-            Act::CallReady(at, input) => {
+            Act::CallReady(at) => {
                 if let Some(at) = self.call_at(at, &[Stage::Streaming]) {
+                    // What was begun piece by piece is finished so.
+                    if self.calls[at].streamed > 0 {
+                        self.stream_input(at, usize::MAX);
+                    }
                     self.calls[at].stage = Stage::Ready;
-                    self.calls[at].input = Some(input.clone());
-                    let tool = self.calls[at].tool.clone();
+                    let (tool, input) = (self.calls[at].tool.clone(), self.calls[at].input.clone());
                     let event = Event::ToolInputAvailable { tool, input: Some(input) };
                     self.say_in(self.calls[at].attempt, event);
                 }
@@ -312,7 +316,7 @@ impl Script {
                     let tool = self.calls[at].tool.clone();
                     let event = Event::ApprovalRequested {
                         approval: format!("approval_{}", tool.call).into(),
-                        input: self.calls[at].input.clone(),
+                        input: Some(self.calls[at].input.clone()),
                         tool,
                         signature: None,
                         automatic: false,
@@ -468,6 +472,17 @@ impl Script {
         }
     }
 
+    /// The next characters of a call's input, if there are any.
+    fn stream_input(&mut self, at: usize, length: usize) {
+        let Call { tool, input, streamed, attempt, .. } = &mut self.calls[at];
+        let delta: String = input.to_string().chars().skip(*streamed).take(length).collect();
+        *streamed += delta.chars().count();
+        let (call, attempt) = (tool.call.clone(), *attempt);
+        if !delta.is_empty() {
+            self.say_in(attempt, Event::ToolInputDelta { call, delta });
+        }
+    }
+
     fn close_block(&mut self, at: usize) {
         let (reasoning, id, attempt) = self.blocks.remove(at);
         let event = if reasoning {
@@ -484,7 +499,7 @@ impl Script {
             self.close_block(0);
         }
         while let Some(at) = self.call_at(0, &[Stage::Streaming]) {
-            self.act(Act::CallReady(at, json!({})));
+            self.act(Act::CallReady(at));
         }
         self.calls.clear();
         self.act(Act::StepEnd);
