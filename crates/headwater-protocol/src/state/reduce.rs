@@ -40,6 +40,13 @@ pub struct Rules {
     pub ui_message_parts: bool,
     /// A step leaves no mark in the message.
     pub steps_leave_no_part: bool,
+    /// What the announcement of a tool call, or its denial, leaves out is taken away: the name, the
+    /// input, the reason.
+    pub absent_is_erased: bool,
+    /// Nothing is made of a tool call that was never announced.
+    pub unknown_calls_are_ignored: bool,
+    /// When the run ends, the blocks that are open are complete.
+    pub end_closes_blocks: bool,
 }
 
 /// How far a tool call's id reaches: beyond it, the same id is another call.
@@ -227,7 +234,10 @@ impl RunState {
     /// assert_eq!(state.run().error.as_ref().unwrap().code.as_deref(), Some("cut"));
     /// ```
     pub fn end_of_stream(&mut self) {
-        if self.run.status == RunStatus::Running {
+        let cut = |error: &ErrorInfo| error.code.as_deref() == Some("cut");
+        let was_cut = self.run.status == RunStatus::Failed && self.run.error.as_ref().is_some_and(cut);
+        // A stream that was cut may have been gone on with, and be cut again.
+        if self.run.status == RunStatus::Running || was_cut {
             let error = ErrorInfo {
                 message: "the stream ended before the run did".to_owned(),
                 code: Some("cut".to_owned()),
@@ -433,10 +443,19 @@ impl RunState {
     fn end(&mut self, run: RunStatus, open: MessageStatus) {
         self.run.status = run;
         self.run.pending_tool_calls.clear();
+        let close = self.rules.end_closes_blocks;
         for message in &mut self.messages {
             if message.status == MessageStatus::Streaming {
                 message.status = open;
+                for part in message.parts.iter_mut().filter(|_| close) {
+                    if let Part::Text(text) | Part::Reasoning(text) = part {
+                        text.state = PartState::Done;
+                    }
+                }
             }
+        }
+        if close {
+            self.rebuild_index();
         }
     }
 
