@@ -2,6 +2,7 @@
 
 mod decisions;
 mod laws;
+mod plain;
 mod requests;
 
 use headwater_protocol::{

@@ -3,7 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use headwater_protocol::dialects::kortyx::Chunk;
-use headwater_protocol::{ErrorKind, Event, FrameWriter, Framing, Record, dialects, lint};
+use headwater_protocol::{
+    EncodeOptions, Encoder, ErrorKind, Event, FrameWriter, Framing, Origin, Record, dialects, lint,
+};
+use proptest::{collection::vec, option::of, prelude::*, sample::select};
 use serde_json::Value;
 
 use crate::flat::{reduce_bytes, reduce_chunks};
@@ -160,13 +163,39 @@ fn a_stream_of_kortyx_passes_through() {
     let decoded = reduce_bytes("kortyx", Framing::Sse, &[body.clone().into_bytes()]).decoded;
     assert!(decoded.errors.is_empty(), "{:?}", decoded.errors);
     assert!(matches!(decoded.records.last().unwrap().event, Event::RunWaiting { .. }));
-    let mut encoder = headwater_protocol::Encoder::new(
-        dialects::find("kortyx").unwrap(),
-        &headwater_protocol::EncodeOptions::default(),
-    );
+    let mut encoder = Encoder::new(dialects::find("kortyx").unwrap(), &EncodeOptions::default());
     decoded.records.iter().for_each(|record| encoder.record(record));
     encoder.finish();
     assert_eq!(String::from_utf8(encoder.take()).unwrap(), body);
+}
+
+fn name() -> impl Strategy<Value = String> {
+    select(vec!["", "a", "b", "a:b", "a~b", "text"]).prop_map(str::to_owned)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the hooks are called: each text comes back in its own block and from its own place.
+    #[test]
+    fn a_text_comes_back_with_its_block_and_its_origin(
+        texts in vec((name(), [of(name()), of(name()), of(name()), of(name())]), 0..12),
+    ) {
+        let records: Vec<Record> = texts
+            .into_iter()
+            .enumerate()
+            .map(|(seq, (id, [node, operation, segment, attempt]))| {
+                let event = Event::TextDelta { id: id.into(), delta: "x".to_owned(), metadata: None };
+                let attempt = attempt.map(Into::into);
+                Record::new(seq as u64, event).from(Origin { node, operation, segment, attempt, ..Origin::default() })
+            })
+            .collect();
+        let dialect = dialects::find("kortyx").unwrap();
+        let mut encoder = Encoder::new(dialect, &EncodeOptions::default());
+        records.iter().for_each(|record| encoder.record(record));
+        let decoded = reduce_bytes("kortyx", Framing::Sse, &[encoder.take()]).decoded;
+        prop_assert_eq!(decoded.records, records);
+    }
 }
 
 fn pieces(row: &Value) -> Vec<Vec<u8>> {

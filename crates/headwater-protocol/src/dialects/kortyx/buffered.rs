@@ -1,10 +1,15 @@
 //! The answer to a page that does not want a stream.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{chunk::Chunk, encode::Encoder};
-use crate::{event::Record, hold::Hold};
+use crate::{
+    event::{Event, Record},
+    id::{AttemptId, ToolCallId},
+};
 
 /// The answer to a request with `stream: false`: one JSON document.
 ///
@@ -36,11 +41,12 @@ pub struct Buffered {
 impl Buffered {
     /// Collects the records of a run.
     pub fn new<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
+        let records: Vec<_> = records.into_iter().collect();
+        let dead = Dead::new(&records);
         let mut buffered = Self::default();
         let mut encoder = Encoder::default();
-        let mut hold = Hold::default();
-        for record in records {
-            hold.push(record, &mut |record| encoder.chunks(record, &mut |chunk| buffered.push(chunk)));
+        for record in records.iter().filter(|record| !dead.said(record)) {
+            encoder.chunks(record, &mut |chunk| buffered.push(chunk));
         }
         encoder.finish_chunks(&mut |chunk| buffered.push(chunk));
         if !buffered.streamed {
@@ -71,10 +77,59 @@ impl Buffered {
     }
 }
 
+/// What was taken back: all that the dead attempts said, but for the calls that had an effect.
+struct Dead<'r> {
+    attempts: HashSet<&'r AttemptId>,
+    settled: HashSet<&'r ToolCallId>,
+}
+
+impl<'r> Dead<'r> {
+    fn new(records: &[&'r Record]) -> Self {
+        let mut dead = Self { attempts: HashSet::new(), settled: HashSet::new() };
+        for record in records {
+            match &record.event {
+                Event::AttemptRetracted { attempt, .. } => {
+                    dead.attempts.insert(attempt);
+                }
+                Event::ToolOutput { call, .. }
+                | Event::ToolOutputError { call, .. }
+                | Event::ToolDenied { call, .. } => {
+                    dead.settled.insert(call);
+                }
+                Event::ToolInputError { tool, .. } => {
+                    dead.settled.insert(&tool.call);
+                }
+                _ => {}
+            }
+        }
+        dead
+    }
+
+    fn said(&self, record: &Record) -> bool {
+        let (attempt, call) = match &record.event {
+            Event::AttemptStarted { attempt, .. } | Event::AttemptRetracted { attempt, .. } => {
+                (Some(attempt), None)
+            }
+            Event::ToolInputStart(tool)
+            | Event::ToolInputAvailable { tool, .. }
+            | Event::ToolInputError { tool, .. }
+            | Event::ApprovalRequested { tool, .. } => (record.origin.attempt.as_ref(), Some(&tool.call)),
+            Event::ToolInputDelta { call, .. }
+            | Event::ToolOutput { call, .. }
+            | Event::ToolOutputError { call, .. }
+            | Event::ToolDenied { call, .. } => (record.origin.attempt.as_ref(), Some(call)),
+            Event::ApprovalAnswered { call, .. } => (record.origin.attempt.as_ref(), call.as_ref()),
+            _ => (record.origin.attempt.as_ref(), None),
+        };
+        attempt.is_some_and(|attempt| self.attempts.contains(attempt))
+            && !call.is_some_and(|call| self.settled.contains(call))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Event, Origin};
+    use crate::event::{Origin, ToolCall};
     use crate::structured::{StructuredOp, StructuredUpdate};
 
     fn said(attempt: Option<&str>, delta: &str) -> Record {
@@ -93,17 +148,25 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_was_never_said() {
-        let started = |attempt: &str| Event::AttemptStarted { attempt: attempt.into(), model: None };
+    fn what_was_taken_back_was_never_said_but_an_effect_stays() {
+        let call = |id: &str| {
+            let event = Event::ToolInputAvailable { tool: ToolCall::new(id, "pay"), input: None };
+            Record::new(0, event).from(Origin { attempt: Some("a1".into()), ..Origin::default() })
+        };
+        let failed = Event::ToolOutputError { call: "paid".into(), name: None, error: "late".into() };
         let records = [
-            Record::new(0, started("a1")),
+            Record::new(0, Event::AttemptStarted { attempt: "a1".into(), model: None }),
             said(Some("a1"), "dead"),
+            call("paid"),
+            call("never made"),
+            Record::new(0, failed),
             Record::new(0, Event::AttemptRetracted { attempt: "a1".into(), reason: None }),
-            Record::new(0, started("a2")),
             said(Some("a2"), "alive"),
-            Record::new(0, Event::AttemptFinished { attempt: "a2".into() }),
         ];
-        assert_eq!(Buffered::new(&records).text(), "alive");
+        let answer = Buffered::new(&records);
+        assert_eq!(answer.text(), "alive");
+        let json = serde_json::to_string(&answer).unwrap();
+        assert!(json.contains("paid") && !json.contains("dead") && !json.contains("never made"), "{json}");
     }
 
     #[test]
