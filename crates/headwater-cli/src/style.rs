@@ -1,6 +1,9 @@
 //! How things look on a terminal: colours, widths, and text that cannot play tricks on it.
 
-use std::{fmt::Display, io::Write};
+use std::{
+    fmt::Display,
+    io::{self, BufWriter, Write},
+};
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -14,6 +17,15 @@ pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
+
+/// Where output goes: with colours if people read it and as it is if machines do.
+pub(crate) fn stdout(json: bool) -> Box<dyn Write> {
+    if json {
+        Box::new(BufWriter::new(io::stdout().lock()))
+    } else {
+        Box::new(BufWriter::new(anstream::stdout().lock()))
+    }
+}
 
 /// Prints an error.
 pub(crate) fn error(message: &dyn Display) {

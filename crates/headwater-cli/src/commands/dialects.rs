@@ -1,6 +1,6 @@
 //! `headwater dialects`: the dialects, their profiles, and what each can say.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 use clap::Args;
 use headwater_protocol::{Dialect, EventKind, Profile, Support, dialects};
@@ -26,7 +26,7 @@ pub(crate) struct Dialects {
 
 impl Dialects {
     pub(crate) fn run(&self) -> Result<Verdict, Failure> {
-        let mut out = BufWriter::new(anstream::stdout().lock());
+        let mut out = style::stdout(self.json);
         let shown =
             |dialect: &&dyn Dialect| self.dialect.is_none_or(|wanted| wanted.name() == dialect.name());
         let shown = dialects::ALL.into_iter().filter(shown);

@@ -10,13 +10,14 @@ mod rows;
 mod summary;
 mod timeline;
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 use clap::Args;
 
 use crate::{
     args::StreamArgs,
     failure::{Failure, Verdict},
+    style,
 };
 use reading::Reading;
 use timeline::Timeline;
@@ -44,7 +45,7 @@ impl Inspect {
         let stream = self.stream.open()?;
         let (dialect, framing) = (stream.dialect, stream.framing);
         let reading = Reading::of(dialect, framing, &stream.input.read_all()?);
-        let mut out = BufWriter::new(anstream::stdout().lock());
+        let mut out = style::stdout(self.json);
         if self.json {
             reading.print_json(&mut out)?;
         } else {

@@ -1,6 +1,6 @@
 //! `headwater lint`: whether a stream keeps the contract of its dialect.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 use clap::Args;
 use headwater_protocol::{Dialect, Finding, Framing, Place, RunState, dialects};
@@ -41,7 +41,7 @@ impl Lint {
         let stream = self.stream.open()?;
         let bytes = stream.input.read_all()?;
         let findings = check(stream.dialect, stream.framing, &bytes);
-        let mut out = BufWriter::new(anstream::stdout().lock());
+        let mut out = style::stdout(self.json);
         for finding in &findings {
             if self.json {
                 writeln!(out, "{}", serde_json::to_string(finding)?)?;
@@ -54,7 +54,7 @@ impl Lint {
     }
 
     fn list_rules(&self) -> Result<Verdict, Failure> {
-        let mut out = BufWriter::new(anstream::stdout().lock());
+        let mut out = style::stdout(self.json);
         let shown =
             |dialect: &&dyn Dialect| self.stream.dialect.is_none_or(|wanted| wanted.name() == dialect.name());
         for (at, dialect) in dialects::ALL.into_iter().filter(shown).enumerate() {
@@ -88,7 +88,7 @@ impl Lint {
 }
 
 /// What the dialect's linter finds, and what the decoder and the reducer find beyond it, in the order of the stream.
-pub(crate) fn check(dialect: &dyn Dialect, framing: Framing, stream: &[u8]) -> Vec<Finding> {
+fn check(dialect: &dyn Dialect, framing: Framing, stream: &[u8]) -> Vec<Finding> {
     let mut findings = headwater_protocol::lint(dialect, framing, stream);
     let known: std::collections::HashSet<Option<u64>> =
         findings.iter().map(|finding| finding.frame).collect();

@@ -73,8 +73,8 @@ fn another_stream_is_refused() {
 fn what_is_no_structured_chunk_is_refused() {
     for (chunk, error) in [
         (r#"{"type":"status","message":"x"}"#, "the chunk is a `status`, not a `structured-data`"),
-        ("{", "the chunk cannot be read: EOF while parsing an object at line 1 column 1"),
-        (r#"{"kind":"set"}"#, "the chunk cannot be read: missing field `path`"),
+        ("{", "the frame is not JSON: EOF while parsing an object at line 1 column 1; it begins with \"{\""),
+        (r#"{"kind":"set"}"#, "missing field `path`"),
     ] {
         let ran = headwater(&["reduce", "--structured"], chunk);
         assert_eq!(ran.code, Some(1), "{chunk}");
@@ -102,4 +102,14 @@ fn the_chunks_may_come_as_events() {
     let ran = headwater(&["reduce", "--structured"], chunks);
     assert_eq!(ran.code, Some(0));
     assert_eq!(ran.json()["status"], "done");
+}
+
+#[test]
+fn a_character_that_was_cut_in_two_is_joined() {
+    let half = |delta| {
+        format!(r#"{{"streamId":"s1","dataType":"t","kind":"text-delta","path":"a","delta":"{delta}"}}"#)
+    };
+    let ran = headwater(&["reduce", "--structured"], format!("{}\n{}", half("\\ud83d"), half("\\ude00!")));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.json()["data"]["a"], "😀!");
 }

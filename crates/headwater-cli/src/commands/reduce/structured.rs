@@ -1,6 +1,10 @@
 //! `headwater reduce --structured`: bare chunks of one structured stream.
 
-use headwater_protocol::{Frame, FrameReader, Framing, StructuredState, StructuredUpdate};
+use std::borrow::Cow;
+
+use headwater_protocol::{
+    Decoded, Decoder, Event, Frame, FrameReader, Framing, StructuredState, StructuredUpdate, dialects,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Reduce;
@@ -8,6 +12,7 @@ use crate::{
     failure::{Failure, Verdict},
     input::Input,
     recognise::recognise_framing,
+    style,
 };
 
 /// Why a chunk was refused.
@@ -27,6 +32,7 @@ impl Reduce {
             (None, false) => recognise_framing(&mut input, None, None)?,
         };
         let mut reader = FrameReader::new(framing);
+        let mut chunks = Chunks::new();
         let mut state: Option<StructuredState> = None;
         let mut refusal = None;
         let mut written = Ok(());
@@ -36,7 +42,7 @@ impl Reduce {
             }
             match frame {
                 Ok(frame) if frame.data.trim() == "[DONE]" => {}
-                Ok(frame) => match apply(&mut state, &frame) {
+                Ok(frame) => match chunks.read(&frame).and_then(|update| apply(&mut state, update)) {
                     Ok(()) if self.each => written = self.print(&state),
                     Ok(()) => {}
                     Err(error) => refusal = Some(Refusal { index: frame.index, error }),
@@ -61,8 +67,7 @@ impl Reduce {
     }
 }
 
-fn apply(state: &mut Option<StructuredState>, frame: &Frame<'_>) -> Result<(), String> {
-    let update = read(frame)?;
+fn apply(state: &mut Option<StructuredState>, update: StructuredUpdate) -> Result<(), String> {
     match state {
         Some(state) => state.apply(update).map_err(|error| error.to_string()),
         None => {
@@ -72,17 +77,54 @@ fn apply(state: &mut Option<StructuredState>, frame: &Frame<'_>) -> Result<(), S
     }
 }
 
-/// Reads a chunk that may or may not say that it is one.
-fn read(frame: &Frame<'_>) -> Result<StructuredUpdate, String> {
+/// Reads the chunks as Kortyx' decoder does, which also joins characters that were cut in two.
+#[derive(Debug)]
+struct Chunks {
+    decoder: Decoder,
+    decoded: Decoded,
+}
+
+impl Chunks {
+    fn new() -> Self {
+        let decoder = Decoder::new(&dialects::kortyx::Kortyx, Framing::Ndjson);
+        Self { decoder, decoded: Decoded::default() }
+    }
+
+    fn read(&mut self, frame: &Frame<'_>) -> Result<StructuredUpdate, String> {
+        let data = with_type(frame.data);
+        self.decoded.clear();
+        self.decoder.frame(&Frame { data: &data, event: None, ..*frame }, &mut self.decoded);
+        let Decoded { records, errors } = &mut self.decoded;
+        match records.pop().map(|record| record.event) {
+            Some(Event::Structured(update)) => {
+                errors.iter().for_each(|error| style::warning(error));
+                Ok(update)
+            }
+            Some(Event::Unknown { name, .. }) => {
+                Err(format!("the chunk is a `{name}`, not a `structured-data`"))
+            }
+            Some(event) => Err(format!("the chunk is a `{}`, not a `structured-data`", event.kind())),
+            None => {
+                let error = errors.first().map(|error| error.message().to_owned());
+                Err(error.unwrap_or_else(|| "the chunk says nothing".to_owned()))
+            }
+        }
+    }
+}
+
+/// The chunk with the `type` that a bare one leaves out.
+fn with_type(data: &str) -> Cow<'_, str> {
     #[derive(Deserialize)]
     struct Tag {
         #[serde(default, rename = "type")]
-        tag: Option<String>,
+        tag: Option<serde::de::IgnoredAny>,
     }
-    let not_read = |error: serde_json::Error| format!("the chunk cannot be read: {error}");
-    let Tag { tag } = serde_json::from_str(frame.data).map_err(not_read)?;
-    if let Some(tag) = tag.filter(|tag| tag != "structured-data") {
-        return Err(format!("the chunk is a `{tag}`, not a `structured-data`"));
+    let is_bare = serde_json::from_str::<Tag>(data).is_ok_and(|Tag { tag }| tag.is_none());
+    match data.split_once('{') {
+        Some((blank, fields)) if is_bare => {
+            let comma = if fields.trim_start().starts_with('}') { "" } else { "," };
+            Cow::Owned(format!("{blank}{{\"type\":\"structured-data\"{comma}{fields}"))
+        }
+        _ => Cow::Borrowed(data),
     }
-    serde_json::from_str(frame.data).map_err(not_read)
 }
