@@ -388,12 +388,14 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
                 }
                 push("tools", value);
             }
-            Part::SourceUrl(source) => {
-                push(
-                    "sources",
-                    json!({ "sourceId": source.source, "url": source.url, "title": source.title }),
-                );
-            }
+            Part::SourceUrl(source) | Part::SourceDocument(source) => push(
+                "sources",
+                present([
+                    ("sourceId", Some(json!(source.source))),
+                    ("url", source.url.clone().map(Value::from)),
+                    ("title", source.title.clone().map(Value::from)),
+                ]),
+            ),
             Part::File(file) => push("files", json!({ "mediaType": file.media_type, "url": file.url })),
             Part::Data(data) => push(
                 "data",
@@ -565,12 +567,40 @@ fn shows_otherwise(dialect: &str, records: &[Record]) -> bool {
             _ => None,
         });
     match dialect {
-        // It takes every call for complete when the stream ends.
-        "tanstack" => tools.any(|tool| tool.state == ToolState::InputStreaming),
+        // They take every call for complete when the stream ends, and show no output but the last.
+        "tanstack" | "ag-ui" => tools.any(|tool| tool.state == ToolState::InputStreaming || tool.preliminary),
         // It keeps no input that was refused.
         "mui" => records.iter().any(|record| matches!(record.event, Event::ToolInputError { .. })),
+        // What is open when a step ends is closed by its older clients, and goes on in a new part.
+        "ai-sdk" => crosses_a_step(records),
         _ => false,
     }
+}
+
+/// Whether a block or a call's input is open when a step, an attempt or a message begins or ends.
+fn crosses_a_step(records: &[Record]) -> bool {
+    let mut open = BTreeSet::new();
+    records.iter().any(|record| {
+        match &record.event {
+            Event::TextStart { id, .. } | Event::ReasoningStart { id, .. } => open.insert(id.to_string()),
+            Event::TextEnd { id, .. } | Event::ReasoningEnd { id, .. } => open.remove(id.as_str()),
+            Event::ToolInputStart(tool) => open.insert(tool.call.to_string()),
+            Event::ToolInputAvailable { tool, .. } | Event::ToolInputError { tool, .. } => {
+                open.remove(tool.call.as_str())
+            }
+            _ => false,
+        };
+        let boundary = matches!(
+            record.event,
+            Event::StepStarted { .. }
+                | Event::StepFinished { .. }
+                | Event::AttemptStarted { .. }
+                | Event::AttemptFinished { .. }
+                | Event::AttemptRetracted { .. }
+                | Event::MessageStarted { .. }
+        );
+        boundary && !open.is_empty()
+    })
 }
 
 #[test]
