@@ -331,7 +331,7 @@ fn scenarios() -> Vec<Scenario> {
         ),
     ];
     for (name, cut) in
-        [("back-in-text", 5), ("back-in-tool-input", 9), ("back-after-tool", 13), ("back-at-the-end", 22)]
+        [("back-in-text", 5), ("back-in-tool-input", 9), ("back-after-tool", 13), ("back-at-the-end", 21)]
     {
         all.push(Scenario {
             name,
@@ -359,8 +359,23 @@ fn encode(dialect: &dyn Dialect, options: &EncodeOptions, scenario: &Scenario) -
     encoder.take()
 }
 
+/// The records that the reader is told of. Most clients show the same whether they stayed or came back; a
+/// TanStack page shows what was streamed, and who comes back is told what became of it.
+fn told(dialect: &dyn Dialect, scenario: &Scenario) -> Vec<Record> {
+    match scenario.comes_back_after {
+        Some(cut) if dialect.name() == "tanstack" => {
+            let (seen, rest) = scenario.records.split_at(cut);
+            [reduce(dialect, seen).replay(), rest.to_vec()].concat()
+        }
+        _ => scenario.records.clone(),
+    }
+}
+
 /// What the vendor's client must show of a run: its state, less what that client has no place for.
 fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
+    if dialect == "tanstack" {
+        return crate::tanstack_page::shows(records);
+    }
     let mut state = RunState::default();
     for record in records {
         // A client that cannot take anything back shows the failed attempt too.
@@ -411,15 +426,15 @@ fn adapt(dialect: &str, flat: &mut Value) {
             flat[list] = json!([]);
         }
     }
-    if dialect == "tanstack" || dialect == "ag-ui" {
+    if dialect == "ag-ui" {
         for tool in flat["tools"].as_array_mut().unwrap() {
-            // Neither has a state for a call that failed: its error is its output.
+            // There is no state for a call that failed: its error is its output.
             if tool["state"] == "output-error" {
                 tool["state"] = json!("output-available");
                 tool["output"] = tool["errorText"].take();
                 tool.as_object_mut().unwrap().remove("errorText");
             }
-            if dialect == "ag-ui" && tool["state"] == "approval-requested" {
+            if tool["state"] == "approval-requested" {
                 tool["state"] = json!("input-available");
             }
         }
@@ -491,7 +506,7 @@ fn the_cases_for_the_vendors_are_what_the_encoders_write() {
         let folder = root.join(dialect.name());
         for scenario in scenarios() {
             let body = encode(dialect, &EncodeOptions::profile(profile), &scenario);
-            let expected = expected(dialect, profile, exact, &scenario.records);
+            let expected = expected(dialect, profile, exact, &told(dialect, &scenario));
             let name = format!("{}.{profile}", scenario.name);
             known.insert(folder.join(format!("{name}.sse")));
             complaints.extend(write_case(&folder, &name, &body, &expected, bless).err());
@@ -529,7 +544,7 @@ fn generated_runs_are_written_for_the_vendors() {
                 continue;
             }
             let body = encode(dialect, &EncodeOptions::profile(profile), &scenario);
-            let expected = expected(dialect, profile, exact, &scenario.records);
+            let expected = expected(dialect, profile, exact, &told(dialect, &scenario));
             write_case(&root.join(dialect.name()), &format!("{number:04}.{profile}"), &body, &expected, true)
                 .unwrap();
         }
