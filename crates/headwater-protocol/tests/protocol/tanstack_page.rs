@@ -1,7 +1,9 @@
 //! What a TanStack page can show of a run: texts that nothing parts are one, so are all thoughts, and a call
 //! shows what was streamed of it.
 
-use headwater_protocol::{Event, Record};
+use std::collections::HashSet;
+
+use headwater_protocol::{Event, Executor, Record};
 use serde_json::{Map, Value, json};
 
 #[derive(Default)]
@@ -15,6 +17,9 @@ struct Page {
     called: bool,
     /// The block of thoughts that could not be shown without repeating the text.
     unseen: Option<String>,
+    /// The server's calls are not shown, unless a person is asked about them.
+    own_calls_only: bool,
+    hidden: HashSet<String>,
 }
 
 struct Tool {
@@ -29,8 +34,8 @@ struct Tool {
 }
 
 /// The answer, flattened as the judge flattens it.
-pub(crate) fn shows(records: &[Record]) -> Value {
-    let mut page = Page::default();
+pub(crate) fn shows(profile: &str, records: &[Record]) -> Value {
+    let mut page = Page { own_calls_only: profile == "client-tools", ..Page::default() };
     records.iter().for_each(|record| page.take(record));
     let tools: Vec<Value> = page.tools.iter().map(Tool::flat).collect();
     json!({
@@ -70,6 +75,9 @@ impl Tool {
 impl Page {
     fn take(&mut self, record: &Record) {
         let attempt = record.origin.attempt.as_ref().map(ToString::to_string);
+        if self.own_calls_only && self.is_hidden(&record.event) {
+            return;
+        }
         match &record.event {
             Event::TextDelta { delta, .. } | Event::Message { content: delta } if !delta.is_empty() => {
                 if !self.ends_with_text {
@@ -146,6 +154,30 @@ impl Page {
             }
             _ => {}
         }
+    }
+
+    fn is_hidden(&mut self, event: &Event) -> bool {
+        let call = match event {
+            Event::ToolInputStart(tool)
+            | Event::ToolInputAvailable { tool, .. }
+            | Event::ToolInputError { tool, .. } => {
+                let is_shown = self.tools.iter().any(|shown| tool.call == *shown.id);
+                if tool.executor != Executor::Client && !is_shown {
+                    self.hidden.insert(tool.call.to_string());
+                }
+                &tool.call
+            }
+            Event::ApprovalRequested { tool, .. } => {
+                self.hidden.remove(tool.call.as_str());
+                &tool.call
+            }
+            Event::ToolInputDelta { call, .. }
+            | Event::ToolOutput { call, .. }
+            | Event::ToolOutputError { call, .. }
+            | Event::ToolDenied { call, .. } => call,
+            _ => return false,
+        };
+        self.hidden.contains(call.as_str())
     }
 
     fn tool(&mut self, id: &str, name: &str, attempt: Option<String>) -> &mut Tool {
