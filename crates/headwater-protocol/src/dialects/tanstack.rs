@@ -23,7 +23,8 @@
 //! - A question is a call of the tool `interrupt`, which the page may register: its answer comes back as
 //!   the tool's output.
 //! - A call of the page's and one of the server's in one response block each other: the client goes on
-//!   only when *all* calls have outputs that it set itself. Answer such a page on the endpoint for answers.
+//!   only when *all* calls have outputs that it set itself. The profile `client-tools` therefore carries the
+//!   server's calls unseen, except those that a person must approve.
 
 mod chunk;
 mod decode;
@@ -55,7 +56,10 @@ const END_MARKER: &str = "[DONE]";
 /// The tool that a question is a call of.
 const ASK: &str = "interrupt";
 
-static PROFILES: [Profile; 1] = [Profile {
+/// The profile for pages that execute tools.
+const CLIENT_TOOLS: &str = "client-tools";
+
+const DEFAULT: Profile = Profile {
     name: "default",
     clients: "@tanstack/ai-client 0.0.1 to 0.2.2",
     retraction: Retraction::Seam,
@@ -65,7 +69,16 @@ static PROFILES: [Profile; 1] = [Profile {
     end_marker: Some(END_MARKER),
     framings: &[Framing::Sse, Framing::Ndjson],
     coalesce: true,
-}];
+};
+
+static PROFILES: [Profile; 2] = [
+    DEFAULT,
+    Profile {
+        name: CLIENT_TOOLS,
+        clients: "the same, on pages with tools of their own beside the server's",
+        ..DEFAULT
+    },
+];
 
 /// TanStack AI 0.0.1 to 0.2.2.
 #[derive(Debug, Clone, Copy)]

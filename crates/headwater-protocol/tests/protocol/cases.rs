@@ -331,7 +331,7 @@ fn scenarios() -> Vec<Scenario> {
         ),
     ];
     for (name, cut) in
-        [("back-in-text", 5), ("back-in-tool-input", 9), ("back-after-tool", 13), ("back-at-the-end", 20)]
+        [("back-in-text", 5), ("back-in-tool-input", 9), ("back-after-tool", 13), ("back-at-the-end", 21)]
     {
         all.push(Scenario {
             name,
@@ -357,6 +357,18 @@ fn encode(dialect: &dyn Dialect, options: &EncodeOptions, scenario: &Scenario) -
     rest.iter().for_each(|record| encoder.record(record));
     encoder.finish();
     encoder.take()
+}
+
+/// The records that the reader is told of. Most clients show the same whether they stayed or came back; a
+/// TanStack page shows what was streamed, and who comes back is told what became of it.
+fn told(dialect: &dyn Dialect, scenario: &Scenario) -> Vec<Record> {
+    match scenario.comes_back_after {
+        Some(cut) if dialect.name() == "tanstack" => {
+            let (seen, rest) = scenario.records.split_at(cut);
+            [reduce(dialect, seen).replay(), rest.to_vec()].concat()
+        }
+        _ => scenario.records.clone(),
+    }
 }
 
 /// What the vendor's client must show of a run: its state, less what that client has no place for.
@@ -408,25 +420,9 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
             _ => {}
         }
     }
-    // A page has no word for a question, so it gets it as the nearest thing that it can show.
+    // A page has no word for a question, so it gets it as data, which it can show.
     for question in state.interrupts() {
-        match dialect {
-            "tanstack" => push(
-                "tools",
-                json!({
-                    "toolCallId": question.request, "toolName": "interrupt", "state": "input-available", "input": question,
-                }),
-            ),
-            _ => push("data", json!({ "name": "interrupt", "id": question.request, "data": "<any>" })),
-        }
-    }
-    if dialect == "tanstack" {
-        let deltas = records.iter().filter_map(|record| match &record.event {
-            Event::TextDelta { delta, .. } => Some(delta.as_str()),
-            Event::Message { content } => Some(content.as_str()),
-            _ => None,
-        });
-        flat["text"] = json!([deltas.collect::<String>()]);
+        push("data", json!({ "name": "interrupt", "id": question.request, "data": "<any>" }));
     }
     adapt(dialect, &mut flat);
     flat
@@ -445,23 +441,19 @@ fn adapt(dialect: &str, flat: &mut Value) {
             flat[list] = json!([]);
         }
     }
-    if dialect == "tanstack" || dialect == "ag-ui" {
+    if dialect == "ag-ui" {
         for tool in flat["tools"].as_array_mut().unwrap() {
-            // Neither has a state for a call that failed or was refused: that is its output.
+            // There is no state for a call that failed or was refused: that is its output.
             if tool["state"] == "output-error" {
                 tool["state"] = json!("output-available");
-                let error = tool["errorText"].take();
-                tool["output"] = if dialect == "tanstack" { json!({ "error": error }) } else { error };
+                tool["output"] = tool["errorText"].take();
                 tool.as_object_mut().unwrap().remove("errorText");
             }
             if tool["state"] == "output-denied" {
                 tool["state"] = json!("output-available");
-                tool["output"] = match dialect {
-                    "tanstack" => json!({ "error": "The call was denied." }),
-                    _ => json!("The call was denied."),
-                };
+                tool["output"] = json!("The call was denied.");
             }
-            if dialect == "ag-ui" && tool["state"] == "approval-requested" {
+            if tool["state"] == "approval-requested" {
                 tool["state"] = json!("input-available");
             }
         }
@@ -512,7 +504,10 @@ fn write_case(folder: &Path, name: &str, body: &[u8], expected: &Value, bless: b
 }
 
 fn expected(dialect: &dyn Dialect, profile: &str, exact: bool, records: &[Record]) -> Value {
-    let mut expected = visible(dialect.name(), exact, records);
+    let mut expected = match dialect.name() {
+        "tanstack" => crate::tanstack_page::shows(profile, records),
+        name => visible(name, exact, records),
+    };
     if let Some(clients) = clients(dialect.name(), profile, records) {
         expected["vendors"] = clients;
     }
@@ -540,7 +535,7 @@ fn the_cases_for_the_vendors_are_what_the_encoders_write() {
         let folder = root.join(dialect.name());
         for scenario in scenarios() {
             let body = encode(dialect, &EncodeOptions::profile(profile), &scenario);
-            let expected = expected(dialect, profile, exact, &scenario.records);
+            let expected = expected(dialect, profile, exact, &told(dialect, &scenario));
             let name = format!("{}.{profile}", scenario.name);
             known.insert(folder.join(format!("{name}.sse")));
             complaints.extend(write_case(&folder, &name, &body, &expected, bless).err());
@@ -567,8 +562,8 @@ fn shows_otherwise(dialect: &str, records: &[Record]) -> bool {
             _ => None,
         });
     match dialect {
-        // They take every call for complete when the stream ends, and show no output but the last.
-        "tanstack" | "ag-ui" => tools.any(|tool| tool.state == ToolState::InputStreaming || tool.preliminary),
+        // Arguments that happen to be JSON look complete, and only the last output is shown.
+        "ag-ui" => tools.any(|tool| tool.state == ToolState::InputStreaming || tool.preliminary),
         // It keeps no input that was refused.
         "mui" => records.iter().any(|record| matches!(record.event, Event::ToolInputError { .. })),
         // What is open when a step ends is closed by its older clients, and goes on in a new part.
@@ -624,7 +619,7 @@ fn generated_runs_are_written_for_the_vendors() {
                 continue;
             }
             let body = encode(dialect, &EncodeOptions::profile(profile), &scenario);
-            let expected = expected(dialect, profile, exact, &scenario.records);
+            let expected = expected(dialect, profile, exact, &told(dialect, &scenario));
             write_case(&root.join(dialect.name()), &format!("{number:04}.{profile}"), &body, &expected, true)
                 .unwrap();
         }

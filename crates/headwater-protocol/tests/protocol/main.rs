@@ -26,4 +26,5 @@ mod structured_laws;
 mod structured_reference;
 mod structured_vectors;
 mod tanstack;
+mod tanstack_page;
 mod vectors;

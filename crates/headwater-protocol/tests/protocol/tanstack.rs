@@ -456,7 +456,11 @@ fn check_request(request: &Value, body: &str) -> Result<(), String> {
         }
     };
     check("action", read.action == Action::Chat);
-    check("session", read.session.as_ref().map(|id| id.as_str()) == sent["data"]["conversationId"].as_str());
+    check(
+        "session",
+        read.session.as_ref().map(headwater_protocol::SessionId::as_str)
+            == sent["data"]["conversationId"].as_str(),
+    );
     let spoken = |role: &str| messages.iter().filter(|message| message["role"] == role).count();
     let heard = |role: Role| read.messages.iter().filter(|message| message.role == role).count();
     check("users", spoken("user") == heard(Role::User));

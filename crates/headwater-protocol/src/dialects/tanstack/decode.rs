@@ -185,7 +185,7 @@ fn with_input(
             match payload {
                 Some(Payload::Json) => *input = arguments.and_then(|text| serde_json::from_str(text).ok()),
                 Some(Payload::Streamed) => {
-                    *input = streamed.and_then(|text| serde_json::from_str(&text).ok())
+                    *input = streamed.and_then(|text| serde_json::from_str(&text).ok());
                 }
                 Some(Payload::Text) | None => {}
             }
@@ -205,3 +205,6 @@ fn with_output(mut event: Event, content: Option<Value>, payload: Option<Payload
     }
     event
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,21 +19,22 @@ mod run;
 mod tool;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::{
-    END_MARKER,
+    CLIENT_TOOLS, END_MARKER,
     chunk::{Base, Carried, Chunk, Content, TYPES, Thinking},
 };
 use crate::{
     carry,
     dialect::ContentMode,
     encode::{Encode, EncodeOptions},
-    event::{Event, Record, Role},
+    event::{Event, Executor, Record, Role},
     framing::{FrameWriter, Framing},
-    id::{AttemptId, MessageId, PartId},
+    id::{AttemptId, MessageId, PartId, ToolCallId},
     state::RunState,
 };
 
@@ -74,6 +75,10 @@ pub struct Encoder {
     /// That attempt was taken back.
     seam_due: bool,
     end: End,
+    /// Only the page's own calls are shown: see the profile `client-tools`.
+    shows_own_calls_only: bool,
+    /// The calls that are carried unseen.
+    unseen_calls: HashSet<ToolCallId>,
     pen: Pen,
 }
 
@@ -182,6 +187,8 @@ impl Encoder {
             speaker: None,
             seam_due: false,
             end: End::Open,
+            shows_own_calls_only: options.profile.as_deref() == Some(CLIENT_TOOLS),
+            unseen_calls: HashSet::new(),
             pen: Pen { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
         }
     }
@@ -218,7 +225,7 @@ impl Encoder {
             | Event::InterruptRequested(_)
             | Event::InterruptAnswered { .. }
             | Event::InterruptExpired { .. } => {
-                if self.is_hidden(record) {
+                if self.is_hidden(record) || self.is_unseen(&record.event) {
                     sink.carry();
                 } else {
                     self.tool(sink);
@@ -294,6 +301,33 @@ impl Encoder {
             Some(message) if !self.hidden.is_empty() => self.hidden.contains(message),
             Some(_) => false,
             None => self.hides,
+        }
+    }
+
+    /// Whether the call is one that the page would wait for in vain.
+    fn is_unseen(&mut self, event: &Event) -> bool {
+        if !self.shows_own_calls_only {
+            return false;
+        }
+        match event {
+            Event::ToolInputStart(tool) | Event::ToolInputAvailable { tool, .. } => {
+                // One that is shown stays so: a person was asked about it.
+                let unseen = tool.executor != Executor::Client && self.calls.find(&tool.call).is_none();
+                if unseen {
+                    self.unseen_calls.insert(tool.call.clone());
+                }
+                unseen
+            }
+            Event::ToolInputError { tool, .. } => tool.executor != Executor::Client,
+            Event::ApprovalRequested { tool, automatic: false, .. } => {
+                self.unseen_calls.remove(&tool.call);
+                false
+            }
+            Event::ToolInputDelta { call, .. }
+            | Event::ToolOutput { call, .. }
+            | Event::ToolOutputError { call, .. }
+            | Event::ToolDenied { call, .. } => self.unseen_calls.contains(call),
+            _ => false,
         }
     }
 
@@ -418,3 +452,6 @@ fn is_foreign(name: &str, data: &Value) -> bool {
         None => name.is_empty() && !data.is_null(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -295,3 +295,6 @@ fn is_ag_ui(kind: &str) -> bool {
 fn head(data: &str) -> String {
     format!("{:?}", data.chars().take(40).collect::<String>())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+use serde_json::json;
+
+use super::*;
+use crate::{
+    event::{ErrorInfo, FinishReason, Interrupt, RunStarted, ToolCall},
+    framing::Framing,
+};
+
+fn text(delta: &str) -> Event {
+    Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None }
+}
+
+fn thought(delta: &str) -> Event {
+    Event::ReasoningDelta { id: "r".into(), delta: delta.into(), metadata: None }
+}
+
+fn start(call: &str) -> Event {
+    Event::ToolInputStart(ToolCall::new(call, "f"))
+}
+
+fn ready(call: &str, executor: Executor) -> Event {
+    Event::ToolInputAvailable { tool: ToolCall::new(call, "f").by(executor), input: Some(json!({ "a": 1 })) }
+}
+
+fn output(call: &str) -> Event {
+    Event::ToolOutput {
+        call: call.into(),
+        name: None,
+        output: json!({ "b": 2 }),
+        structured: None,
+        is_error: false,
+        preliminary: false,
+        metadata: None,
+    }
+}
+
+fn approval(call: &str) -> Event {
+    Event::ApprovalRequested {
+        approval: format!("approval_{call}").into(),
+        tool: ToolCall::new(call, "f"),
+        input: Some(json!({ "a": 1 })),
+        signature: None,
+        automatic: false,
+    }
+}
+
+fn finished() -> Event {
+    Event::RunFinished { reason: Some(FinishReason::Stop), usage: None, data: None }
+}
+
+/// What the page reads of the events, one line per chunk that it knows.
+fn page(options: &EncodeOptions, events: &[Event]) -> Vec<String> {
+    let mut encoder = Encoder::new(options);
+    let mut seen = Vec::new();
+    for event in events {
+        encoder.chunks(&Record::new(0, event.clone()), &mut |chunk| seen.extend(line(chunk)));
+    }
+    seen
+}
+
+fn line(chunk: &Chunk<'_>) -> Option<String> {
+    let of = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or("-").to_owned();
+    match chunk {
+        Chunk::Content(chunk) => Some(match &chunk.content {
+            Some(content) => format!("text {:?} of {content:?}", of(&chunk.delta)),
+            None => format!("text {:?}", of(&chunk.delta)),
+        }),
+        Chunk::Thinking(chunk) => Some(format!("thought {:?}", of(&chunk.delta))),
+        Chunk::ToolCall(chunk) => {
+            let call = chunk.tool_call.as_ref()?;
+            Some(format!("call {} {}", of(&call.id), of(&call.function.as_ref()?.arguments)))
+        }
+        Chunk::ToolResult(chunk) => {
+            let content = chunk.content.as_ref().and_then(Value::as_str).unwrap_or_default();
+            Some(format!("result {} {content}", of(&chunk.tool_call_id)))
+        }
+        Chunk::Done(chunk) => Some(format!("done {}", of(&chunk.finish_reason))),
+        Chunk::Failure(chunk) => Some(format!("error {}", of(&chunk.error.as_ref()?.message))),
+        Chunk::ApprovalRequested(chunk) => Some(format!("approve {}", of(&chunk.tool_call_id))),
+        Chunk::ToolInputAvailable(chunk) => Some(format!("execute {}", of(&chunk.tool_call_id))),
+        Chunk::Carried(_) | Chunk::Other(_) => None,
+    }
+}
+
+fn compact(events: &[Event]) -> Vec<String> {
+    page(&EncodeOptions::default(), events)
+}
+
+#[test]
+fn the_bytes_are_those_that_the_clients_reader_takes() {
+    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut out = FrameWriter::new(Framing::Sse);
+    let started = RunStarted { model: Some("gpt-4".into()), ..RunStarted::default() };
+    encoder.record(&Record::new(0, Event::RunStarted(started)).at(5), &mut out);
+    out.clear();
+    encoder.record(&Record::new(1, text("Hello")).at(7), &mut out);
+    encoder.record(&Record::new(2, finished()).at(8), &mut out);
+    encoder.finish(&mut out);
+    let expected = concat!(
+        r#"data: {"type":"content","id":"chunk_1","model":"gpt-4","timestamp":7,"delta":"Hello","role":"assistant","part":"t"}"#,
+        "\n\n",
+        r#"data: {"type":"done","id":"chunk_2","model":"gpt-4","timestamp":8,"finishReason":"stop","event":{"type":"run-finished","reason":"stop"}}"#,
+        "\n\ndata: [DONE]\n\n",
+    );
+    assert_eq!(String::from_utf8_lossy(out.bytes()), expected);
+}
+
+#[test]
+fn text_after_a_call_begins_a_new_segment_and_only_then() {
+    let events =
+        [text("A"), start("c"), ready("c", Executor::Server), output("c"), text("B"), text("C"), finished()];
+    let expected = [
+        r#"text "A""#,
+        "call c ",
+        r#"call c {"a":1}"#,
+        "done tool_calls",
+        r#"result c {"b":2}"#,
+        r#"text "B" of """#,
+        r#"text "C""#,
+        "done stop",
+    ];
+    assert_eq!(compact(&events), expected);
+    // A message that begins with a call has no segment to end.
+    assert_eq!(compact(&[start("c"), text("A"), text("B")])[1..], [r#"text "A""#, r#"text "B""#]);
+    // A call that goes on while text is the last part must not begin a segment: the text would be lost.
+    let late = Event::ToolInputDelta { call: "c".into(), delta: "{".into() };
+    assert_eq!(compact(&[start("c"), text("A"), late, text("B")])[3..], [r#"text "B""#]);
+}
+
+#[test]
+fn content_is_filled_as_asked() {
+    let events = [text("A"), text("B"), start("c"), text("C"), text("D")];
+    let texts = |content: ContentMode| -> Vec<String> {
+        let options = EncodeOptions { content, ..EncodeOptions::default() };
+        page(&options, &events).into_iter().filter(|line| line.starts_with("text")).collect()
+    };
+    assert_eq!(
+        texts(ContentMode::Compact),
+        [r#"text "A""#, r#"text "B""#, r#"text "C" of """#, r#"text "D""#]
+    );
+    let hybrid = [r#"text "A" of "A""#, r#"text "B" of "AB""#, r#"text "C" of """#, r#"text "D" of "CD""#];
+    assert_eq!(texts(ContentMode::Hybrid), hybrid);
+    let full = [r#"text "A" of "A""#, r#"text "B" of "AB""#, r#"text "C" of "ABC""#, r#"text "D" of "ABCD""#];
+    assert_eq!(texts(ContentMode::Full), full);
+}
+
+#[test]
+fn nothing_makes_the_page_repeat_a_text() {
+    // The first thoughts after a text are carried, all of their block …
+    assert_eq!(
+        compact(&[text("A"), thought("x"), start("c"), thought("y"), text("B")]),
+        [r#"text "A""#, "call c ", r#"text "B" of """#,]
+    );
+    // … but not if a call comes between, or if there were thoughts before.
+    assert_eq!(
+        compact(&[text("A"), start("c"), thought("x"), text("B")])[2..],
+        [r#"thought "x""#, r#"text "B" of """#]
+    );
+    assert_eq!(
+        compact(&[thought("x"), text("A"), thought("y"), text("B")])[2..],
+        [r#"thought "y""#, r#"text "B""#]
+    );
+    // A late output is preceded by a piece of its call, which says nothing new.
+    let events = [text("0"), ready("c", Executor::Server), text("A"), output("c"), text("B")];
+    let expected = [
+        r#"text "0""#,
+        r#"call c {"a":1}"#,
+        r#"text "A" of """#,
+        "done tool_calls",
+        "call c ",
+        r#"result c {"b":2}"#,
+        r#"text "B" of """#,
+    ];
+    assert_eq!(compact(&events), expected);
+}
+
+#[test]
+fn an_empty_delta_is_not_for_the_page() {
+    assert!(compact(&[text(""), thought("")]).is_empty());
+}
+
+#[test]
+fn what_is_asked_of_the_page_comes_after_the_turn() {
+    let events = [
+        ready("c1", Executor::Client),
+        ready("c2", Executor::Server),
+        approval("c2"),
+        Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None },
+    ];
+    let expected =
+        [r#"call c1 {"a":1}"#, r#"call c2 {"a":1}"#, "done tool_calls", "execute c1", "approve c2"];
+    assert_eq!(compact(&events), expected);
+    // Without an announcement there is one, or the page would show nothing.
+    assert_eq!(compact(&[approval("c")]), [r#"call c {"a":1}"#, "done tool_calls", "approve c"]);
+    // A question is a call that the page executes.
+    let question = Event::InterruptRequested(Box::new(Interrupt::text("q", "Which?")));
+    let waiting = Event::RunWaiting { tool_calls: vec![], usage: None };
+    let lines = compact(&[question, waiting]);
+    assert!(lines[0].starts_with("call q {\"request\":\"q\""), "{lines:?}");
+    assert_eq!(lines[1..], ["done tool_calls", "execute q"]);
+}
+
+#[test]
+fn an_id_that_comes_again_gets_another_name() {
+    let events =
+        [ready("c", Executor::Server), output("c"), start("c"), ready("c", Executor::Server), output("c")];
+    let expected = [
+        r#"call c {"a":1}"#,
+        "done tool_calls",
+        r#"result c {"b":2}"#,
+        "call c-2 ",
+        r#"call c-2 {"a":1}"#,
+        "done tool_calls",
+        r#"result c-2 {"b":2}"#,
+    ];
+    assert_eq!(compact(&events), expected);
+}
+
+#[test]
+fn a_failed_attempt_is_parted_by_the_seam_and_its_calls_end() {
+    let options = EncodeOptions { seam: "\n---\n".into(), ..EncodeOptions::default() };
+    let mut encoder = Encoder::new(&options);
+    let mut seen = Vec::new();
+    let records = [
+        ("a1", text("dead")),
+        ("a1", start("c")),
+        ("a1", Event::AttemptRetracted { attempt: "a1".into(), reason: None }),
+        ("a2", text("alive")),
+    ];
+    for (attempt, event) in records {
+        let origin = crate::event::Origin { attempt: Some(attempt.into()), ..Default::default() };
+        encoder.chunks(&Record::new(0, event).from(origin), &mut |chunk| seen.extend(line(chunk)));
+    }
+    let expected = [
+        r#"text "dead""#,
+        "call c ",
+        "done tool_calls",
+        r#"result c {"error":"the call was taken back"}"#,
+        r#"text "\n---\n" of """#,
+        r#"text "alive""#,
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn nothing_follows_an_error() {
+    let failed = Event::RunFailed(ErrorInfo::new("gone"));
+    assert_eq!(compact(&[text("A"), failed, text("B"), finished()]), [r#"text "A""#, "error gone"]);
+    // One that does not end the run is not the protocol's kind of error.
+    let stumble = Event::Error { error: ErrorInfo::new("x"), terminal: false };
+    assert_eq!(compact(&[stumble, finished()]), ["done stop"]);
+}
+
+#[test]
+fn a_page_with_tools_of_its_own_does_not_wait_for_the_servers() {
+    let options = EncodeOptions::profile(CLIENT_TOOLS);
+    let events = [
+        ready("s1", Executor::Server),
+        ready("s2", Executor::Server),
+        ready("c", Executor::Client),
+        output("s1"),
+        approval("s2"),
+        output("s2"),
+    ];
+    let expected = [
+        r#"call c {"a":1}"#,
+        r#"call s2 {"a":1}"#,
+        "done tool_calls",
+        "execute c",
+        "approve s2",
+        r#"result s2 {"b":2}"#,
+    ];
+    assert_eq!(page(&options, &events), expected);
+}
+
+#[test]
+fn messages_of_others_are_not_shown() {
+    let user = Event::MessageStarted { message: "u".into(), role: Role::User, author: None };
+    let assistant = Event::MessageStarted { message: "a".into(), role: Role::Assistant, author: None };
+    let events = [user, text("question"), assistant, text("answer")];
+    assert_eq!(compact(&events), [r#"text "answer""#]);
+}
+
+#[test]
+fn foreign_chunks_go_through_unless_the_page_would_take_them() {
+    let foreign = json!({ "type": "weird", "x": 1 });
+    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut seen = Vec::new();
+    for (name, data) in [("weird", foreign.clone()), ("error", json!({ "type": "error" }))] {
+        let event = Event::Unknown { name: name.into(), data };
+        encoder.chunks(&Record::new(0, event), &mut |chunk| seen.push(serde_json::to_value(chunk).unwrap()));
+    }
+    assert_eq!(seen[0], foreign);
+    assert_eq!(seen[1]["type"], "hw-event");
+}

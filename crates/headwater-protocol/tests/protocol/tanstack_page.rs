@@ -1,0 +1,218 @@
+//! What a TanStack page can show of a run: texts that nothing parts are one, so are all thoughts, and a call
+//! shows what was streamed of it.
+
+use std::collections::HashSet;
+
+use headwater_protocol::{Event, Executor, Record};
+use serde_json::{Map, Value, json};
+
+#[derive(Default)]
+struct Page {
+    texts: Vec<String>,
+    thoughts: Option<String>,
+    tools: Vec<Tool>,
+    /// The last thing shown is a text.
+    ends_with_text: bool,
+    /// A piece of a call came after the text began.
+    called: bool,
+    /// The block of thoughts that could not be shown without repeating the text.
+    unseen: Option<String>,
+    /// The server's calls are not shown, unless a person is asked about them.
+    own_calls_only: bool,
+    hidden: HashSet<String>,
+}
+
+struct Tool {
+    id: String,
+    name: String,
+    attempt: Option<String>,
+    arguments: String,
+    complete: bool,
+    asked: bool,
+    settled: bool,
+    output: Option<Value>,
+}
+
+/// The answer, flattened as the judge flattens it.
+pub(crate) fn shows(profile: &str, records: &[Record]) -> Value {
+    let mut page = Page { own_calls_only: profile == "client-tools", ..Page::default() };
+    records.iter().for_each(|record| page.take(record));
+    let tools: Vec<Value> = page.tools.iter().map(Tool::flat).collect();
+    json!({
+        "text": page.texts, "reasoning": page.thoughts.into_iter().collect::<Vec<_>>(), "tools": tools,
+        "sources": [], "files": [], "data": [],
+    })
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+}
+
+fn failed(error: &str) -> Value {
+    json!({ "error": error })
+}
+
+impl Tool {
+    fn flat(&self) -> Value {
+        let mut flat = Map::new();
+        flat.insert("toolCallId".into(), json!(self.id));
+        flat.insert("toolName".into(), json!(self.name));
+        // The end of the stream completes every call.
+        let state = match &self.output {
+            Some(_) => "output-available",
+            None if self.asked => "approval-requested",
+            None => "input-available",
+        };
+        flat.insert("state".into(), json!(state));
+        flat.insert("input".into(), parsed(&self.arguments));
+        if let Some(output) = &self.output {
+            flat.insert("output".into(), output.clone());
+        }
+        Value::Object(flat)
+    }
+}
+
+impl Page {
+    fn take(&mut self, record: &Record) {
+        let attempt = record.origin.attempt.as_ref().map(ToString::to_string);
+        if self.own_calls_only && self.is_hidden(&record.event) {
+            return;
+        }
+        match &record.event {
+            Event::TextDelta { delta, .. } | Event::Message { content: delta } if !delta.is_empty() => {
+                if !self.ends_with_text {
+                    if !self.texts.is_empty() {
+                        self.called = false;
+                    }
+                    self.texts.push(String::new());
+                }
+                self.texts.last_mut().unwrap().push_str(delta);
+                self.ends_with_text = true;
+            }
+            Event::ReasoningDelta { id, delta, .. } if !delta.is_empty() => {
+                if self.thoughts.is_none() && !self.texts.is_empty() && !self.called {
+                    self.unseen = Some(id.to_string());
+                }
+                if self.unseen.as_deref() == Some(id.as_str()) {
+                    return;
+                }
+                if self.thoughts.is_none() {
+                    self.ends_with_text = false;
+                }
+                self.thoughts.get_or_insert_default().push_str(delta);
+            }
+            Event::ToolInputStart(tool) => {
+                self.tool(tool.call.as_str(), &tool.name, attempt);
+                self.called = true;
+            }
+            Event::ToolInputDelta { call, delta } => {
+                let tool = self.tool(call.as_str(), "", attempt);
+                if !tool.complete && !tool.settled {
+                    tool.arguments.push_str(delta);
+                    self.called = true;
+                }
+            }
+            Event::ToolInputAvailable { tool, input } => {
+                let shown = self.tool(tool.call.as_str(), &tool.name, attempt);
+                shown.complete = true;
+                fill(shown, input.as_ref());
+                self.called = true;
+            }
+            Event::ToolInputError { tool, input, error } => {
+                let shown = self.tool(tool.call.as_str(), &tool.name, attempt);
+                fill(shown, input.as_ref());
+                self.called = true;
+                self.output(tool.call.as_str(), failed(error), true);
+            }
+            Event::ApprovalRequested { tool, input, .. } => {
+                let shown = self.tool(tool.call.as_str(), &tool.name, attempt);
+                shown.asked = true;
+                fill(shown, input.as_ref());
+            }
+            Event::ToolOutput { call, output, preliminary, .. } => {
+                let output = output.as_str().map_or_else(|| output.clone(), parsed);
+                self.output(call.as_str(), output, !preliminary);
+            }
+            Event::ToolOutputError { call, error, .. } => self.output(call.as_str(), failed(error), true),
+            Event::ToolDenied { call, reason, .. } => {
+                let reason = reason.as_deref().unwrap_or("the call was denied");
+                self.output(call.as_str(), failed(reason), true);
+            }
+            Event::InterruptRequested(question) => {
+                let tool = self.tool(question.request.as_str(), "interrupt", None);
+                tool.arguments = serde_json::to_string(question).unwrap();
+                self.called = true;
+            }
+            Event::AttemptRetracted { attempt, .. } => {
+                let dead: Vec<_> = self
+                    .tools
+                    .iter()
+                    .filter(|tool| tool.attempt.as_deref() == Some(attempt.as_str()) && !tool.settled)
+                    .map(|tool| tool.id.clone())
+                    .collect();
+                dead.iter().for_each(|call| self.output(call, failed("the call was taken back"), true));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_hidden(&mut self, event: &Event) -> bool {
+        let call = match event {
+            Event::ToolInputStart(tool)
+            | Event::ToolInputAvailable { tool, .. }
+            | Event::ToolInputError { tool, .. } => {
+                let is_shown = self.tools.iter().any(|shown| tool.call == *shown.id);
+                if tool.executor != Executor::Client && !is_shown {
+                    self.hidden.insert(tool.call.to_string());
+                }
+                &tool.call
+            }
+            Event::ApprovalRequested { tool, .. } => {
+                self.hidden.remove(tool.call.as_str());
+                &tool.call
+            }
+            Event::ToolInputDelta { call, .. }
+            | Event::ToolOutput { call, .. }
+            | Event::ToolOutputError { call, .. }
+            | Event::ToolDenied { call, .. } => call,
+            _ => return false,
+        };
+        self.hidden.contains(call.as_str())
+    }
+
+    fn tool(&mut self, id: &str, name: &str, attempt: Option<String>) -> &mut Tool {
+        let at = self.tools.iter().position(|tool| tool.id == id).unwrap_or_else(|| {
+            self.ends_with_text = false;
+            self.tools.push(Tool {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                attempt,
+                arguments: String::new(),
+                complete: false,
+                asked: false,
+                settled: false,
+                output: None,
+            });
+            self.tools.len() - 1
+        });
+        &mut self.tools[at]
+    }
+
+    fn output(&mut self, id: &str, output: Value, settles: bool) {
+        if let Some(tool) = self.tools.iter_mut().find(|tool| tool.id == id) {
+            if tool.output.is_none() {
+                self.ends_with_text = false;
+                self.called = true;
+            }
+            tool.output = Some(output);
+            tool.settled = settles;
+        }
+    }
+}
+
+/// The page keeps what was streamed; an input that was not is shown whole.
+fn fill(tool: &mut Tool, input: Option<&Value>) {
+    if let Some(input) = input.filter(|_| tool.arguments.is_empty()) {
+        tool.arguments = input.to_string();
+    }
+}
