@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::chunk::{Chunk, Data, Mark, Start, ToolApprovalRequest, ToolApprovalResponse, ToolOutput, value};
 use crate::{
     decode::{Decode, Decoded},
-    error::{Error, ErrorKind},
+    error::Error,
     event::{ErrorInfo, Event, Executor, FinishReason, Origin, Record, Role, ToolCall},
     framing::Frame,
     id::{AttemptId, MessageId},
@@ -54,15 +54,10 @@ impl Decode for Decoder {
     }
 
     fn end(&mut self, out: &mut Decoded) {
-        if self.ended {
-            return;
-        }
-        match self.failed.take() {
-            Some(error) => self.say(Event::RunFailed(error), out),
-            None => {
-                let message = "the stream ended without `finish`; the client takes it for complete";
-                out.errors.push(Error::new(ErrorKind::Cut, message));
-            }
+        if !self.ended
+            && let Some(error) = self.failed.take()
+        {
+            self.say(Event::RunFailed(error), out);
         }
     }
 }

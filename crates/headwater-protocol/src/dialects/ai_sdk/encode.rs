@@ -217,13 +217,18 @@ impl Encoder {
     }
 
     fn send(&mut self, record: &Record, makes_part: bool, plan: &Plan<'_>, sink: &mut dyn FnMut(&Chunk<'_>)) {
-        let first = plan.chunks.first();
+        // Transient data belongs to no message.
+        let first = plan.chunks.first().filter(|chunk| {
+            !matches!(chunk, Chunk::Data(data) if data.transient == Some(true))
+        });
         if !self.started && first.is_some() {
             self.started = true;
             if !matches!(first, Some(Chunk::Start(_))) {
-                let message = self.wanted_message(record);
+                let message = self.wanted_message(record).filter(|_| place::in_message(&record.event));
                 sink(&Chunk::Start(Start { message_id: message.as_ref().map(text), message_metadata: None }));
-                self.place.message = message;
+                if message.is_some() {
+                    self.place.message = message;
+                }
             }
         }
         if let Some(place) = self.move_to(record, makes_part) {
