@@ -99,6 +99,8 @@ struct Call {
     attempt: Option<AttemptId>,
     /// `tool-input-start` was sent, so deltas may come.
     partial: bool,
+    /// The input is complete: the same call in another step would be another part.
+    ready: bool,
     settled: bool,
     asked: bool,
 }
@@ -218,9 +220,10 @@ impl Encoder {
 
     fn send(&mut self, record: &Record, makes_part: bool, plan: &Plan<'_>, sink: &mut dyn FnMut(&Chunk<'_>)) {
         // Transient data belongs to no message.
-        let first = plan.chunks.first().filter(|chunk| {
-            !matches!(chunk, Chunk::Data(data) if data.transient == Some(true))
-        });
+        let first = plan
+            .chunks
+            .first()
+            .filter(|chunk| !matches!(chunk, Chunk::Data(data) if data.transient == Some(true)));
         if !self.started && first.is_some() {
             self.started = true;
             if !matches!(first, Some(Chunk::Start(_))) {
@@ -260,6 +263,11 @@ impl Encoder {
             }
             !close
         });
+    }
+
+    /// Whether a step may end here without tearing anything apart.
+    fn is_quiet(&self) -> bool {
+        self.blocks.is_empty() && self.calls.values().all(|call| call.ready)
     }
 
     /// A new step begins, whatever is open ends.

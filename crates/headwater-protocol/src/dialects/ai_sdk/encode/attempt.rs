@@ -16,7 +16,7 @@ impl Encoder {
     pub(super) fn start_attempt<'a>(&mut self) -> Plan<'a> {
         let mut plan = Plan::marked();
         let fresh = self.step.seen && self.step.open && matches!(self.step.holds, Holds::Nothing);
-        if self.audience == Audience::Ai7 && self.started && !fresh && self.blocks.is_empty() {
+        if self.audience == Audience::Ai7 && self.started && !fresh && self.is_quiet() {
             self.boundary(&mut plan);
         }
         plan

@@ -92,7 +92,11 @@ impl Encoder {
                         plan.marked = true;
                         self.boundary(&mut plan);
                     }
-                } else if shown && self.place.message.as_ref() != Some(message) && self.has_content() {
+                } else if shown
+                    && self.place.message.as_ref() != Some(message)
+                    && self.has_content()
+                    && self.is_quiet()
+                {
                     self.boundary(&mut plan);
                 }
                 plan
