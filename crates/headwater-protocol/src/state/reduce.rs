@@ -38,6 +38,8 @@ pub struct Rules {
     pub metadata_is_shallow: bool,
     /// `custom` and `steering-message` are parts, and `reset-step` drops those of the current step.
     pub ui_message_parts: bool,
+    /// A step leaves no mark in the message.
+    pub steps_leave_no_part: bool,
 }
 
 /// How far a tool call's id reaches: beyond it, the same id is another call.
@@ -297,7 +299,9 @@ impl RunState {
             }
 
             Event::StepStarted { name } => {
-                self.push(origin, Part::StepStart);
+                if !self.rules.steps_leave_no_part {
+                    self.push(origin, Part::StepStart);
+                }
                 self.run.open_steps.push(name.clone());
             }
             Event::StepFinished { name } => {
