@@ -250,6 +250,10 @@ impl Encoder {
     /// Closes all that is open, the step too.
     fn close_all(&mut self, plan: &mut Plan<'_>) {
         self.close_blocks(plan, |_| true);
+        self.finish_step(plan);
+    }
+
+    fn finish_step(&mut self, plan: &mut Plan<'_>) {
         if std::mem::take(&mut self.step.open) {
             plan.push(Chunk::FinishStep);
         }
@@ -267,12 +271,16 @@ impl Encoder {
 
     /// Whether a step may end here without tearing anything apart.
     fn is_quiet(&self) -> bool {
-        self.blocks.is_empty() && self.calls.values().all(|call| call.ready)
+        self.blocks.is_empty() && self.calls_are_ready()
     }
 
-    /// A new step begins, whatever is open ends.
+    fn calls_are_ready(&self) -> bool {
+        self.calls.values().all(|call| call.ready)
+    }
+
+    /// A new step begins.
     fn boundary(&mut self, plan: &mut Plan<'_>) {
-        self.close_all(plan);
+        self.finish_step(plan);
         plan.push(Chunk::StartStep);
         self.step = Step { open: true, seen: true, holds: Holds::Nothing };
     }

@@ -2,8 +2,7 @@
 //!
 //! Requests carry the whole conversation in this form. Parts that we have no word for are kept as they
 //! came. What is not kept: `rawInput` of a call whose input is known (of a call that failed without one it
-//! *is* the input), `toolMetadata`, `inputEncoding`, `citations`, what an approval says beyond its id,
-//! answer, reason, signature and whether it is automatic, and that `providerExecuted` is `false`.
+//! *is* the input), `toolMetadata`, `inputEncoding`, `citations`, and that `providerExecuted` or `isAutomatic` is `false`.
 
 use serde_json::{Map, Value, json};
 
@@ -74,6 +73,8 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
             metadata: fields.value("providerMetadata"),
             ..SourcePart::default()
         }),
+        // Where a provider keeps it we have no word for.
+        "file" if fields.map.contains_key("providerReference") => Part::Other(part.clone()),
         "file" | "reasoning-file" => Part::File(FilePart {
             url: fields.text("url")?.to_owned(),
             media_type: fields.text("mediaType")?.to_owned(),

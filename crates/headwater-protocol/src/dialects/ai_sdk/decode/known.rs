@@ -8,7 +8,7 @@ use crate::{
     error::{Error, ErrorKind},
     event::Event,
     id::{AttemptId, PartId, ToolCallId},
-    state::{Message, Part},
+    state::{Message, Part, ToolState},
 };
 
 /// What the client has of its one message.
@@ -37,7 +37,6 @@ pub(in super::super) struct Known {
 struct Block {
     id: PartId,
     attempt: Option<AttemptId>,
-    step: u32,
 }
 
 #[derive(Debug)]
@@ -71,7 +70,8 @@ impl Known {
             match part {
                 Part::StepStart => self.step += 1,
                 Part::Tool(tool) => {
-                    self.start_call(tool.call.as_str(), &tool.name, tool.dynamic.unwrap_or(false), false);
+                    let streams = tool.state == ToolState::InputStreaming;
+                    self.start_call(tool.call.as_str(), &tool.name, tool.dynamic.unwrap_or(false), streams);
                     if let Some(approval) = tool.approval.as_ref().and_then(|approval| approval.id.as_ref()) {
                         self.approvals.insert(approval.as_str().into(), tool.call.clone());
                     }
@@ -94,7 +94,7 @@ impl Known {
     pub(in super::super) fn open_text(&mut self, reasoning: bool, id: &str) -> PartId {
         let part = PartId::from(id);
         let attempt = self.attempt.clone();
-        let block = Block { id: part.clone(), attempt: attempt.clone(), step: self.step };
+        let block = Block { id: part.clone(), attempt: attempt.clone() };
         self.blocks(reasoning).insert(id.into(), block);
         self.last = Some((reasoning, part.clone(), attempt.clone()));
         self.speaker = attempt;
@@ -241,12 +241,13 @@ impl Known {
 
     pub(in super::super) fn reset_step(&mut self) {
         let step = self.step;
-        self.texts.retain(|_, block| block.step != step);
-        self.reasonings.retain(|_, block| block.step != step);
-        self.calls.retain(|_, call| call.step != step);
+        self.forget_blocks();
+        self.calls.retain(|_, call| {
+            call.partial = false;
+            call.step != step
+        });
         let calls = &self.calls;
         self.approvals.retain(|_, call| calls.contains_key(call.as_str()));
-        self.last = None;
     }
 
     pub(in super::super) fn is_open(&self, reasoning: bool, id: &str) -> bool {
