@@ -367,3 +367,6 @@ fn data(chunk: Data<'_>) -> Event {
         transient: chunk.transient.unwrap_or(false),
     }
 }
+
+#[cfg(test)]
+mod tests;

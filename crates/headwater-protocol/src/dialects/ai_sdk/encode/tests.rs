@@ -159,11 +159,8 @@ fn a_call_of_a_dead_attempt_fails_in_a_step_of_its_own() {
 #[test]
 fn the_default_profile_sends_no_key_that_old_clients_reject() {
     let metadata = || Some(json!({ "p": { "k": 1 } }));
-    let tool = ToolCall {
-        title: Some("Search".into()),
-        metadata: metadata(),
-        ..ToolCall::new("c1", "search")
-    };
+    let tool =
+        ToolCall { title: Some("Search".into()), metadata: metadata(), ..ToolCall::new("c1", "search") };
     let records = run(
         None,
         vec![
@@ -211,7 +208,9 @@ fn the_default_profile_sends_no_key_that_old_clients_reject() {
         ]
     );
     let newest = write("ai-7", &records);
-    for key in ["\"title\"", "\"signature\"", "\"isAutomatic\"", "tool-approval-response", "\"reason\":\"stop\""] {
+    for key in
+        ["\"title\"", "\"signature\"", "\"isAutomatic\"", "tool-approval-response", "\"reason\":\"stop\""]
+    {
         assert!(newest.contains(key), "{key}");
     }
 }
