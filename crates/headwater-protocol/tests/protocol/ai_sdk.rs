@@ -431,7 +431,7 @@ fn the_streams_of_the_server_are_read_and_said_again() {
                 if !findings.is_empty() {
                     return Err(format!("{profile}: {findings:?} in {}", String::from_utf8_lossy(&bytes)));
                 }
-                let again = reduce_bytes("ai-sdk", Framing::Sse, &[bytes.clone()]);
+                let again = reduce_bytes("ai-sdk", Framing::Sse, std::slice::from_ref(&bytes));
                 let (wanted, found) = (json!(ours.state.view()), json!(again.state.view()));
                 if wanted != found {
                     let bytes = String::from_utf8_lossy(&bytes);
