@@ -135,6 +135,12 @@ pub enum ContentPart {
         /// A policy answers, not a person.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         is_automatic: Option<bool>,
+        /// Why it was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The input as the tool's schema takes it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input_schema_input: Option<Value>,
     },
     /// The person answered.
     ToolApprovalResponse {
@@ -173,19 +179,42 @@ pub enum FileData {
         /// The address.
         url: String,
     },
+    /// With the providers, by the name that each of them gave it.
+    Reference {
+        /// The names, by provider.
+        reference: Value,
+    },
 }
 
 /// The output of a tool, as a model reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", content = "value", rename_all = "kebab-case")]
+#[serde(tag = "type", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ToolResultOutput {
     /// Text.
-    Text(String),
+    Text {
+        /// The text.
+        value: String,
+    },
     /// Anything else.
-    Json(Value),
+    Json {
+        /// The output.
+        value: Value,
+    },
     /// Why there is none.
-    ErrorText(String),
+    ErrorText {
+        /// What happened.
+        value: String,
+    },
     /// The failure of a tool that the provider ran.
-    ErrorJson(Value),
+    ErrorJson {
+        /// What happened.
+        value: Value,
+    },
+    /// A person refused, and nobody has told the model yet.
+    ExecutionDenied {
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
 }

@@ -13,8 +13,8 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PromptOptions {
-    /// Leave out calls that have neither an output nor a question: a model must not see a call without
-    /// an output when the conversation goes on.
+    /// Leave out calls that have no final output and no decision: a model must not see a call without an
+    /// output when the conversation goes on.
     pub ignore_incomplete_tool_calls: bool,
 }
 
@@ -28,16 +28,24 @@ impl PromptOptions {
 
 /// What a model is asked for this conversation.
 ///
+/// A question that nobody answered before the person's last message is left out, with its call.
+///
 /// # Errors
-/// A message's role is none of system, user and assistant, or a refused call does not say which question
-/// was refused.
+/// A message's role is none of system, user and assistant, or a file's address is no URL.
 pub fn to_model_messages(messages: &[Message], options: &PromptOptions) -> Result<Vec<ModelMessage>, Error> {
     let mut prompt = Vec::new();
-    for message in messages {
+    let last_user = messages.iter().rposition(|message| message.role == Role::User);
+    for (index, message) in messages.iter().enumerate() {
         match message.role {
             Role::System => prompt.push(system(message)),
-            Role::User => prompt.push(ModelMessage::User { content: user(&message.parts) }),
-            Role::Assistant => assistant(message, options, &mut prompt)?,
+            Role::User => prompt.push(ModelMessage::User { content: user(&message.parts)? }),
+            Role::Assistant => {
+                let wanted = Wanted {
+                    incomplete: !options.ignore_incomplete_tool_calls,
+                    asked: last_user.is_none_or(|last| index > last),
+                };
+                assistant(message, wanted, &mut prompt)?;
+            }
             role => {
                 let message =
                     format!("a prompt has no messages of role `{role}`; leave message {} out", message.id);
@@ -59,39 +67,57 @@ fn system(message: &Message) -> ModelMessage {
     ModelMessage::System { content: message.plain_text(), provider_options }
 }
 
-fn user(parts: &[Part]) -> Vec<ContentPart> {
+fn user(parts: &[Part]) -> Result<Vec<ContentPart>, Error> {
     let parts = parts.iter().filter_map(|part| match part {
-        Part::Text(part) => Some(text(part)),
+        Part::Text(part) => Some(Ok(text(part))),
         Part::File(part) if !part.reasoning => Some(file(part)),
+        Part::Other(part) if kind(part) == Some("file") => Some(raw_part(part)),
         _ => None,
     });
     parts.collect()
 }
 
+/// Which calls without an output a prompt has.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    /// Those that are not complete.
+    incomplete: bool,
+    /// Those that a person was asked about.
+    asked: bool,
+}
+
+impl Wanted {
+    fn wants(self, part: &ToolPart) -> bool {
+        match part.state {
+            ToolState::InputStreaming => false,
+            ToolState::InputAvailable => self.incomplete,
+            ToolState::ApprovalRequested => self.incomplete && self.asked,
+            ToolState::OutputAvailable => self.incomplete || !part.preliminary,
+            ToolState::ApprovalResponded | ToolState::OutputError | ToolState::OutputDenied => true,
+        }
+    }
+}
+
 /// An answer is cut where its steps begin, and where a person steered it.
-fn assistant(
-    message: &Message,
-    options: &PromptOptions,
-    prompt: &mut Vec<ModelMessage>,
-) -> Result<(), Error> {
+fn assistant(message: &Message, wanted: Wanted, prompt: &mut Vec<ModelMessage>) -> Result<(), Error> {
     let steered = |part: &Part| matches!(part, Part::Other(part) if kind(part) == Some("steering-message"));
     let cuts = |part: &Part| matches!(part, Part::StepStart) || steered(part);
     let mut rest = message.parts.as_slice();
     loop {
         let end = rest.iter().position(cuts).unwrap_or(rest.len());
         let (block, after) = rest.split_at(end);
-        step(block, options, prompt)?;
+        step(block, wanted, prompt)?;
         let Some((cut, after)) = after.split_first() else {
             return Ok(());
         };
         if let Part::Other(part) = cut {
-            prompt.push(steering(part));
+            prompt.push(steering(part)?);
         }
         rest = after;
     }
 }
 
-fn step(parts: &[Part], options: &PromptOptions, prompt: &mut Vec<ModelMessage>) -> Result<(), Error> {
+fn step(parts: &[Part], wanted: Wanted, prompt: &mut Vec<ModelMessage>) -> Result<(), Error> {
     let mut said = Vec::new();
     let mut given = Vec::new();
     for part in parts {
@@ -101,10 +127,11 @@ fn step(parts: &[Part], options: &PromptOptions, prompt: &mut Vec<ModelMessage>)
                 text: part.text.clone(),
                 provider_options: part.metadata.clone(),
             }),
-            Part::File(part) => said.push(file(part)),
-            Part::Tool(part) if is_wanted(part, options) => {
+            Part::File(part) => said.push(file(part)?),
+            Part::Other(part) if kind(part) == Some("file") => said.push(raw_part(part)?),
+            Part::Tool(part) if wanted.wants(part) => {
                 call(part, &mut said);
-                outcome(part, &mut given)?;
+                outcome(part, &mut given);
             }
             Part::Other(part) if kind(part) == Some("custom") => said.push(ContentPart::Custom {
                 kind: part.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned(),
@@ -122,30 +149,26 @@ fn step(parts: &[Part], options: &PromptOptions, prompt: &mut Vec<ModelMessage>)
     Ok(())
 }
 
-fn is_wanted(part: &ToolPart, options: &PromptOptions) -> bool {
-    match part.state {
-        ToolState::InputStreaming => false,
-        ToolState::InputAvailable => !options.ignore_incomplete_tool_calls,
-        _ => true,
-    }
-}
-
 /// The call, its question, and its output if the provider ran it.
 fn call(part: &ToolPart, said: &mut Vec<ContentPart>) {
     let by_provider = part.executor == Executor::Provider;
+    // An input that was refused says it with its end.
+    let failure = part.output_metadata.as_ref().filter(|_| part.state == ToolState::OutputError);
     said.push(ContentPart::ToolCall {
         tool_call_id: part.call.clone(),
         tool_name: part.name.clone(),
         input: part.input.clone(),
         provider_executed: by_provider.then_some(true),
-        provider_options: part.metadata.clone(),
+        provider_options: part.metadata.as_ref().or(failure).cloned(),
     });
-    if let Some(Approval { id: Some(id), signature, automatic, .. }) = &part.approval {
+    if let Some(Approval { id: Some(id), signature, automatic, extra, .. }) = &part.approval {
         said.push(ContentPart::ToolApprovalRequest {
             approval_id: id.clone(),
             tool_call_id: part.call.clone(),
             signature: signature.clone(),
             is_automatic: automatic.then_some(true),
+            reason: extra.get("requestReason").and_then(Value::as_str).map(str::to_owned),
+            input_schema_input: extra.get("inputSchemaInput").cloned(),
         });
     }
     if !by_provider {
@@ -154,7 +177,7 @@ fn call(part: &ToolPart, said: &mut Vec<ContentPart>) {
     let output = match part.state {
         ToolState::OutputAvailable => output(part),
         ToolState::OutputError => {
-            ToolResultOutput::ErrorJson(Value::String(part.error.clone().unwrap_or_default()))
+            ToolResultOutput::ErrorJson { value: Value::String(part.error.clone().unwrap_or_default()) }
         }
         _ => return,
     };
@@ -163,9 +186,11 @@ fn call(part: &ToolPart, said: &mut Vec<ContentPart>) {
 }
 
 /// The person's decision, and the output if the agent or the page ran the tool.
-fn outcome(part: &ToolPart, given: &mut Vec<ContentPart>) -> Result<(), Error> {
+fn outcome(part: &ToolPart, given: &mut Vec<ContentPart>) {
     let by_provider = part.executor == Executor::Provider;
-    if let Some(Approval { id: Some(id), approved: Some(approved), reason, .. }) = &part.approval {
+    let reason = part.approval.as_ref().and_then(|approval| approval.reason.clone());
+    let decision = part.approval.as_ref().and_then(|approval| approval.approved);
+    if let Some(Approval { id: Some(id), approved: Some(approved), .. }) = &part.approval {
         given.push(ContentPart::ToolApprovalResponse {
             approval_id: id.clone(),
             approved: *approved,
@@ -173,30 +198,28 @@ fn outcome(part: &ToolPart, given: &mut Vec<ContentPart>) -> Result<(), Error> {
             provider_executed: by_provider.then_some(true),
         });
     }
-    if by_provider {
-        return Ok(());
-    }
     let output = match part.state {
-        ToolState::OutputAvailable => output(part),
-        ToolState::OutputError => ToolResultOutput::ErrorText(part.error.clone().unwrap_or_default()),
-        ToolState::OutputDenied => {
-            let Some(approval) = &part.approval else {
-                let message = format!("call {:?} was denied, but does not say in which approval", part.call);
-                return Err(Error::new(ErrorKind::Request, message));
-            };
-            let reason = approval.reason.clone();
-            ToolResultOutput::ErrorText(reason.unwrap_or_else(|| "Tool execution denied.".to_owned()))
+        ToolState::ApprovalResponded if decision == Some(false) => {
+            ToolResultOutput::ExecutionDenied { reason }
         }
-        _ => return Ok(()),
+        _ if by_provider => return,
+        ToolState::OutputAvailable => output(part),
+        ToolState::OutputError => {
+            ToolResultOutput::ErrorText { value: part.error.clone().unwrap_or_default() }
+        }
+        ToolState::OutputDenied => {
+            let value = reason.unwrap_or_else(|| "Tool call execution denied.".to_owned());
+            ToolResultOutput::ErrorText { value }
+        }
+        _ => return,
     };
     given.push(result(part, output, part.metadata.as_ref()));
-    Ok(())
 }
 
 fn output(part: &ToolPart) -> ToolResultOutput {
     match &part.output {
-        Some(Value::String(text)) => ToolResultOutput::Text(text.clone()),
-        output => ToolResultOutput::Json(output.clone().unwrap_or_default()),
+        Some(Value::String(text)) => ToolResultOutput::Text { value: text.clone() },
+        output => ToolResultOutput::Json { value: output.clone().unwrap_or_default() },
     }
 }
 
@@ -213,36 +236,150 @@ fn text(part: &TextPart) -> ContentPart {
     ContentPart::Text { text: part.text.clone(), provider_options: part.metadata.clone() }
 }
 
-fn file(part: &FilePart) -> ContentPart {
-    let data = FileData::Url { url: part.url.clone() };
+fn file(part: &FilePart) -> Result<ContentPart, Error> {
+    let data = FileData::Url { url: address(&part.url)? };
     let (media_type, provider_options) = (part.media_type.clone(), part.metadata.clone());
-    if part.reasoning {
+    Ok(if part.reasoning {
         ContentPart::ReasoningFile { data, media_type, provider_options }
     } else {
         ContentPart::File { media_type, filename: part.filename.clone(), data, provider_options }
+    })
+}
+
+/// An address as a model's provider is given it: absolute, and with a path.
+fn address(url: &str) -> Result<String, Error> {
+    let wrong = || Error::new(ErrorKind::Request, format!("a file's address must be a URL, not {url:?}"));
+    let (scheme, rest) = url.split_once(':').ok_or_else(wrong)?;
+    let mut letters = scheme.chars();
+    let starts = letters.next().is_some_and(|first| first.is_ascii_alphabetic());
+    if !starts || !letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')) {
+        return Err(wrong());
     }
+    let scheme = scheme.to_ascii_lowercase();
+    if !matches!(scheme.as_str(), "http" | "https") {
+        return Ok(format!("{scheme}:{rest}"));
+    }
+    let rest = rest.trim_start_matches(['/', '\\']);
+    let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if host.is_empty() {
+        return Err(wrong());
+    }
+    let root = if path.starts_with('/') { "" } else { "/" };
+    Ok(format!("{scheme}://{}{root}{path}", host.to_ascii_lowercase()))
 }
 
 /// What a person said in the middle of the run.
-fn steering(part: &Value) -> ModelMessage {
+fn steering(part: &Value) -> Result<ModelMessage, Error> {
     let parts = part.get("parts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let field = |part: &Value, key: &str| part.get(key).and_then(Value::as_str).map(str::to_owned);
-    let content = parts.iter().filter_map(|part| match kind(part) {
-        Some("text") => Some(ContentPart::Text {
-            text: field(part, "text")?,
-            provider_options: part.get("providerMetadata").cloned(),
-        }),
-        Some("file") => Some(ContentPart::File {
-            media_type: field(part, "mediaType")?,
-            filename: field(part, "filename"),
-            data: FileData::Url { url: field(part, "url")? },
-            provider_options: part.get("providerMetadata").cloned(),
-        }),
-        _ => None,
-    });
-    ModelMessage::User { content: content.collect() }
+    let content: Result<_, _> = parts.iter().map(raw_part).collect();
+    Ok(ModelMessage::User { content: content? })
+}
+
+/// A text or a file as the page wrote it.
+fn raw_part(part: &Value) -> Result<ContentPart, Error> {
+    let field = |key: &str| part.get(key).and_then(Value::as_str).map(str::to_owned);
+    let provider_options = part.get("providerMetadata").cloned();
+    if kind(part) == Some("text") {
+        return Ok(ContentPart::Text { text: field("text").unwrap_or_default(), provider_options });
+    }
+    let data = match part.get("providerReference") {
+        Some(reference) => FileData::Reference { reference: reference.clone() },
+        None => FileData::Url { url: address(&field("url").unwrap_or_default())? },
+    };
+    let media_type = field("mediaType").unwrap_or_default();
+    Ok(ContentPart::File { media_type, filename: field("filename"), data, provider_options })
 }
 
 fn kind(part: &Value) -> Option<&str> {
     part.get("type").and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::ai_sdk::ui_message;
+    use serde_json::json;
+
+    fn prompt(messages: Value, options: &PromptOptions) -> Value {
+        let messages = messages.as_array().unwrap().iter();
+        let messages: Vec<_> = messages.map(|message| ui_message::read(message, "m").unwrap()).collect();
+        json!(to_model_messages(&messages, options).unwrap())
+    }
+
+    fn tool(call: &str, state: &str, more: Value) -> Value {
+        let mut part = json!({ "type": "tool-t", "toolCallId": call, "state": state, "input": {} });
+        part.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        part
+    }
+
+    #[test]
+    fn each_step_is_a_turn_of_the_model_and_one_of_its_tools() {
+        let answer = json!({ "id": "a", "role": "assistant", "parts": [
+            { "type": "step-start" },
+            { "type": "text", "text": "Let me see." },
+            tool("c1", "output-available", json!({ "output": "4 °C" })),
+            tool("c2", "output-error", json!({ "errorText": "closed" })),
+            tool("c3", "output-available", json!({ "output": 1, "providerExecuted": true })),
+            { "type": "data-chart", "data": 1 },
+            { "type": "step-start" },
+            { "type": "text", "text": "Cold." },
+        ]});
+        let turns = prompt(json!([answer]), &PromptOptions::default());
+        let kinds: Vec<Vec<&str>> = turns
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|turn| {
+                let parts =
+                    turn["content"].as_array().unwrap().iter().map(|part| part["type"].as_str().unwrap());
+                turn["role"].as_str().into_iter().chain(parts).collect()
+            })
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                vec!["assistant", "text", "tool-call", "tool-call", "tool-call", "tool-result"],
+                vec!["tool", "tool-result", "tool-result"],
+                vec!["assistant", "text"],
+            ]
+        );
+        assert_eq!(turns[1]["content"][1]["output"], json!({ "type": "error-text", "value": "closed" }));
+    }
+
+    #[test]
+    fn what_nobody_decided_is_left_out_when_the_conversation_has_gone_on() {
+        let asked = tool("c1", "approval-requested", json!({ "approval": { "id": "ap" } }));
+        let user = |id: &str| json!({ "id": id, "role": "user", "parts": [{ "type": "text", "text": "x" }] });
+        let answer = json!({ "id": "a", "role": "assistant", "parts": [asked] });
+        let still_asked = prompt(json!([user("u1"), answer]), &PromptOptions::default());
+        assert_eq!(still_asked[1]["content"][1]["type"], "tool-approval-request");
+        let gone_on = prompt(json!([user("u1"), answer, user("u2")]), &PromptOptions::default());
+        assert_eq!(gone_on.as_array().unwrap().len(), 2);
+        let ignoring = PromptOptions::ignoring_incomplete_tool_calls();
+        assert_eq!(prompt(json!([user("u1"), answer]), &ignoring).as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_refusal_reaches_the_model_as_a_result() {
+        let refused = |state: &str| {
+            let approval = json!({ "approval": { "id": "ap", "approved": false, "reason": "no" } });
+            let answer = json!({ "id": "a", "role": "assistant", "parts": [tool("c1", state, approval)] });
+            prompt(json!([answer]), &PromptOptions::default())[1]["content"][1]["output"].clone()
+        };
+        assert_eq!(refused("approval-responded"), json!({ "type": "execution-denied", "reason": "no" }));
+        assert_eq!(refused("output-denied"), json!({ "type": "error-text", "value": "no" }));
+    }
+
+    #[test]
+    fn a_file_must_be_somewhere() {
+        for (url, given) in [
+            ("https://Example.com", Some("https://example.com/")),
+            ("https://e/x?y", Some("https://e/x?y")),
+            ("data:image/png;base64,AA==", Some("data:image/png;base64,AA==")),
+            ("a.png", None),
+            ("https://", None),
+        ] {
+            assert_eq!(address(url).ok().as_deref(), given, "{url}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! A message and its parts, as a page renders them.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     event::{Executor, Role},
@@ -234,6 +234,9 @@ pub struct Approval {
     /// A policy answers, not a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub automatic: bool,
+    /// What the page keeps with it beyond that.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
 }
 
 /// A tool call, through its whole life.

@@ -223,7 +223,7 @@ impl Replay {
             let event = Event::ToolInputAvailable { tool: tool.clone(), input: part.input.clone() };
             self.say(origin.clone(), event);
         }
-        if let Some(Approval { id: Some(id), approved, reason, signature, automatic }) = &part.approval {
+        if let Some(Approval { id: Some(id), approved, reason, signature, automatic, .. }) = &part.approval {
             let event = Event::ApprovalRequested {
                 approval: id.clone(),
                 tool,

@@ -9,11 +9,13 @@ use headwater_protocol::{
     dialects::ai_sdk::{AiSdk, Chunk, ui_message},
     lint, to_model_messages,
 };
+use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     flat::{Reduced, flat, reduce_bytes, reduce_chunks},
+    runs,
     vectors::{Judge, read_jsonl, read_lines, replace_lone_surrogates},
 };
 
@@ -429,7 +431,7 @@ fn the_streams_of_the_server_are_read_and_said_again() {
                 if !findings.is_empty() {
                     return Err(format!("{profile}: {findings:?} in {}", String::from_utf8_lossy(&bytes)));
                 }
-                let again = reduce_bytes("ai-sdk", Framing::Sse, &[bytes.clone()]);
+                let again = reduce_bytes("ai-sdk", Framing::Sse, std::slice::from_ref(&bytes));
                 let (wanted, found) = (json!(ours.state.view()), json!(again.state.view()));
                 if wanted != found {
                     let bytes = String::from_utf8_lossy(&bytes);
@@ -440,4 +442,31 @@ fn the_streams_of_the_server_are_read_and_said_again() {
         });
     }
     judge.finish();
+}
+
+proptest! {
+    #![proptest_config(crate::laws::cases())]
+
+    /// Whatever comes in whatever order, the client accepts the stream, and our own reader gets the same
+    /// state from it as from the records themselves.
+    #[test]
+    fn any_order_of_events_makes_a_stream_that_says_the_same(records in runs::run().prop_map(Just).prop_flat_map(Strategy::prop_shuffle)) {
+        let end = records.iter().position(|record| record.event.kind().ends_run());
+        let records = &records[..end.map_or(records.len(), |end| end + 1)];
+        let mut wanted = RunState::with_rules(AiSdk.rules());
+        records.iter().for_each(|record| drop(wanted.apply(record)));
+        wanted.end_of_stream();
+        for profile in ["strict", "ai-7"] {
+            let mut encoder = Encoder::new(&AiSdk, &EncodeOptions::profile(profile));
+            records.iter().for_each(|record| encoder.record(record));
+            encoder.finish();
+            let bytes = encoder.take();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let findings = lint(&AiSdk, Framing::Sse, &bytes);
+            prop_assert!(findings.is_empty(), "{profile}: {findings:?}\n{text}");
+            let again = reduce_bytes("ai-sdk", Framing::Sse, &[bytes]);
+            prop_assert!(again.decoded.errors.is_empty(), "{profile}: {:?}\n{text}", again.decoded.errors);
+            prop_assert_eq!(json!(wanted.view()), json!(again.state.view()), "{}\n{}", profile, text);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::runs;
 
-fn cases() -> ProptestConfig {
+pub(crate) fn cases() -> ProptestConfig {
     let cases = std::env::var("HEADWATER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(96);
     ProptestConfig { cases, max_shrink_iters: 4_000, failure_persistence: None, ..ProptestConfig::default() }
 }

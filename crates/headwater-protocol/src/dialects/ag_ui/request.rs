@@ -188,6 +188,7 @@ fn decide(messages: &mut [Message], call: &ToolCallId, approval: &ApprovalId, ap
                 reason: None,
                 signature: None,
                 automatic: false,
+                extra: Map::new(),
             });
             return;
         }

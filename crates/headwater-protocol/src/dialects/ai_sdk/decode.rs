@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::chunk::{Chunk, Data, Mark, Start, ToolApprovalRequest, ToolApprovalResponse, ToolOutput, value};
 use crate::{
     decode::{Decode, Decoded},
-    error::{Error, ErrorKind},
+    error::Error,
     event::{ErrorInfo, Event, Executor, FinishReason, Origin, Record, Role, ToolCall},
     framing::Frame,
-    id::{AttemptId, MessageId},
+    id::MessageId,
     state::Message,
 };
 
@@ -29,7 +29,6 @@ pub(super) struct Decoder {
     seq: u64,
     known: Known,
     message: Option<MessageId>,
-    attempt: Option<AttemptId>,
     /// How many of the next chunks only repeat in the client's words what a mark said.
     covers: u64,
     failed: Option<ErrorInfo>,
@@ -54,23 +53,18 @@ impl Decode for Decoder {
     }
 
     fn end(&mut self, out: &mut Decoded) {
-        if self.ended {
-            return;
-        }
-        match self.failed.take() {
-            Some(error) => self.say(Event::RunFailed(error), out),
-            None => {
-                let message = "the stream ended without `finish`; the client takes it for complete";
-                out.errors.push(Error::new(ErrorKind::Cut, message));
-            }
+        if !self.ended
+            && let Some(error) = self.failed.take()
+        {
+            self.say(Event::RunFailed(error), out);
         }
     }
 }
 
 impl Decoder {
     fn say(&mut self, event: Event, out: &mut Decoded) {
-        let origin =
-            Origin { attempt: self.attempt.clone(), message: self.message.clone(), ..Origin::default() };
+        let attempt = self.known.speaker.take();
+        let origin = Origin { attempt, message: self.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.seq, event).from(origin));
         self.seq += 1;
     }
@@ -83,6 +77,7 @@ impl Decoder {
             }
             chunk => chunk,
         };
+        self.known.speaker = None;
         let covered = self.covers > 0;
         self.covers = self.covers.saturating_sub(1);
         if let Some(event) = self.event(chunk, text, covered, out)?
@@ -172,14 +167,14 @@ impl Decoder {
                 Event::Unknown { name: "steering-message".to_owned(), data: value(text)? }
             }
 
-            Chunk::SourceUrl(chunk) => Event::SourceUrl {
+            Chunk::SourceUrl(chunk) => self.made(Event::SourceUrl {
                 source: chunk.source_id.into_owned(),
                 url: chunk.url.into_owned(),
                 title: chunk.title.map(Cow::into_owned),
                 call: None,
                 metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::SourceDocument(chunk) => Event::SourceDocument {
+            }),
+            Chunk::SourceDocument(chunk) => self.made(Event::SourceDocument {
                 source: chunk.source_id.into_owned(),
                 title: Some(chunk.title.into_owned()),
                 media_type: Some(chunk.media_type.into_owned()),
@@ -187,9 +182,9 @@ impl Decoder {
                 text: None,
                 call: None,
                 metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::File(chunk) => file(chunk, false),
-            Chunk::ReasoningFile(chunk) => file(chunk, true),
+            }),
+            Chunk::File(chunk) => self.made(file(chunk, false)),
+            Chunk::ReasoningFile(chunk) => self.made(file(chunk, true)),
             Chunk::Data(chunk) => data(chunk),
 
             Chunk::ToolInputStart(chunk) => {
@@ -250,6 +245,12 @@ impl Decoder {
         }))
     }
 
+    /// An event that makes a part of the attempt that is on.
+    fn made(&mut self, event: Event) -> Event {
+        self.known.speaker.clone_from(&self.known.attempt);
+        event
+    }
+
     fn start(&mut self, start: Start<'_>, covered: bool, out: &mut Decoded) -> Result<Option<Event>, Error> {
         if let Some(id) = start.message_id {
             self.known.start_message(&id);
@@ -280,7 +281,7 @@ impl Decoder {
 
     fn approval_request(&mut self, chunk: ToolApprovalRequest<'_>) -> Result<Event, Error> {
         let (call, name) = self.known.call(&chunk.tool_call_id)?;
-        let tool = ToolCall::new(call, name);
+        let tool = ToolCall::new(call, name.to_owned());
         self.known.ask(&chunk.approval_id, &tool.call);
         Ok(Event::ApprovalRequested {
             approval: chunk.approval_id.into(),
@@ -316,7 +317,7 @@ impl Decoder {
     fn mark(&mut self, mark: Mark<'_>, out: &mut Decoded) {
         self.covers = mark.covers;
         if let Some(origin) = mark.origin {
-            self.attempt = origin.attempt;
+            self.known.attempt = origin.attempt;
             self.message = origin.message;
         }
         let Some(event) = mark.event.map(Cow::into_owned) else {
@@ -324,9 +325,9 @@ impl Decoder {
         };
         match &event {
             Event::MessageStarted { message, .. } => self.message = Some(message.clone()),
-            Event::AttemptStarted { attempt, .. } => self.attempt = Some(attempt.clone()),
+            Event::AttemptStarted { attempt, .. } => self.known.attempt = Some(attempt.clone()),
             Event::AttemptFinished { attempt } | Event::AttemptRetracted { attempt, .. } => {
-                self.attempt.take_if(|open| open == attempt);
+                self.known.attempt.take_if(|open| open == attempt);
             }
             event => {
                 let terminal = matches!(event, Event::Error { terminal: true, .. });
@@ -334,6 +335,7 @@ impl Decoder {
                     terminal || event.kind().ends_run() || matches!(event, Event::RunWaiting { .. });
             }
         }
+        self.known.speaker = self.known.speaker_of(&event);
         self.say(event, out);
     }
 }
@@ -365,3 +367,6 @@ fn data(chunk: Data<'_>) -> Event {
         transient: chunk.transient.unwrap_or(false),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -99,6 +99,8 @@ struct Call {
     attempt: Option<AttemptId>,
     /// `tool-input-start` was sent, so deltas may come.
     partial: bool,
+    /// The input is complete: the same call in another step would be another part.
+    ready: bool,
     settled: bool,
     asked: bool,
 }
@@ -217,13 +219,19 @@ impl Encoder {
     }
 
     fn send(&mut self, record: &Record, makes_part: bool, plan: &Plan<'_>, sink: &mut dyn FnMut(&Chunk<'_>)) {
-        let first = plan.chunks.first();
+        // Transient data belongs to no message.
+        let first = plan
+            .chunks
+            .first()
+            .filter(|chunk| !matches!(chunk, Chunk::Data(data) if data.transient == Some(true)));
         if !self.started && first.is_some() {
             self.started = true;
             if !matches!(first, Some(Chunk::Start(_))) {
-                let message = self.wanted_message(record);
+                let message = self.wanted_message(record).filter(|_| place::in_message(&record.event));
                 sink(&Chunk::Start(Start { message_id: message.as_ref().map(text), message_metadata: None }));
-                self.place.message = message;
+                if message.is_some() {
+                    self.place.message = message;
+                }
             }
         }
         if let Some(place) = self.move_to(record, makes_part) {
@@ -242,6 +250,10 @@ impl Encoder {
     /// Closes all that is open, the step too.
     fn close_all(&mut self, plan: &mut Plan<'_>) {
         self.close_blocks(plan, |_| true);
+        self.finish_step(plan);
+    }
+
+    fn finish_step(&mut self, plan: &mut Plan<'_>) {
         if std::mem::take(&mut self.step.open) {
             plan.push(Chunk::FinishStep);
         }
@@ -257,9 +269,18 @@ impl Encoder {
         });
     }
 
-    /// A new step begins, whatever is open ends.
+    /// Whether a step may end here without tearing anything apart.
+    fn is_quiet(&self) -> bool {
+        self.blocks.is_empty() && self.calls_are_ready()
+    }
+
+    fn calls_are_ready(&self) -> bool {
+        self.calls.values().all(|call| call.ready)
+    }
+
+    /// A new step begins.
     fn boundary(&mut self, plan: &mut Plan<'_>) {
-        self.close_all(plan);
+        self.finish_step(plan);
         plan.push(Chunk::StartStep);
         self.step = Step { open: true, seen: true, holds: Holds::Nothing };
     }

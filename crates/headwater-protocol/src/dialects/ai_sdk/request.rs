@@ -24,7 +24,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         return Err(wrong("the body must be a JSON object with `id` and `messages`".to_owned()));
     };
     let mut chat = ChatRequest {
-        action: action(body.remove("trigger"))?,
+        action: action(body.shift_remove("trigger"))?,
         messages: messages(&mut body)?,
         session: text(&mut body, "id")?.map(Into::into),
         message: text(&mut body, "messageId")?.map(Into::into),
@@ -64,14 +64,14 @@ fn action(trigger: Option<Value>) -> Result<Action, Error> {
 
 /// The conversation, or its last message alone where the page was told to send only that.
 fn messages(body: &mut Map<String, Value>) -> Result<Vec<Message>, Error> {
-    if let Some(messages) = body.remove("messages") {
+    if let Some(messages) = body.shift_remove("messages") {
         let Value::Array(messages) = messages else {
             return Err(wrong("`messages` must be an array of UIMessages".to_owned()));
         };
         let read = |(index, message)| read_message(message, &format!("messages[{index}]"));
         return messages.iter().enumerate().map(read).collect();
     }
-    match body.remove("message") {
+    match body.shift_remove("message") {
         Some(message) => Ok(vec![read_message(&message, "message")?]),
         None => {
             Err(wrong("`messages` is missing: send the conversation as an array of UIMessages".to_owned()))
@@ -88,7 +88,7 @@ fn read_message(message: &Value, path: &str) -> Result<Message, Error> {
 }
 
 fn text(body: &mut Map<String, Value>, key: &str) -> Result<Option<String>, Error> {
-    match body.remove(key) {
+    match body.shift_remove(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
         Some(_) => Err(wrong(format!("`{key}` must be a string"))),

@@ -2,8 +2,7 @@
 //!
 //! Requests carry the whole conversation in this form. Parts that we have no word for are kept as they
 //! came. What is not kept: `rawInput` of a call whose input is known (of a call that failed without one it
-//! *is* the input), `toolMetadata`, `inputEncoding`, `citations`, what an approval says beyond its id,
-//! answer, reason, signature and whether it is automatic, and that `providerExecuted` is `false`.
+//! *is* the input), `toolMetadata`, `inputEncoding`, `citations`, and that `providerExecuted` or `isAutomatic` is `false`.
 
 use serde_json::{Map, Value, json};
 
@@ -74,6 +73,8 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
             metadata: fields.value("providerMetadata"),
             ..SourcePart::default()
         }),
+        // Where a provider keeps it we have no word for.
+        "file" if fields.map.contains_key("providerReference") => Part::Other(part.clone()),
         "file" | "reasoning-file" => Part::File(FilePart {
             url: fields.text("url")?.to_owned(),
             media_type: fields.text("mediaType")?.to_owned(),
@@ -144,6 +145,8 @@ fn tool_part(fields: &Fields<'_>, name: &str, dynamic: Option<bool>) -> Result<T
 }
 
 fn read_approval(approval: &Value, part: &Fields<'_>) -> Result<Approval, Error> {
+    const KEYS: [&str; 5] = ["id", "approved", "reason", "signature", "isAutomatic"];
+    let own = |(key, value): (&String, &Value)| (key.clone(), value.clone());
     let path = format!("{}.approval", part.path);
     let fields = Fields { map: object(approval, &path)?, path: &path };
     let approved = match fields.map.get("approved") {
@@ -157,6 +160,7 @@ fn read_approval(approval: &Value, part: &Fields<'_>) -> Result<Approval, Error>
         reason: fields.optional("reason")?,
         signature: fields.optional("signature")?,
         automatic: fields.map.get("isAutomatic") == Some(&Value::Bool(true)),
+        extra: fields.map.iter().filter(|(key, _)| !KEYS.contains(&key.as_str())).map(own).collect(),
     })
 }
 
@@ -281,13 +285,14 @@ fn write_tool(out: &mut Map<String, Value>, part: &ToolPart) {
     put(out, "preliminary", part.preliminary.then_some(Value::Bool(true)));
     put(out, "errorText", part.error.clone().map(Value::String));
     put(out, "providerExecuted", (part.executor == Executor::Provider).then_some(Value::Bool(true)));
-    if let Some(Approval { id: Some(id), approved, reason, signature, automatic }) = &part.approval {
+    if let Some(Approval { id: Some(id), approved, reason, signature, automatic, extra }) = &part.approval {
         let mut approval = Map::new();
         approval.insert("id".to_owned(), json!(id));
         put(&mut approval, "approved", approved.map(Value::Bool));
         put(&mut approval, "reason", reason.clone().map(Value::String));
         put(&mut approval, "signature", signature.clone().map(Value::String));
         put(&mut approval, "isAutomatic", automatic.then_some(Value::Bool(true)));
+        approval.extend(extra.clone());
         out.insert("approval".to_owned(), Value::Object(approval));
     }
     put(out, "callProviderMetadata", part.metadata.clone());

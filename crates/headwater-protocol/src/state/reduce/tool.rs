@@ -1,6 +1,6 @@
 //! The life of a tool call, from the first byte of its input to its output.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Key, Location, RunState, ToolScope};
 use crate::{
@@ -70,6 +70,7 @@ impl RunState {
                         reason,
                         signature: signature.clone(),
                         automatic: *automatic,
+                        extra: Map::new(),
                     });
                 }
             }
@@ -259,7 +260,7 @@ impl RunState {
 }
 
 fn unnamed_approval(id: Option<ApprovalId>) -> Approval {
-    Approval { id, approved: None, reason: None, signature: None, automatic: false }
+    Approval { id, approved: None, reason: None, signature: None, automatic: false, extra: Map::new() }
 }
 
 fn set_input(part: &mut ToolPart, input: Option<&Value>) {

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::{
     error::{Error, ErrorKind},
-    id::{PartId, ToolCallId},
-    state::{Message, Part},
+    event::Event,
+    id::{AttemptId, PartId, ToolCallId},
+    state::{Message, Part, ToolState},
 };
 
 /// What the client has of its one message.
@@ -18,7 +19,7 @@ pub(in super::super) struct Known {
     texts: HashMap<Box<str>, Block>,
     reasonings: HashMap<Box<str>, Block>,
     /// The block that the last chunk was about: most deltas are about the same one.
-    last: Option<(bool, PartId)>,
+    last: Option<(bool, PartId, Option<AttemptId>)>,
     calls: HashMap<Box<str>, Call>,
     approvals: HashMap<Box<str>, ToolCallId>,
     metadata: Metadata,
@@ -26,17 +27,22 @@ pub(in super::super) struct Known {
     /// Whether the calls of the conversation so far are known. If not, an output that comes before the
     /// first step may belong to one of them.
     history: bool,
+    /// The attempt that makes what is made now.
+    pub(super) attempt: Option<AttemptId>,
+    /// The attempt that made what the last chunk was about.
+    pub(super) speaker: Option<AttemptId>,
 }
 
 #[derive(Debug)]
 struct Block {
     id: PartId,
-    step: u32,
+    attempt: Option<AttemptId>,
 }
 
 #[derive(Debug)]
 struct Call {
     id: ToolCallId,
+    attempt: Option<AttemptId>,
     name: String,
     dynamic: bool,
     /// Its input is streamed: deltas may come.
@@ -64,7 +70,8 @@ impl Known {
             match part {
                 Part::StepStart => self.step += 1,
                 Part::Tool(tool) => {
-                    self.start_call(tool.call.as_str(), &tool.name, tool.dynamic.unwrap_or(false), false);
+                    let streams = tool.state == ToolState::InputStreaming;
+                    self.start_call(tool.call.as_str(), &tool.name, tool.dynamic.unwrap_or(false), streams);
                     if let Some(approval) = tool.approval.as_ref().and_then(|approval| approval.id.as_ref()) {
                         self.approvals.insert(approval.as_str().into(), tool.call.clone());
                     }
@@ -80,28 +87,34 @@ impl Known {
             return;
         }
         let history = self.history || !self.id.is_empty();
-        *self = Self { id: id.to_owned(), history, ..Self::default() };
+        let attempt = self.attempt.take();
+        *self = Self { id: id.to_owned(), history, attempt, ..Self::default() };
     }
 
     pub(in super::super) fn open_text(&mut self, reasoning: bool, id: &str) -> PartId {
         let part = PartId::from(id);
-        let block = Block { id: part.clone(), step: self.step };
+        let attempt = self.attempt.clone();
+        let block = Block { id: part.clone(), attempt: attempt.clone() };
         self.blocks(reasoning).insert(id.into(), block);
-        self.last = Some((reasoning, part.clone()));
+        self.last = Some((reasoning, part.clone(), attempt.clone()));
+        self.speaker = attempt;
         part
     }
 
     pub(in super::super) fn text(&mut self, reasoning: bool, chunk: &str, id: &str) -> Result<PartId, Error> {
-        if let Some((kind, last)) = &self.last
+        if let Some((kind, last, attempt)) = &self.last
             && *kind == reasoning
             && last.as_str() == id
         {
+            self.speaker.clone_from(attempt);
             return Ok(last.clone());
         }
-        let Some(part) = self.blocks(reasoning).get(id).map(|block| block.id.clone()) else {
+        let block = self.blocks(reasoning).get(id);
+        let Some((part, attempt)) = block.map(|block| (block.id.clone(), block.attempt.clone())) else {
             return Err(unopened(reasoning, chunk, id));
         };
-        self.last = Some((reasoning, part.clone()));
+        self.last = Some((reasoning, part.clone(), attempt.clone()));
+        self.speaker = attempt;
         Ok(part)
     }
 
@@ -112,8 +125,11 @@ impl Known {
         id: &str,
     ) -> Result<PartId, Error> {
         self.last = None;
-        let block = self.blocks(reasoning).remove(id);
-        block.map(|block| block.id).ok_or_else(|| unopened(reasoning, chunk, id))
+        let Some(block) = self.blocks(reasoning).remove(id) else {
+            return Err(unopened(reasoning, chunk, id));
+        };
+        self.speaker = block.attempt;
+        Ok(block.id)
     }
 
     fn blocks(&mut self, reasoning: bool) -> &mut HashMap<Box<str>, Block> {
@@ -137,25 +153,35 @@ impl Known {
             if known.name != name {
                 name.clone_into(&mut known.name);
             }
+            self.speaker.clone_from(&known.attempt);
             return known.id.clone();
         }
         let id = ToolCallId::from(call);
-        self.calls
-            .insert(call.into(), Call { id: id.clone(), name: name.to_owned(), dynamic, partial, step });
+        let attempt = self.attempt.clone();
+        self.speaker.clone_from(&attempt);
+        self.calls.insert(
+            call.into(),
+            Call { id: id.clone(), attempt, name: name.to_owned(), dynamic, partial, step },
+        );
         id
     }
 
-    pub(in super::super) fn partial_call(&self, call: &str) -> Result<ToolCallId, Error> {
-        let known = self.calls.get(call).filter(|known| known.partial);
-        known.map(|known| known.id.clone()).ok_or_else(|| {
-            order(format!("`tool-input-delta` for call {call:?}, which no `tool-input-start` began"))
-        })
+    pub(in super::super) fn partial_call(&mut self, call: &str) -> Result<ToolCallId, Error> {
+        let Some(known) = self.calls.get(call).filter(|known| known.partial) else {
+            let message = format!("`tool-input-delta` for call {call:?}, which no `tool-input-start` began");
+            return Err(order(message));
+        };
+        self.speaker.clone_from(&known.attempt);
+        Ok(known.id.clone())
     }
 
     /// A call and the name of its tool.
-    pub(in super::super) fn call(&self, call: &str) -> Result<(ToolCallId, &str), Error> {
+    pub(in super::super) fn call(&mut self, call: &str) -> Result<(ToolCallId, &str), Error> {
         match self.calls.get(call) {
-            Some(known) => Ok((known.id.clone(), &known.name)),
+            Some(known) => {
+                self.speaker.clone_from(&known.attempt);
+                Ok((known.id.clone(), &known.name))
+            }
             None if !self.history && self.step == 0 => Ok((call.into(), "")),
             None => Err(order(format!("there is no tool call {call:?}; its input must come first"))),
         }
@@ -179,18 +205,49 @@ impl Known {
         }
     }
 
+    /// The attempt that an event of a mark belongs to.
+    pub(super) fn speaker_of(&self, event: &Event) -> Option<AttemptId> {
+        let block = |reasoning: bool, id: &PartId| {
+            let blocks = if reasoning { &self.reasonings } else { &self.texts };
+            blocks.get(id.as_str()).map_or(&self.attempt, |block| &block.attempt)
+        };
+        let call =
+            |call: &ToolCallId| self.calls.get(call.as_str()).map_or(&self.attempt, |call| &call.attempt);
+        let attempt = match event {
+            Event::Message { .. }
+            | Event::TextStart { .. }
+            | Event::ReasoningStart { .. }
+            | Event::SourceUrl { .. }
+            | Event::SourceDocument { .. }
+            | Event::File { .. } => &self.attempt,
+            Event::TextDelta { id, .. } | Event::TextEnd { id, .. } => block(false, id),
+            Event::ReasoningDelta { id, .. } | Event::ReasoningEnd { id, .. } => block(true, id),
+            Event::ToolInputStart(tool)
+            | Event::ToolInputAvailable { tool, .. }
+            | Event::ToolInputError { tool, .. }
+            | Event::ApprovalRequested { tool, .. } => call(&tool.call),
+            Event::ToolInputDelta { call: id, .. }
+            | Event::ToolOutput { call: id, .. }
+            | Event::ToolOutputError { call: id, .. }
+            | Event::ToolDenied { call: id, .. } => call(id),
+            _ => &None,
+        };
+        attempt.clone()
+    }
+
     pub(in super::super) fn start_step(&mut self) {
         self.step += 1;
     }
 
     pub(in super::super) fn reset_step(&mut self) {
         let step = self.step;
-        self.texts.retain(|_, block| block.step != step);
-        self.reasonings.retain(|_, block| block.step != step);
-        self.calls.retain(|_, call| call.step != step);
+        self.forget_blocks();
+        self.calls.retain(|_, call| {
+            call.partial = false;
+            call.step != step
+        });
         let calls = &self.calls;
         self.approvals.retain(|_, call| calls.contains_key(call.as_str()));
-        self.last = None;
     }
 
     pub(in super::super) fn is_open(&self, reasoning: bool, id: &str) -> bool {

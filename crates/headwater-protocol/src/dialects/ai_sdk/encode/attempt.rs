@@ -16,7 +16,7 @@ impl Encoder {
     pub(super) fn start_attempt<'a>(&mut self) -> Plan<'a> {
         let mut plan = Plan::marked();
         let fresh = self.step.seen && self.step.open && matches!(self.step.holds, Holds::Nothing);
-        if self.audience == Audience::Ai7 && self.started && !fresh && self.blocks.is_empty() {
+        if self.audience == Audience::Ai7 && self.started && !fresh && self.is_quiet() {
             self.boundary(&mut plan);
         }
         plan
@@ -28,11 +28,18 @@ impl Encoder {
             return plan;
         }
         self.heard.retain(|heard| heard != attempt);
-        let alone = matches!(&self.step.holds, Holds::Only(held) if held == attempt);
+        // The client forgets every open block and call at a reset, not only those of the step.
+        let own = |said: &Option<AttemptId>| said.as_ref() == Some(attempt);
+        let alone = matches!(&self.step.holds, Holds::Only(held) if held == attempt)
+            && self.blocks.iter().all(|block| own(&block.attempt))
+            && self.calls.values().all(|call| call.ready || own(&call.attempt));
         if self.audience == Audience::Ai7 && self.step.seen && alone {
             plan.push(Chunk::ResetStep);
-            self.blocks.retain(|block| block.attempt.as_ref() != Some(attempt));
-            self.calls.retain(|_, call| call.settled || call.attempt.as_ref() != Some(attempt));
+            self.blocks.clear();
+            self.calls.retain(|_, call| {
+                call.partial = false;
+                call.settled || call.attempt.as_ref() != Some(attempt)
+            });
             let calls = &self.calls;
             self.approvals.retain(|_, call| calls.contains_key(call));
             self.step.holds = Holds::Nothing;
@@ -58,7 +65,7 @@ impl Encoder {
             }));
         }
         self.approvals.retain(|_, call| !dead.contains(call));
-        if !dead.is_empty() {
+        if !dead.is_empty() && self.is_quiet() {
             self.boundary(&mut plan);
         }
         if !self.seam.is_empty() {

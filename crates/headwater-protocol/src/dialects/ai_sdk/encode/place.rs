@@ -85,7 +85,7 @@ impl Encoder {
 }
 
 /// Whether the event changes a message.
-fn in_message(event: &Event) -> bool {
+pub(super) fn in_message(event: &Event) -> bool {
     matches!(
         event,
         Event::Message { .. }
@@ -108,7 +108,7 @@ fn in_message(event: &Event) -> bool {
             | Event::SourceUrl { .. }
             | Event::SourceDocument { .. }
             | Event::File { .. }
-            | Event::Data { .. }
+            | Event::Data { transient: false, .. }
             | Event::Unknown { .. }
     )
 }

@@ -92,7 +92,11 @@ impl Encoder {
                         plan.marked = true;
                         self.boundary(&mut plan);
                     }
-                } else if shown && self.place.message.as_ref() != Some(message) && self.has_content() {
+                } else if shown
+                    && self.place.message.as_ref() != Some(message)
+                    && self.has_content()
+                    && self.is_quiet()
+                {
                     self.boundary(&mut plan);
                 }
                 plan
@@ -112,17 +116,21 @@ impl Encoder {
                 plan
             }
 
+            // A step that would tear a text or a call apart is only for our own readers: clients end
+            // texts with the step, and take a call in another step for another call.
             Event::StepStarted { name } => {
-                let mut plan = Plan { marked: name.is_some() || self.step.open, chunks: Vec::new() };
-                plan.marked |= !self.blocks.is_empty();
-                self.boundary(&mut plan);
+                let tears = self.step.open && !self.blocks.is_empty() || !self.calls_are_ready();
+                let mut plan = Plan { marked: name.is_some() || self.step.open || tears, chunks: Vec::new() };
+                if !tears {
+                    self.boundary(&mut plan);
+                }
                 plan
             }
             Event::StepFinished { name } => {
-                let mut plan = Plan { marked: name.is_some() || !self.step.open, chunks: Vec::new() };
-                if self.step.open {
-                    plan.marked |= !self.blocks.is_empty();
-                    self.close_all(&mut plan);
+                let ends = self.step.open && self.blocks.is_empty();
+                let mut plan = Plan { marked: name.is_some() || !ends, chunks: Vec::new() };
+                if ends {
+                    self.finish_step(&mut plan);
                 }
                 plan
             }

@@ -146,10 +146,12 @@ impl Encoder {
 
     /// The client gets to know a call, or gets to know it anew.
     fn announce(&mut self, record: &Record, tool: &ToolCall, partial: bool) {
-        let attempt = record.origin.attempt.clone();
+        let known = self.calls.get(&tool.call);
+        let attempt = known.map_or(&record.origin.attempt, |known| &known.attempt).clone();
         self.holds(attempt.as_ref());
         let known =
             self.calls.entry(tool.call.clone()).or_insert_with(|| Call { attempt, ..Call::default() });
+        known.ready = !partial;
         known.name.clone_from(&tool.name);
         known.partial |= partial;
         known.settled = false;
@@ -187,6 +189,7 @@ impl Encoder {
     /// The call had an effect, which is never taken back: neither is the step that holds it.
     fn settle(&mut self, call: &ToolCallId) {
         if let Some(known) = self.calls.get_mut(call) {
+            known.ready = true;
             known.settled = true;
             self.holds(None);
         }
