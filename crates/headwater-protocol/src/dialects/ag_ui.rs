@@ -98,7 +98,6 @@ impl Dialect for AgUi {
             | EventKind::RunFinished
             | EventKind::RunFailed
             | EventKind::RunWaiting
-            | EventKind::MessageStarted
             | EventKind::Message
             | EventKind::StepStarted
             | EventKind::StepFinished
@@ -118,6 +117,9 @@ impl Dialect for AgUi {
             | EventKind::MessagesSnapshot => Support::Exact,
             EventKind::RunCancelled if modern => Support::Exact,
             EventKind::RunCancelled => Support::Carried("`RUN_ERROR` with the code `cancelled`"),
+            EventKind::MessageStarted => {
+                Support::Carried("the beginning of its first part, or `CUSTOM` `hw-event`")
+            }
             EventKind::ToolInputError | EventKind::ToolOutputError | EventKind::ToolDenied => {
                 Support::Carried("`TOOL_CALL_RESULT` with the error")
             }
