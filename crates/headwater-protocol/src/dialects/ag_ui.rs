@@ -117,9 +117,6 @@ impl Dialect for AgUi {
             | EventKind::MessagesSnapshot => Support::Exact,
             EventKind::RunCancelled if modern => Support::Exact,
             EventKind::RunCancelled => Support::Carried("`RUN_ERROR` with the code `cancelled`"),
-            EventKind::MessageStarted => {
-                Support::Carried("the beginning of its first part, or `CUSTOM` `hw-event`")
-            }
             EventKind::ToolInputError | EventKind::ToolOutputError | EventKind::ToolDenied => {
                 Support::Carried("`TOOL_CALL_RESULT` with the error")
             }
@@ -135,6 +132,7 @@ impl Dialect for AgUi {
             }
             EventKind::AttemptStarted
             | EventKind::AttemptFinished
+            | EventKind::MessageStarted
             | EventKind::MessageFinished
             | EventKind::MessageMetadata
             | EventKind::ApprovalAnswered

@@ -200,7 +200,6 @@ impl Encoder {
     /// The stream ends here. If the run did not, the client must not take it for complete.
     pub(super) fn cut(&mut self, sink: Sink<'_>) {
         if self.phase == Phase::Running {
-            self.flush_held(sink);
             let record = Record::new(0, Event::Warning { message: String::new(), code: None });
             sink(&Chunk::RunError(RunError {
                 message: Cow::Borrowed("The stream ended before the run did."),
