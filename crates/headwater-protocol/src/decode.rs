@@ -111,6 +111,10 @@ impl Decoder {
         let Self { reader, inner, surrogates, dead } = self;
         reader.finish(|frame| take(inner.as_mut(), surrogates, dead, frame, out));
         if !self.dead {
+            if self.surrogates.is_waiting() {
+                let message = "the stream ended after half of a surrogate pair, which is left out";
+                out.errors.push(Error::new(ErrorKind::Text, message));
+            }
             self.inner.end(out);
             self.dead = out.errors.iter().any(Error::is_fatal);
         }

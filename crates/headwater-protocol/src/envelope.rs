@@ -1,6 +1,7 @@
 //! Chunks in envelopes: `{eventId?, sequence?, chunk}`, as MUI X Chat reads them, mixed with raw
 //! chunks. An envelope lets a reader drop what it has seen and put in order what overtook.
 
+mod seen;
 mod sequencer;
 
 use serde::de::{DeserializeOwned, Error as _};

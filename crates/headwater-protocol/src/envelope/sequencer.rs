@@ -1,16 +1,15 @@
 //! Restores the order of enveloped chunks and drops the ones that came before.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use super::Envelope;
+use super::{Envelope, seen::Seen};
 
 const DEFAULT_WAITING: usize = 1024;
-const DEFAULT_SEEN: usize = 65_536;
-const SEEN_BYTES: usize = 8 * 1024 * 1024;
 
 /// Takes chunks as they arrive and hands them over once each and in order.
 ///
@@ -130,7 +129,7 @@ impl<T> Sequencer<T> {
     ) -> Self {
         let mut seen = Seen::default();
         for id in seen_event_ids {
-            seen.insert(id.into());
+            seen.insert(&id.into());
         }
         Self { next: next_sequence, waiting: BTreeMap::new(), max_waiting: DEFAULT_WAITING, seen }
     }
@@ -163,8 +162,7 @@ impl<T> Sequencer<T> {
     /// ```
     #[must_use]
     pub fn with_seen(mut self, ids: usize) -> Self {
-        self.seen.max = ids;
-        self.seen.forget();
+        self.seen.keep(ids);
         self
     }
 
@@ -196,7 +194,7 @@ impl<T> Sequencer<T> {
             return Err(SequenceError { refused, awaited });
         }
         if let Some(id) = event_id {
-            self.seen.insert(id.into());
+            self.seen.insert(&id);
         }
 
         let Some(sequence) = sequence else {
@@ -221,6 +219,29 @@ impl<T> Sequencer<T> {
         }
         self.next = Some(next);
         Ok(Outcome::Delivered(delivered))
+    }
+
+    /// Takes a chunk that is the very next one, without an envelope made for it: if this says `true`,
+    /// the chunk is to be used now. Otherwise nothing has changed and [`push`](Self::push) decides.
+    ///
+    /// ```
+    /// let mut sequencer = headwater_protocol::Sequencer::<()>::new();
+    /// assert!(sequencer.advance(Some("e0"), 0));
+    /// assert!(!sequencer.advance(Some("e0"), 1), "it was seen before");
+    /// assert!(!sequencer.advance(Some("e2"), 2), "it comes too early");
+    /// assert!(sequencer.advance(Some("e1"), 1));
+    /// ```
+    pub fn advance(&mut self, event_id: Option<&str>, sequence: i64) -> bool {
+        if self.next.is_some_and(|next| next != sequence) || !self.waiting.is_empty() {
+            return false;
+        }
+        if let Some(id) = event_id.filter(|id| !id.is_empty())
+            && !self.seen.insert(id)
+        {
+            return false;
+        }
+        self.next = Some(sequence.saturating_add(1));
+        true
     }
 
     /// The sequence to go on from after a reconnect; `None` while none has come.
@@ -251,8 +272,8 @@ impl<T> Sequencer<T> {
     /// assert_eq!(sequencer.seen_event_ids().collect::<Vec<_>>(), ["e1"]);
     /// # Ok::<(), headwater_protocol::SequenceError>(())
     /// ```
-    pub fn seen_event_ids(&self) -> impl Iterator<Item = &str> {
-        self.seen.order.iter().map(|id| &**id)
+    pub fn seen_event_ids(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.seen.iter()
     }
 
     /// What is awaited, while anything waits for it.
@@ -352,42 +373,3 @@ impl fmt::Display for SequenceError {
 }
 
 impl Error for SequenceError {}
-
-/// The event ids seen, in the order in which they came.
-#[derive(Debug)]
-struct Seen {
-    ids: BTreeSet<Arc<str>>,
-    order: VecDeque<Arc<str>>,
-    bytes: usize,
-    max: usize,
-}
-
-impl Default for Seen {
-    fn default() -> Self {
-        Self { ids: BTreeSet::new(), order: VecDeque::new(), bytes: 0, max: DEFAULT_SEEN }
-    }
-}
-
-impl Seen {
-    fn contains(&self, id: &str) -> bool {
-        self.ids.contains(id)
-    }
-
-    fn insert(&mut self, id: Arc<str>) {
-        if self.ids.insert(Arc::clone(&id)) {
-            self.bytes += id.len();
-            self.order.push_back(id);
-            self.forget();
-        }
-    }
-
-    fn forget(&mut self) {
-        while self.order.len() > self.max || self.bytes > SEEN_BYTES {
-            let Some(id) = self.order.pop_front() else {
-                return;
-            };
-            self.ids.remove(&id);
-            self.bytes -= id.len();
-        }
-    }
-}

@@ -1,6 +1,8 @@
 //! The reducer: events in, state changed in place.
 
 mod merge;
+#[cfg(test)]
+mod tests;
 mod tool;
 
 use std::collections::HashMap;
@@ -34,8 +36,17 @@ pub struct Rules {
     pub transient_is_kept: bool,
     /// Only the top level of metadata is merged.
     pub metadata_is_shallow: bool,
+    /// `custom` and `steering-message` are parts, and `reset-step` drops those of the current step.
+    pub ui_message_parts: bool,
     /// A step leaves no mark in the message.
     pub steps_leave_no_part: bool,
+    /// What the announcement of a tool call, or its denial, leaves out is taken away: the name, the
+    /// input, the reason.
+    pub absent_is_erased: bool,
+    /// Nothing is made of a tool call that was never announced.
+    pub unknown_calls_are_ignored: bool,
+    /// When the run ends, the blocks that are open are complete.
+    pub end_closes_blocks: bool,
 }
 
 /// How far a tool call's id reaches: beyond it, the same id is another call.
@@ -223,7 +234,10 @@ impl RunState {
     /// assert_eq!(state.run().error.as_ref().unwrap().code.as_deref(), Some("cut"));
     /// ```
     pub fn end_of_stream(&mut self) {
-        if self.run.status == RunStatus::Running {
+        let cut = |error: &ErrorInfo| error.code.as_deref() == Some("cut");
+        let was_cut = self.run.status == RunStatus::Failed && self.run.error.as_ref().is_some_and(cut);
+        // A stream that was cut may have been gone on with, and be cut again.
+        if self.run.status == RunStatus::Running || was_cut {
             let error = ErrorInfo {
                 message: "the stream ended before the run did".to_owned(),
                 code: Some("cut".to_owned()),
@@ -406,6 +420,14 @@ impl RunState {
                 }
             }
 
+            Event::Unknown { name, data } if self.rules.ui_message_parts => match name.as_str() {
+                "reset-step" => self.reset_step(origin),
+                "custom" | "steering-message" => {
+                    self.push(origin, Part::Other(data.clone()));
+                }
+                _ => {}
+            },
+
             Event::AttemptStarted { .. }
             | Event::AttemptFinished { .. }
             | Event::Status { .. }
@@ -421,10 +443,19 @@ impl RunState {
     fn end(&mut self, run: RunStatus, open: MessageStatus) {
         self.run.status = run;
         self.run.pending_tool_calls.clear();
+        let close = self.rules.end_closes_blocks;
         for message in &mut self.messages {
             if message.status == MessageStatus::Streaming {
                 message.status = open;
+                for part in message.parts.iter_mut().filter(|_| close) {
+                    if let Part::Text(text) | Part::Reasoning(text) = part {
+                        text.state = PartState::Done;
+                    }
+                }
             }
+        }
+        if close {
+            self.rebuild_index();
         }
     }
 
@@ -575,6 +606,15 @@ impl RunState {
                 let settled = matches!(part, Part::Tool(tool) if tool.state.is_settled());
                 settled || part.attempt() != Some(attempt)
             });
+        }
+        self.rebuild_index();
+    }
+
+    /// Drops what the current step has, whoever said it and whatever came of it.
+    fn reset_step(&mut self, origin: &Origin) {
+        if let Some(message) = self.target_mut(origin) {
+            let begin = message.parts.iter().rposition(|part| matches!(part, Part::StepStart));
+            message.parts.truncate(begin.map_or(0, |at| at + 1));
         }
         self.rebuild_index();
     }

@@ -5,7 +5,9 @@
 
 use serde_json::Value;
 
-use super::{Approval, Message, MessageStatus, Part, PartState, RunState, RunStatus, ToolPart, ToolState};
+use super::{
+    Approval, Message, MessageStatus, Part, PartState, Rules, RunState, RunStatus, ToolPart, ToolState,
+};
 use crate::{
     event::{Event, Origin, Record, Role, ToolCall},
     structured::StructuredState,
@@ -27,7 +29,7 @@ impl RunState {
     /// ```
     #[must_use]
     pub fn replay(&self) -> Vec<Record> {
-        let mut replay = Replay { records: Vec::new() };
+        let mut replay = Replay { rules: self.rules(), records: Vec::new() };
         replay.say(Origin::default(), Event::RunStarted(self.run().started.clone()));
         if let Some(state) = self.shared_state() {
             replay.say(Origin::default(), Event::StateSnapshot { state: state.clone() });
@@ -56,6 +58,7 @@ fn speaks(message: &Message) -> bool {
 }
 
 struct Replay {
+    rules: Rules,
     records: Vec<Record>,
 }
 
@@ -175,6 +178,10 @@ impl Replay {
                 };
                 self.say(origin, event);
             }
+            Part::Other(part) => {
+                let name = part.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+                self.say(origin, Event::Unknown { name, data: part.clone() });
+            }
             Part::Data(_) | Part::StepStart => {}
         }
     }
@@ -189,10 +196,14 @@ impl Replay {
             metadata: part.metadata.clone(),
         };
         let (call, name) = (part.call.clone(), Some(part.name.clone()));
+        self.lingering(origin, &tool, part);
         if part.state == ToolState::OutputError && part.approval.is_none() && part.output.is_none() {
             // An input that was refused and an execution that failed end alike; one chunk says both
             // only if there was no input to show.
             if part.input.is_none() {
+                if self.rules.unknown_calls_are_ignored {
+                    self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
+                }
                 let event = Event::ToolInputError {
                     tool,
                     input: None,
@@ -232,18 +243,7 @@ impl Replay {
             }
         }
         match part.state {
-            ToolState::OutputAvailable => {
-                let event = Event::ToolOutput {
-                    call,
-                    name,
-                    output: part.output.clone().unwrap_or(Value::Null),
-                    structured: part.structured.clone(),
-                    is_error: part.is_error,
-                    preliminary: part.preliminary,
-                    metadata: part.output_metadata.clone(),
-                };
-                self.say(origin.clone(), event);
-            }
+            ToolState::OutputAvailable => self.say(origin.clone(), output(part)),
             ToolState::OutputError => {
                 let error = part.error.clone().unwrap_or_default();
                 self.say(origin.clone(), Event::ToolOutputError { call, name, error });
@@ -253,6 +253,23 @@ impl Replay {
                 self.say(origin.clone(), Event::ToolDenied { call, name, reason });
             }
             _ => {}
+        }
+    }
+
+    /// What a call kept from a state that it has left again.
+    fn lingering(&mut self, origin: &Origin, tool: &ToolCall, part: &ToolPart) {
+        let had_output = part.output.is_some() && part.state != ToolState::OutputAvailable;
+        let had_error = part.error.is_some() && part.state != ToolState::OutputError;
+        if !self.rules.tool_fields_linger || !(had_output || had_error) {
+            return;
+        }
+        self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
+        if had_output {
+            self.say(origin.clone(), output(part));
+        }
+        if let Some(error) = part.error.clone().filter(|_| had_error) {
+            let (call, name) = (part.call.clone(), Some(part.name.clone()));
+            self.say(origin.clone(), Event::ToolOutputError { call, name, error });
         }
     }
 
@@ -279,5 +296,17 @@ impl Replay {
             RunStatus::Cancelled => Event::RunCancelled { reason: run.cancel_reason.clone() },
         };
         self.say(Origin::default(), end);
+    }
+}
+
+fn output(part: &ToolPart) -> Event {
+    Event::ToolOutput {
+        call: part.call.clone(),
+        name: Some(part.name.clone()),
+        output: part.output.clone().unwrap_or(Value::Null),
+        structured: part.structured.clone(),
+        is_error: part.is_error,
+        preliminary: part.preliminary,
+        metadata: part.output_metadata.clone(),
     }
 }

@@ -12,15 +12,19 @@ use crate::{
 impl RunState {
     pub(super) fn apply_tool(&mut self, record: &Record) {
         let origin = &record.origin;
+        let (linger, erase) = (self.rules.tool_fields_linger, self.rules.absent_is_erased);
         match &record.event {
             Event::ToolInputStart(tool) => {
                 self.set_call(origin, tool, ToolState::InputStreaming, |part| {
                     part.input_text.clear();
+                    if erase {
+                        part.name.clone_from(&tool.name);
+                    }
                 });
             }
             Event::ToolInputDelta { call, delta } => {
                 let at = self.find_or_make(origin, call, None);
-                if let Some(part) = self.tool_mut(at) {
+                if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
                     part.state = ToolState::InputStreaming;
                     part.input_text.push_str(delta);
                 }
@@ -28,28 +32,42 @@ impl RunState {
             Event::ToolInputAvailable { tool, input } => {
                 self.set_call(origin, tool, ToolState::InputAvailable, |part| {
                     set_input(part, input.as_ref());
+                    if erase {
+                        part.name.clone_from(&tool.name);
+                    }
                 });
             }
             Event::ToolInputError { tool, input, error } => {
+                let known = self.index.parts.contains_key(&Key::Tool(tool.call.clone()));
+                if !known && self.rules.unknown_calls_are_ignored {
+                    return;
+                }
                 self.set_call(origin, tool, ToolState::OutputError, |part| {
-                    set_input(part, input.as_ref());
+                    if input.is_some() || !linger {
+                        set_input(part, input.as_ref());
+                    }
                     part.error = Some(error.clone());
                 });
             }
             Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
-                let at = self.find_or_make(origin, &tool.call, Some(&tool.name));
+                let at = match self.index.parts.get(&Key::Tool(tool.call.clone())) {
+                    Some(at) => *at,
+                    None => self.make(origin, &tool.call, &tool.name, tool.dynamic),
+                };
                 if let Some(part) = self.tool_mut(at) {
                     part.state = ToolState::ApprovalRequested;
-                    if !tool.name.is_empty() {
+                    if erase || !tool.name.is_empty() {
                         part.name.clone_from(&tool.name);
                     }
-                    if input.is_some() {
+                    if erase || input.is_some() {
                         set_input(part, input.as_ref());
                     }
+                    let held = part.approval.take().filter(|_| linger);
+                    let (approved, reason) = held.map_or((None, None), |held| (held.approved, held.reason));
                     part.approval = Some(Approval {
                         id: Some(approval.clone()),
-                        approved: None,
-                        reason: None,
+                        approved,
+                        reason,
                         signature: signature.clone(),
                         automatic: *automatic,
                     });
@@ -68,9 +86,8 @@ impl RunState {
                 }
             }
             Event::ToolOutput { call, name, output, structured, is_error, preliminary, metadata } => {
-                let linger = self.rules.tool_fields_linger;
                 let at = self.find_or_make(origin, call, name.as_deref());
-                if let Some(part) = self.tool_mut(at) {
+                if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
                     part.state = ToolState::OutputAvailable;
                     part.output = Some(output.clone());
                     part.structured.clone_from(structured);
@@ -85,9 +102,8 @@ impl RunState {
                 }
             }
             Event::ToolOutputError { call, name, error } => {
-                let linger = self.rules.tool_fields_linger;
                 let at = self.find_or_make(origin, call, name.as_deref());
-                if let Some(part) = self.tool_mut(at) {
+                if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
                     part.state = ToolState::OutputError;
                     part.error = Some(error.clone());
                     if !linger {
@@ -97,11 +113,11 @@ impl RunState {
             }
             Event::ToolDenied { call, name, reason } => {
                 let at = self.find_or_make(origin, call, name.as_deref());
-                if let Some(part) = self.tool_mut(at) {
+                if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
                     part.state = ToolState::OutputDenied;
                     let held = part.approval.get_or_insert_with(|| unnamed_approval(None));
                     held.approved = Some(false);
-                    if reason.is_some() {
+                    if erase || reason.is_some() {
                         held.reason.clone_from(reason);
                     }
                 }
@@ -121,7 +137,7 @@ impl RunState {
         let linger = self.rules.tool_fields_linger;
         let at = match self.find_in_scope(origin, tool) {
             Some(at) => at,
-            None => self.make(origin, &tool.call, &tool.name, tool.dynamic),
+            None => self.make_in_scope(origin, tool),
         };
         let Some(part) = self.tool_mut(at) else {
             return;
@@ -163,20 +179,38 @@ impl RunState {
             if later.iter().any(|part| matches!(part, Part::StepStart)) {
                 return None;
             }
-            let Some(Part::Tool(known)) = parts.get(at.part) else {
-                return None;
+            let same = |part: &Part| {
+                matches!(part, Part::Tool(known) if known.call == tool.call
+                    && known.dynamic.unwrap_or(false) == tool.dynamic.unwrap_or(false))
             };
-            if known.dynamic.unwrap_or(false) != tool.dynamic.unwrap_or(false) {
-                return None;
-            }
+            let part = parts.get(at.part..)?.iter().position(same)?;
+            return Some(Location { part: at.part + part, ..at });
         }
         Some(at)
     }
 
-    fn find_or_make(&mut self, origin: &Origin, call: &ToolCallId, name: Option<&str>) -> Location {
+    /// A step that has the call as a static and as a dynamic tool finds the first of them by its id.
+    fn make_in_scope(&mut self, origin: &Origin, tool: &ToolCall) -> Location {
+        let key = Key::Tool(tool.call.clone());
+        let first = self.index.parts.get(&key).copied().filter(|at| {
+            let parts = self.messages.get(at.message).map(|message| message.parts.as_slice());
+            let later = parts.and_then(|parts| parts.get(at.part..)).unwrap_or_default();
+            self.rules.tool_scope == ToolScope::Step
+                && Some(at.message) == self.current
+                && !later.iter().any(|part| matches!(part, Part::StepStart))
+        });
+        let at = self.make(origin, &tool.call, &tool.name, tool.dynamic);
+        if let Some(first) = first {
+            self.index.parts.insert(key, first);
+        }
+        at
+    }
+
+    fn find_or_make(&mut self, origin: &Origin, call: &ToolCallId, name: Option<&str>) -> Option<Location> {
         match self.index.parts.get(&Key::Tool(call.clone())) {
-            Some(at) => *at,
-            None => self.make(origin, call, name.unwrap_or_default(), None),
+            Some(at) => Some(*at),
+            None if self.rules.unknown_calls_are_ignored => None,
+            None => Some(self.make(origin, call, name.unwrap_or_default(), None)),
         }
     }
 

@@ -1,0 +1,141 @@
+//! What stands in a frame, before anything is made of it.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Value, value::RawValue};
+
+use super::super::lenient;
+use crate::error::{Error, ErrorKind};
+
+/// A text that borrows from the frame if it can, in an `Option` too.
+#[derive(Deserialize)]
+pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+/// A frame that may hold a delta: an envelope, or the chunk itself.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line<'a> {
+    #[serde(borrow)]
+    pub(super) event_id: Option<Str<'a>>,
+    pub(super) sequence: Option<i64>,
+    #[serde(borrow, default, deserialize_with = "lenient::present")]
+    pub(super) chunk: Option<Option<Brief<'a>>>,
+    #[serde(rename = "type")]
+    kind: Option<&'a str>,
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    delta: Option<Str<'a>>,
+    hw: Option<IgnoredAny>,
+}
+
+/// The fields of a delta.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Brief<'a> {
+    #[serde(rename = "type")]
+    kind: Option<&'a str>,
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    delta: Option<Str<'a>>,
+    #[serde(borrow)]
+    tool_call_id: Option<Str<'a>>,
+    #[serde(borrow)]
+    input_text_delta: Option<Str<'a>>,
+    hw: Option<IgnoredAny>,
+}
+
+/// A delta.
+pub(super) enum Delta<'a> {
+    Block { reasoning: bool, id: Cow<'a, str>, delta: Cow<'a, str> },
+    ToolInput { call: Cow<'a, str>, delta: Cow<'a, str> },
+}
+
+impl<'a> Brief<'a> {
+    pub(super) fn delta(self) -> Option<Delta<'a>> {
+        match self.kind? {
+            "tool-input-delta" => {
+                Some(Delta::ToolInput { call: self.tool_call_id?.0, delta: self.input_text_delta?.0 })
+            }
+            kind => block(kind, self.id, self.delta, self.hw.is_some()),
+        }
+    }
+}
+
+impl<'a> Line<'a> {
+    /// The delta of a frame that is a chunk itself.
+    pub(super) fn raw(self) -> Option<Delta<'a>> {
+        block(self.kind?, self.id, self.delta, self.hw.is_some())
+    }
+}
+
+fn block<'a>(kind: &str, id: Option<Str<'a>>, delta: Option<Str<'a>>, more: bool) -> Option<Delta<'a>> {
+    let reasoning = match kind {
+        "text-delta" => false,
+        "reasoning-delta" => true,
+        _ => return None,
+    };
+    (!more).then_some(Delta::Block { reasoning, id: id?.0, delta: delta?.0 })
+}
+
+/// Any frame.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Head<'a> {
+    #[serde(default, deserialize_with = "lenient::present")]
+    pub(super) event_id: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::present")]
+    pub(super) sequence: Option<Value>,
+    #[serde(borrow, default, deserialize_with = "lenient::present")]
+    pub(super) chunk: Option<&'a RawValue>,
+}
+
+/// The type of a chunk.
+#[derive(Deserialize)]
+pub(super) struct Tag<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+}
+
+/// Reads a JSON object: serde would take an array for one, too.
+pub(super) fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
+    if json.trim_start().starts_with('[') {
+        return Err(serde::de::Error::custom("an array is no chunk"));
+    }
+    serde_json::from_str(json)
+}
+
+/// The same JSON with each field once, the last one of a name.
+pub(super) fn single_fields(json: &str) -> Result<String, Error> {
+    let value: Value = serde_json::from_str(json).map_err(|error| {
+        let head: String = json.chars().take(40).collect();
+        Error::fatal(ErrorKind::Json, format!("the frame is not JSON: {error}; it begins with {head:?}"))
+    })?;
+    Ok(value.to_string())
+}
+
+pub(super) fn no_chunk() -> Error {
+    Error::fatal(ErrorKind::Field, "a chunk must be a JSON object with a string `type`")
+}
+
+/// What an event id is known by. The real client compares values, so 2 and "2" differ, and what JavaScript
+/// takes for false, or for another object each time, is never seen before.
+pub(super) fn event_id(value: Value) -> Option<String> {
+    match value {
+        Value::String(id) => Some(id),
+        Value::Number(number) if number.as_f64() != Some(0.0) => Some(format!("\u{0}{number}")),
+        Value::Bool(true) => Some("\u{0}true".to_owned()),
+        _ => None,
+    }
+}
+
+/// A sequence that can be counted on from.
+#[expect(clippy::cast_possible_truncation, reason = "checked to be integral and small")]
+pub(super) fn integer(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| {
+        let number = value.as_f64()?;
+        (number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0).then_some(number as i64)
+    })
+}

@@ -1,0 +1,109 @@
+//! Records in, numbered envelopes out.
+
+mod speech;
+mod tool;
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::{chunk::Chunk, reentry};
+use crate::{
+    encode::{Encode, EncodeOptions},
+    event::Record,
+    framing::FrameWriter,
+    state::RunState,
+};
+
+use speech::Speech;
+
+/// Where chunks go.
+type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
+
+/// Writes a run for MUI X Chat.
+///
+/// ```
+/// use headwater_protocol::{Event, EncodeOptions, Record, dialects::mui};
+///
+/// let mut encoder = mui::Encoder::new(&EncodeOptions::default());
+/// let mut types = Vec::new();
+/// let event = Event::TextDelta { id: "t1".into(), delta: "Hi".into(), metadata: None };
+/// encoder.chunks(&Record::new(0, event), &mut |chunk| {
+///     types.push(serde_json::to_value(chunk).unwrap()["type"].clone());
+/// });
+/// assert_eq!(types, ["start", "text-start", "text-delta"]);
+/// ```
+#[derive(Debug)]
+pub struct Encoder {
+    speech: Speech,
+    numbers: Numbers,
+}
+
+impl Encoder {
+    /// An encoder at the beginning of a stream.
+    #[must_use]
+    pub fn new(options: &EncodeOptions) -> Self {
+        Self {
+            speech: Speech::default(),
+            numbers: Numbers { next: options.sequence, id: String::new(), prefix: 0 },
+        }
+    }
+
+    /// The chunks of one record, without envelopes, for a reader in the same process.
+    pub fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
+        self.speech.say(record, sink);
+    }
+}
+
+impl Encode for Encoder {
+    fn record(&mut self, record: &Record, out: &mut FrameWriter) {
+        let Self { speech, numbers } = self;
+        speech.say(record, &mut |chunk| numbers.write(chunk, out));
+    }
+
+    fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
+        reentry::reentry(self, state, out);
+    }
+
+    /// Nothing follows the last chunk: a run that came to no end looks cut, because it is.
+    fn finish(&mut self, out: &mut FrameWriter) {
+        let Self { speech, numbers } = self;
+        speech.flush(&mut |chunk| numbers.write(chunk, out));
+    }
+}
+
+/// Numbers the chunks of a stream: densely, and each with an id that names its message too.
+#[derive(Debug)]
+struct Numbers {
+    next: u64,
+    /// The id of the last chunk.
+    id: String,
+    /// How much of the id is the same for every chunk.
+    prefix: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sent<'a> {
+    event_id: &'a str,
+    sequence: u64,
+    chunk: &'a Chunk<'a>,
+}
+
+impl Numbers {
+    fn write(&mut self, chunk: &Chunk<'_>, out: &mut FrameWriter) {
+        if let (0, Chunk::Start(start)) = (self.prefix, chunk) {
+            self.id.push_str(start.message_id.as_deref().unwrap_or_default());
+            self.id.push(':');
+            self.prefix = self.id.len();
+        }
+        self.id.truncate(self.prefix);
+        // A string takes everything.
+        let _ = write!(self.id, "{}", self.next);
+        out.chunk(None, &Sent { event_id: &self.id, sequence: self.next, chunk });
+        self.next += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;
