@@ -27,6 +27,8 @@ mod messages;
 mod notes;
 mod request;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod verify;
 mod wire;
 

@@ -331,7 +331,7 @@ fn scenarios() -> Vec<Scenario> {
         ),
     ];
     for (name, cut) in
-        [("back-in-text", 5), ("back-in-tool-input", 9), ("back-after-tool", 13), ("back-at-the-end", 22)]
+        [("back-in-text", 5), ("back-in-tool-input", 9), ("back-after-tool", 13), ("back-at-the-end", 21)]
     {
         all.push(Scenario {
             name,
@@ -419,8 +419,15 @@ fn adapt(dialect: &str, flat: &mut Value) {
                 tool["output"] = tool["errorText"].take();
                 tool.as_object_mut().unwrap().remove("errorText");
             }
-            if dialect == "ag-ui" && tool["state"] == "approval-requested" {
+            if dialect == "ag-ui"
+                && matches!(tool["state"].as_str(), Some("approval-requested" | "approval-responded"))
+            {
                 tool["state"] = json!("input-available");
+            }
+            // Nor has AG-UI one for a call that was refused.
+            if dialect == "ag-ui" && tool["state"] == "output-denied" {
+                tool["state"] = json!("output-available");
+                tool["output"] = json!("The call was denied.");
             }
         }
     }
@@ -477,6 +484,11 @@ fn expected(dialect: &dyn Dialect, profile: &str, exact: bool, records: &[Record
             "mui" => json!("Stream closed before a terminal chunk"),
             _ => json!(error.message),
         };
+    }
+    // Clients before 1.0 know no other way to be told.
+    let cancelled = matches!(records.last(), Some(Record { event: Event::RunCancelled { .. }, .. }));
+    if cancelled && (dialect.name(), profile) == ("ag-ui", "legacy") {
+        expected["error"] = json!("The run was cancelled.");
     }
     expected
 }

@@ -361,7 +361,8 @@ impl Apply {
             attempt: known.attempt.clone(),
             ..Place::of(&end.base)
         };
-        self.emit(&place, Event::ToolInputAvailable { tool, input }, out);
+        let said = notes.and_then(|notes| notes.event.clone()).map(std::borrow::Cow::into_owned);
+        self.emit(&place, said.unwrap_or(Event::ToolInputAvailable { tool, input }), out);
     }
 
     fn result(&mut self, result: &ToolCallResult<'_>, out: &mut Decoded) {

@@ -65,6 +65,10 @@ impl Encoder {
                 self.close_all(record, sink);
                 let result = data.as_ref().filter(|data| !data.is_null());
                 let mut notes = Notes::default();
+                if data.is_some() && result.is_none() {
+                    // The client takes a null for a broken event.
+                    notes.event = Some(Cow::Borrowed(&record.event));
+                }
                 let word = match reason {
                     Some(reason @ (FinishReason::Stop | FinishReason::Length)) => Some(reason.as_str()),
                     Some(FinishReason::ContentFilter) => Some("content_filter"),

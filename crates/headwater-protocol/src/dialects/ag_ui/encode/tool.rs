@@ -56,7 +56,8 @@ impl Encoder {
         let begun_as = self.calls.get(open).map(|open| &open.tool);
         let notes = Notes {
             tool: (begun_as != Some(tool)).then_some(Cow::Borrowed(tool)),
-            input: input.filter(|_| differs).map(Cow::Borrowed),
+            input: input.filter(|input| differs && !input.is_null()).map(Cow::Borrowed),
+            event: (differs && input == Some(&Value::Null)).then_some(Cow::Borrowed(&record.event)),
             no_input: differs && input.is_none(),
             ..Notes::default()
         };
