@@ -176,7 +176,7 @@ impl Encoder {
             }
             Event::TextEnd { id, metadata } => self.end_text(record, false, id, metadata.as_ref(), sink),
             Event::ReasoningStart { id, metadata } => {
-                self.start_text(record, true, id, metadata.as_ref(), sink)
+                self.start_text(record, true, id, metadata.as_ref(), sink);
             }
             Event::ReasoningDelta { id, delta, metadata } => {
                 self.grow_text(record, true, id, delta, metadata.as_ref(), sink);
@@ -201,7 +201,7 @@ impl Encoder {
                 base: at(record),
             })),
             Event::StateDelta { patch } if schema::is_patch(patch) => {
-                sink(&Chunk::StateDelta(StateDelta { delta: Cow::Borrowed(patch), base: at(record) }))
+                sink(&Chunk::StateDelta(StateDelta { delta: Cow::Borrowed(patch), base: at(record) }));
             }
             Event::MessagesSnapshot { messages } => self.replace_messages(record, messages, sink),
 
