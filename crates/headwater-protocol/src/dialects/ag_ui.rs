@@ -27,6 +27,8 @@ mod messages;
 mod notes;
 mod request;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod verify;
 mod wire;
 
@@ -98,7 +100,6 @@ impl Dialect for AgUi {
             | EventKind::RunFinished
             | EventKind::RunFailed
             | EventKind::RunWaiting
-            | EventKind::MessageStarted
             | EventKind::Message
             | EventKind::StepStarted
             | EventKind::StepFinished
@@ -133,6 +134,7 @@ impl Dialect for AgUi {
             }
             EventKind::AttemptStarted
             | EventKind::AttemptFinished
+            | EventKind::MessageStarted
             | EventKind::MessageFinished
             | EventKind::MessageMetadata
             | EventKind::ApprovalAnswered

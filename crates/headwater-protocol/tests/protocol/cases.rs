@@ -449,12 +449,12 @@ fn adapt(dialect: &str, flat: &mut Value) {
                 tool["output"] = tool["errorText"].take();
                 tool.as_object_mut().unwrap().remove("errorText");
             }
+            if matches!(tool["state"].as_str(), Some("approval-requested" | "approval-responded")) {
+                tool["state"] = json!("input-available");
+            }
             if tool["state"] == "output-denied" {
                 tool["state"] = json!("output-available");
                 tool["output"] = json!("The call was denied.");
-            }
-            if tool["state"] == "approval-requested" {
-                tool["state"] = json!("input-available");
             }
         }
     }

@@ -51,6 +51,36 @@ pub(crate) fn read_jsonl(relative: &str) -> Option<Vec<Value>> {
     Some(rows)
 }
 
+/// The JSON files of `fixtures/<relative>` by name, each with its content; nothing if there are none.
+pub(crate) fn read_folder(relative: &str) -> Option<Vec<(String, Value)>> {
+    let Some(root) = std::env::var_os("HEADWATER_VECTORS") else {
+        println!("fixtures: {relative} skipped, HEADWATER_VECTORS is not set");
+        return None;
+    };
+    let folder = PathBuf::from(root).join("fixtures").join(relative);
+    let listed = match std::fs::read_dir(&folder) {
+        Ok(listed) => listed,
+        Err(error) => {
+            let problem = format!("fixtures: {} cannot be read: {error}", folder.display());
+            assert!(!on_ci(), "{problem}");
+            println!("{problem}");
+            return None;
+        }
+    };
+    let mut files: Vec<_> = listed.map(|entry| entry.expect("a folder can be listed").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    files.sort();
+    let read = |path: PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        register(&format!("{relative}/{name}"));
+        (name, json)
+    };
+    Some(files.into_iter().map(read).collect())
+}
+
 fn on_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
 }

@@ -65,6 +65,9 @@ struct Call {
     message: MessageId,
     attempt: Option<AttemptId>,
     args: String,
+    /// A result came while the arguments were still open: they count as complete.
+    complete: bool,
+    open: bool,
 }
 
 /// Where and when an event happened.
@@ -134,6 +137,8 @@ impl Apply {
             message: message.id.clone(),
             attempt: tool.attempt.clone(),
             args: tool.input.as_ref().map_or_else(|| tool.input_text.clone(), Value::to_string),
+            complete: false,
+            open: false,
         };
         self.calls.insert(tool.call.to_string(), call);
     }
@@ -269,13 +274,17 @@ impl Apply {
         };
         place = place.in_message(parent.unwrap_or(id)).noted(Some(notes));
         let message = place.message.clone().unwrap_or_else(|| id.into());
-        if notes.start {
-            self.start_message(&place, &message, notes.role.unwrap_or(Role::Assistant), notes, out);
-        }
         let tool = notes.tool.clone().map_or(tool, std::borrow::Cow::into_owned);
         let held = self.calls.remove(id).filter(|_| notes.resumed || notes.implied);
         let args = held.map(|call| call.args).unwrap_or_default();
-        let call = Call { tool: tool.clone(), message, attempt: place.attempt.clone(), args };
+        let call = Call {
+            tool: tool.clone(),
+            message,
+            attempt: place.attempt.clone(),
+            args,
+            complete: false,
+            open: true,
+        };
         self.calls.insert(id.to_owned(), call);
         if !notes.implied && !notes.resumed {
             self.emit(&place, Event::ToolInputStart(tool), out);
@@ -296,6 +305,7 @@ impl Apply {
         if let Some(known) = self.calls.get_mut(tool.call.as_str()) {
             // The client appends to the arguments that it has.
             known.tool.name.clone_from(&tool.name);
+            (known.open, known.complete) = (true, false);
             let (message, tool, args) = (known.message.clone(), known.tool.clone(), known.args.clone());
             let place = place.in_message(message);
             let call = tool.call.clone();
@@ -316,7 +326,14 @@ impl Apply {
                 Event::MessageStarted { message: message.clone(), role: Role::Assistant, author: None };
             self.emit(&place, event, out);
         }
-        let call = Call { tool: tool.clone(), message, attempt: None, args: String::new() };
+        let call = Call {
+            tool: tool.clone(),
+            message,
+            attempt: None,
+            args: String::new(),
+            complete: false,
+            open: true,
+        };
         self.calls.insert(tool.call.to_string(), call);
         self.emit(&place, Event::ToolInputStart(tool), out);
     }
@@ -326,7 +343,11 @@ impl Apply {
         if notes.is_some_and(|notes| notes.implied) {
             return;
         }
-        let Some(known) = self.calls.get(&*end.tool_call_id) else { return };
+        let Some(known) = self.calls.get_mut(&*end.tool_call_id) else { return };
+        known.open = false;
+        if known.complete {
+            return;
+        }
         let said = notes.and_then(|notes| notes.input.clone()).map(std::borrow::Cow::into_owned);
         let written = || serde_json::from_str(&known.args).ok();
         let input = match notes {
@@ -340,7 +361,8 @@ impl Apply {
             attempt: known.attempt.clone(),
             ..Place::of(&end.base)
         };
-        self.emit(&place, Event::ToolInputAvailable { tool, input }, out);
+        let said = notes.and_then(|notes| notes.event.clone()).map(std::borrow::Cow::into_owned);
+        self.emit(&place, said.unwrap_or(Event::ToolInputAvailable { tool, input }), out);
     }
 
     fn result(&mut self, result: &ToolCallResult<'_>, out: &mut Decoded) {
@@ -356,6 +378,11 @@ impl Apply {
             (place.message, place.attempt) = (Some(message), attempt);
         }
         place = place.noted(kept);
+        if let Some(known) = self.calls.get_mut(call).filter(|known| known.open && kept.is_none()) {
+            known.complete = true;
+            let (tool, input) = (known.tool.clone(), serde_json::from_str(&known.args).ok());
+            self.emit(&place, Event::ToolInputAvailable { tool, input }, out);
+        }
         if alone {
             let message = MessageId::from(&*result.message_id);
             self.roles.insert(message.to_string(), Role::Tool);

@@ -56,8 +56,6 @@ pub struct Encoder {
     phase: Phase,
     thread: String,
     run: String,
-    /// A message that was begun, and says so with its first part.
-    held: Option<Record>,
     texts: Vec<OpenText>,
     calls: Vec<OpenCall>,
     steps: Vec<(Option<String>, String)>,
@@ -132,7 +130,6 @@ impl Encoder {
             phase: Phase::Before,
             thread: String::new(),
             run: String::new(),
-            held: None,
             texts: Vec::new(),
             calls: Vec::new(),
             steps: Vec::new(),
@@ -154,9 +151,6 @@ impl Encoder {
             Phase::Waiting => self.start(record, Notes { resumed: true, ..Notes::default() }, None, sink),
             Phase::Running => {}
         }
-        if !self.begins_held(record) {
-            self.flush_held(sink);
-        }
         self.say(record, sink);
     }
 
@@ -171,10 +165,6 @@ impl Encoder {
 
             Event::AttemptRetracted { attempt, .. } => self.retract(record, attempt, sink),
 
-            Event::MessageStarted { .. } => {
-                self.reduce(record);
-                self.held = Some(record.clone());
-            }
             Event::Message { content } => self.whole(record, content, sink),
 
             Event::StepStarted { name } => self.start_step(record, name.as_deref(), sink),
@@ -186,7 +176,7 @@ impl Encoder {
             }
             Event::TextEnd { id, metadata } => self.end_text(record, false, id, metadata.as_ref(), sink),
             Event::ReasoningStart { id, metadata } => {
-                self.start_text(record, true, id, metadata.as_ref(), sink)
+                self.start_text(record, true, id, metadata.as_ref(), sink);
             }
             Event::ReasoningDelta { id, delta, metadata } => {
                 self.grow_text(record, true, id, delta, metadata.as_ref(), sink);
@@ -211,7 +201,7 @@ impl Encoder {
                 base: at(record),
             })),
             Event::StateDelta { patch } if schema::is_patch(patch) => {
-                sink(&Chunk::StateDelta(StateDelta { delta: Cow::Borrowed(patch), base: at(record) }))
+                sink(&Chunk::StateDelta(StateDelta { delta: Cow::Borrowed(patch), base: at(record) }));
             }
             Event::MessagesSnapshot { messages } => self.replace_messages(record, messages, sink),
 
@@ -233,6 +223,7 @@ impl Encoder {
 
             Event::AttemptStarted { .. }
             | Event::AttemptFinished { .. }
+            | Event::MessageStarted { .. }
             | Event::MessageFinished { .. }
             | Event::MessageMetadata { .. }
             | Event::SourceUrl { .. }
@@ -272,31 +263,12 @@ impl Encoder {
             .unwrap_or_else(|| "".into())
     }
 
+    fn message(&self, message: &MessageId) -> Option<&Message> {
+        self.state.messages().iter().rev().find(|known| known.id == *message)
+    }
+
     fn role_of(&self, message: &MessageId) -> Role {
-        let known = self.state.messages().iter().rev().find(|known| known.id == *message);
-        known.map_or(Role::Assistant, |message| message.role)
-    }
-
-    /// Whether the record begins the first part of the message that was begun, which then says both.
-    fn begins_held(&self, record: &Record) -> bool {
-        let Some(Record { event: Event::MessageStarted { message, .. }, .. }) = &self.held else {
-            return false;
-        };
-        let named = record.origin.message.as_ref();
-        let begins = matches!(
-            record.event,
-            Event::TextStart { .. }
-                | Event::ReasoningStart { .. }
-                | Event::ToolInputStart(_)
-                | Event::Message { .. }
-        );
-        begins && named.is_none_or(|named| named == message)
-    }
-
-    fn flush_held(&mut self, sink: Sink<'_>) {
-        if let Some(record) = self.held.take() {
-            carried(&record, sink);
-        }
+        self.message(message).map_or(Role::Assistant, |message| message.role)
     }
 
     fn answered(&mut self, id: &str) {

@@ -119,15 +119,18 @@ impl Linter {
             Chunk::TextMessageStart(start) => self.message(&start.message_id, findings),
             Chunk::ReasoningMessageStart(start) => self.message(&start.message_id, findings),
             Chunk::ToolCallResult(result) => self.message(&result.message_id, findings),
-            Chunk::ToolCallStart(start) => {
-                if self.calls.insert(start.tool_call_id.to_string())
-                    && self.messages.contains(&*start.tool_call_id)
-                {
-                    let seen = format!("a call with the id of the message '{}'", start.tool_call_id);
-                    findings.add("distinct-ids", seen, "an id of its own");
-                }
-            }
+            Chunk::ToolCallStart(start) => self.call(&start.tool_call_id, findings),
             _ => {}
+        }
+    }
+
+    fn call(&mut self, id: &str, findings: &mut Findings) {
+        if self.calls.insert(id.to_owned()) && self.messages.contains(id) {
+            findings.add(
+                "distinct-ids",
+                format!("a call with the id of the message '{id}'"),
+                "an id of its own",
+            );
         }
     }
 

@@ -219,10 +219,8 @@ fn write_part(part: &Part) -> Option<Value> {
         Part::Text(text) => json!({ "type": "text", "text": text.text }),
         Part::File(file) => {
             let source = file.metadata.as_ref().and_then(|metadata| metadata.get("source"));
-            let kind = match file.media_type.split('/').next() {
-                Some(kind @ ("image" | "audio" | "video")) => kind,
-                _ => "document",
-            };
+            let kind = file.media_type.split('/').next();
+            let kind = kind.filter(|kind| matches!(*kind, "image" | "audio" | "video")).unwrap_or("document");
             json!({ "type": kind, "source": source.cloned().unwrap_or_else(|| write_source(file)) })
         }
         _ => return None,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap}
 use serde_json::{Map, Value};
 
 use crate::{
-    event::{Event, Role, RunStarted, ToolCall},
+    event::{Event, RunStarted, ToolCall},
     id::ToolCallId,
     state::Message,
 };
@@ -32,15 +32,6 @@ pub struct Notes<'a> {
     /// The attempt that said it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Cow<'a, str>>,
-    /// The message of ours begins with it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub start: bool,
-    /// Who speaks in that message, where AG-UI's says it otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<Role>,
-    /// The speaker of that message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub author: Option<Cow<'a, Value>>,
     /// AG-UI needs it here; nothing of ours happened.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub implied: bool,

@@ -23,8 +23,8 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let Value::Object(mut body) = body else {
         return Err(wrong("the body must be a JSON object: a RunAgentInput".to_owned()));
     };
-    let mut chat = ChatRequest::default();
-    chat.session = text(&mut body, "threadId")?.map(Into::into);
+    let mut chat =
+        ChatRequest { session: text(&mut body, "threadId")?.map(Into::into), ..ChatRequest::default() };
     chat.run =
         text(&mut body, "runId")?.or_else(|| request.header("x-run-id").map(str::to_owned)).map(Into::into);
     chat.parent_run = text(&mut body, "parentRunId")?.map(Into::into);
@@ -48,10 +48,12 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
 
 /// TanStack's client joins a run that goes on, or asks for the conversation.
 fn parse_get(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
-    let mut chat = ChatRequest::default();
-    chat.run =
-        request.query("runId").or_else(|| request.header("x-run-id").map(str::to_owned)).map(Into::into);
-    chat.session = request.query("threadId").map(Into::into);
+    let run = request.query("runId").or_else(|| request.header("x-run-id").map(str::to_owned));
+    let mut chat = ChatRequest {
+        run: run.map(Into::into),
+        session: request.query("threadId").map(Into::into),
+        ..ChatRequest::default()
+    };
     if let Some(offset) = request.query("offset") {
         if chat.run.is_none() {
             return Err(wrong("`offset` is given without `runId`: name the run to join".to_owned()));

@@ -5,10 +5,7 @@ use serde_json::Value;
 use super::{Apply, Kind, Place, Text};
 use crate::{
     decode::Decoded,
-    dialects::ag_ui::{
-        chunk::{ActivityDelta, ActivitySnapshot, Base},
-        notes::Notes,
-    },
+    dialects::ag_ui::chunk::{ActivityDelta, ActivitySnapshot, Base},
     error::{Error, ErrorKind},
     event::{Event, Role, ToolCall},
     id::{MessageId, PartId},
@@ -16,19 +13,6 @@ use crate::{
 };
 
 impl Apply {
-    pub(super) fn start_message(
-        &mut self,
-        place: &Place,
-        message: &MessageId,
-        role: Role,
-        notes: &Notes<'_>,
-        out: &mut Decoded,
-    ) {
-        let author = notes.author.clone().map(std::borrow::Cow::into_owned);
-        self.roles.insert(message.to_string(), role);
-        self.emit(place, Event::MessageStarted { message: message.clone(), role, author }, out);
-    }
-
     pub(super) fn start_text(
         &mut self,
         wire: &str,
@@ -46,11 +30,6 @@ impl Apply {
         let Some(notes) = notes else {
             return self.start_their_text(wire, text, role, name, base, out);
         };
-        if notes.start {
-            let default = if reasoning { Role::Assistant } else { role };
-            let message = text.message.clone();
-            self.start_message(&place, &message, notes.role.unwrap_or(default), notes, out);
-        }
         self.roles.entry(wire.to_owned()).or_insert(role);
         if notes.whole {
             text.kind = Kind::Whole;

@@ -15,7 +15,7 @@ use crate::{
         wire::Interrupt,
     },
     event::{self, ErrorInfo, Event, FinishReason, InterruptKind, Record, RunStarted, Usage},
-    id::ToolCallId,
+    id::{RunId, SessionId, ToolCallId},
     state::{MessageStatus, Part, PartState, RunState, RunStatus, ToolState},
 };
 
@@ -31,9 +31,9 @@ impl Encoder {
         self.subagents.clear();
         self.questions.clear();
         let text = |id: Option<&str>| id.unwrap_or_default().to_owned();
-        let session = started.session.as_ref().map(event_id);
+        let session = started.session.as_ref().map(SessionId::as_str);
         self.thread = text(started.conversation.as_deref().or(session));
-        self.run = text(started.run.as_ref().map(|run| run.as_str()));
+        self.run = text(started.run.as_ref().map(RunId::as_str));
         let told = RunStarted {
             run: Some(self.run.as_str().into()),
             session: Some(self.thread.as_str().into()),
@@ -42,7 +42,7 @@ impl Encoder {
         };
         let notes =
             Notes { started: (*started != told).then_some(Cow::Borrowed(started)), ..Notes::default() };
-        self.start(record, notes, started.parent.as_ref().map(|parent| parent.as_str()), sink);
+        self.start(record, notes, started.parent.as_ref().map(RunId::as_str), sink);
     }
 
     /// Says that the run begins, as it must before anything else.
@@ -65,6 +65,10 @@ impl Encoder {
                 self.close_all(record, sink);
                 let result = data.as_ref().filter(|data| !data.is_null());
                 let mut notes = Notes::default();
+                if data.is_some() && result.is_none() {
+                    // The client takes a null for a broken event.
+                    notes.event = Some(Cow::Borrowed(&record.event));
+                }
                 let word = match reason {
                     Some(reason @ (FinishReason::Stop | FinishReason::Length)) => Some(reason.as_str()),
                     Some(FinishReason::ContentFilter) => Some("content_filter"),
@@ -93,7 +97,7 @@ impl Encoder {
                 self.failed(record, message, code.as_deref(), retryable.is_some(), sink);
             }
             Event::Error { error, .. } => {
-                self.failed(record, &error.message, error.code.as_deref(), true, sink)
+                self.failed(record, &error.message, error.code.as_deref(), true, sink);
             }
             _ => return,
         }
@@ -241,7 +245,7 @@ impl Encoder {
         for record in &replay {
             match &record.event {
                 Event::ApprovalRequested { .. } if pending(state, record) => {
-                    self.say_approval(record, implied(), sink)
+                    self.say_approval(record, implied(), sink);
                 }
                 Event::Structured(_)
                 | Event::InterruptRequested(_)
@@ -325,10 +329,6 @@ impl Encoder {
             carried(&Record::new(0, Event::MessageFinished { message }), sink);
         }
     }
-}
-
-fn event_id(id: &crate::id::SessionId) -> &str {
-    id.as_str()
 }
 
 /// Whether nobody answered the approval yet.

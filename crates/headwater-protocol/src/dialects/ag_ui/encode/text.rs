@@ -10,8 +10,8 @@ use crate::{
         chunk::{Base, Chunk, MessageDelta, MessageRef, ReasoningMessageStart, TextMessageStart},
         notes::{Metadata, Notes},
     },
-    event::{Event, Record, Role},
-    id::{MessageId, PartId},
+    event::{Record, Role},
+    id::PartId,
 };
 
 impl Encoder {
@@ -110,48 +110,34 @@ impl Encoder {
     }
 
     /// Begins a text, or goes on with one.
-    pub(super) fn say_start(&mut self, record: &Record, text: &OpenText, notes: Notes<'_>, sink: Sink<'_>) {
-        let held = self.take_held(&text.message);
-        let role = self.role_of(&text.message);
-        let spoken = matches!(role, Role::User | Role::System | Role::Developer | Role::Assistant);
-        let usual = if text.reasoning { role == Role::Assistant } else { spoken };
-        let author = held.as_ref().and_then(|held| match &held.event {
-            Event::MessageStarted { author, .. } => author.as_ref(),
-            _ => None,
-        });
+    pub(super) fn say_start(&self, record: &Record, text: &OpenText, notes: Notes<'_>, sink: Sink<'_>) {
         let wire: &str = &text.wire;
         let notes = Notes {
             message: (wire != text.message.as_str()).then_some(Cow::Borrowed(text.message.as_str())),
             part: (wire != text.part.as_str()).then_some(Cow::Borrowed(text.part.as_str())),
             attempt: text.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
-            start: held.is_some(),
-            role: (held.is_some() && !usual).then_some(role),
-            author: author.map(Cow::Borrowed),
             ..notes
         };
         let base = Base { metadata: Some(Metadata::notes(notes)), ..at(record) };
         if text.reasoning {
             sink(&Chunk::ReasoningStart(MessageRef { message_id: Cow::Borrowed(wire), base: at(record) }));
-            sink(&Chunk::ReasoningMessageStart(ReasoningMessageStart {
+            return sink(&Chunk::ReasoningMessageStart(ReasoningMessageStart {
                 message_id: Cow::Borrowed(wire),
                 role: Cow::Borrowed("reasoning"),
                 base,
             }));
-        } else {
-            let role = if spoken { role } else { Role::Assistant };
-            sink(&Chunk::TextMessageStart(TextMessageStart {
-                message_id: Cow::Borrowed(wire),
-                role: Some(Cow::Borrowed(role.as_str())),
-                name: author.and_then(Value::as_str).map(Cow::Borrowed),
-                base,
-            }));
         }
-    }
-
-    /// The beginning of a message that was not said yet.
-    pub(super) fn take_held(&mut self, wanted: &MessageId) -> Option<Record> {
-        self.held
-            .take_if(|held| matches!(&held.event, Event::MessageStarted { message, .. } if message == wanted))
+        let role = match self.role_of(&text.message) {
+            role @ (Role::User | Role::System | Role::Developer) => role,
+            _ => Role::Assistant,
+        };
+        let author = self.message(&text.message).and_then(|message| message.author.as_ref());
+        sink(&Chunk::TextMessageStart(TextMessageStart {
+            message_id: Cow::Borrowed(wire),
+            role: Some(Cow::Borrowed(role.as_str())),
+            name: author.and_then(Value::as_str).map(Cow::Borrowed),
+            base,
+        }));
     }
 }
 

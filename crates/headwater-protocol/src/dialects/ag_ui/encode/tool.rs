@@ -56,7 +56,8 @@ impl Encoder {
         let begun_as = self.calls.get(open).map(|open| &open.tool);
         let notes = Notes {
             tool: (begun_as != Some(tool)).then_some(Cow::Borrowed(tool)),
-            input: input.filter(|_| differs).map(Cow::Borrowed),
+            input: input.filter(|input| differs && !input.is_null()).map(Cow::Borrowed),
+            event: (differs && input == Some(&Value::Null)).then_some(Cow::Borrowed(&record.event)),
             no_input: differs && input.is_none(),
             ..Notes::default()
         };
@@ -235,20 +236,12 @@ impl Encoder {
     /// Begins a call, or goes on with one.
     pub(super) fn open_call(&mut self, record: &Record, tool: &ToolCall, notes: Notes<'_>, sink: Sink<'_>) {
         let message = self.target(record);
-        let held = self.take_held(&message);
         let role = self.role_of(&message);
         let parent = self.ids.call(&message, role, &tool.call);
-        let author = held.as_ref().and_then(|held| match &held.event {
-            Event::MessageStarted { author, .. } => author.as_ref(),
-            _ => None,
-        });
         let plain = *tool == ToolCall::new(tool.call.clone(), tool.name.clone());
         let notes = Notes {
             message: (*parent != *message.as_str()).then_some(Cow::Borrowed(message.as_str())),
             attempt: record.origin.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
-            start: held.is_some(),
-            role: (held.is_some() && role != Role::Assistant).then_some(role),
-            author: author.map(Cow::Borrowed),
             tool: (!plain).then_some(Cow::Borrowed(tool)),
             ..notes
         };

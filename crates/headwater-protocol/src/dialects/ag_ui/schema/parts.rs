@@ -80,8 +80,8 @@ pub(in super::super) fn modern(part: &Map<String, Value>) -> Option<Value> {
         "type": kind.unwrap_or("document"),
         "source": { "type": source, "value": value, "mimeType": mime },
     });
-    if let Some(filename) = text("filename") {
-        modern["metadata"] = json!({ "filename": filename });
+    if let (Some(filename), Some(modern)) = (text("filename"), modern.as_object_mut()) {
+        modern.insert("metadata".to_owned(), json!({ "filename": filename }));
     }
     Some(modern)
 }

@@ -1,0 +1,364 @@
+//! Streams of our own, written and read.
+
+use serde_json::{Value, json};
+
+use crate::{
+    Action, Decoded, Decoder, EncodeOptions, Encoder, Error, ErrorKind, Event, Executor, FinishReason,
+    Framing, Interrupt, Message, Origin, RawRequest, Record, RequestCursor, Role, RunStarted, RunState,
+    ToolCall, dialects::find, lint,
+};
+
+fn dialect() -> &'static dyn crate::Dialect {
+    find("ag-ui").unwrap()
+}
+
+fn started() -> Event {
+    Event::RunStarted(RunStarted {
+        run: Some("r1".into()),
+        session: Some("t1".into()),
+        ..RunStarted::default()
+    })
+}
+
+fn record(attempt: Option<&str>, event: Event) -> Record {
+    let attempt = attempt.map(Into::into);
+    Record::new(0, event).from(Origin { message: Some("m1".into()), attempt, ..Origin::default() })
+}
+
+fn text(attempt: Option<&str>, id: &str, delta: &str) -> [Record; 3] {
+    [
+        record(attempt, Event::TextStart { id: id.into(), metadata: None }),
+        record(attempt, Event::TextDelta { id: id.into(), delta: delta.into(), metadata: None }),
+        record(attempt, Event::TextEnd { id: id.into(), metadata: None }),
+    ]
+}
+
+fn call(id: &str, input: Value) -> Record {
+    let tool = ToolCall::new(id, "search");
+    record(None, Event::ToolInputAvailable { tool, input: Some(input) })
+}
+
+fn output(id: &str, output: Value) -> Record {
+    record(
+        None,
+        Event::ToolOutput {
+            call: id.into(),
+            name: None,
+            output,
+            structured: None,
+            is_error: false,
+            preliminary: false,
+            metadata: None,
+        },
+    )
+}
+
+fn encode(options: &EncodeOptions, records: &[Record]) -> String {
+    let mut encoder = Encoder::new(dialect(), options);
+    records.iter().for_each(|record| encoder.record(record));
+    String::from_utf8(encoder.take()).unwrap()
+}
+
+/// The events without what only our own readers look at.
+fn events(body: &str) -> Vec<Value> {
+    let strip = |line: &str| {
+        let mut event: Value = serde_json::from_str(line).unwrap();
+        let object = event.as_object_mut().unwrap();
+        object.shift_remove("rawEvent");
+        object.shift_remove("metadata");
+        event
+    };
+    body.split("\n\n").filter_map(|block| block.strip_prefix("data: ")).map(strip).collect()
+}
+
+fn types(body: &str) -> Vec<String> {
+    events(body).iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+}
+
+fn decode(body: &str) -> Decoded {
+    let mut decoder = Decoder::new(dialect(), Framing::Sse);
+    let mut out = Decoded::default();
+    decoder.feed(body.as_bytes(), &mut out);
+    decoder.finish(&mut out);
+    out
+}
+
+fn modern() -> EncodeOptions {
+    EncodeOptions::profile("1.0")
+}
+
+#[test]
+fn a_text_is_three_events_between_the_ends_of_its_run() {
+    let mut records = vec![Record::new(0, started())];
+    records.extend(text(None, "x", "Hi"));
+    let finished = Event::RunFinished { reason: Some(FinishReason::Stop), usage: None, data: Some(json!(1)) };
+    records.push(Record::new(0, finished));
+    let body = encode(&modern(), &records);
+    let expected = concat!(
+        r#"data: {"type":"RUN_STARTED","threadId":"t1","runId":"r1","protocolVersion":"1.0"}"#,
+        "\n\n",
+        r#"data: {"type":"TEXT_MESSAGE_START","messageId":"m1","role":"assistant","metadata":{"headwater":{"part":"x"}}}"#,
+        "\n\n",
+        r#"data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"Hi"}"#,
+        "\n\n",
+        r#"data: {"type":"TEXT_MESSAGE_END","messageId":"m1"}"#,
+        "\n\n",
+        r#"data: {"type":"RUN_FINISHED","threadId":"t1","runId":"r1","result":1,"metadata":{"tanstack":{"finishReason":"stop"}}}"#,
+        "\n\n",
+    );
+    assert_eq!(body, expected);
+    let heard: Vec<_> = decode(&body).records.into_iter().map(|record| record.event).collect();
+    let said: Vec<_> = records.into_iter().map(|record| record.event).collect();
+    assert_eq!(heard, said);
+}
+
+#[test]
+fn parallel_calls_share_a_message_and_what_follows_a_result_begins_the_next() {
+    let mut records = vec![Record::new(0, started())];
+    records.extend(text(None, "x", "Let me see"));
+    records.extend([call("c1", json!({})), call("c2", json!({}))]);
+    records.extend([output("c1", json!("one")), output("c2", json!({ "n": 2 }))]);
+    records.extend(text(None, "y", "Done"));
+    records.push(call("c3", json!({})));
+    let body = encode(&modern(), &records);
+    let ids: Vec<_> = events(&body)
+        .iter()
+        .filter_map(|event| match event["type"].as_str().unwrap() {
+            "TEXT_MESSAGE_START" | "TOOL_CALL_RESULT" => event["messageId"].as_str().map(str::to_owned),
+            "TOOL_CALL_START" => event["parentMessageId"].as_str().map(str::to_owned),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ids, ["m1", "m1", "m1", "m1-1", "m1-2", "m1-3", "m1-3"]);
+}
+
+#[test]
+fn what_is_open_is_closed_before_the_end_and_nothing_follows_it() {
+    let records = [
+        record(None, Event::TextDelta { id: "x".into(), delta: "a".into(), metadata: None }),
+        record(None, Event::ReasoningStart { id: "y".into(), metadata: None }),
+        record(None, Event::ToolInputStart(ToolCall::new("c", "search"))),
+        record(None, Event::StepStarted { name: None }),
+        record(None, Event::RunFinished { reason: None, usage: None, data: None }),
+        record(None, Event::TextDelta { id: "x".into(), delta: "late".into(), metadata: None }),
+    ];
+    for profile in ["legacy", "1.0"] {
+        let body = encode(&EncodeOptions::profile(profile), &records);
+        assert_eq!(types(&body).last().unwrap(), "RUN_FINISHED");
+        assert_eq!(lint(dialect(), Framing::Sse, body.as_bytes()), []);
+        assert_eq!(decode(&body).errors, []);
+    }
+}
+
+#[test]
+fn a_retracted_attempt_leaves_the_conversation_as_it_was() {
+    let mut options = modern();
+    options.messages = vec![Message::text("u1", Role::User, "Hello?")];
+    let mut records = vec![Record::new(0, started())];
+    records.push(record(None, Event::ReasoningStart { id: "p".into(), metadata: None }));
+    records.extend(text(None, "x", "Kept."));
+    records.extend(text(Some("a1"), "y", "Dead."));
+    let retracted = Event::AttemptRetracted { attempt: "a1".into(), reason: None };
+    records.push(record(None, retracted));
+    let body = encode(&options, &records);
+    let last = events(&body).pop().unwrap();
+    let said: Vec<_> = last["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| (message["id"].as_str().unwrap(), message["content"].as_str().unwrap()))
+        .collect();
+    assert_eq!(said, [("u1", "Hello?"), ("m1-1", ""), ("m1", "Kept.")]);
+
+    let mut state = RunState::with_rules(dialect().rules());
+    for record in decode(&body).records {
+        state.apply(&record).unwrap();
+    }
+    assert_eq!(state.messages().len(), 1);
+    assert_eq!(state.messages()[0].plain_text(), "Kept.");
+}
+
+#[test]
+fn a_run_that_waits_says_for_whom() {
+    let waiting = Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None };
+    let tool = ToolCall::new("c1", "pick").by(Executor::Client);
+    let pick = record(None, Event::ToolInputAvailable { tool, input: Some(json!({ "of": 3 })) });
+    let records = [Record::new(0, started()), pick, Record::new(0, waiting)];
+
+    let body = encode(&modern(), &records);
+    let pending = json!({ "type": "success", "pendingToolCallIds": ["c1"] });
+    assert_eq!(events(&body).pop().unwrap()["outcome"], pending);
+
+    let body = encode(&EncodeOptions::default(), &records);
+    let (mut all, custom) = (events(&body), "tool-input-available");
+    assert_eq!(all.pop().unwrap().get("outcome"), None);
+    assert_eq!(all.pop().unwrap()["name"], custom);
+    assert_eq!(decode(&body).records.last().unwrap().event, records[2].event);
+
+    let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
+    let approval = Event::ApprovalRequested {
+        approval: "ok1".into(),
+        tool: ToolCall::new("c2", "send"),
+        input: Some(json!({})),
+        signature: None,
+        automatic: false,
+    };
+    let waiting = Event::RunWaiting { tool_calls: vec![], usage: None };
+    let body = encode(&modern(), &[question, approval, waiting].map(|event| record(None, event)));
+    let end = events(&body).pop().unwrap();
+    let asked = end["outcome"]["interrupts"].as_array().unwrap();
+    assert_eq!([&asked[0]["id"], &asked[1]["id"]], ["q1", "ok1"]);
+    assert_eq!([&asked[1]["reason"], &asked[1]["toolCallId"]], ["tool_call", "c2"]);
+    assert_eq!(lint(dialect(), Framing::Sse, body.as_bytes()), []);
+}
+
+#[test]
+fn a_stop_is_an_outcome_only_for_those_who_know_it() {
+    let records = [Record::new(0, started()), Record::new(0, Event::RunCancelled { reason: None })];
+    let last = |options: &EncodeOptions| events(&encode(options, &records)).pop().unwrap();
+    assert_eq!(last(&modern())["outcome"], json!({ "type": "cancelled" }));
+    assert_eq!(last(&EncodeOptions::default())["code"], "cancelled");
+    for options in [modern(), EncodeOptions::default()] {
+        let heard = decode(&encode(&options, &records)).records.pop().unwrap().event;
+        assert_eq!(heard, records[1].event);
+    }
+}
+
+#[test]
+fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
+    let mut records = vec![Record::new(0, started())];
+    records.push(record(
+        None,
+        Event::MessageStarted { message: "m1".into(), role: Role::Assistant, author: None },
+    ));
+    records.extend(text(None, "x", "Hello, ").into_iter().take(2));
+    let mut state =
+        RunState::with_rules(dialect().rules()).with_messages(vec![Message::text("u1", Role::User, "Hi")]);
+    records.iter().for_each(|record| state.apply(record).unwrap());
+    let mut encoder = Encoder::new(dialect(), &modern());
+    encoder.reentry(&state);
+    encoder.record(&record(None, Event::TextDelta { id: "x".into(), delta: "world".into(), metadata: None }));
+    let body = String::from_utf8(encoder.take()).unwrap();
+    let mut all = events(&body);
+    all.retain(|event| event["type"] != "CUSTOM");
+    let kinds: Vec<_> = all.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["RUN_STARTED", "MESSAGES_SNAPSHOT", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT"]);
+    let contents: Vec<_> =
+        all[1]["messages"].as_array().unwrap().iter().map(|message| message["content"].as_str()).collect();
+    assert_eq!(contents, [Some("Hi"), Some("Hello, ")]);
+    let mut again = RunState::with_rules(dialect().rules());
+    decode(&body).records.iter().for_each(|record| again.apply(record).unwrap());
+    assert_eq!(again.messages()[1].plain_text(), "Hello, world");
+    assert_eq!(again.messages()[1].parts.len(), 1);
+}
+
+#[test]
+fn another_servers_stream_is_read_as_the_client_reads_it() {
+    let body = concat!(
+        "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n",
+        "data: {\"type\":\"TEXT_MESSAGE_CHUNK\",\"messageId\":\"a\",\"delta\":\"He\"}\n\n",
+        "data: {\"type\":\"TEXT_MESSAGE_CHUNK\",\"delta\":\"y\"}\n\n",
+        "data: {\"type\":\"TOOL_CALL_CHUNK\",\"toolCallId\":\"c\",\"toolCallName\":\"find\",\"parentMessageId\":\"a\",\"delta\":\"{}\"}\n\n",
+        "data: {\"type\":\"TOOL_CALL_RESULT\",\"messageId\":\"b\",\"toolCallId\":\"c\",\"content\":\"found\"}\n\n",
+        "data: {\"type\":\"ACTIVITY_SNAPSHOT\",\"messageId\":\"d\",\"activityType\":\"plan\",\"content\":{\"n\":1}}\n\n",
+        "data: {\"type\":\"NEW_THING\",\"x\":1}\n\n",
+        "data: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n",
+    );
+    let decoded = decode(body);
+    assert_eq!(decoded.errors, []);
+    let mut state = RunState::with_rules(dialect().rules());
+    decoded.records.iter().for_each(|record| state.apply(record).unwrap());
+    let [answer, plan] = state.messages() else { panic!("{:?}", state.messages()) };
+    assert_eq!((answer.plain_text().as_str(), plan.role), ("Hey", Role::Activity));
+    let tool = answer.tool("c").unwrap();
+    assert_eq!((&tool.input, &tool.output), (&Some(json!({})), &Some(json!("found"))));
+}
+
+#[test]
+fn the_client_gives_up_where_an_event_is_out_of_place() {
+    let start = "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n";
+    let table = [
+        (
+            "data: {\"type\":\"STEP_STARTED\",\"stepName\":\"a\"}\n\n",
+            false,
+            "First event must be 'RUN_STARTED'",
+        ),
+        (
+            "data: {\"type\":\"TEXT_MESSAGE_END\",\"messageId\":\"m\"}\n\n",
+            true,
+            "Cannot send 'TEXT_MESSAGE_END' event: No active text message found with ID 'm'. A 'TEXT_MESSAGE_START' event must be sent first.",
+        ),
+        (
+            "data: {\"type\":\"TEXT_MESSAGE_CHUNK\",\"delta\":\"x\"}\n\n",
+            true,
+            "First TEXT_MESSAGE_CHUNK must have a messageId",
+        ),
+    ];
+    for (event, begun, message) in table {
+        let body = format!("{}{event}", if begun { start } else { "" });
+        let decoded = decode(&body);
+        let fatal = decoded.fatal().unwrap();
+        assert_eq!((fatal.kind(), fatal.message()), (ErrorKind::Order, message));
+        assert_eq!(fatal.place().unwrap().frame, u64::from(begun));
+        let found = lint(dialect(), Framing::Sse, body.as_bytes());
+        assert!(found.iter().any(|finding| finding.rule == "order"), "{found:?}");
+    }
+    let found = lint(dialect(), Framing::Sse, start.replace("\n\n", "\r\n\r\n").as_bytes());
+    assert!(found.iter().any(|finding| finding.rule == "lf-only"), "{found:?}");
+}
+
+fn parse(
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> Result<crate::ChatRequest, Error> {
+    let body = body.to_string();
+    dialect().parse_request(&RawRequest { method, target, headers, body: body.as_bytes() })
+}
+
+#[test]
+fn requests_say_who_asks_for_what() {
+    let tool = |content: &str| {
+        json!({ "threadId": "t", "runId": "r", "messages": [
+            { "id": "u", "role": "user", "content": "hi" },
+            { "id": "m", "role": "assistant", "toolCalls": [
+                { "id": "c", "type": "function", "function": { "name": "pick", "arguments": "{}" } }] },
+            { "id": "x", "role": "tool", "toolCallId": "c", "content": content },
+        ] })
+    };
+    let result = parse("POST", "/", &[], &tool("\"blue\"")).unwrap();
+    assert_eq!(result.action, Action::Answer);
+    assert_eq!(result.tool_results[0].output, Some(json!("blue")));
+    assert_eq!(result.messages[1].tool("c").unwrap().output, Some(json!("\"blue\"")));
+
+    let refused =
+        parse("POST", "/", &[], &tool(r#"{"approved":false,"message":"User denied this action"}"#)).unwrap();
+    assert!(refused.tool_results.is_empty() && !refused.approvals[0].approved);
+    assert_eq!(refused.messages[1].tool("c").unwrap().output, None);
+
+    let again = parse("POST", "/", &[("Last-Event-ID", "7")], &tool("x")).unwrap();
+    assert_eq!((again.action, again.cursor), (Action::Resume, Some(RequestCursor::EventId("7".into()))));
+
+    let resume = json!({ "threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": [], "mode": "fast",
+        "resume": [{ "interruptId": "i", "status": "resolved", "payload": { "approved": true } }] });
+    let resume = parse("POST", "/", &[], &resume).unwrap();
+    assert_eq!((resume.answers[0].request.as_str(), resume.approvals[0].approved), ("i", true));
+    assert_eq!((resume.profile.as_deref(), &resume.context["mode"]), (Some("1.0"), &json!("fast")));
+
+    let join = parse("GET", "/?offset=now&runId=r", &[], &Value::Null).unwrap();
+    assert_eq!((join.action, join.cursor), (Action::Resume, Some(RequestCursor::Now)));
+
+    let table = [
+        (json!([]), "the body must be a JSON object: a RunAgentInput"),
+        (json!({ "threadId": 5 }), "`threadId` must be a string, not 5"),
+        (json!({ "threadId": "t" }), "`messages` is missing: send the whole conversation, or an empty list"),
+        (
+            json!({ "messages": [{ "id": "u", "role": "user", "content": 5 }] }),
+            "`messages/0/content` must be a string or a list of parts",
+        ),
+    ];
+    for (body, message) in table {
+        assert_eq!(parse("POST", "/", &[], &body).unwrap_err().to_string(), message);
+    }
+}
