@@ -10,7 +10,7 @@ export async function mui(fetch) {
   const store = new ChatStore({});
   let error = null;
   try {
-    const result = await processStream(store, envelopes(response.body), {
+    const result = await processStream(store, updates(envelopes(response.body), store), {
       messageId: 'fallback',
       conversationId: 'judge',
       flushInterval: 0,
@@ -22,6 +22,29 @@ export async function mui(fetch) {
   }
   const messages = store.state.messageIds.map((id) => store.state.messagesById[id]);
   return { error, messages };
+}
+
+/**
+ * What is taken back or replaced comes as `message-updated`, which the page gets as the realtime event of that
+ * name. It must not overtake the chunks before it, so a chunk is asked for only when the last one was applied.
+ */
+function updates(source, store) {
+  const reader = source.getReader();
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        const chunk = value.chunk ?? value;
+        if (chunk.type === 'message-updated') {
+          const { id, parts } = chunk.message;
+          store.updateMessage(id, { parts });
+        }
+        controller.enqueue(value);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 /** SSE bytes as the parsed envelopes that `processStream` reads. */

@@ -51,9 +51,7 @@ fn types(chunks: &[Value]) -> Vec<&str> {
 
 #[test]
 fn a_stream_is_numbered_densely_from_where_it_is_told_to() {
-    let mut options = EncodeOptions::default();
-    options.sequence = 7;
-    let mut encoder = Encoder::new(&options);
+    let mut encoder = Encoder::new(&EncodeOptions { sequence: 7, ..EncodeOptions::default() });
     let mut out = FrameWriter::new(Framing::Sse);
     let run = Event::RunStarted(RunStarted { run: Some("r1".into()), ..RunStarted::default() });
     for event in [run, started(), start("t"), delta("t", "é\n"), finished(), delta("t", "late")] {
@@ -205,6 +203,22 @@ fn a_failed_run_ends_without_a_terminal_chunk_and_a_stopped_one_with_abort() {
     assert_eq!(stopped, [json!({ "type": "abort", "messageId": "m1", "hw": { "reason": "bored" } })]);
     let nothing = chunks(&[Record::new(0, Event::RunFailed(ErrorInfo::new("gone")))]);
     assert_eq!(types(&nothing), ["start", "hw-event"]);
+}
+
+#[test]
+fn a_stream_that_is_closed_while_the_run_waits_completes_its_message() {
+    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut out = FrameWriter::new(Framing::Ndjson);
+    for event in [started(), Event::RunWaiting { tool_calls: vec![], usage: None }] {
+        encoder.record(&record(event), &mut out);
+    }
+    encoder.finish(&mut out);
+    encoder.finish(&mut out);
+    let lines = String::from_utf8(out.take()).unwrap();
+    let last =
+        r#"{"eventId":"m1:2","sequence":2,"chunk":{"type":"finish","messageId":"m1","hw":{"implied":true}}}"#;
+    assert_eq!(lines.lines().nth(2), Some(last));
+    assert_eq!(lines.lines().count(), 3);
 }
 
 #[test]
