@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { flatten } from './flatten.mjs';
 import { judge, vendors, vendorsOf } from './judge.mjs';
 
@@ -114,10 +115,17 @@ test('every vendor reads a dialect', () => {
 // can read the stream (the profile `ai-7`, for example).
 let judged = 0;
 let without = 0;
-const cases = new URL('../cases/', import.meta.url);
-for (const dialect of Object.keys(vendorsOf)) {
-  const folder = new URL(`${dialect}/`, cases);
-  if (!existsSync(folder)) continue;
+// Committed cases, and those that the Rust tests of this run generated.
+const folders = [new URL('../cases/', import.meta.url)];
+if (process.env.HEADWATER_GENERATED_CASES) folders.push(pathToFileURL(`${process.env.HEADWATER_GENERATED_CASES}/`));
+for (const cases of folders) {
+  for (const dialect of Object.keys(vendorsOf)) {
+    const folder = new URL(`${dialect}/`, cases);
+    if (existsSync(folder)) judgeFolder(dialect, folder);
+  }
+}
+
+function judgeFolder(dialect, folder) {
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.sse')).sort()) {
     const expectedFile = new URL(file.replace(/\.sse$/, '.expected.json'), folder);
     if (!existsSync(expectedFile)) {
@@ -127,7 +135,7 @@ for (const dialect of Object.keys(vendorsOf)) {
     const { error, vendors: only, ...expected } = JSON.parse(readFileSync(expectedFile, 'utf8'));
     for (const vendor of only ?? vendorsOf[dialect]) {
       judged += 1;
-      test(`${vendor} renders cases/${dialect}/${file}`, async () => {
+      test(`${vendor} renders ${dialect}/${file}`, async () => {
         const verdict = await judge(vendor, readFileSync(new URL(file, folder)));
         if (error === undefined) return assertRenders(vendor, verdict, expected);
         assert.ok(verdict.error?.includes(error), `wanted the error "${error}", got ${verdict.error}`);

@@ -15,18 +15,21 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     let root = root();
     let recorded = Recorded::from_environment(&root)?;
     let mut report = Report::default();
+    let generated = root.join("target/generated-cases");
+    // What an earlier run left would be judged again.
+    let _ = std::fs::remove_dir_all(&generated);
 
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     let unnamed = filter.is_some().then_some("only the named tests run");
     report.part_unless(unnamed, "format", || check(cargo(&root, &["fmt", "--all", "--check"])));
     report.part_unless(unnamed, "clippy", || check(cargo(&root, &clippy)));
-    report.part("rust tests", || rust_tests(&root, filter, &recorded));
+    report.part("rust tests", || rust_tests(&root, &generated, filter, &recorded));
     report.part_unless(unnamed, "wasm", || {
         tools::ensure_target(&root, WASM)?;
         check(cargo(&root, &["build", "-p", "headwater-protocol", "--target", WASM]))
     });
     let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
-    report.part_unless(refused, "vendors", || vendors::test(&root, filter));
+    report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
 
     // A filter leaves files unread on purpose.
     let reading = if filter.is_none() { recorded.close() } else { recorded.close_unchecked() };
@@ -67,9 +70,14 @@ fn check(command: Command) -> Result<Outcome, Failure> {
     Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
 }
 
-fn rust_tests(root: &Path, filter: Option<&str>, recorded: &Recorded) -> Result<Outcome, Failure> {
+fn rust_tests(
+    root: &Path,
+    generated: &Path,
+    filter: Option<&str>,
+    recorded: &Recorded,
+) -> Result<Outcome, Failure> {
     let mut tests = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
-    tests.args(filter);
+    tests.args(filter).env(vendors::GENERATED, generated);
     recorded.tell(&mut tests);
     let finished = finish(tests)?;
     let mut counts = count(&finished.output);

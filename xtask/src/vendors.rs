@@ -10,6 +10,9 @@ use crate::tools;
 /// Where the vendors' packages live.
 pub(crate) const FOLDER: &str = "conformance/vendors";
 
+/// Names the folder in which the Rust tests leave streams for the vendors' clients.
+pub(crate) const GENERATED: &str = "HEADWATER_GENERATED_CASES";
+
 /// Installs what the lock names, unless exactly that is installed.
 pub(crate) fn install(folder: &Path) -> Result<(), Failure> {
     tools::ensure(tools::NODE)?;
@@ -30,10 +33,11 @@ pub(crate) fn install(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Has the vendors' clients judge our streams.
-pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
+pub(crate) fn test(root: &Path, generated: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
     let folder = root.join(FOLDER);
     install(&folder)?;
     let mut node = command(&folder, "node", &["--test", "--test-reporter=tap"]);
+    node.env(GENERATED, generated);
     if let Some(filter) = filter {
         node.arg("--test-name-pattern").arg(literal(filter));
     }

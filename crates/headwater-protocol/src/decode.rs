@@ -5,6 +5,7 @@ use crate::{
     error::{Error, ErrorKind},
     event::Record,
     framing::{Frame, FrameReader, Framing},
+    state::Message,
     surrogate::Surrogates,
 };
 
@@ -12,6 +13,9 @@ use crate::{
 pub trait Decode: std::fmt::Debug + Send {
     /// Reads one frame.
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded);
+
+    /// The page already holds these messages: the stream may go on with the last of them.
+    fn conversation(&mut self, _messages: &[Message]) {}
 
     /// The stream ended.
     fn end(&mut self, out: &mut Decoded);
@@ -68,11 +72,20 @@ impl Decoder {
     #[must_use]
     pub fn new(dialect: &dyn Dialect, framing: Framing) -> Self {
         Self {
-            reader: FrameReader::new(framing),
+            reader: FrameReader::new(framing).with_tail(dialect.tail()),
             inner: dialect.decoder(),
             surrogates: Surrogates::default(),
             dead: false,
         }
+    }
+
+    /// The same decoder for a page that already holds these messages.
+    ///
+    /// Without it the decoder cannot know what an output belongs to whose call is not in the stream.
+    #[must_use]
+    pub fn with_messages(mut self, messages: &[Message]) -> Self {
+        self.inner.conversation(messages);
+        self
     }
 
     /// Whether the dialect's own client would have given up.
@@ -98,6 +111,10 @@ impl Decoder {
         let Self { reader, inner, surrogates, dead } = self;
         reader.finish(|frame| take(inner.as_mut(), surrogates, dead, frame, out));
         if !self.dead {
+            if self.surrogates.is_waiting() {
+                let message = "the stream ended after half of a surrogate pair, which is left out";
+                out.errors.push(Error::new(ErrorKind::Text, message));
+            }
             self.inner.end(out);
             self.dead = out.errors.iter().any(Error::is_fatal);
         }

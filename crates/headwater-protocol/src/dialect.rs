@@ -12,7 +12,7 @@ use crate::{
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
-    framing::{Frame, Framing},
+    framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
     request::{ChatRequest, RawRequest},
     state::Rules,
@@ -48,6 +48,11 @@ pub trait Dialect: fmt::Debug + Sync {
 
     /// A fresh encoder.
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode>;
+
+    /// What its clients do with a last block that no blank line ended.
+    fn tail(&self) -> Tail {
+        Tail::Discard
+    }
 
     /// A fresh decoder.
     fn decoder(&self) -> Box<dyn Decode>;

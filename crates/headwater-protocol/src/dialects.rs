@@ -5,6 +5,7 @@ pub mod agents;
 pub mod ai_sdk;
 pub mod kortyx;
 pub mod mui;
+pub mod table;
 pub mod tanstack;
 
 use crate::dialect::Dialect;

@@ -6,7 +6,7 @@ use crate::{
     event::Record,
     framing::{FrameWriter, Framing, Heartbeat},
     hold::Hold,
-    state::RunState,
+    state::{Message, RunState},
 };
 
 /// A dialect's own encoder: a state machine without clock, randomness or I/O.
@@ -24,7 +24,7 @@ pub trait Encode: std::fmt::Debug + Send {
 }
 
 /// How to encode.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EncodeOptions {
     /// The profile by name; the dialect's default if it is not given.
@@ -39,6 +39,9 @@ pub struct EncodeOptions {
     pub hold: bool,
     /// The number of the first frame, where the dialect counts them.
     pub sequence: u64,
+    /// The conversation that the client holds, where the dialect may have to say it again: what a client is not
+    /// told again it may delete.
+    pub messages: Vec<Message>,
 }
 
 impl EncodeOptions {

@@ -51,7 +51,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         /// The run's result.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
         data: Option<Value>,
     },
     /// The run ended with an error.
@@ -201,7 +201,7 @@ pub enum Event {
         #[serde(flatten)]
         tool: ToolCall,
         /// The input; absent where its text is not JSON.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
         input: Option<Value>,
     },
     /// The input is not what the tool takes.
@@ -210,7 +210,7 @@ pub enum Event {
         #[serde(flatten)]
         tool: ToolCall,
         /// The input as it came.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
         input: Option<Value>,
         /// What is wrong with it.
         error: String,
@@ -223,7 +223,7 @@ pub enum Event {
         #[serde(flatten)]
         tool: ToolCall,
         /// The exact input that is approved.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
         input: Option<Value>,
         /// Binds the request to the run, the call and its input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -255,7 +255,7 @@ pub enum Event {
         /// The output.
         output: Value,
         /// The same as structured content, where the tool gave both.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
         structured: Option<Value>,
         /// The tool ran and reports a failure of its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -394,7 +394,7 @@ pub enum Event {
         /// The question.
         request: RequestId,
         /// The answer.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
         answer: Option<Value>,
     },
     /// Nobody answered in time.
@@ -417,7 +417,7 @@ pub enum Event {
         /// That workflow.
         to: String,
         /// What is handed over.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
         payload: Option<Value>,
     },
     /// The session's state after this turn was kept.

@@ -196,6 +196,23 @@ impl FrameReader {
         }
     }
 
+    /// The same reader with another way to treat an unended tail. NDJSON has its own: the last line counts.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing, Tail};
+    ///
+    /// let mut reader = FrameReader::new(Framing::Sse).with_tail(Tail::Deliver);
+    /// reader.push(b"data: x", |_| unreachable!("the block is not over"));
+    /// reader.finish(|frame| assert_eq!(frame.unwrap().data, "x"));
+    /// ```
+    #[must_use]
+    pub fn with_tail(self, tail: Tail) -> Self {
+        match self {
+            Self::Sse(reader) => Self::Sse(reader.with_tail(tail)),
+            Self::Ndjson(reader) => Self::Ndjson(reader),
+        }
+    }
+
     /// The framing that this reader reads.
     ///
     /// ```

@@ -2,7 +2,7 @@
 
 use crate::{
     event::{Event, Record},
-    id::AttemptId,
+    id::{AttemptId, ToolCallId},
 };
 
 /// Keeps the records of open attempts; gives them out when the attempt has finished, in order.
@@ -25,7 +25,12 @@ impl Hold {
                 sink(record);
             }
             Event::AttemptRetracted { attempt, .. } => {
-                self.close(attempt);
+                let held = self.close(attempt);
+                let settled: Vec<_> = held.iter().filter_map(|record| settles(&record.event)).collect();
+                // A call that was made is never taken back.
+                let happened =
+                    |record: &&Record| call_of(&record.event).is_some_and(|call| settled.contains(&call));
+                held.iter().filter(happened).for_each(&mut *sink);
                 sink(record);
             }
             event => {
@@ -49,10 +54,33 @@ impl Hold {
     }
 }
 
+/// The call that an event belongs to.
+fn call_of(event: &Event) -> Option<&ToolCallId> {
+    match event {
+        Event::ToolInputStart(tool)
+        | Event::ToolInputAvailable { tool, .. }
+        | Event::ToolInputError { tool, .. }
+        | Event::ApprovalRequested { tool, .. } => Some(&tool.call),
+        Event::ToolInputDelta { call, .. } => Some(call),
+        Event::ApprovalAnswered { call, .. } => call.as_ref(),
+        event => settles(event),
+    }
+}
+
+/// The call that an event is the outcome of.
+fn settles(event: &Event) -> Option<&ToolCallId> {
+    match event {
+        Event::ToolOutput { call, .. }
+        | Event::ToolOutputError { call, .. }
+        | Event::ToolDenied { call, .. } => Some(call),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Origin;
+    use crate::event::{Origin, ToolCall};
 
     fn said(attempt: &str, delta: &str) -> Record {
         let event = Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None };
@@ -60,12 +88,17 @@ mod tests {
     }
 
     #[test]
-    fn a_retracted_attempt_is_never_seen_and_a_finished_one_is_seen_whole() {
+    fn a_retracted_attempt_is_never_seen_but_for_what_it_did_and_a_finished_one_is_seen_whole() {
         let mut hold = Hold::default();
         let mut seen = Vec::new();
         let records = [
             Record::new(0, Event::AttemptStarted { attempt: "a".into(), model: None }),
             said("a", "dead"),
+            Record { event: Event::ToolInputStart(ToolCall::new("c1", "pay")), ..said("a", "") },
+            Record {
+                event: Event::ToolOutputError { call: "c1".into(), name: None, error: "declined".into() },
+                ..said("a", "")
+            },
             Record::new(0, Event::AttemptRetracted { attempt: "a".into(), reason: None }),
             Record::new(0, Event::AttemptStarted { attempt: "b".into(), model: None }),
             said("b", "alive"),
@@ -80,9 +113,10 @@ mod tests {
             .filter_map(|event| match event {
                 Event::TextDelta { delta, .. } => Some(delta.as_str()),
                 Event::Message { content } => Some(content.as_str()),
+                Event::ToolOutputError { error, .. } => Some(error.as_str()),
                 _ => None,
             })
             .collect();
-        assert_eq!(texts, ["between", "alive"]);
+        assert_eq!(texts, ["declined", "between", "alive"]);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use crate::{
     error::{Error, ErrorKind},
@@ -48,4 +49,12 @@ fn not_json(frame: &Frame<'_>, error: &serde_json::Error) -> Error {
     let head: String = frame.data.chars().take(40).collect();
     let message = format!("the frame is not JSON: {error}; it begins with {head:?}");
     Error::new(ErrorKind::Json, message).at(frame.index, frame.offset)
+}
+
+/// Reads an optional value for which `null` is one: only what is not there is absent.
+///
+/// # Errors
+/// If it is not JSON.
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }

@@ -33,6 +33,7 @@ mod hold;
 mod id;
 mod json;
 mod lint;
+mod prompt;
 mod request;
 mod state;
 mod structured;
@@ -57,6 +58,7 @@ pub use id::{
     ApprovalId, AttemptId, CheckpointId, MessageId, PartId, RequestId, RunId, SessionId, ToolCallId,
 };
 pub use lint::{Finding, Findings, Lint, Rule, lint};
+pub use prompt::{ContentPart, FileData, ModelMessage, PromptOptions, ToolResultOutput, to_model_messages};
 pub use request::{
     Action, ApprovalAnswer, ChatRequest, CheckpointAction, ClientTool, InterruptAnswer, RawRequest,
     RequestCursor, ToolResult,

@@ -12,6 +12,10 @@ use crate::{
 
 /// A dialect's own linter: it is given whole frames.
 pub trait Lint: fmt::Debug + Send {
+    /// The whole stream as it came, before its frames: for what a client's own reader trips over and a
+    /// frame does not show.
+    fn stream(&mut self, _framing: Framing, _stream: &[u8]) {}
+
     /// Looks at one frame.
     fn frame(&mut self, frame: &Frame<'_>, findings: &mut Findings);
 
@@ -87,8 +91,9 @@ impl Findings {
 #[must_use]
 pub fn lint(dialect: &dyn Dialect, framing: Framing, stream: &[u8]) -> Vec<Finding> {
     let mut linter = dialect.linter();
+    linter.stream(framing, stream);
     let mut findings = Findings::default();
-    let mut reader = FrameReader::new(framing);
+    let mut reader = FrameReader::new(framing).with_tail(dialect.tail());
     let mut check = |frame: Result<Frame<'_>, crate::framing::FramingError>| match frame {
         Ok(frame) => {
             findings.place = Some(Place { frame: frame.index, offset: frame.offset });

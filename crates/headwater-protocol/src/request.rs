@@ -228,7 +228,7 @@ pub struct ToolResult {
     /// The call.
     pub call: ToolCallId,
     /// The output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
     pub output: Option<Value>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -262,7 +262,7 @@ pub struct InterruptAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// The answer; absent where the person gave none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
     pub answer: Option<Value>,
     /// The person does not want to answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

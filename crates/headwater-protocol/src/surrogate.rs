@@ -22,6 +22,11 @@ pub(crate) struct Mended<'a> {
 }
 
 impl Surrogates {
+    /// Whether a half still waits for the other one.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.pending.is_some()
+    }
+
     pub(crate) fn mend<'a>(&mut self, data: &'a str) -> Mended<'a> {
         let mut waiting = self.pending.take();
         if !has_surrogate(data) {

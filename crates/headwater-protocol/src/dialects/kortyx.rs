@@ -1,50 +1,233 @@
-//! Kortyx stream chunks.
+//! Kortyx stream chunks, as `@kortyx/stream` and `@kortyx/react` read them.
+//!
+//! One `data: ` line of JSON for each chunk and nothing else in a block, then `data: [DONE]`: its reader cuts
+//! at `\n\n` and passes over every block that does not begin with `data: `, so there are no ids and no event
+//! names, and a comment in a block of its own keeps a connection open. It checks nothing, and its page
+//! passes over types and keys that it does not know; that is where what it has no word for travels.
+//!
+//! What is worth knowing:
+//!
+//! - `done` is the end for the page. It says that the run finished, or that it failed if `error` came right
+//!   before it, or that it waits if a question is open. Any other end it carries.
+//! - An approval is asked for in Kortyx' way, as a choice between `approve` and `deny`.
+//! - A structured stream that goes on after its `final` makes the page give up: such an update is carried.
+//!
+//! What decodes to something else than was encoded:
+//!
+//! - of the origin, `visit` and `branch` travel only with events that are carried;
+//! - what comes after the end of the run is left out.
+
+mod approval;
+mod block;
+mod buffered;
+pub mod chunk;
+mod decode;
+mod encode;
+mod ending;
+mod lint;
+mod reentry;
+mod request;
 
 use crate::{
     decode::Decode,
-    dialect::{Dialect, Profile, Support},
+    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
-    framing::Frame,
+    framing::{Frame, Framing},
     lint::{Lint, Rule},
     request::{ChatRequest, RawRequest},
 };
+
+pub use buffered::Buffered;
+pub use chunk::Chunk;
+pub use encode::Encoder;
+
+/// What follows the last chunk.
+const END: &str = "[DONE]";
+
+const PROFILES: &[Profile] = &[Profile {
+    name: "default",
+    clients: "readStream of @kortyx/stream, useChat of @kortyx/react",
+    retraction: Retraction::Seam,
+    reentry: Reentry::Replay,
+    cursor: CursorSupport::None,
+    keep_alive: KeepAlive::Comment,
+    end_marker: Some(END),
+    framings: &[Framing::Sse],
+    coalesce: true,
+}];
 
 /// Kortyx stream chunks.
 #[derive(Debug, Clone, Copy)]
 pub struct Kortyx;
 
-#[expect(clippy::unimplemented, reason = "laid out before it is built")]
 impl Dialect for Kortyx {
     fn name(&self) -> &'static str {
         "kortyx"
     }
+
     fn about(&self) -> &'static str {
-        "Kortyx stream chunks."
+        "Kortyx stream chunks over SSE, for useChat and readStream of Kortyx."
     }
+
     fn profiles(&self) -> &'static [Profile] {
-        &[Profile::PLAIN]
+        PROFILES
     }
-    fn support(&self, _kind: EventKind, _profile: &Profile) -> Support {
-        Support::Dropped
+
+    fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
+        const CARRIED: Support = Support::Carried("`hw-event`");
+        match kind {
+            EventKind::RunFinished
+            | EventKind::RunFailed
+            | EventKind::RunWaiting
+            | EventKind::Message
+            | EventKind::TextStart
+            | EventKind::TextDelta
+            | EventKind::TextEnd
+            | EventKind::ToolInputAvailable
+            | EventKind::ToolOutput
+            | EventKind::ToolOutputError
+            | EventKind::Structured
+            | EventKind::StructuredInvalidated
+            | EventKind::InterruptRequested
+            | EventKind::Status
+            | EventKind::Transition
+            | EventKind::Checkpoint
+            | EventKind::Error
+            | EventKind::Trace
+            | EventKind::Unknown => Support::Exact,
+            EventKind::RunStarted => {
+                Support::Carried("`session` with fields of our own; `hw-event` without a session")
+            }
+            EventKind::RunCancelled => Support::Carried("`done` with the event"),
+            EventKind::AttemptRetracted => Support::Carried("`text-end`, a new segment, and `hw-event`"),
+            EventKind::ToolInputError => Support::Carried("`tool-call-error` with the event"),
+            EventKind::ApprovalRequested => {
+                Support::Carried("`interrupt` to approve or deny, with the event")
+            }
+            EventKind::ToolDenied => Support::Carried("`tool-call-result` that is an error, with the event"),
+            EventKind::AttemptStarted
+            | EventKind::AttemptFinished
+            | EventKind::MessageStarted
+            | EventKind::MessageFinished
+            | EventKind::MessageMetadata
+            | EventKind::StepStarted
+            | EventKind::StepFinished
+            | EventKind::ReasoningStart
+            | EventKind::ReasoningDelta
+            | EventKind::ReasoningEnd
+            | EventKind::ToolInputStart
+            | EventKind::ToolInputDelta
+            | EventKind::ApprovalAnswered
+            | EventKind::SourceUrl
+            | EventKind::SourceDocument
+            | EventKind::File
+            | EventKind::Data
+            | EventKind::StateSnapshot
+            | EventKind::StateDelta
+            | EventKind::MessagesSnapshot
+            | EventKind::InterruptAnswered
+            | EventKind::InterruptExpired
+            | EventKind::Usage
+            | EventKind::Warning => CARRIED,
+        }
     }
-    fn encoder(&self, _options: &EncodeOptions) -> Box<dyn Encode> {
-        unimplemented!()
+
+    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
+        Box::new(Encoder::new(options))
     }
+
     fn decoder(&self) -> Box<dyn Decode> {
-        unimplemented!()
+        Box::new(decode::Decoder::default())
     }
+
     fn linter(&self) -> Box<dyn Lint> {
-        unimplemented!()
+        Box::new(lint::Linter::default())
     }
+
     fn lint_rules(&self) -> &'static [Rule] {
-        &[]
+        lint::RULES
     }
-    fn parse_request(&self, _request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
-        unimplemented!()
+
+    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+        request::parse(request)
     }
-    fn recognise(&self, _frame: &Frame<'_>) -> u8 {
-        0
+
+    fn recognise(&self, frame: &Frame<'_>) -> u8 {
+        recognise(frame)
+    }
+}
+
+/// Several dialects have `text-delta`, `done` and `error`: what they have beside tells them apart.
+fn recognise(frame: &Frame<'_>) -> u8 {
+    if frame.event.is_some() {
+        return 0;
+    }
+    let Ok(chunk) = Chunk::from_frame(frame) else {
+        return 0;
+    };
+    let Ok(fields) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(frame.data) else {
+        return 0;
+    };
+    let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
+    match chunk {
+        Chunk::StructuredData(_)
+        | Chunk::StructuredDataInvalidated(_)
+        | Chunk::Session(_)
+        | Chunk::Checkpoint(_)
+        | Chunk::Transition(_)
+        | Chunk::Interrupt(_)
+        | Chunk::Trace(_)
+        | Chunk::ToolCallStart(_)
+        | Chunk::ToolCallResult(_)
+        | Chunk::ToolCallError(_) => 95,
+        Chunk::Message(_) | Chunk::Status(_) | Chunk::ToolResult(_) => 70,
+        Chunk::TextStart(_) | Chunk::TextDelta(_) | Chunk::TextEnd(_) => {
+            if has(&["node", "opId", "segmentId"]) {
+                95
+            } else if has(&["id"]) {
+                30
+            } else {
+                80
+            }
+        }
+        Chunk::Done(_) if has(&["id", "model", "timestamp", "finishReason"]) => 5,
+        Chunk::Error(_) if has(&["error", "errorText", "id", "model", "timestamp"]) => 5,
+        Chunk::Done(_) | Chunk::Error(_) => 50,
+        // Kortyx, TanStack and MUI carry alike.
+        Chunk::Carried(_) => 20,
+        Chunk::Other(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_frames_are_recognised_and_those_of_others_are_not() {
+        let sure = |event: Option<&'static str>, data: &'static str| {
+            recognise(&Frame { event, id: None, data, offset: 0, index: 0 })
+        };
+        for own in [
+            r#"{"type":"session","sessionId":"s"}"#,
+            r#"{"type":"structured-data","streamId":"s","dataType":"t","kind":"final"}"#,
+            r#"{"type":"text-delta","node":"n","delta":"a"}"#,
+            r#"{"type":"tool-call-start","tool":"t","toolCallId":"c"}"#,
+        ] {
+            assert!(sure(None, own) > 90, "{own}");
+            assert_eq!(sure(Some("message.delta"), own), 0, "it has no event names");
+        }
+        for foreign in [
+            r#"{"type":"done","id":"x","model":"m","timestamp":1,"finishReason":"stop"}"#,
+            r#"{"type":"error","errorText":"x"}"#,
+            r#"{"type":"text-start","id":"t1"}"#,
+            r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
+            r#"{"sequence":1,"chunk":{"type":"text-delta"}}"#,
+            "[DONE]",
+        ] {
+            assert!(sure(None, foreign) <= 30, "{foreign}");
+        }
     }
 }

@@ -177,6 +177,7 @@ impl Dialect for Mui {
             absent_is_erased: true,
             unknown_calls_are_ignored: true,
             end_closes_blocks: true,
+            ..Rules::default()
         }
     }
 

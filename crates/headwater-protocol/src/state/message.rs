@@ -106,6 +106,8 @@ pub enum Part {
     Data(DataPart),
     /// A step begins here.
     StepStart,
+    /// A part that only its dialect knows, as it came.
+    Other(Value),
 }
 
 impl Part {
@@ -117,7 +119,7 @@ impl Part {
             Self::Tool(part) => part.attempt.as_ref(),
             Self::SourceUrl(part) | Self::SourceDocument(part) => part.attempt.as_ref(),
             Self::File(part) => part.attempt.as_ref(),
-            Self::Data(_) | Self::StepStart => None,
+            Self::Data(_) | Self::StepStart | Self::Other(_) => None,
         }
     }
 }
@@ -257,13 +259,13 @@ pub struct ToolPart {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input_text: String,
     /// The input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
     pub input: Option<Value>,
     /// The output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
     pub output: Option<Value>,
     /// The output as structured content, where the tool gave both.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
     pub structured: Option<Value>,
     /// The output is a failure that the tool reports.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -359,4 +361,18 @@ pub struct DataPart {
     /// It was meant to be seen once; only some dialects' clients keep it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub transient: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_is_an_output_and_no_output_is_none() {
+        let read = |json: &str| serde_json::from_str::<ToolPart>(json).unwrap();
+        let null = r#"{"call":"c","name":"n","state":"output-available","executor":"server","output":null}"#;
+        assert_eq!(read(null).output, Some(Value::Null));
+        assert_eq!(serde_json::to_string(&read(null)).unwrap(), null);
+        assert_eq!(read(&null.replace(r#","output":null"#, "")).output, None);
+    }
 }

@@ -1,6 +1,8 @@
 //! The reducer: events in, state changed in place.
 
 mod merge;
+#[cfg(test)]
+mod tests;
 mod tool;
 
 use std::collections::HashMap;
@@ -34,6 +36,10 @@ pub struct Rules {
     pub transient_is_kept: bool,
     /// Only the top level of metadata is merged.
     pub metadata_is_shallow: bool,
+    /// `custom` and `steering-message` are parts, and `reset-step` drops those of the current step.
+    pub ui_message_parts: bool,
+    /// A step leaves no mark in the message.
+    pub steps_leave_no_part: bool,
     /// What the announcement of a tool call, or its denial, leaves out is taken away: the name, the
     /// input, the reason.
     pub absent_is_erased: bool,
@@ -303,7 +309,9 @@ impl RunState {
             }
 
             Event::StepStarted { name } => {
-                self.push(origin, Part::StepStart);
+                if !self.rules.steps_leave_no_part {
+                    self.push(origin, Part::StepStart);
+                }
                 self.run.open_steps.push(name.clone());
             }
             Event::StepFinished { name } => {
@@ -411,6 +419,14 @@ impl RunState {
                     self.run.error = Some(error.clone());
                 }
             }
+
+            Event::Unknown { name, data } if self.rules.ui_message_parts => match name.as_str() {
+                "reset-step" => self.reset_step(origin),
+                "custom" | "steering-message" => {
+                    self.push(origin, Part::Other(data.clone()));
+                }
+                _ => {}
+            },
 
             Event::AttemptStarted { .. }
             | Event::AttemptFinished { .. }
@@ -590,6 +606,15 @@ impl RunState {
                 let settled = matches!(part, Part::Tool(tool) if tool.state.is_settled());
                 settled || part.attempt() != Some(attempt)
             });
+        }
+        self.rebuild_index();
+    }
+
+    /// Drops what the current step has, whoever said it and whatever came of it.
+    fn reset_step(&mut self, origin: &Origin) {
+        if let Some(message) = self.target_mut(origin) {
+            let begin = message.parts.iter().rposition(|part| matches!(part, Part::StepStart));
+            message.parts.truncate(begin.map_or(0, |at| at + 1));
         }
         self.rebuild_index();
     }

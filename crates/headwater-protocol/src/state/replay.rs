@@ -178,6 +178,10 @@ impl Replay {
                 };
                 self.say(origin, event);
             }
+            Part::Other(part) => {
+                let name = part.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+                self.say(origin, Event::Unknown { name, data: part.clone() });
+            }
             Part::Data(_) | Part::StepStart => {}
         }
     }

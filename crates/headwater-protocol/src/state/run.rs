@@ -52,7 +52,7 @@ pub struct RunInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Its result.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
     pub data: Option<Value>,
     /// What went wrong last.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -70,6 +70,7 @@ fn part(part: &Part) -> Value {
         Part::File(file) => file_part(file),
         Part::Data(data) => data_part(data),
         Part::StepStart => json!({ "type": "step-start" }),
+        Part::Other(part) => part.clone(),
     }
 }
 

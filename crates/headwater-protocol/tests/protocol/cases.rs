@@ -331,7 +331,7 @@ fn scenarios() -> Vec<Scenario> {
         ),
     ];
     for (name, cut) in
-        [("back-in-text", 5), ("back-in-tool-input", 9), ("back-after-tool", 13), ("back-at-the-end", 22)]
+        [("back-in-text", 5), ("back-in-tool-input", 9), ("back-after-tool", 13), ("back-at-the-end", 20)]
     {
         all.push(Scenario {
             name,

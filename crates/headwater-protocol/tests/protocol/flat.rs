@@ -21,7 +21,8 @@ impl Reduced {
 /// Decodes chunks, one frame each, and reduces them on top of a state.
 pub(crate) fn reduce_chunks(dialect: &str, start: Option<RunState>, chunks: &[String]) -> Reduced {
     let dialect = dialects::find(dialect).unwrap();
-    let mut decoder = Decoder::new(dialect, Framing::Ndjson);
+    let messages = start.as_ref().map(RunState::messages).unwrap_or_default();
+    let mut decoder = Decoder::new(dialect, Framing::Ndjson).with_messages(messages);
     let mut decoded = Decoded::default();
     for (index, chunk) in chunks.iter().enumerate() {
         let frame = Frame { event: None, id: None, data: chunk, offset: 0, index: index as u64 };

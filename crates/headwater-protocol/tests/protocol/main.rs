@@ -15,6 +15,7 @@ mod agents;
 mod ai_sdk;
 mod allocations;
 mod cases;
+mod docs;
 mod flat;
 mod garbage;
 mod kortyx;

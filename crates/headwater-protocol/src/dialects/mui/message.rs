@@ -91,6 +91,7 @@ fn part(part: &Part) -> Value {
             ],
         ),
         Part::StepStart => json!({ "type": "step-start" }),
+        Part::Other(part) => part.clone(),
     }
 }
 

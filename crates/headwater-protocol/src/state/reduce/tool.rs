@@ -137,7 +137,7 @@ impl RunState {
         let linger = self.rules.tool_fields_linger;
         let at = match self.find_in_scope(origin, tool) {
             Some(at) => at,
-            None => self.make(origin, &tool.call, &tool.name, tool.dynamic),
+            None => self.make_in_scope(origin, tool),
         };
         let Some(part) = self.tool_mut(at) else {
             return;
@@ -179,14 +179,31 @@ impl RunState {
             if later.iter().any(|part| matches!(part, Part::StepStart)) {
                 return None;
             }
-            let Some(Part::Tool(known)) = parts.get(at.part) else {
-                return None;
+            let same = |part: &Part| {
+                matches!(part, Part::Tool(known) if known.call == tool.call
+                    && known.dynamic.unwrap_or(false) == tool.dynamic.unwrap_or(false))
             };
-            if known.dynamic.unwrap_or(false) != tool.dynamic.unwrap_or(false) {
-                return None;
-            }
+            let part = parts.get(at.part..)?.iter().position(same)?;
+            return Some(Location { part: at.part + part, ..at });
         }
         Some(at)
+    }
+
+    /// A step that has the call as a static and as a dynamic tool finds the first of them by its id.
+    fn make_in_scope(&mut self, origin: &Origin, tool: &ToolCall) -> Location {
+        let key = Key::Tool(tool.call.clone());
+        let first = self.index.parts.get(&key).copied().filter(|at| {
+            let parts = self.messages.get(at.message).map(|message| message.parts.as_slice());
+            let later = parts.and_then(|parts| parts.get(at.part..)).unwrap_or_default();
+            self.rules.tool_scope == ToolScope::Step
+                && Some(at.message) == self.current
+                && !later.iter().any(|part| matches!(part, Part::StepStart))
+        });
+        let at = self.make(origin, &tool.call, &tool.name, tool.dynamic);
+        if let Some(first) = first {
+            self.index.parts.insert(key, first);
+        }
+        at
     }
 
     fn find_or_make(&mut self, origin: &Origin, call: &ToolCallId, name: Option<&str>) -> Option<Location> {

@@ -1,0 +1,12 @@
+//! The real binary, on the example streams and on garbage.
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "all of this is test code")]
+
+mod convert;
+mod dialects;
+mod garbage;
+mod inspect;
+mod lint;
+mod reduce;
+mod run;
+mod structured;
+mod usage;

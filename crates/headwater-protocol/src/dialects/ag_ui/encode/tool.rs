@@ -1,0 +1,291 @@
+//! Tool calls, from the first byte of their input to their output.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::{Encoder, OpenCall, Sink, at, implied, origin, passing};
+use crate::{
+    dialects::ag_ui::{
+        chunk::{
+            Base, Chunk, Content, Custom, Payload, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart,
+        },
+        messages::{DENIED, output_text},
+        notes::{Metadata, Notes},
+    },
+    event::{Event, Record, Role, ToolCall},
+    id::ToolCallId,
+    state::ToolPart,
+};
+
+impl Encoder {
+    pub(super) fn start_call(&mut self, record: &Record, tool: &ToolCall, sink: Sink<'_>) {
+        if self.ids.of_call(&tool.call).is_some() {
+            return self.carry(record, sink);
+        }
+        self.reduce(record);
+        self.open_call(record, tool, Notes::default(), sink);
+    }
+
+    pub(super) fn grow_call(&mut self, record: &Record, call: &ToolCallId, delta: &str, sink: Sink<'_>) {
+        self.reduce(record);
+        self.reopen_call(record, call, sink);
+        say_args(call, delta, at(record), sink);
+    }
+
+    pub(super) fn end_call(
+        &mut self,
+        record: &Record,
+        tool: &ToolCall,
+        input: Option<&Value>,
+        sink: Sink<'_>,
+    ) {
+        let known = self.ids.of_call(&tool.call).is_some();
+        let open = self.calls.iter().rposition(|open| open.tool.call == tool.call);
+        if known && open.is_none() {
+            self.carry(record, sink);
+            return self.resync(record, None, sink);
+        }
+        let streamed = self.streamed(&tool.call);
+        self.reduce(record);
+        if open.is_none() {
+            self.open_call(record, tool, implied(), sink);
+        }
+        let differs = self.say_input(record, &tool.call, &streamed, input, sink);
+        let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) else { return };
+        let begun_as = self.calls.get(open).map(|open| &open.tool);
+        let notes = Notes {
+            tool: (begun_as != Some(tool)).then_some(Cow::Borrowed(tool)),
+            input: input.filter(|_| differs).map(Cow::Borrowed),
+            no_input: differs && input.is_none(),
+            ..Notes::default()
+        };
+        self.close_call(record, open, notes, sink);
+        if differs {
+            // The client shows what was streamed, which is not what the tool gets.
+            self.resync(record, None, sink);
+        }
+    }
+
+    pub(super) fn refuse_call(
+        &mut self,
+        record: &Record,
+        tool: &ToolCall,
+        input: Option<&Value>,
+        error: &str,
+        sink: Sink<'_>,
+    ) {
+        let streamed = self.streamed(&tool.call);
+        self.reduce(record);
+        let known = self.ids.of_call(&tool.call).is_some();
+        if !known {
+            self.open_call(record, tool, implied(), sink);
+        }
+        let mut differs = false;
+        if let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) {
+            differs = input.is_some() && self.say_input(record, &tool.call, &streamed, input, sink);
+            self.close_call(record, open, implied(), sink);
+        }
+        self.say_result(record, &tool.call, Cow::Borrowed(error), true, sink);
+        if differs {
+            self.resync(record, None, sink);
+        }
+    }
+
+    pub(super) fn ask(&mut self, record: &Record, tool: &ToolCall, input: Option<&Value>, sink: Sink<'_>) {
+        self.reduce(record);
+        if self.ids.of_call(&tool.call).is_none() {
+            self.open_call(record, tool, implied(), sink);
+            self.say_input(record, &tool.call, "", input, sink);
+            if let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) {
+                self.close_call(record, open, implied(), sink);
+            }
+        }
+        self.say_approval(
+            record,
+            Notes { event: Some(Cow::Borrowed(&record.event)), ..origin(record) },
+            sink,
+        );
+    }
+
+    /// Asks in the way that TanStack's client understands without knowing our server, and keeps the question for
+    /// the end of the run.
+    pub(super) fn say_approval(&mut self, record: &Record, notes: Notes<'_>, sink: Sink<'_>) {
+        let Event::ApprovalRequested { approval, tool, input, automatic, .. } = &record.event else {
+            return;
+        };
+        let value = json!({
+            "toolCallId": tool.call,
+            "toolName": tool.name,
+            "input": input.as_ref().unwrap_or(&Value::Null),
+            "approval": { "id": approval, "needsApproval": !automatic },
+        });
+        sink(&Chunk::Custom(Custom {
+            name: Cow::Borrowed("approval-requested"),
+            value: Payload::Json(Cow::Owned(value)),
+            base: passing(record, notes),
+        }));
+        self.answered(approval.as_str());
+        if !automatic {
+            self.questions.push(record.event.clone());
+        }
+    }
+
+    pub(super) fn answer_call(&mut self, record: &Record, sink: Sink<'_>) {
+        match &record.event {
+            Event::ToolOutput { call, preliminary: true, .. } => {
+                if !self.preliminary.contains(call) {
+                    self.preliminary.push(call.clone());
+                }
+                self.carry(record, sink);
+            }
+            Event::ToolOutput { call, output, is_error, .. } => {
+                self.reduce(record);
+                self.say_result(record, call, output_text(output).0, *is_error, sink);
+            }
+            Event::ToolOutputError { call, error, .. } => {
+                self.reduce(record);
+                self.say_result(record, call, Cow::Borrowed(error), true, sink);
+            }
+            Event::ToolDenied { call, reason, .. } => {
+                self.reduce(record);
+                let content = Cow::Borrowed(reason.as_deref().unwrap_or(DENIED));
+                self.say_result(record, call, content, true, sink);
+            }
+            _ => {}
+        }
+    }
+
+    /// A result that was only preliminary when the run ended.
+    pub(super) fn say_last_output(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
+        let Some(known) = self.ids.of_call(call).map(|ids| ids.message.clone()) else { return };
+        let Some(output) = self.tool(call).and_then(|tool| tool.output.clone()) else { return };
+        let Some(wire) = self.ids.result(&known, Role::Assistant, call) else { return };
+        let (content, json) = output_text(&output);
+        let notes = Notes { implied: true, json, ..Notes::default() };
+        sink(&Chunk::ToolCallResult(ToolCallResult {
+            message_id: Cow::Borrowed(&*wire),
+            tool_call_id: Cow::Borrowed(call.as_str()),
+            content: Content::Text(content),
+            role: Some(Cow::Borrowed("tool")),
+            base: Base { metadata: Some(Metadata::notes(notes)), ..at(record) },
+        }));
+    }
+
+    fn say_result(
+        &mut self,
+        record: &Record,
+        call: &ToolCallId,
+        content: Cow<'_, str>,
+        failed: bool,
+        sink: Sink<'_>,
+    ) {
+        self.preliminary.retain(|open| open != call);
+        let message = self.target(record);
+        let Some(wire) = self.ids.result(&message, self.role_of(&message), call) else {
+            // The client adds a second result to the first one: it is told the whole instead.
+            super::carried(record, sink);
+            return self.resync(record, None, sink);
+        };
+        let (plain, json) = match &record.event {
+            Event::ToolOutput {
+                name: None,
+                structured: None,
+                is_error: false,
+                metadata: None,
+                output,
+                ..
+            } => (true, !output.is_string()),
+            _ => (false, false),
+        };
+        let notes = Notes { json, ..origin(record) };
+        let mut base = if plain {
+            at(record)
+        } else {
+            passing(record, Notes { event: Some(Cow::Borrowed(&record.event)), ..Notes::default() })
+        };
+        base.metadata = Some(Metadata { failed, ..Metadata::notes(notes) });
+        sink(&Chunk::ToolCallResult(ToolCallResult {
+            message_id: Cow::Borrowed(&*wire),
+            tool_call_id: Cow::Borrowed(call.as_str()),
+            content: Content::Text(content),
+            role: Some(Cow::Borrowed("tool")),
+            base,
+        }));
+    }
+
+    /// Says an input that was not streamed; tells whether what was streamed is another one.
+    fn say_input(
+        &mut self,
+        record: &Record,
+        call: &ToolCallId,
+        streamed: &str,
+        input: Option<&Value>,
+        sink: Sink<'_>,
+    ) -> bool {
+        match input {
+            Some(input) if streamed.is_empty() => {
+                say_args(call, &input.to_string(), passing(record, implied()), sink);
+                false
+            }
+            input => serde_json::from_str::<Value>(streamed).ok().as_ref() != input,
+        }
+    }
+
+    /// Begins a call, or goes on with one.
+    pub(super) fn open_call(&mut self, record: &Record, tool: &ToolCall, notes: Notes<'_>, sink: Sink<'_>) {
+        let message = self.target(record);
+        let held = self.take_held(&message);
+        let role = self.role_of(&message);
+        let parent = self.ids.call(&message, role, &tool.call);
+        let author = held.as_ref().and_then(|held| match &held.event {
+            Event::MessageStarted { author, .. } => author.as_ref(),
+            _ => None,
+        });
+        let plain = *tool == ToolCall::new(tool.call.clone(), tool.name.clone());
+        let notes = Notes {
+            message: (*parent != *message.as_str()).then_some(Cow::Borrowed(message.as_str())),
+            attempt: record.origin.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
+            start: held.is_some(),
+            role: (held.is_some() && role != Role::Assistant).then_some(role),
+            author: author.map(Cow::Borrowed),
+            tool: (!plain).then_some(Cow::Borrowed(tool)),
+            ..notes
+        };
+        sink(&Chunk::ToolCallStart(ToolCallStart {
+            tool_call_id: Cow::Borrowed(tool.call.as_str()),
+            tool_call_name: Cow::Borrowed(&tool.name),
+            parent_message_id: Some(Cow::Borrowed(&*parent)),
+            base: Base { metadata: Some(Metadata::notes(notes)), ..at(record) },
+        }));
+        self.calls.push(OpenCall { tool: tool.clone(), attempt: record.origin.attempt.clone() });
+    }
+
+    /// Makes sure that a call is open.
+    fn reopen_call(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
+        if !self.calls.iter().any(|open| open.tool.call == *call) {
+            let name = self.tool(call).map_or("", |tool| tool.name.as_str());
+            let tool = ToolCall::new(call.clone(), name);
+            self.open_call(record, &tool, implied(), sink);
+        }
+    }
+
+    pub(super) fn close_call(&mut self, record: &Record, open: usize, notes: Notes<'_>, sink: Sink<'_>) {
+        let call = self.calls.remove(open).tool.call;
+        let base = if notes == Notes::default() { at(record) } else { passing(record, notes) };
+        sink(&Chunk::ToolCallEnd(ToolCallEnd { tool_call_id: Cow::Borrowed(call.as_str()), base }));
+    }
+
+    fn streamed(&self, call: &ToolCallId) -> String {
+        self.tool(call).map(|tool| tool.input_text.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn tool(&self, call: &ToolCallId) -> Option<&ToolPart> {
+        self.state.messages().iter().rev().find_map(|message| message.tool(call.as_str()))
+    }
+}
+
+fn say_args(call: &ToolCallId, delta: &str, base: Base<'_>, sink: Sink<'_>) {
+    let tool_call_id = Cow::Borrowed(call.as_str());
+    sink(&Chunk::ToolCallArgs(ToolCallArgs { tool_call_id, delta: Cow::Borrowed(delta), base }));
+}

@@ -1,0 +1,268 @@
+//! From text to a chunk, refusing what the client refuses.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memmem};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Chunk, Data, Mark,
+    own::{DataFields, MarkFields},
+};
+use crate::{
+    carry,
+    error::{Error, ErrorKind},
+    event::Event,
+};
+
+impl<'a> Chunk<'a> {
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    /// What the client's parser and schema refuse: text that is not JSON, a key that would reach a
+    /// prototype, a type that is not known, a field that is missing, `null` or of the wrong type. The
+    /// client reads no further then.
+    pub fn read(text: &'a str) -> Result<Self, Error> {
+        if reaches_prototype(text)? {
+            let message = "a key would reach an object's prototype; the client refuses such JSON";
+            return Err(Error::fatal(ErrorKind::Json, message));
+        }
+        let tag = tag(text)?;
+        if let Some(name) = tag.strip_prefix("data-") {
+            return data(name, text);
+        }
+        Ok(match &*tag {
+            "text-delta" => Self::TextDelta(fields(text)?),
+            "reasoning-delta" => Self::ReasoningDelta(fields(text)?),
+            "tool-input-delta" => Self::ToolInputDelta(fields(text)?),
+            "start" => Self::Start(fields(text)?),
+            "finish" => Self::Finish(fields(text)?),
+            "abort" => Self::Abort(fields(text)?),
+            "error" => Self::Error(fields(text)?),
+            "message-metadata" => Self::MessageMetadata(fields(text)?),
+            "start-step" => empty(text, Self::StartStep)?,
+            "finish-step" => empty(text, Self::FinishStep)?,
+            "reset-step" => empty(text, Self::ResetStep)?,
+            "text-start" => Self::TextStart(fields(text)?),
+            "text-end" => Self::TextEnd(fields(text)?),
+            "reasoning-start" => Self::ReasoningStart(fields(text)?),
+            "reasoning-end" => Self::ReasoningEnd(fields(text)?),
+            "reasoning-file" => Self::ReasoningFile(fields(text)?),
+            "custom" => Self::Custom(fields(text)?),
+            "source-url" => Self::SourceUrl(fields(text)?),
+            "source-document" => Self::SourceDocument(fields(text)?),
+            "file" => Self::File(fields(text)?),
+            "tool-input-start" => Self::ToolInputStart(fields(text)?),
+            "tool-input-available" => Self::ToolInputAvailable(fields(text)?),
+            "tool-input-error" => Self::ToolInputError(fields(text)?),
+            "tool-approval-request" => Self::ToolApprovalRequest(fields(text)?),
+            "tool-approval-response" => Self::ToolApprovalResponse(fields(text)?),
+            "tool-output-available" => Self::ToolOutputAvailable(fields(text)?),
+            "tool-output-error" => Self::ToolOutputError(fields(text)?),
+            "tool-output-denied" => Self::ToolOutputDenied(fields(text)?),
+            "steering-message" => Self::SteeringMessage(fields(text)?),
+            unknown => {
+                value(text)?;
+                let message = format!("the client knows no chunk of type `{unknown}` and gives up at one");
+                return Err(Error::fatal(ErrorKind::UnknownType, message));
+            }
+        })
+    }
+}
+
+/// The keys that version 7 knows for a type, beside `type` itself.
+pub(in super::super) fn known_keys(tag: &str) -> &'static [&'static str] {
+    match tag {
+        "start" => &["messageId", "messageMetadata"],
+        "finish" => &["finishReason", "messageMetadata"],
+        "abort" => &["reason"],
+        "error" => &["errorText"],
+        "message-metadata" => &["messageMetadata"],
+        "text-start" | "reasoning-start" | "reasoning-end" => &["id", "providerMetadata"],
+        "text-delta" | "reasoning-delta" => &["id", "delta", "providerMetadata"],
+        "text-end" => &["id", "providerMetadata", "citations"],
+        "custom" => &["kind", "providerMetadata"],
+        "source-url" => &["sourceId", "url", "title", "providerMetadata"],
+        "source-document" => &["sourceId", "mediaType", "title", "filename", "providerMetadata"],
+        "file" | "reasoning-file" => &["url", "mediaType", "providerMetadata"],
+        "tool-input-start" => &[
+            "toolCallId",
+            "toolName",
+            "providerExecuted",
+            "providerMetadata",
+            "toolMetadata",
+            "dynamic",
+            "title",
+            "inputEncoding",
+        ],
+        "tool-input-delta" => &["toolCallId", "inputTextDelta"],
+        "tool-input-available" => &[
+            "toolCallId",
+            "toolName",
+            "input",
+            "providerExecuted",
+            "providerMetadata",
+            "toolMetadata",
+            "dynamic",
+            "title",
+        ],
+        "tool-input-error" => &[
+            "toolCallId",
+            "toolName",
+            "input",
+            "providerExecuted",
+            "providerMetadata",
+            "toolMetadata",
+            "dynamic",
+            "errorText",
+            "title",
+        ],
+        "tool-approval-request" => &[
+            "approvalId",
+            "toolCallId",
+            "signature",
+            "approvalDescriptor",
+            "inputSchemaInput",
+            "isAutomatic",
+            "reason",
+        ],
+        "tool-approval-response" => {
+            &["approvalId", "approved", "reason", "providerExecuted", "providerMetadata"]
+        }
+        "tool-output-available" => &[
+            "toolCallId",
+            "output",
+            "preliminary",
+            "providerExecuted",
+            "providerMetadata",
+            "toolMetadata",
+            "dynamic",
+        ],
+        "tool-output-error" => {
+            &["toolCallId", "errorText", "providerExecuted", "providerMetadata", "toolMetadata", "dynamic"]
+        }
+        "tool-output-denied" => &["toolCallId"],
+        "steering-message" => &["id", "parts"],
+        data if data.starts_with("data-") => &["id", "data", "transient"],
+        _ => &[],
+    }
+}
+
+/// The chunk's type. Nearly every sender writes it first.
+fn tag(text: &str) -> Result<Cow<'_, str>, Error> {
+    if let Some(rest) = text.strip_prefix(r#"{"type":""#)
+        && let Some((tag, _)) = rest.split_once('"')
+        && !tag.contains('\\')
+    {
+        return Ok(Cow::Borrowed(tag));
+    }
+    match value(text)?.get("type") {
+        Some(Value::String(tag)) => Ok(Cow::Owned(tag.clone())),
+        Some(_) => Err(Error::fatal(ErrorKind::Field, "`type` must be a string")),
+        None => Err(Error::fatal(ErrorKind::Field, "a chunk must be a JSON object with a string `type`")),
+    }
+}
+
+fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
+    let error = match serde_json::from_str(text) {
+        Ok(fields) => return Ok(fields),
+        Err(error) => error,
+    };
+    // Of a key that comes twice the client takes the last; a tree does the same.
+    T::deserialize(value(text)?).map_err(|_| Error::fatal(ErrorKind::Field, error.to_string()))
+}
+
+fn empty<'a>(text: &str, chunk: Chunk<'a>) -> Result<Chunk<'a>, Error> {
+    #[derive(Deserialize)]
+    struct Nothing {}
+    fields::<Nothing>(text).map(|_| chunk)
+}
+
+fn data<'a>(name: &str, text: &str) -> Result<Chunk<'a>, Error> {
+    let fields: DataFields = fields(text)?;
+    if name == carry::NAME
+        && fields.transient == Some(true)
+        && let Ok(MarkFields::<Event> { event, covers, origin }) = MarkFields::deserialize(&fields.data)
+    {
+        return Ok(Chunk::Mark(Mark { event: event.map(Cow::Owned), covers, origin }));
+    }
+    Ok(Chunk::Data(Data {
+        name: Cow::Owned(name.to_owned()),
+        id: fields.id.map(Cow::Owned),
+        data: Cow::Owned(fields.data),
+        transient: fields.transient,
+    }))
+}
+
+/// The text as a tree, numbers beyond a double's range as `null`, which is what JavaScript writes for
+/// them.
+pub(in super::super) fn value(text: &str) -> Result<Value, Error> {
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    if error.to_string().starts_with("number out of range")
+        && let Ok(value) = serde_json::from_str(&without_infinities(text))
+    {
+        return Ok(value);
+    }
+    let head: String = text.chars().take(40).collect();
+    let message = format!("the frame is not JSON: {error}; it begins with {head:?}");
+    Err(Error::fatal(ErrorKind::Json, message))
+}
+
+fn without_infinities(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let in_number = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E');
+        let end = match first {
+            '"' => string_end(rest),
+            '-' | '0'..='9' => rest.find(|c| !in_number(c)).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let (token, after) = rest.split_at(end);
+        let infinite = first != '"' && token.parse::<f64>().is_ok_and(f64::is_infinite);
+        out.push_str(if infinite { "null" } else { token });
+        rest = after;
+    }
+    out
+}
+
+/// Where the string ends that the text begins with.
+fn string_end(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Whether a key is `__proto__`, or `constructor` with `prototype` in it, at any depth and however it
+/// is written.
+fn reaches_prototype(text: &str) -> Result<bool, Error> {
+    let bytes = text.as_bytes();
+    let escaped = || memchr(b'\\', bytes).is_some() && memmem::find(bytes, b"\\u00").is_some();
+    if memmem::find(bytes, b"proto").is_none() && !escaped() {
+        return Ok(false);
+    }
+    Ok(pollutes(&value(text)?))
+}
+
+fn pollutes(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(pollutes),
+        Value::Object(map) => {
+            map.contains_key("__proto__")
+                || map.get("constructor").is_some_and(|held| held.get("prototype").is_some())
+                || map.values().any(pollutes)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,367 @@
+//! Chunks in, records out, as version 7.0.169 of the client reads them.
+//!
+//! The client looks up what a chunk belongs to and gives up where there is nothing; so does this.
+
+mod known;
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::chunk::{Chunk, Data, Mark, Start, ToolApprovalRequest, ToolApprovalResponse, ToolOutput, value};
+use crate::{
+    decode::{Decode, Decoded},
+    error::{Error, ErrorKind},
+    event::{ErrorInfo, Event, Executor, FinishReason, Origin, Record, Role, ToolCall},
+    framing::Frame,
+    id::{AttemptId, MessageId},
+    state::Message,
+};
+
+pub(super) use known::Known;
+
+/// What is sent after the last chunk; the client passes over it wherever it stands.
+pub(super) const DONE: &str = "[DONE]";
+
+/// Reads one stream.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    seq: u64,
+    known: Known,
+    message: Option<MessageId>,
+    attempt: Option<AttemptId>,
+    /// How many of the next chunks only repeat in the client's words what a mark said.
+    covers: u64,
+    failed: Option<ErrorInfo>,
+    ended: bool,
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+        if frame.data == DONE {
+            return;
+        }
+        let result = Chunk::read(frame.data).and_then(|chunk| self.chunk(chunk, frame.data, out));
+        if let Err(error) = result {
+            out.errors.push(error.at(frame.index, frame.offset));
+        }
+    }
+
+    fn conversation(&mut self, messages: &[Message]) {
+        self.known.conversation(messages);
+        self.message =
+            messages.last().filter(|last| last.role == Role::Assistant).map(|last| last.id.clone());
+    }
+
+    fn end(&mut self, out: &mut Decoded) {
+        if self.ended {
+            return;
+        }
+        match self.failed.take() {
+            Some(error) => self.say(Event::RunFailed(error), out),
+            None => {
+                let message = "the stream ended without `finish`; the client takes it for complete";
+                out.errors.push(Error::new(ErrorKind::Cut, message));
+            }
+        }
+    }
+}
+
+impl Decoder {
+    fn say(&mut self, event: Event, out: &mut Decoded) {
+        let origin =
+            Origin { attempt: self.attempt.clone(), message: self.message.clone(), ..Origin::default() };
+        out.records.push(Record::new(self.seq, event).from(origin));
+        self.seq += 1;
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, text: &str, out: &mut Decoded) -> Result<(), Error> {
+        let chunk = match chunk {
+            Chunk::Mark(mark) => {
+                self.mark(mark, out);
+                return Ok(());
+            }
+            chunk => chunk,
+        };
+        let covered = self.covers > 0;
+        self.covers = self.covers.saturating_sub(1);
+        if let Some(event) = self.event(chunk, text, covered, out)?
+            && !covered
+        {
+            self.say(event, out);
+        }
+        Ok(())
+    }
+
+    /// What the chunk says; what it changes in what is known counts even where a mark has said it.
+    fn event(
+        &mut self,
+        chunk: Chunk<'_>,
+        text: &str,
+        covered: bool,
+        out: &mut Decoded,
+    ) -> Result<Option<Event>, Error> {
+        Ok(Some(match chunk {
+            Chunk::TextDelta(chunk) => Event::TextDelta {
+                id: self.known.text(false, "text-delta", &chunk.id)?,
+                delta: chunk.delta.into_owned(),
+                metadata: owned(chunk.provider_metadata),
+            },
+            Chunk::ReasoningDelta(chunk) => Event::ReasoningDelta {
+                id: self.known.text(true, "reasoning-delta", &chunk.id)?,
+                delta: chunk.delta.into_owned(),
+                metadata: owned(chunk.provider_metadata),
+            },
+            Chunk::TextStart(chunk) => Event::TextStart {
+                id: self.known.open_text(false, &chunk.id),
+                metadata: owned(chunk.provider_metadata),
+            },
+            Chunk::ReasoningStart(chunk) => Event::ReasoningStart {
+                id: self.known.open_text(true, &chunk.id),
+                metadata: owned(chunk.provider_metadata),
+            },
+            Chunk::TextEnd(chunk) => Event::TextEnd {
+                id: self.known.close_text(false, "text-end", &chunk.id)?,
+                metadata: owned(chunk.provider_metadata),
+            },
+            Chunk::ReasoningEnd(chunk) => Event::ReasoningEnd {
+                id: self.known.close_text(true, "reasoning-end", &chunk.id)?,
+                metadata: owned(chunk.provider_metadata),
+            },
+            Chunk::ToolInputDelta(chunk) => Event::ToolInputDelta {
+                call: self.known.partial_call(&chunk.tool_call_id)?,
+                delta: chunk.input_text_delta.into_owned(),
+            },
+
+            Chunk::Start(start) => return self.start(start, covered, out),
+            Chunk::Finish(finish) => {
+                self.metadata(finish.message_metadata, covered, out)?;
+                let reason = finish.finish_reason.map(|word| FinishReason::parse(&word));
+                self.ended |= !covered;
+                match self.failed.take_if(|_| reason == Some(FinishReason::Error) && !covered) {
+                    Some(error) => Event::RunFailed(error),
+                    None => Event::RunFinished { reason, usage: None, data: None },
+                }
+            }
+            Chunk::Abort(abort) => {
+                self.ended |= !covered;
+                Event::RunCancelled { reason: abort.reason.map(Cow::into_owned) }
+            }
+            Chunk::Error(error) => {
+                let error = ErrorInfo::new(error.error_text);
+                if !covered {
+                    self.failed = Some(error.clone());
+                }
+                Event::Error { error, terminal: false }
+            }
+            Chunk::MessageMetadata(chunk) => {
+                self.metadata(Some(chunk.message_metadata), covered, out)?;
+                return Ok(None);
+            }
+            Chunk::StartStep => {
+                self.known.start_step();
+                Event::StepStarted { name: None }
+            }
+            Chunk::FinishStep => Event::StepFinished { name: None },
+            Chunk::ResetStep => {
+                self.known.reset_step();
+                Event::Unknown { name: "reset-step".to_owned(), data: value(text)? }
+            }
+            Chunk::Custom(_) => Event::Unknown { name: "custom".to_owned(), data: value(text)? },
+            Chunk::SteeringMessage(_) => {
+                Event::Unknown { name: "steering-message".to_owned(), data: value(text)? }
+            }
+
+            Chunk::SourceUrl(chunk) => Event::SourceUrl {
+                source: chunk.source_id.into_owned(),
+                url: chunk.url.into_owned(),
+                title: chunk.title.map(Cow::into_owned),
+                call: None,
+                metadata: owned(chunk.provider_metadata),
+            },
+            Chunk::SourceDocument(chunk) => Event::SourceDocument {
+                source: chunk.source_id.into_owned(),
+                title: Some(chunk.title.into_owned()),
+                media_type: Some(chunk.media_type.into_owned()),
+                filename: chunk.filename.map(Cow::into_owned),
+                text: None,
+                call: None,
+                metadata: owned(chunk.provider_metadata),
+            },
+            Chunk::File(chunk) => file(chunk, false),
+            Chunk::ReasoningFile(chunk) => file(chunk, true),
+            Chunk::Data(chunk) => data(chunk),
+
+            Chunk::ToolInputStart(chunk) => {
+                let dynamic = chunk.dynamic.unwrap_or(false);
+                let call = self.known.start_call(&chunk.tool_call_id, &chunk.tool_name, dynamic, true);
+                Event::ToolInputStart(ToolCall {
+                    call,
+                    name: chunk.tool_name.into_owned(),
+                    dynamic: chunk.dynamic,
+                    executor: executor(chunk.provider_executed),
+                    title: chunk.title.map(Cow::into_owned),
+                    metadata: owned(chunk.provider_metadata),
+                })
+            }
+            Chunk::ToolInputAvailable(chunk) => {
+                let dynamic = chunk.dynamic.unwrap_or(false);
+                let call = self.known.start_call(&chunk.tool_call_id, &chunk.tool_name, dynamic, false);
+                let tool = ToolCall {
+                    call,
+                    name: chunk.tool_name.into_owned(),
+                    dynamic: chunk.dynamic,
+                    executor: executor(chunk.provider_executed),
+                    title: chunk.title.map(Cow::into_owned),
+                    metadata: owned(chunk.provider_metadata),
+                };
+                Event::ToolInputAvailable { tool, input: Some(chunk.input.into_owned()) }
+            }
+            Chunk::ToolInputError(chunk) => {
+                // A part that the step already has decides whether the tool is dynamic.
+                let known = self.known.dynamic_in_step(&chunk.tool_call_id);
+                let dynamic = if known.is_some() { known.filter(|&dynamic| dynamic) } else { chunk.dynamic };
+                let name = &chunk.tool_name;
+                let call = self.known.start_call(&chunk.tool_call_id, name, dynamic.unwrap_or(false), false);
+                let tool = ToolCall {
+                    call,
+                    name: chunk.tool_name.into_owned(),
+                    dynamic,
+                    executor: executor(chunk.provider_executed),
+                    title: chunk.title.map(Cow::into_owned),
+                    metadata: owned(chunk.provider_metadata),
+                };
+                let (input, error) = (Some(chunk.input.into_owned()), chunk.error_text.into_owned());
+                Event::ToolInputError { tool, input, error }
+            }
+            Chunk::ToolApprovalRequest(chunk) => self.approval_request(chunk)?,
+            Chunk::ToolApprovalResponse(chunk) => self.approval_response(chunk)?,
+            Chunk::ToolOutputAvailable(chunk) => self.output(chunk)?,
+            Chunk::ToolOutputError(chunk) => Event::ToolOutputError {
+                call: self.known.call(&chunk.tool_call_id)?.0,
+                name: None,
+                error: chunk.error_text.into_owned(),
+            },
+            Chunk::ToolOutputDenied(chunk) => {
+                let call = self.known.call(&chunk.tool_call_id)?.0;
+                Event::ToolDenied { call, name: None, reason: None }
+            }
+            Chunk::Mark(_) | Chunk::Raw(_) => return Ok(None),
+        }))
+    }
+
+    fn start(&mut self, start: Start<'_>, covered: bool, out: &mut Decoded) -> Result<Option<Event>, Error> {
+        if let Some(id) = start.message_id {
+            self.known.start_message(&id);
+            let message = MessageId::from(id);
+            self.message = Some(message.clone());
+            if !covered {
+                self.say(Event::MessageStarted { message, role: Role::Assistant, author: None }, out);
+            }
+        }
+        self.metadata(start.message_metadata, covered, out)?;
+        Ok(None)
+    }
+
+    fn metadata(
+        &mut self,
+        metadata: Option<Cow<'_, Value>>,
+        covered: bool,
+        out: &mut Decoded,
+    ) -> Result<(), Error> {
+        if let Some(metadata) = metadata.filter(|metadata| !metadata.is_null()) {
+            let metadata = self.known.metadata(metadata.into_owned())?;
+            if !covered {
+                self.say(Event::MessageMetadata { metadata }, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn approval_request(&mut self, chunk: ToolApprovalRequest<'_>) -> Result<Event, Error> {
+        let (call, name) = self.known.call(&chunk.tool_call_id)?;
+        let tool = ToolCall::new(call, name);
+        self.known.ask(&chunk.approval_id, &tool.call);
+        Ok(Event::ApprovalRequested {
+            approval: chunk.approval_id.into(),
+            tool,
+            input: None,
+            signature: chunk.signature.map(Cow::into_owned),
+            automatic: chunk.is_automatic.unwrap_or(false),
+        })
+    }
+
+    fn approval_response(&mut self, chunk: ToolApprovalResponse<'_>) -> Result<Event, Error> {
+        let call = self.known.asked(&chunk.approval_id)?;
+        Ok(Event::ApprovalAnswered {
+            approval: chunk.approval_id.into(),
+            call,
+            approved: chunk.approved,
+            reason: chunk.reason.map(Cow::into_owned),
+        })
+    }
+
+    fn output(&mut self, chunk: ToolOutput<'_>) -> Result<Event, Error> {
+        Ok(Event::ToolOutput {
+            call: self.known.call(&chunk.tool_call_id)?.0,
+            name: None,
+            output: chunk.output.into_owned(),
+            structured: None,
+            is_error: false,
+            preliminary: chunk.preliminary.unwrap_or(false),
+            metadata: owned(chunk.provider_metadata),
+        })
+    }
+
+    fn mark(&mut self, mark: Mark<'_>, out: &mut Decoded) {
+        self.covers = mark.covers;
+        if let Some(origin) = mark.origin {
+            self.attempt = origin.attempt;
+            self.message = origin.message;
+        }
+        let Some(event) = mark.event.map(Cow::into_owned) else {
+            return;
+        };
+        match &event {
+            Event::MessageStarted { message, .. } => self.message = Some(message.clone()),
+            Event::AttemptStarted { attempt, .. } => self.attempt = Some(attempt.clone()),
+            Event::AttemptFinished { attempt } | Event::AttemptRetracted { attempt, .. } => {
+                self.attempt.take_if(|open| open == attempt);
+            }
+            event => {
+                let terminal = matches!(event, Event::Error { terminal: true, .. });
+                self.ended |=
+                    terminal || event.kind().ends_run() || matches!(event, Event::RunWaiting { .. });
+            }
+        }
+        self.say(event, out);
+    }
+}
+
+fn owned(value: Option<Cow<'_, Value>>) -> Option<Value> {
+    value.map(Cow::into_owned)
+}
+
+fn executor(provider_executed: Option<bool>) -> Executor {
+    if provider_executed == Some(true) { Executor::Provider } else { Executor::Server }
+}
+
+fn file(chunk: super::chunk::File<'_>, reasoning: bool) -> Event {
+    Event::File {
+        url: chunk.url.into_owned(),
+        media_type: chunk.media_type.into_owned(),
+        filename: None,
+        id: None,
+        reasoning,
+        metadata: owned(chunk.provider_metadata),
+    }
+}
+
+fn data(chunk: Data<'_>) -> Event {
+    Event::Data {
+        name: chunk.name.into_owned(),
+        id: chunk.id.map(Cow::into_owned),
+        data: chunk.data.into_owned(),
+        transient: chunk.transient.unwrap_or(false),
+    }
+}

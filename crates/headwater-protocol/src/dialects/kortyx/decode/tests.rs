@@ -1,0 +1,238 @@
+use serde_json::json;
+
+use super::*;
+use crate::{
+    dialects::kortyx::Kortyx,
+    encode::{EncodeOptions, Encoder as Stream},
+    event::{Choice, Executor, Interrupt, InterruptKind, Usage},
+    framing::Framing,
+    structured::{StructuredOp, StructuredUpdate},
+};
+
+fn decode(body: &[u8]) -> Decoded {
+    let mut decoder = crate::decode::Decoder::new(&Kortyx, Framing::Sse);
+    let mut out = Decoded::default();
+    decoder.feed(body, &mut out);
+    decoder.finish(&mut out);
+    out
+}
+
+fn read(chunks: &[&str]) -> Decoded {
+    let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    decode(body.as_bytes())
+}
+
+fn events(chunks: &[&str]) -> Vec<Event> {
+    read(chunks).records.into_iter().map(|record| record.event).collect()
+}
+
+fn finished(data: Option<Value>) -> Event {
+    Event::RunFinished { reason: None, usage: None, data }
+}
+
+#[test]
+fn the_ends_of_a_run() {
+    let done = r#"{"type":"done"}"#;
+    let error = r#"{"type":"error","message":"boom"}"#;
+    let asked =
+        r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false}}"#;
+    let boom = || ErrorInfo::new("boom");
+    let waiting = Event::RunWaiting { tool_calls: Vec::new(), usage: None };
+
+    assert_eq!(events(&[r#"{"type":"done","data":{"a":1}}"#, "[DONE]"]), [finished(Some(json!({"a": 1})))]);
+    assert_eq!(events(&[error, done, "[DONE]"]), [Event::RunFailed(boom())]);
+    assert_eq!(events(&[error, "[DONE]"]), [Event::RunFailed(boom())], "its server fails so");
+    assert_eq!(events(&[error]), [Event::RunFailed(boom())]);
+    assert_eq!(events(&[asked, done])[1], waiting);
+    let later = events(&[error, r#"{"type":"status","message":"on"}"#, done]);
+    assert_eq!(later[0], Event::Error { error: boom(), terminal: false });
+    assert_eq!(later[2], finished(None));
+}
+
+#[test]
+fn a_stream_that_was_cut_looks_cut() {
+    let delta = r#"{"type":"text-delta","delta":"a"}"#;
+    let cut = |chunks: &[&str]| read(chunks).errors.iter().any(|error| error.kind() == ErrorKind::Cut);
+    assert!(cut(&[delta]));
+    assert!(cut(&[delta, "[DONE]"]), "the source ended, the run did not");
+    assert!(cut(&[]));
+    assert!(!cut(&[delta, r#"{"type":"done"}"#]));
+    assert!(!cut(&[r#"{"type":"error","message":"x"}"#, "[DONE]"]));
+}
+
+#[test]
+fn blocks_are_told_apart_as_the_page_does() {
+    let ids: Vec<String> = events(&[
+        r#"{"type":"text-delta","delta":"a"}"#,
+        r#"{"type":"text-delta","delta":"a","node":"n"}"#,
+        r#"{"type":"text-delta","delta":"a","node":"n","opId":"op"}"#,
+        r#"{"type":"text-delta","delta":"a","node":"n","segmentId":"s"}"#,
+        r#"{"type":"text-delta","delta":"a","node":"n","opId":"op","segmentId":"s"}"#,
+        r#"{"type":"text-delta","delta":"a","id":"\u0069","opId":"op","segmentId":"s"}"#,
+    ])
+    .into_iter()
+    .map(|event| match event {
+        Event::TextDelta { id, .. } => id.to_string(),
+        other => panic!("{other:?}"),
+    })
+    .collect();
+    assert_eq!(ids, ["text", "n", "op", "s", "op:s", "i"]);
+}
+
+#[test]
+fn the_old_form_of_a_tool_output() {
+    let events =
+        events(&[r#"{"type":"tool-result","tool":"search","content":{"a":1}}"#, r#"{"type":"tool-result"}"#]);
+    let Event::ToolOutput { call, name, output, .. } = &events[0] else { panic!("{events:?}") };
+    assert_eq!((call.as_str(), name.as_deref(), output), ("tool-result-1", Some("search"), &json!({"a": 1})));
+    assert!(matches!(&events[1], Event::ToolOutput { output: Value::Null, name: None, .. }));
+}
+
+#[test]
+fn a_question_with_its_fields_in_either_place() {
+    let events = events(&[
+        r#"{"type":"interrupt","requestId":"r","resumeToken":"t","workflow":"w","node":"n","id":"outer","schemaId":"sc","meta":{"a":1},"input":{"kind":"choice","multiple":false,"question":"Which?","id":"inner","options":[{"id":"x","label":"X"}]}}"#,
+    ]);
+    let Event::InterruptRequested(question) = &events[0] else { panic!("{events:?}") };
+    assert_eq!((question.id.as_deref(), question.schema_id.as_deref()), (Some("inner"), Some("sc")));
+    assert_eq!(question.kind, InterruptKind::Choice);
+    assert_eq!(question.meta.as_ref().unwrap()["a"], 1);
+    assert_eq!(question.token.as_deref(), Some("t"));
+}
+
+#[test]
+fn what_comes_after_the_end_is_read_and_told_once() {
+    let late = r#"{"type":"text-delta","delta":"late"}"#;
+    let decoded = read(&[r#"{"type":"done"}"#, late, late, "[DONE]", late]);
+    assert_eq!(decoded.records.len(), 3);
+    assert_eq!(decoded.errors.len(), 1);
+    assert_eq!(decoded.errors[0].kind(), ErrorKind::Order);
+    assert_eq!(decoded.errors[0].place().unwrap().frame, 1);
+}
+
+#[test]
+fn what_is_no_chunk_is_told_and_passed_over() {
+    let decoded = read(&["42", "{oops", r#"{"type":"text-delta"}"#, r#"{"type":"done"}"#]);
+    let places: Vec<_> = decoded.errors.iter().map(|error| error.place().unwrap().frame).collect();
+    assert_eq!(places, [0, 1, 2]);
+    assert_eq!(decoded.records.len(), 1);
+    assert!(decoded.fatal().is_none(), "its reader goes on");
+}
+
+#[test]
+fn the_session_begins_the_run_once() {
+    let session = r#"{"type":"session","sessionId":"s1"}"#;
+    let events = events(&[session, session]);
+    assert_eq!(
+        events[0],
+        Event::RunStarted(RunStarted { session: Some("s1".into()), ..RunStarted::default() })
+    );
+    assert!(matches!(&events[1], Event::Unknown { name, .. } if name == "session"));
+}
+
+/// Events of all kinds that are not left out, each once, in an order in which they could come.
+fn story() -> Vec<Record> {
+    let origin = |attempt: Option<&str>| Origin {
+        node: Some("n".into()),
+        operation: Some("op".into()),
+        attempt: attempt.map(Into::into),
+        ..Origin::default()
+    };
+    let tool = ToolCall {
+        dynamic: Some(true),
+        executor: Executor::Provider,
+        title: Some("T".into()),
+        metadata: Some(json!({"a": 1})),
+        ..ToolCall::new("c1", "search")
+    };
+    let mut question = Interrupt::choice("q", "?", Vec::<Choice>::new());
+    question.reason = Some("why".into());
+    let metadata = Some(json!({"p": 1}));
+    let text =
+        |delta: &str| Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: metadata.clone() };
+    let with_attempt = |id: &str, event| Record::new(0, event).from(origin(Some(id)));
+    let mut records = vec![
+        Record::new(
+            0,
+            Event::RunStarted(RunStarted {
+                session: Some("s".into()),
+                model: Some("m".into()),
+                ..RunStarted::default()
+            }),
+        ),
+        Record::new(0, Event::Status { state: Some("busy".into()), message: None }),
+        Record::new(0, Event::AttemptStarted { attempt: "a1".into(), model: None }),
+        with_attempt("a1", Event::TextStart { id: "t".into(), metadata: None }),
+        with_attempt("a1", text("dead")),
+        Record::new(0, Event::AttemptRetracted { attempt: "a1".into(), reason: None }),
+        with_attempt("a2", text("alive")),
+        with_attempt("a2", Event::TextEnd { id: "t".into(), metadata: None }),
+        with_attempt("a2", Event::ReasoningDelta { id: "r".into(), delta: "hm".into(), metadata: None }),
+        Record::new(0, Event::ToolInputStart(tool.clone())),
+        Record::new(0, Event::ToolInputAvailable { tool: tool.clone(), input: Some(Value::Null) }),
+        Record::new(
+            0,
+            Event::ApprovalRequested {
+                approval: "ap".into(),
+                tool: tool.clone(),
+                input: None,
+                signature: None,
+                automatic: false,
+            },
+        ),
+        Record::new(0, Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None }),
+        Record::new(
+            0,
+            Event::ApprovalAnswered { approval: "ap".into(), call: None, approved: true, reason: None },
+        ),
+        Record::new(
+            0,
+            Event::ToolOutput {
+                call: "c1".into(),
+                name: Some("search".into()),
+                output: json!([1]),
+                structured: Some(json!({})),
+                is_error: true,
+                preliminary: true,
+                metadata: Some(json!(1)),
+            },
+        ),
+        Record::new(0, Event::ToolInputError { tool, input: Some(json!("x")), error: "no".into() }),
+        Record::new(0, Event::ToolDenied { call: "c9".into(), name: None, reason: Some("no".into()) }),
+        Record::new(
+            0,
+            Event::ToolOutputError { call: "c1".into(), name: Some("search".into()), error: "no".into() },
+        ),
+        Record::new(0, Event::Structured(StructuredUpdate::new("st", "t", StructuredOp::finish(1)))),
+        Record::new(0, Event::Structured(StructuredUpdate::new("st", "t", StructuredOp::set("a", 1)))),
+        Record::new(0, Event::StructuredInvalidated { stream: "st".into(), checkpoint: None }),
+        Record::new(0, Event::InterruptRequested(Box::new(question))),
+        Record::new(0, Event::Error { error: ErrorInfo::new("hm"), terminal: false }),
+        Record::new(0, Event::Error { error: ErrorInfo::new("last"), terminal: true }),
+        Record::new(
+            0,
+            Event::RunFinished { reason: None, usage: Some(Usage::default()), data: Some(json!({})) },
+        ),
+    ];
+    for (seq, record) in records.iter_mut().enumerate() {
+        record.seq = seq as u64;
+    }
+    records
+}
+
+#[test]
+fn what_was_encoded_is_decoded() {
+    let records = story();
+    let options = EncodeOptions { seam: "…".into(), ..EncodeOptions::default() };
+    for end in 0..=records.len() {
+        let mut encoder = Stream::new(&Kortyx, &options);
+        records[..end].iter().for_each(|record| encoder.record(record));
+        encoder.finish();
+        let decoded = decode(encoder.bytes());
+        for (decoded, record) in decoded.records.iter().zip(&records) {
+            assert_eq!(decoded, record);
+        }
+        assert_eq!(decoded.records.len(), end);
+        assert!(decoded.errors.iter().all(|error| error.kind() == ErrorKind::Cut), "{:?}", decoded.errors);
+    }
+}

@@ -1,0 +1,79 @@
+//! The end of a run.
+
+use std::borrow::Cow;
+
+use super::{Encoder, End, Sink};
+use crate::{
+    dialects::tanstack::chunk::{Chunk, Done, ErrorBody, Failure, TokenUsage},
+    event::{ErrorInfo, Event, FinishReason, Usage},
+};
+
+impl Encoder {
+    pub(super) fn run_end(&mut self, sink: &mut Sink<'_>) {
+        if self.calls.has_waiting() {
+            self.settle(sink);
+        }
+        match &sink.record.event {
+            Event::RunFinished { reason, usage, .. } => {
+                self.done(sink, finish_reason(reason.as_ref()), usage.as_ref());
+            }
+            Event::RunCancelled { .. } => self.done(sink, None, None),
+            Event::RunWaiting { usage, .. } => {
+                self.settle(sink);
+                if self.page.turn_is_over {
+                    self.end = End::Ended;
+                    sink.carry();
+                } else {
+                    self.done(sink, Some("stop"), usage.as_ref());
+                }
+            }
+            Event::RunFailed(error) | Event::Error { error, .. } => self.failed(sink, error),
+            _ => sink.carry(),
+        }
+    }
+
+    fn done(&mut self, sink: &mut Sink<'_>, reason: Option<&'static str>, usage: Option<&Usage>) {
+        self.end = End::Ended;
+        self.page.turn_is_open = false;
+        let event = Some(Box::new(sink.record.event.clone()));
+        let (to, base) = sink.next();
+        to(&Chunk::Done(Done {
+            finish_reason: reason.map(Cow::Borrowed),
+            usage: usage.map(tokens),
+            event,
+            ..Done::at(base)
+        }));
+    }
+
+    fn failed(&mut self, sink: &mut Sink<'_>, error: &ErrorInfo) {
+        self.end = End::Failed;
+        let event = Some(Box::new(sink.record.event.clone()));
+        let (to, base) = sink.next();
+        let error = ErrorBody {
+            message: Some(Cow::Borrowed(error.message.as_str())),
+            code: error.code.as_deref().map(Cow::Borrowed),
+        };
+        to(&Chunk::Failure(Failure { error: Some(error), event, ..Failure::at(base) }));
+    }
+}
+
+/// One of the words that the protocol knows.
+fn finish_reason(reason: Option<&FinishReason>) -> Option<&'static str> {
+    match reason {
+        None | Some(FinishReason::Stop) => Some("stop"),
+        Some(FinishReason::Length) => Some("length"),
+        Some(FinishReason::ContentFilter) => Some("content_filter"),
+        Some(FinishReason::ToolCalls) => Some("tool_calls"),
+        Some(FinishReason::Error | FinishReason::Other(_)) => None,
+    }
+}
+
+fn tokens(usage: &Usage) -> TokenUsage {
+    let prompt_tokens = usage.input_tokens.unwrap_or_default();
+    let completion_tokens = usage.output_tokens.unwrap_or_default();
+    TokenUsage {
+        prompt_tokens,
+        completion_tokens,
+        total_tokens: usage.total_tokens.unwrap_or_else(|| prompt_tokens.saturating_add(completion_tokens)),
+    }
+}

@@ -1,0 +1,329 @@
+//! Tool calls, and questions, which the page knows as calls of a tool of its own.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::{Encoder, Sink};
+use crate::{
+    dialects::tanstack::{
+        ASK,
+        chunk::{
+            ApprovalBody, ApprovalRequested, Call, Chunk, Done, Function, Payload, ToolCall as Piece,
+            ToolInputAvailable, ToolResult,
+        },
+    },
+    event::{Event, Executor, Interrupt, ToolCall},
+    id::{AttemptId, ToolCallId},
+};
+
+/// What a [`Piece`] says beside the call itself.
+#[derive(Default)]
+struct Said<'a> {
+    arguments: &'a str,
+    /// The arguments are a delta of this call.
+    delta_of: Option<&'a str>,
+    event: Option<Box<Event>>,
+    payload: Option<Payload>,
+}
+
+impl Encoder {
+    pub(super) fn tool(&mut self, sink: &mut Sink<'_>) {
+        let record = sink.record;
+        let attempt = record.origin.attempt.as_ref();
+        match &record.event {
+            Event::ToolInputStart(tool) => {
+                let at = self.calls.begin(&tool.call, &tool.name, attempt);
+                let event = Some(Box::new(record.event.clone()));
+                self.piece(sink, at, Said { event, ..Said::default() });
+            }
+            Event::ToolInputDelta { call, delta } => self.input_delta(sink, call, delta),
+            Event::ToolInputAvailable { tool, input } => self.input(sink, tool, input.as_ref()),
+            Event::ToolInputError { tool, input, error } => {
+                self.show(sink, tool, input.as_ref());
+                self.result(sink, &tool.call, failure(error), record.event.clone(), None);
+            }
+            Event::ApprovalRequested { automatic: true, .. } => sink.carry(),
+            Event::ApprovalRequested { approval, tool, input, .. } => {
+                self.approval(sink, approval.as_str(), tool, input.as_ref());
+            }
+            Event::ToolOutput { call, name, output, structured, is_error, preliminary, metadata } => {
+                let (content, payload) = match output {
+                    Value::String(text) => (text.clone(), Payload::Text),
+                    output => (output.to_string(), Payload::Json),
+                };
+                let event = Event::ToolOutput {
+                    call: call.clone(),
+                    name: name.clone(),
+                    output: Value::Null,
+                    structured: structured.clone(),
+                    is_error: *is_error,
+                    preliminary: *preliminary,
+                    metadata: metadata.clone(),
+                };
+                self.result(sink, call, content, event, Some(payload));
+            }
+            Event::ToolOutputError { call, error, .. } => {
+                self.result(sink, call, failure(error), record.event.clone(), None);
+            }
+            Event::ToolDenied { call, reason, .. } => {
+                let reason = reason.as_deref().unwrap_or("the call was denied");
+                self.result(sink, call, failure(reason), record.event.clone(), None);
+            }
+            Event::InterruptRequested(question) => self.ask(sink, question),
+            Event::InterruptAnswered { request, answer } => {
+                let content = match answer {
+                    Some(Value::String(text)) => text.clone(),
+                    Some(answer) => answer.to_string(),
+                    None => "null".to_owned(),
+                };
+                self.answer(sink, request.as_str(), content);
+            }
+            Event::InterruptExpired { request } => {
+                self.answer(sink, request.as_str(), failure("nobody answered in time"));
+            }
+            _ => sink.carry(),
+        }
+    }
+
+    /// Sends a chunk of a call.
+    fn piece(&mut self, sink: &mut Sink<'_>, at: usize, said: Said<'_>) {
+        let Some(call) = self.calls.get(at) else { return };
+        if !call.is_shown {
+            call.is_shown = true;
+            self.page.add_part();
+        }
+        self.page.call();
+        let derived = said.delta_of.is_none() && said.event.is_none();
+        let function = Function {
+            name: Some(Cow::Borrowed(call.name.as_str())),
+            arguments: Some(Cow::Borrowed(said.arguments)),
+        };
+        let (to, base) = sink.next();
+        to(&Chunk::ToolCall(Piece {
+            tool_call: Some(Call {
+                id: Some(Cow::Borrowed(call.wire.as_str())),
+                kind: Some(Cow::Borrowed("function")),
+                function: Some(function),
+            }),
+            index: Some(call.index),
+            call: said.delta_of.map(Cow::Borrowed),
+            event: said.event,
+            payload: said.payload,
+            derived,
+            ..Piece::at(base)
+        }));
+    }
+
+    fn input_delta(&mut self, sink: &mut Sink<'_>, call: &ToolCallId, delta: &str) {
+        let at = match self.calls.find(call) {
+            Some(at) => at,
+            None => self.calls.begin(call, "", sink.record.origin.attempt.as_ref()),
+        };
+        match self.calls.get(at) {
+            Some(known) if !known.is_complete && !known.is_settled && !known.is_asked => {
+                known.text.push_str(delta);
+            }
+            // The page would append it to an input that is complete.
+            _ => return sink.carry(),
+        }
+        self.piece(sink, at, Said { arguments: delta, delta_of: Some(call.as_str()), ..Said::default() });
+    }
+
+    fn input(&mut self, sink: &mut Sink<'_>, tool: &ToolCall, input: Option<&Value>) {
+        let known = self.calls.find(&tool.call).and_then(|at| self.calls.get(at));
+        if known.is_some_and(|call| !call.is_settled && (call.is_complete || call.is_asked)) {
+            return sink.carry();
+        }
+        let at = self.begin_or_go_on(sink, tool);
+        let Some(call) = self.calls.get(at) else { return };
+        call.is_complete = true;
+        let streamed = std::mem::take(&mut call.text);
+        let mut arguments = String::new();
+        let mut spelled = None;
+        let payload = match input {
+            None => None,
+            Some(input) if streamed.is_empty() => {
+                arguments = input.to_string();
+                Some(Payload::Json)
+            }
+            Some(input) if serde_json::from_str::<Value>(&streamed).is_ok_and(|text| text == *input) => {
+                Some(Payload::Streamed)
+            }
+            Some(input) => {
+                spelled = Some(input.clone());
+                None
+            }
+        };
+        let event = Event::ToolInputAvailable { tool: tool.clone(), input: spelled };
+        let said = Said { arguments: &arguments, event: Some(Box::new(event)), payload, delta_of: None };
+        self.piece(sink, at, said);
+        if tool.executor == Executor::Client {
+            self.calls.wait(at, input.cloned());
+        }
+    }
+
+    fn begin_or_go_on(&mut self, sink: &Sink<'_>, tool: &ToolCall) -> usize {
+        let open = self.calls.find(&tool.call);
+        let open = open.filter(|&at| {
+            self.calls.get(at).is_some_and(|call| call.is_shown && !call.is_complete && !call.is_settled)
+        });
+        open.unwrap_or_else(|| self.calls.begin(&tool.call, &tool.name, sink.record.origin.attempt.as_ref()))
+    }
+
+    /// Sees to it that the page shows the call and its whole input.
+    fn show(&mut self, sink: &mut Sink<'_>, tool: &ToolCall, input: Option<&Value>) -> usize {
+        let known = self.calls.find(&tool.call);
+        let shown = known.filter(|&at| {
+            self.calls.get(at).is_some_and(|call| {
+                call.is_shown && !call.is_settled && (call.is_complete || !call.text.is_empty())
+            })
+        });
+        if let Some(at) = shown {
+            return at;
+        }
+        let at = self.begin_or_go_on(sink, tool);
+        let arguments = input.map(Value::to_string).unwrap_or_default();
+        self.piece(sink, at, Said { arguments: &arguments, ..Said::default() });
+        at
+    }
+
+    fn approval(&mut self, sink: &mut Sink<'_>, approval: &str, tool: &ToolCall, input: Option<&Value>) {
+        let at = self.show(sink, tool, input);
+        // What is asked before the turn is over is forgotten when it is.
+        self.settle(sink);
+        let Some(call) = self.calls.get(at) else { return };
+        call.is_asked = true;
+        let mut event = sink.record.event.clone();
+        if let Event::ApprovalRequested { input, .. } = &mut event {
+            *input = None;
+        }
+        let (to, base) = sink.next();
+        to(&Chunk::ApprovalRequested(ApprovalRequested {
+            tool_call_id: Some(Cow::Borrowed(call.wire.as_str())),
+            tool_name: Some(Cow::Borrowed(tool.name.as_str())),
+            input: input.map(Cow::Borrowed),
+            approval: Some(ApprovalBody { id: Some(Cow::Borrowed(approval)), needs_approval: true }),
+            event: Some(Box::new(event)),
+            ..ApprovalRequested::at(base)
+        }));
+    }
+
+    fn result(
+        &mut self,
+        sink: &mut Sink<'_>,
+        id: &ToolCallId,
+        content: String,
+        event: Event,
+        payload: Option<Payload>,
+    ) {
+        let at = self.calls.find(id);
+        let is_shown = at.and_then(|at| self.calls.get(at)).is_some_and(|call| call.is_shown);
+        // A call of an earlier response: there is nothing that could keep the text from being repeated.
+        if !is_shown && self.page.would_repeat() {
+            return sink.carry();
+        }
+        let at = at.unwrap_or_else(|| self.calls.begin(id, "", None));
+        self.settle(sink);
+        let preliminary = matches!(event, Event::ToolOutput { preliminary: true, .. });
+        self.output(sink, at, content, Some(Box::new(event)), payload);
+        if let Some(call) = self.calls.get(at) {
+            call.is_settled = !preliminary;
+        }
+    }
+
+    /// Sends an output; without an event, for the page alone.
+    fn output(
+        &mut self,
+        sink: &mut Sink<'_>,
+        at: usize,
+        content: String,
+        event: Option<Box<Event>>,
+        payload: Option<Payload>,
+    ) {
+        let is_first = self.calls.get(at).is_some_and(|call| !std::mem::replace(&mut call.has_output, true));
+        if is_first {
+            if self.page.would_repeat() {
+                let turn_is_open = self.page.turn_is_open;
+                self.piece(sink, at, Said::default());
+                self.page.turn_is_open = turn_is_open;
+            }
+            self.page.add_part();
+        }
+        self.page.turn_is_over = false;
+        let Some(call) = self.calls.get(at) else { return };
+        let (to, base) = sink.next();
+        to(&Chunk::ToolResult(ToolResult {
+            tool_call_id: Some(Cow::Borrowed(call.wire.as_str())),
+            content: Some(Value::String(content)),
+            derived: event.is_none(),
+            event,
+            payload,
+            ..ToolResult::at(base)
+        }));
+    }
+
+    /// Says that the model's turn is over, and then which calls the page is to execute.
+    pub(super) fn settle(&mut self, sink: &mut Sink<'_>) {
+        if std::mem::take(&mut self.page.turn_is_open) {
+            self.page.turn_is_over = true;
+            let (to, base) = sink.next();
+            let finish_reason = Some(Cow::Borrowed("tool_calls"));
+            to(&Chunk::Done(Done { finish_reason, derived: true, ..Done::at(base) }));
+        }
+        for (at, input) in self.calls.take_waiting() {
+            let Some(call) = self.calls.get(at) else { continue };
+            let (to, base) = sink.next();
+            to(&Chunk::ToolInputAvailable(ToolInputAvailable {
+                tool_call_id: Some(Cow::Borrowed(call.wire.as_str())),
+                tool_name: Some(Cow::Borrowed(call.name.as_str())),
+                input: input.map(Cow::Owned),
+                derived: true,
+                ..ToolInputAvailable::at(base)
+            }));
+        }
+    }
+
+    /// The page cannot take a call back, so it sees its end.
+    pub(super) fn retract(&mut self, sink: &mut Sink<'_>, attempt: &AttemptId) {
+        let dead = self.calls.retract(attempt);
+        if !dead.is_empty() {
+            self.settle(sink);
+        }
+        for at in dead {
+            if self.calls.get(at).is_some_and(|call| call.is_shown) {
+                self.output(sink, at, failure("the call was taken back"), None, None);
+            }
+        }
+    }
+
+    fn ask(&mut self, sink: &mut Sink<'_>, question: &Interrupt) {
+        let Ok(input) = serde_json::to_value(question) else { return sink.carry() };
+        let tool = ToolCall::new(question.request.as_str(), ASK);
+        let at = self.calls.begin(&tool.call, ASK, None);
+        let arguments = input.to_string();
+        let event = Some(Box::new(sink.record.event.clone()));
+        self.piece(sink, at, Said { arguments: &arguments, event, ..Said::default() });
+        if let Some(call) = self.calls.get(at) {
+            call.is_complete = true;
+        }
+        self.calls.wait(at, Some(input));
+    }
+
+    fn answer(&mut self, sink: &mut Sink<'_>, request: &str, content: String) {
+        let call = ToolCallId::from(request);
+        let asked = self.calls.find(&call).and_then(|at| self.calls.get(at));
+        if asked.is_some_and(|call| call.name == ASK && !call.is_settled) {
+            let event = sink.record.event.clone();
+            self.result(sink, &call, content, event, None);
+        } else {
+            // It was asked in an earlier response, where the page has its answer.
+            sink.carry();
+        }
+    }
+}
+
+/// How the reference server tells that a tool failed.
+fn failure(error: &str) -> String {
+    json!({ "error": error }).to_string()
+}
