@@ -394,9 +394,25 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
                     json!({ "sourceId": source.source, "url": source.url, "title": source.title }),
                 );
             }
+            Part::SourceDocument(source) => {
+                push("sources", json!({ "sourceId": source.source, "title": source.title }));
+            }
             Part::File(file) => push("files", json!({ "mediaType": file.media_type, "url": file.url })),
             Part::Data(data) => push("data", json!({ "name": data.name, "id": data.id, "data": data.data })),
             _ => {}
+        }
+    }
+    for list in ["sources", "data"] {
+        // What is not there is not shown as null.
+        for part in flat[list].as_array_mut().unwrap() {
+            part.as_object_mut().unwrap().retain(|key, value| key == "data" || !value.is_null());
+        }
+    }
+    if dialect == "mui" {
+        // A question is a part of the message there.
+        for question in state.interrupts() {
+            let part = json!({ "name": "interrupt", "id": question.request, "data": question });
+            flat["data"].as_array_mut().unwrap().push(part);
         }
     }
     adapt(dialect, &mut flat);

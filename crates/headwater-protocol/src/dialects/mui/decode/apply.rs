@@ -357,6 +357,9 @@ impl Decoder {
             "tool-input-available" => {
                 let ToolInputAvailable { tool_call_id, tool_name, input, dynamic, hw } = wire::object(json)?;
                 let hw = hw.unwrap_or_default();
+                if hw.implied {
+                    return Ok(());
+                }
                 let origin = self.origin(out, &hw);
                 let tool = ToolCall { dynamic, ..about(id(tool_call_id), tool_name, *hw) };
                 (origin, Event::ToolInputAvailable { tool, input: input.map(Cow::into_owned) })
