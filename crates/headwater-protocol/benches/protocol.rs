@@ -182,7 +182,7 @@ impl Bench {
         best(|| {
             self.encode_window(size, &window, &mut |bytes| {
                 black_box(bytes.len());
-            })
+            });
         })
     }
 
@@ -209,7 +209,7 @@ impl Bench {
         best(|| {
             self.decode(body, |records| {
                 black_box(records.len());
-            })
+            });
         })
     }
 

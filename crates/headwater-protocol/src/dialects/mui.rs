@@ -10,7 +10,8 @@
 //!   after it. What the run says before its message begins travels inside `start`.
 //! - There is no error chunk. A run that failed ends without a terminal chunk, which the client shows as an
 //!   error and never as a complete answer; the error itself is in the `hw-event` before the end, and our
-//!   adapter makes it the stream's error. A stop is `abort`. A run that waits keeps its stream open.
+//!   adapter makes it the stream's error. A stop is `abort`. A run that waits keeps
+//!   its stream open; if the stream is closed all the same, `finish` completes the message for now.
 //! - What must be taken back or replaced (a failed attempt, data of the same id) is said with
 //!   `message-updated`: all parts of the message. Our adapter hands it to the client as the realtime event of
 //!   that name. The blocks that it moves are closed before.

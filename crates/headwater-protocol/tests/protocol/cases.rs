@@ -513,8 +513,6 @@ fn expected(dialect: &dyn Dialect, profile: &str, exact: bool, records: &[Record
     }
     let error = match (dialect.name(), records.last().map(|record| &record.event)) {
         (_, Some(Event::RunFailed(error))) => Some(error.message.as_str()),
-        // The answer comes on the same stream, which these cases do not wait for.
-        ("mui", Some(Event::RunWaiting { .. })) => Some("Stream closed before a terminal chunk"),
         // Its older clients know no outcome but success.
         ("ag-ui", Some(Event::RunCancelled { .. })) if profile == "legacy" => Some("cancelled"),
         _ => None,

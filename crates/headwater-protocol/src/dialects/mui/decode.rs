@@ -115,7 +115,7 @@ impl Decoder {
         self.sequencer.seen_event_ids()
     }
 
-    /// Most chunks are deltas in order: those are read at one go. `false` if this is not one of them.
+    /// Most chunks are deltas in order, or carry an event of ours: those are read at one go. `false` if this is not one of them.
     fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> bool {
         if !frame.data.starts_with('{') {
             return false;
@@ -160,6 +160,11 @@ impl Decoder {
         };
         if sequence.is_some() && self.stalled {
             return Ok(());
+        }
+        if let Some(sequence) = sequence
+            && self.sequencer.advance(event_id.as_deref(), sequence)
+        {
+            return self.apply(chunk, out);
         }
         if self.waiting + chunk.len() > MAX_WAITING {
             return Err(Error::fatal(

@@ -65,7 +65,7 @@ impl Encode for Encoder {
         reentry::reentry(self, state, out);
     }
 
-    /// Nothing follows the last chunk: a run that came to no end looks cut, because it is.
+    /// A run that came to no end looks cut, because it is; only one that waits closes its message.
     fn finish(&mut self, out: &mut FrameWriter) {
         let Self { speech, numbers } = self;
         speech.flush(&mut |chunk| numbers.write(chunk, out));

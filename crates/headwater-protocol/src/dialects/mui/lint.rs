@@ -118,7 +118,8 @@ impl Linter {
         match fields.get("eventId") {
             None => {}
             Some(Value::String(id)) if !id.is_empty() => {
-                if !self.event_ids.insert(id.clone()) {
+                let new = self.event_ids.insert(id.clone());
+                if !new {
                     findings.add("unique-event-id", format!("{id:?} again"), "an id of its own");
                 }
             }

@@ -227,6 +227,7 @@ fn read_invocation(fields: &Map<String, Value>, dynamic: bool, at: &str) -> Resu
         reason: decision.and_then(|decision| optional(decision, "reason")),
         signature: None,
         automatic: false,
+        extra: Map::new(),
     });
     let provider = fields.get("providerExecuted") == Some(&Value::Bool(true));
     Ok(ToolPart {

@@ -16,7 +16,6 @@ use crate::{
     error::Error,
     event::{Event, FinishReason, Origin, Record, Role, ToolCall},
     id::{MessageId, PartId, ToolCallId},
-    structured::StructuredUpdate,
 };
 
 /// The message of a stream that names none.
@@ -38,6 +37,7 @@ impl Decoder {
                 let call = self.call(call);
                 self.push(out, None, Event::ToolInputDelta { call, delta: delta.into_owned() });
             }
+            Delta::Carried(event) => self.carried(*event, out),
         }
     }
 
@@ -62,6 +62,10 @@ impl Decoder {
                 let Finish { message_id, finish_reason, hw } = wire::object(json)?;
                 self.begin_as(message_id, out);
                 let hw = hw.unwrap_or_default();
+                if hw.implied {
+                    self.close();
+                    return Ok(Ok(()));
+                }
                 let reason = finish_reason.as_deref().map(FinishReason::parse);
                 let (usage, data) = (hw.usage.map(Cow::into_owned), hw.data.map(Cow::into_owned));
                 self.push(out, None, Event::RunFinished { reason, usage, data });
@@ -106,8 +110,7 @@ impl Decoder {
             "source-url" | "source-document" | "file" => self.found(&kind, json, out)?,
             kind if kind.starts_with("data-") => self.data(wire::object(json)?, out),
             kind if kind.starts_with("tool-") && is_known(kind) => self.tool(kind, json, out)?,
-            carry::NAME | "message-updated" => match wire::object::<Private<'_>>(json).ok().and_then(carried)
-            {
+            carry::NAME | "message-updated" => match private(json) {
                 Some(event) => self.carried(event, out),
                 None => self.unknown(&kind, json, out)?,
             },
@@ -354,6 +357,9 @@ impl Decoder {
             "tool-input-available" => {
                 let ToolInputAvailable { tool_call_id, tool_name, input, dynamic, hw } = wire::object(json)?;
                 let hw = hw.unwrap_or_default();
+                if hw.implied {
+                    return Ok(());
+                }
                 let origin = self.origin(out, &hw);
                 let tool = ToolCall { dynamic, ..about(id(tool_call_id), tool_name, *hw) };
                 (origin, Event::ToolInputAvailable { tool, input: input.map(Cow::into_owned) })
@@ -437,16 +443,9 @@ impl Decoder {
     }
 }
 
-fn carried(private: Private<'_>) -> Option<Event> {
-    let json = private.event.get();
-    // The only carried event that comes as often as a delta.
-    if let Ok(Tag { kind }) = wire::object(json)
-        && kind == "structured"
-        && let Ok(update) = serde_json::from_str::<StructuredUpdate>(json)
-    {
-        return Some(Event::Structured(update));
-    }
-    serde_json::from_str(json).ok()
+fn private(json: &str) -> Option<Event> {
+    let Private { event } = wire::object(json).ok()?;
+    wire::carried(event)
 }
 
 fn about(call: ToolCallId, name: Cow<'_, str>, hw: Extra<'_>) -> ToolCall {

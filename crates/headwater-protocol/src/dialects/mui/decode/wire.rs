@@ -6,7 +6,12 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
 use super::super::lenient;
-use crate::error::{Error, ErrorKind};
+use crate::{
+    carry,
+    error::{Error, ErrorKind},
+    event::Event,
+    structured::StructuredUpdate,
+};
 
 /// A text that borrows from the frame if it can, in an `Option` too.
 #[derive(Deserialize)]
@@ -44,13 +49,16 @@ pub(super) struct Brief<'a> {
     tool_call_id: Option<Str<'a>>,
     #[serde(borrow)]
     input_text_delta: Option<Str<'a>>,
+    #[serde(borrow)]
+    event: Option<&'a RawValue>,
     hw: Option<IgnoredAny>,
 }
 
-/// A delta.
+/// What comes often.
 pub(super) enum Delta<'a> {
     Block { reasoning: bool, id: Cow<'a, str>, delta: Cow<'a, str> },
     ToolInput { call: Cow<'a, str>, delta: Cow<'a, str> },
+    Carried(Box<Event>),
 }
 
 impl<'a> Brief<'a> {
@@ -59,6 +67,7 @@ impl<'a> Brief<'a> {
             "tool-input-delta" => {
                 Some(Delta::ToolInput { call: self.tool_call_id?.0, delta: self.input_text_delta?.0 })
             }
+            carry::NAME => carried(self.event?).map(Box::new).map(Delta::Carried),
             kind => block(kind, self.id, self.delta, self.hw.is_some()),
         }
     }
@@ -78,6 +87,18 @@ fn block<'a>(kind: &str, id: Option<Str<'a>>, delta: Option<Str<'a>>, more: bool
         _ => return None,
     };
     (!more).then_some(Delta::Block { reasoning, id: id?.0, delta: delta?.0 })
+}
+
+/// The event in a chunk of ours.
+pub(super) fn carried(event: &RawValue) -> Option<Event> {
+    let json = event.get();
+    // The only one that comes as often as a delta, and as our encoder writes it.
+    if json.starts_with(r#"{"type":"structured","#)
+        && let Ok(update) = serde_json::from_str::<StructuredUpdate>(json)
+    {
+        return Some(Event::Structured(update));
+    }
+    serde_json::from_str(json).ok()
 }
 
 /// Any frame.

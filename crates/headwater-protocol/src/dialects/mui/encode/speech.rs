@@ -44,6 +44,8 @@ pub(super) struct Speech {
     data: HashSet<(Option<MessageId>, String, String)>,
     /// What the client shows by now, to be said again when something is taken back.
     pub(super) seen: RunState,
+    /// Someone has to answer before the run goes on.
+    waiting: bool,
     ended: bool,
 }
 
@@ -53,6 +55,7 @@ impl Speech {
             return;
         }
         let Record { origin, event, .. } = record;
+        self.waiting = matches!(event, Event::RunWaiting { .. });
         match event {
             Event::TextDelta { id, delta, metadata } => {
                 self.delta(false, record, id, delta, metadata.as_ref(), sink);
@@ -194,10 +197,19 @@ impl Speech {
         }
     }
 
-    /// The stream is over: what still waits for a message is said all the same.
+    /// The stream is over. What still waits for a message is said all the same; and if the run waits for
+    /// someone, the message is complete for now, where the client would else report an error.
     pub(super) fn flush(&mut self, sink: Sink<'_>) {
         if !self.before.is_empty() {
             self.begin(&Origin::default(), sink);
+        }
+        if self.waiting && !self.ended {
+            sink(&Chunk::Finish(Finish {
+                message_id: self.shown.as_ref().map(|id| id.as_str().into()),
+                finish_reason: None,
+                hw: Extra { implied: true, ..Extra::default() }.some(),
+            }));
+            self.ended = true;
         }
     }
 

@@ -1,1 +1,277 @@
+use serde_json::{Value, json};
 
+use super::*;
+use crate::{
+    event::{ErrorInfo, Event, Executor, FinishReason, Interrupt, Origin, Role, RunStarted, ToolCall, Usage},
+    framing::Framing,
+};
+
+fn from(message: &str, attempt: Option<&str>) -> Origin {
+    Origin { message: Some(message.into()), attempt: attempt.map(Into::into), ..Origin::default() }
+}
+
+fn record(event: Event) -> Record {
+    Record::new(0, event).from(from("m1", None))
+}
+
+fn started() -> Event {
+    Event::MessageStarted { message: "m1".into(), role: Role::Assistant, author: None }
+}
+
+fn start(id: &str) -> Event {
+    Event::TextStart { id: id.into(), metadata: None }
+}
+
+fn delta(id: &str, delta: &str) -> Event {
+    Event::TextDelta { id: id.into(), delta: delta.into(), metadata: None }
+}
+
+fn finished() -> Event {
+    Event::RunFinished { reason: Some(FinishReason::Stop), usage: None, data: None }
+}
+
+fn chunks(records: &[Record]) -> Vec<Value> {
+    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut chunks = Vec::new();
+    for record in records {
+        encoder.chunks(record, &mut |chunk| chunks.push(serde_json::to_value(chunk).unwrap()));
+    }
+    chunks
+}
+
+/// What follows the start of the message.
+fn said(events: &[Event]) -> Vec<Value> {
+    let events = [&[started()], events].concat();
+    chunks(&events.into_iter().map(record).collect::<Vec<_>>()).split_off(1)
+}
+
+fn types(chunks: &[Value]) -> Vec<&str> {
+    chunks.iter().map(|chunk| chunk["type"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_stream_is_numbered_densely_from_where_it_is_told_to() {
+    let mut encoder = Encoder::new(&EncodeOptions { sequence: 7, ..EncodeOptions::default() });
+    let mut out = FrameWriter::new(Framing::Sse);
+    let run = Event::RunStarted(RunStarted { run: Some("r1".into()), ..RunStarted::default() });
+    for event in [run, started(), start("t"), delta("t", "é\n"), finished(), delta("t", "late")] {
+        encoder.record(&record(event), &mut out);
+    }
+    encoder.finish(&mut out);
+    let expected = [
+        r#"{"eventId":"m1:7","sequence":7,"chunk":{"type":"start","messageId":"m1","hw":{"before":[{"type":"run-started","run":"r1"}]}}}"#,
+        r#"{"eventId":"m1:8","sequence":8,"chunk":{"type":"text-start","id":"t"}}"#,
+        r#"{"eventId":"m1:9","sequence":9,"chunk":{"type":"text-delta","id":"t","delta":"é\n"}}"#,
+        r#"{"eventId":"m1:10","sequence":10,"chunk":{"type":"finish","messageId":"m1","finishReason":"stop"}}"#,
+    ];
+    let expected: String = expected.iter().map(|data| format!("data: {data}\n\n")).collect();
+    assert_eq!(String::from_utf8(out.take()).unwrap(), expected);
+}
+
+#[test]
+fn chunks_have_mui_s_fields_and_ours_apart() {
+    let call = ToolCall { dynamic: Some(true), ..ToolCall::new("c", "mail").by(Executor::Client) };
+    let id = || "c".into();
+    let table = [
+        (
+            Event::ToolInputStart(call.clone()),
+            json!({ "type": "tool-input-start", "toolCallId": "c", "toolName": "mail", "dynamic": true,
+                    "hw": { "executor": "client" } }),
+        ),
+        (
+            Event::ToolInputDelta { call: id(), delta: "{".into() },
+            json!({ "type": "tool-input-delta", "toolCallId": "c", "inputTextDelta": "{" }),
+        ),
+        (
+            Event::ToolInputAvailable { tool: ToolCall::new("c", "mail"), input: Some(json!({ "to": "a" })) },
+            json!({ "type": "tool-input-available", "toolCallId": "c", "toolName": "mail", "input": { "to": "a" } }),
+        ),
+        // The client erases what a request for approval leaves out.
+        (
+            Event::ApprovalRequested {
+                approval: "ap".into(),
+                tool: ToolCall::new("c", ""),
+                input: None,
+                signature: None,
+                automatic: false,
+            },
+            json!({ "type": "tool-approval-request", "toolCallId": "c", "toolName": "mail", "input": { "to": "a" },
+                    "approvalId": "ap" }),
+        ),
+        (
+            Event::ApprovalAnswered {
+                approval: "ap".into(),
+                call: None,
+                approved: false,
+                reason: Some("no".into()),
+            },
+            json!({ "type": "hw-event", "event": { "type": "approval-answered", "approval": "ap",
+                    "approved": false, "reason": "no" } }),
+        ),
+        (
+            Event::ToolDenied { call: id(), name: None, reason: None },
+            json!({ "type": "tool-output-denied", "toolCallId": "c", "reason": "no" }),
+        ),
+        (
+            Event::SourceDocument {
+                source: "s".into(),
+                title: None,
+                media_type: Some("text/plain".into()),
+                filename: None,
+                text: Some("passage".into()),
+                call: None,
+                metadata: None,
+            },
+            json!({ "type": "source-document", "sourceId": "s", "text": "passage", "hw": { "mediaType": "text/plain" } }),
+        ),
+        (
+            Event::Data { name: "chart".into(), id: Some("k".into()), data: json!(1), transient: false },
+            json!({ "type": "data-chart", "id": "k", "data": 1 }),
+        ),
+        (
+            Event::Data { name: "tick".into(), id: None, data: json!(1), transient: true },
+            json!({ "type": "hw-event", "event": { "type": "data", "name": "tick", "data": 1, "transient": true } }),
+        ),
+        (
+            Event::InterruptRequested(Box::new(Interrupt::text("r1", "Which city?"))),
+            json!({ "type": "data-interrupt", "id": "r1", "hw": { "carried": true },
+                    "data": { "request": "r1", "kind": "text", "question": "Which city?" } }),
+        ),
+        (
+            Event::StepStarted { name: Some("plan".into()) },
+            json!({ "type": "start-step", "hw": { "name": "plan" } }),
+        ),
+        (
+            Event::MessageMetadata { metadata: json!({ "a": 1 }) },
+            json!({ "type": "message-metadata", "metadata": { "a": 1 } }),
+        ),
+        (
+            Event::Unknown { name: "banana".into(), data: json!({ "type": "banana", "n": 1 }) },
+            json!({ "type": "banana", "n": 1 }),
+        ),
+        (
+            Event::RunFinished {
+                reason: None,
+                usage: Some(Usage { input_tokens: Some(1), ..Usage::default() }),
+                data: None,
+            },
+            json!({ "type": "finish", "messageId": "m1", "hw": { "usage": { "inputTokens": 1 } } }),
+        ),
+    ];
+    let events: Vec<_> = table.iter().map(|(event, _)| event.clone()).collect();
+    for (chunk, (_, expected)) in said(&events).iter().zip(&table) {
+        assert_eq!(chunk, expected);
+    }
+}
+
+#[test]
+fn what_is_missing_is_made_up_for() {
+    let chunks = chunks(&[Record::new(0, delta("t", "x")), Record::new(1, delta("t", "y"))]);
+    assert_eq!(types(&chunks), ["start", "text-start", "text-delta", "text-delta"]);
+    assert_eq!(chunks[1]["hw"], json!({ "implied": true }));
+    let output = Event::ToolOutput {
+        call: "c".into(),
+        name: Some("mail".into()),
+        output: json!(1),
+        structured: None,
+        is_error: false,
+        preliminary: false,
+        metadata: None,
+    };
+    let said_output = said(&[output]);
+    assert_eq!(types(&said_output), ["tool-input-start", "tool-output-available"]);
+    assert_eq!(said_output[0]["toolName"], "mail");
+    let end = Event::TextEnd { id: "t".into(), metadata: None };
+    assert_eq!(types(&said(&[end, start("t"), start("t")])), ["text-start", "text-end", "text-start"]);
+    let late = [finished(), start("t"), finished()];
+    assert_eq!(types(&said(&late)), ["finish"]);
+}
+
+#[test]
+fn unknown_chunks_that_the_client_knows_are_wrapped() {
+    for kind in ["finish", "error", "data-x", "hw-event", "ping"] {
+        let unknown = Event::Unknown { name: kind.into(), data: json!({ "type": kind }) };
+        assert_eq!(types(&said(&[unknown])), ["hw-event"], "{kind}");
+    }
+}
+
+#[test]
+fn a_failed_run_ends_without_a_terminal_chunk_and_a_stopped_one_with_abort() {
+    let failed = said(&[Event::RunFailed(ErrorInfo::new("gone")), finished()]);
+    assert_eq!(failed, [json!({ "type": "hw-event", "event": { "type": "run-failed", "message": "gone" } })]);
+    let stopped = said(&[Event::RunCancelled { reason: Some("bored".into()) }]);
+    assert_eq!(stopped, [json!({ "type": "abort", "messageId": "m1", "hw": { "reason": "bored" } })]);
+    let nothing = chunks(&[Record::new(0, Event::RunFailed(ErrorInfo::new("gone")))]);
+    assert_eq!(types(&nothing), ["start", "hw-event"]);
+}
+
+#[test]
+fn a_stream_that_is_closed_while_the_run_waits_completes_its_message() {
+    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut out = FrameWriter::new(Framing::Ndjson);
+    for event in [started(), Event::RunWaiting { tool_calls: vec![], usage: None }] {
+        encoder.record(&record(event), &mut out);
+    }
+    encoder.finish(&mut out);
+    encoder.finish(&mut out);
+    let lines = String::from_utf8(out.take()).unwrap();
+    let last =
+        r#"{"eventId":"m1:2","sequence":2,"chunk":{"type":"finish","messageId":"m1","hw":{"implied":true}}}"#;
+    assert_eq!(lines.lines().nth(2), Some(last));
+    assert_eq!(lines.lines().count(), 3);
+}
+
+#[test]
+fn an_attempt_is_taken_back_with_the_parts_that_stay() {
+    let attempt = Some("a1");
+    let records = [
+        record(started()),
+        record(start("kept")),
+        record(delta("kept", "Kept")),
+        record(Event::AttemptStarted { attempt: "a1".into(), model: None }),
+        Record::new(0, start("dead")).from(from("m1", attempt)),
+        Record::new(0, delta("dead", "Dead")).from(from("m1", attempt)),
+        record(start("moved")),
+        record(Event::AttemptRetracted { attempt: "a1".into(), reason: None }),
+        record(delta("kept", ", still")),
+        record(delta("moved", "On")),
+    ];
+    let chunks = chunks(&records).split_off(7);
+    let ends = |id: &str| json!({ "type": "text-end", "id": id, "hw": { "implied": true } });
+    assert_eq!(chunks[0], ends("dead"));
+    assert_eq!(chunks[1], ends("moved"));
+    assert_eq!(
+        chunks[2],
+        json!({
+            "type": "message-updated",
+            "message": { "id": "m1", "parts": [
+                { "type": "text", "text": "Kept", "state": "streaming" },
+                { "type": "text", "text": "", "state": "done" },
+            ] },
+            "event": { "type": "attempt-retracted", "attempt": "a1" },
+        })
+    );
+    assert_eq!(types(&chunks[3..]), ["text-delta", "text-start", "text-delta"]);
+}
+
+#[test]
+fn data_of_the_same_id_is_replaced_by_saying_the_parts_again() {
+    let data = |value: u8| Event::Data {
+        name: "chart".into(),
+        id: Some("k".into()),
+        data: json!(value),
+        transient: false,
+    };
+    let chunks = said(&[data(1), data(2)]);
+    assert_eq!(types(&chunks), ["data-chart", "message-updated"]);
+    assert_eq!(chunks[1]["message"]["parts"], json!([{ "type": "data-chart", "data": 2, "id": "k" }]));
+}
+
+#[test]
+fn a_message_begins_unasked_when_too_much_waits_for_it() {
+    let status = |n: u32| Event::Status { state: None, message: Some(n.to_string()) };
+    let records: Vec<_> = (0..100).map(|n| Record::new(0, status(n))).collect();
+    let chunks = chunks(&records);
+    assert_eq!(chunks[0]["hw"]["before"].as_array().unwrap().len(), 64);
+    assert_eq!(chunks.len(), 1 + 36);
+}

@@ -55,6 +55,18 @@ impl Speech {
             }
             Event::ToolInputError { tool, input, error } => {
                 self.announce(record, &tool.call, Some(tool), sink);
+                if let Some(input) = input
+                    && self.shown_call(&tool.call).is_some_and(|part| part.input.as_ref() != Some(input))
+                {
+                    // The chunk itself has no place for the input that was refused.
+                    sink(&Chunk::ToolInputAvailable(ToolInputAvailable {
+                        tool_call_id: tool.call.as_str().into(),
+                        tool_name: (&tool.name).into(),
+                        input: Some(Cow::Borrowed(input)),
+                        dynamic: tool.dynamic,
+                        hw: Extra { implied: true, ..Extra::default() }.some(),
+                    }));
+                }
                 self.show(record);
                 let hw = Extra {
                     name: Some((&tool.name).into()),
