@@ -468,6 +468,12 @@ impl RunState {
             self.current = Some(at);
             if let Some(message) = self.messages.get_mut(at) {
                 message.status = MessageStatus::Streaming;
+                // An activity takes the place of whatever was there.
+                if role == Role::Activity && message.role != role {
+                    message.role = role;
+                    message.parts.clear();
+                    self.rebuild_index();
+                }
             }
             return;
         }
@@ -592,6 +598,14 @@ impl RunState {
         {
             *known = Part::Data(part);
             return;
+        }
+        if let Some(activity) =
+            self.messages.get_mut(message).filter(|message| message.role == Role::Activity)
+            && !activity.parts.is_empty()
+        {
+            // It shows one thing at a time.
+            activity.parts.clear();
+            self.rebuild_index();
         }
         let at = self.push_to(message, Part::Data(part));
         if let Some(key) = key {

@@ -3,6 +3,7 @@
 //! The encoder keeps what the client holds, so that it can say the conversation again: when an attempt is taken
 //! back, the client is sent the messages that are left.
 
+mod reentry;
 mod run;
 mod text;
 mod tool;

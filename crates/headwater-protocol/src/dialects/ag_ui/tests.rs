@@ -275,6 +275,22 @@ fn another_servers_stream_is_read_as_the_client_reads_it() {
 }
 
 #[test]
+fn an_activity_takes_the_place_of_a_text_and_changes_its_kind() {
+    let body = concat!(
+        "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n",
+        "data: {\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"a\"}\n\n",
+        "data: {\"type\":\"TEXT_MESSAGE_END\",\"messageId\":\"a\"}\n\n",
+        "data: {\"type\":\"ACTIVITY_SNAPSHOT\",\"messageId\":\"a\",\"activityType\":\"plan\",\"content\":{\"n\":1}}\n\n",
+        "data: {\"type\":\"ACTIVITY_DELTA\",\"messageId\":\"a\",\"activityType\":\"done\",\"patch\":[{\"op\":\"replace\",\"path\":\"/n\",\"value\":2}]}\n\n",
+    );
+    let mut state = RunState::with_rules(dialect().rules());
+    decode(body).records.iter().for_each(|record| state.apply(record).unwrap());
+    let view = serde_json::to_value(state.view()).unwrap();
+    assert_eq!(view["messages"][0]["role"], "activity");
+    assert_eq!(view["messages"][0]["parts"], json!([{ "type": "data-done", "id": "a", "data": { "n": 2 } }]));
+}
+
+#[test]
 fn the_client_gives_up_where_an_event_is_out_of_place() {
     let start = "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n";
     let table = [

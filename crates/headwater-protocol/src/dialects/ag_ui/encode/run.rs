@@ -1,22 +1,21 @@
-//! How a run begins, ends, waits, and is said again to a client that was away.
+//! How a run begins, ends and waits.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{Encoder, Phase, Sink, at, carried, implied, passing};
+use super::{Encoder, Phase, Sink, at, implied, passing};
 use crate::{
     dialects::ag_ui::{
         chunk::{
-            Chunk, Custom, Outcome, Payload, RunError, RunFinished, RunStarted as Started, StateSnapshot,
-            Step, SubagentFinished, TokenUsage,
+            Chunk, Custom, Outcome, Payload, RunError, RunFinished, RunStarted as Started, Step,
+            SubagentFinished, TokenUsage,
         },
         notes::{Metadata, Notes},
         wire::Interrupt,
     },
     event::{self, ErrorInfo, Event, FinishReason, InterruptKind, Record, RunStarted, Usage},
     id::{RunId, SessionId, ToolCallId},
-    state::{MessageStatus, Part, PartState, RunState, RunStatus, ToolState},
 };
 
 impl Encoder {
@@ -214,130 +213,6 @@ impl Encoder {
             self.phase = Phase::Failed;
         }
     }
-
-    /// Says a state to a client that may hold nothing, the beginning, or all of it.
-    pub(in super::super) fn rebuild(&mut self, state: &RunState, sink: Sink<'_>) {
-        if *state == RunState::with_rules(state.rules()) {
-            return;
-        }
-        let replay = state.replay();
-        for record in &replay {
-            if let Event::RunStarted(started) = &record.event {
-                if *started == RunStarted::default() {
-                    self.start(record, implied(), None, sink);
-                } else {
-                    self.begin(record, started, sink);
-                }
-            }
-        }
-        self.state = state.clone();
-        let now = Record::new(0, Event::Warning { message: String::new(), code: None });
-        if let Some(shared) = state.shared_state() {
-            sink(&Chunk::StateSnapshot(StateSnapshot { snapshot: Cow::Borrowed(shared), base: at(&now) }));
-        }
-        if !state.messages().is_empty() {
-            self.snapshot(at(&now), sink);
-        }
-        if state.run().status == RunStatus::Running {
-            self.reopen(state, &now, sink);
-        }
-        self.name_current(state, sink);
-        for record in &replay {
-            match &record.event {
-                Event::ApprovalRequested { .. } if pending(state, record) => {
-                    self.say_approval(record, implied(), sink);
-                }
-                Event::Structured(_)
-                | Event::InterruptRequested(_)
-                | Event::Usage(_)
-                | Event::Error { .. }
-                | Event::RunFinished { .. }
-                | Event::RunFailed(_)
-                | Event::RunCancelled { .. }
-                | Event::RunWaiting { .. } => self.chunks(record, sink),
-                _ => {}
-            }
-        }
-    }
-
-    /// Begins again what may still grow.
-    fn reopen(&mut self, state: &RunState, now: &Record, sink: Sink<'_>) {
-        for step in &state.run().open_steps {
-            self.step_count += 1;
-            let mut wire = step.clone().unwrap_or_else(|| format!("step {}", self.step_count));
-            while self.steps.iter().any(|(_, open)| *open == wire) {
-                self.step_count += 1;
-                wire = format!("{} {}", step.as_deref().unwrap_or("step"), self.step_count);
-            }
-            let event = Event::StepStarted { name: step.clone() };
-            let notes = Notes { event: Some(Cow::Borrowed(&event)), ..Notes::default() };
-            sink(&Chunk::StepStarted(Step { step_name: Cow::Borrowed(&wire), base: passing(now, notes) }));
-            self.steps.push((step.clone(), wire));
-        }
-        for message in state.messages() {
-            let wires: Vec<_> = self.ids.of_texts(&message.id).cloned().collect();
-            let mut wires = wires.into_iter();
-            for part in &message.parts {
-                let mut from = now.clone();
-                from.origin.message = Some(message.id.clone());
-                from.origin.attempt = part.attempt().cloned();
-                let resumed = || Notes { resumed: true, ..Notes::default() };
-                match part {
-                    Part::Text(text) | Part::Reasoning(text) => {
-                        let Some(wire) = wires.next() else { continue };
-                        if text.state == PartState::Streaming {
-                            let open = super::OpenText {
-                                reasoning: matches!(part, Part::Reasoning(_)),
-                                message: message.id.clone(),
-                                part: text.id.clone(),
-                                attempt: text.attempt.clone(),
-                                wire,
-                            };
-                            self.say_start(&from, &open, resumed(), sink);
-                            self.texts.push(open);
-                        }
-                    }
-                    Part::Tool(tool) if tool.state == ToolState::InputStreaming => {
-                        let call = event::ToolCall {
-                            call: tool.call.clone(),
-                            name: tool.name.clone(),
-                            dynamic: tool.dynamic,
-                            executor: tool.executor,
-                            title: tool.title.clone(),
-                            metadata: tool.metadata.clone(),
-                        };
-                        self.open_call(&from, &call, resumed(), sink);
-                    }
-                    Part::Tool(tool) if tool.preliminary => self.preliminary.push(tool.call.clone()),
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    /// Says which message goes on.
-    fn name_current(&self, state: &RunState, sink: Sink<'_>) {
-        let Some(current) = state.current_message() else { return };
-        let open = matches!(state.run().status, RunStatus::Running | RunStatus::Waiting);
-        if !open || !matches!(current.status, MessageStatus::Streaming | MessageStatus::Sent) {
-            return;
-        }
-        let message = current.id.clone();
-        let (role, author) = (current.role, current.author.clone());
-        carried(&Record::new(0, Event::MessageStarted { message: message.clone(), role, author }), sink);
-        if current.status == MessageStatus::Sent {
-            carried(&Record::new(0, Event::MessageFinished { message }), sink);
-        }
-    }
-}
-
-/// Whether nobody answered the approval yet.
-fn pending(state: &RunState, record: &Record) -> bool {
-    let Event::ApprovalRequested { tool, .. } = &record.event else {
-        return false;
-    };
-    let part = state.messages().iter().rev().find_map(|message| message.tool(tool.call.as_str()));
-    part.is_some_and(|part| part.state == ToolState::ApprovalRequested)
 }
 
 /// A question as the end of a run asks it.
