@@ -117,6 +117,13 @@ impl Decoder {
 
     /// Most chunks are deltas in order, or carry an event of ours: those are read at one go. `false` if this is not one of them.
     fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> bool {
+        if let Some((event_id, sequence, delta)) = wire::as_written(frame.data) {
+            let in_order = !self.stalled && self.sequencer.advance(Some(event_id), sequence);
+            if in_order {
+                self.apply_delta(delta, out);
+            }
+            return in_order;
+        }
         if !frame.data.starts_with('{') {
             return false;
         }

@@ -175,6 +175,41 @@ fn of_two_fields_with_one_name_the_last_counts() {
 }
 
 #[test]
+fn what_is_read_by_comparing_is_what_a_parser_reads() {
+    let written = |kind: &str, id: &str, text: &str, value: &str| {
+        format!(r#"{{"eventId":"m:4","sequence":4,"chunk":{{"type":"{kind}","{id}":"i","{text}":{value}}}}}"#)
+    };
+    let taken = [
+        written("text-delta", "id", "delta", r#""a\n\u00e9 \"é\"""#),
+        written("reasoning-delta", "id", "delta", r#""""#),
+        written("tool-input-delta", "toolCallId", "inputTextDelta", r#""{\"a\":""#),
+    ];
+    for json in &taken {
+        let (event_id, sequence, fast) = wire::as_written(json).unwrap_or_else(|| panic!("{json}"));
+        let line: Line<'_> = serde_json::from_str(json).unwrap();
+        assert_eq!((event_id, Some(sequence)), (&*line.event_id.unwrap().0, line.sequence));
+        assert_eq!(fast, line.chunk.unwrap().and_then(Brief::delta).unwrap());
+    }
+    let left = [
+        taken[0].replace("\"m:4\"", "\"m\\u003a4\""),
+        taken[0].replace(":4,", ":04,"),
+        taken[0].replace(":4,", ":-4,"),
+        taken[0].replace(":4,", ":4.0,"),
+        taken[0].replace("}}", r#","hw":{}}}"#),
+        taken[0].replace("}}", r#","delta":"x"}}"#),
+        taken[0].replace("}}", r#"},"sequence":5}"#),
+        taken[0].replace("}}", "} }"),
+        taken[0].replace("text-delta", "text-end"),
+        written("text-delta", "id", "delta", "\"\t\""),
+        written("text-delta", "id", "delta", "3"),
+        "{}".to_owned(),
+    ];
+    for json in &left {
+        assert!(wire::as_written(json).is_none(), "{json}");
+    }
+}
+
+#[test]
 fn a_stream_may_be_gone_on_with() {
     let mut decoder = Decoder::new().with_message("mine").resume(Some(2), ["m:0", "m:1"]);
     let mut out = Decoded::default();

@@ -55,6 +55,7 @@ pub(super) struct Brief<'a> {
 }
 
 /// What comes often.
+#[derive(Debug, PartialEq)]
 pub(super) enum Delta<'a> {
     Block { reasoning: bool, id: Cow<'a, str>, delta: Cow<'a, str> },
     ToolInput { call: Cow<'a, str>, delta: Cow<'a, str> },
@@ -87,6 +88,40 @@ fn block<'a>(kind: &str, id: Option<Str<'a>>, delta: Option<Str<'a>>, more: bool
         _ => return None,
     };
     (!more).then_some(Delta::Block { reasoning, id: id?.0, delta: delta?.0 })
+}
+
+/// An enveloped delta exactly as our encoder writes it, which is read by comparing; anything else is left
+/// to a real parser. Gives the event id, the sequence and the delta.
+pub(super) fn as_written(json: &str) -> Option<(&str, i64, Delta<'_>)> {
+    let (event_id, rest) = plain(json.strip_prefix(r#"{"eventId":""#)?)?;
+    let (sequence, rest) = rest.strip_prefix(r#","sequence":"#)?.split_once(',')?;
+    let is_number = sequence.bytes().all(|digit| digit.is_ascii_digit());
+    if !is_number || (sequence.len() > 1 && sequence.starts_with('0')) {
+        return None;
+    }
+    let (kind, rest) = plain(rest.strip_prefix(r#""chunk":{"type":""#)?)?;
+    let (id_field, delta_field) = match kind {
+        "text-delta" | "reasoning-delta" => (r#","id":""#, r#","delta":"#),
+        "tool-input-delta" => (r#","toolCallId":""#, r#","inputTextDelta":"#),
+        _ => return None,
+    };
+    let (id, rest) = plain(rest.strip_prefix(id_field)?)?;
+    let text = rest.strip_prefix(delta_field)?.strip_suffix("}}")?;
+    // If this is one string and nothing more, then there are no other fields.
+    let Str(delta) = serde_json::from_str(text).ok()?;
+    let id = Cow::Borrowed(id);
+    let delta = match kind {
+        "tool-input-delta" => Delta::ToolInput { call: id, delta },
+        kind => Delta::Block { reasoning: kind == "reasoning-delta", id, delta },
+    };
+    Some((event_id, sequence.parse().ok()?, delta))
+}
+
+/// The text up to the closing quote, if nothing in it is escaped or would have to be, and what follows.
+fn plain(json: &str) -> Option<(&str, &str)> {
+    let end = json.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+    let (text, rest) = json.split_at_checked(end)?;
+    Some((text, rest.strip_prefix('"')?))
 }
 
 /// The event in a chunk of ours.
