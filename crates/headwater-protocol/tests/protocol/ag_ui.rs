@@ -99,8 +99,8 @@ fn theirs(messages: &Value) -> Vec<Value> {
             .into_iter()
             .flatten()
             .map(|call| {
-                let answers = messages.iter().filter(|other| other["role"] == "tool");
-                let answer = answers.filter(|other| call_of(other) == call["id"]).next_back();
+                let mut answers = messages.iter().filter(|other| other["role"] == "tool");
+                let answer = answers.rfind(|other| call_of(other) == call["id"]);
                 let result = answer.map_or(Value::Null, |answer| answer["content"].clone());
                 json!([
                     call["id"],
@@ -348,9 +348,9 @@ fn compare_request(method: &str, target: &str, headers: &[(&str, &str)], body: &
     }
     let body: Value = serde_json::from_slice(body).unwrap();
     let text = |key: &str| body[key].as_str();
-    must("session", chat.session.as_ref().map(|id| id.as_str()) == text("threadId"))?;
-    must("run", chat.run.as_ref().map(|id| id.as_str()) == text("runId"))?;
-    must("parent", chat.parent_run.as_ref().map(|id| id.as_str()) == text("parentRunId"))?;
+    must("session", chat.session.as_ref().map(headwater_protocol::SessionId::as_str) == text("threadId"))?;
+    must("run", chat.run.as_ref().map(headwater_protocol::RunId::as_str) == text("runId"))?;
+    must("parent", chat.parent_run.as_ref().map(headwater_protocol::RunId::as_str) == text("parentRunId"))?;
     must("profile", chat.profile.as_deref() == text("protocolVersion"))?;
     must("state", chat.state.as_ref() == body.get("state").filter(|state| !state.is_null()))?;
     must("tools", chat.tools.len() == body["tools"].as_array().map_or(0, Vec::len))?;

@@ -14,7 +14,7 @@ pub(crate) struct Reduced {
 impl Reduced {
     /// The frame at which the dialect's own client would have given up.
     pub(crate) fn fatal_frame(&self) -> Option<u64> {
-        self.decoded.fatal().and_then(|error| error.place()).map(|place| place.frame)
+        self.decoded.fatal().and_then(headwater_protocol::Error::place).map(|place| place.frame)
     }
 }
 

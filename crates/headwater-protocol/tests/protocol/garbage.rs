@@ -66,7 +66,7 @@ fn vocabulary(seeds: &[Vec<u8>]) -> Vec<String> {
 fn value(dice: &mut Dice, words: &[String], depth: usize) -> Value {
     match dice.below(if depth == 0 { 6 } else { 8 }) {
         0 => Value::Null,
-        1 => json!(dice.roll() % 2 == 0),
+        1 => json!(dice.roll().is_multiple_of(2)),
         2 => json!(dice.roll()),
         3 => json!(-0.5),
         4 | 5 => json!(dice.pick(words)),

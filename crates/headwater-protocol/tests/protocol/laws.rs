@@ -80,7 +80,7 @@ proptest! {
 
     #[test]
     fn a_state_is_rebuilt_by_its_replay(records in runs::run()) {
-        for rules in dialects::ALL.map(|dialect| dialect.rules()) {
+        for rules in dialects::ALL.map(headwater_protocol::Dialect::rules) {
             let mut state = RunState::with_rules(rules);
             for record in &records {
                 let _ = state.apply(record);

@@ -395,7 +395,7 @@ impl Script {
                 metadata: None,
             }),
             Act::Data(name, id, data, transient) => {
-                self.say(Event::Data { name: name.into(), id: id.map(str::to_owned), data, transient })
+                self.say(Event::Data { name: name.into(), id: id.map(str::to_owned), data, transient });
             }
             Act::Structured(stream, op, text) => {
                 if self.finals.contains(&stream) {
