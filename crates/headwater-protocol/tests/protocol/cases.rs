@@ -461,9 +461,9 @@ fn adapt(dialect: &str, flat: &mut Value) {
 }
 
 fn judged() -> impl Iterator<Item = (&'static dyn Dialect, &'static str, bool)> {
-    let judged = dialects::ALL.into_iter().filter(|dialect| {
-        matches!(dialect.name(), "ai-sdk" | "tanstack" | "mui" | "ag-ui") && !dialect.lint_rules().is_empty()
-    });
+    let judged = dialects::ALL
+        .into_iter()
+        .filter(|dialect| matches!(dialect.name(), "ai-sdk" | "tanstack" | "mui" | "ag-ui"));
     judged.flat_map(|dialect| {
         dialect.profiles().iter().map(move |profile| {
             let exact = profile.retraction == headwater_protocol::Retraction::Exact;
