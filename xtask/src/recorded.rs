@@ -1,7 +1,7 @@
 //! The recorded data of the vendors' clients: which files the tests read, and which nobody looked at.
 //!
-//! Tests append a line `file rows matched deviations` to the file that `HEADWATER_VECTORS_READ` names, one per recorded
-//! file that they went through. `HEADWATER_VECTORS` is the folder that holds `vectors/<dialect>/*.jsonl` and
+//! Tests append to the file that `HEADWATER_VECTORS_READ` names: a line `file` when they read a recorded file, and a line
+//! `file rows matched deviations` when they have judged it. `HEADWATER_VECTORS` is the folder that holds `vectors/<dialect>/*.jsonl` and
 //! `fixtures/ag-ui-conformance/<folder>/*.json`. A recording that no test reads proves nothing, so in CI it fails the
 //! run, unless `conformance/later.txt` gives the reason.
 
@@ -102,13 +102,12 @@ impl Recorded {
     /// The files in the log, and its lines as they are shown.
     fn read(self, folder: &Path) -> (BTreeSet<String>, Vec<String>) {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: BTreeSet<(String, String)> = text
-            .lines()
-            .filter_map(|line| line.split_once(' '))
-            .map(|(file, counts)| (name_of(file, folder), counts.to_owned()))
-            .collect();
+        let lines = text.lines().map(|line| line.split_once(' ').unwrap_or((line, "")));
+        let lines: BTreeSet<(String, String)> =
+            lines.map(|(file, counts)| (name_of(file, folder), counts.to_owned())).collect();
         self.close_unchecked();
-        let notes = lines.iter().map(|(file, counts)| {
+        let judged = lines.iter().filter(|(_, counts)| !counts.is_empty());
+        let notes = judged.map(|(file, counts)| {
             let mut counts = counts.split_whitespace();
             let mut next = || counts.next().unwrap_or("?").to_owned();
             let (rows, matched, deviations) = (next(), next(), next());

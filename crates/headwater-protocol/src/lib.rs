@@ -39,6 +39,7 @@ mod state;
 mod structured;
 mod surrogate;
 mod time;
+pub mod ui_message;
 
 pub use coalesce::{Coalescer, Merge};
 pub use decode::{Decode, Decoded, Decoder};

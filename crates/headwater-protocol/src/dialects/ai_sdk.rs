@@ -28,7 +28,6 @@ mod encode;
 mod lint;
 mod reentry;
 mod request;
-pub mod ui_message;
 
 use crate::{
     decode::Decode,

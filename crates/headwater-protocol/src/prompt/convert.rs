@@ -297,7 +297,7 @@ fn kind(part: &Value) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialects::ai_sdk::ui_message;
+    use crate::ui_message;
     use serde_json::json;
 
     fn prompt(messages: Value, options: &PromptOptions) -> Value {

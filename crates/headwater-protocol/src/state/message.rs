@@ -293,6 +293,38 @@ pub struct ToolPart {
     pub attempt: Option<AttemptId>,
 }
 
+impl ToolPart {
+    /// A call of which nothing but its tool is known.
+    ///
+    /// ```
+    /// use headwater_protocol::{ToolPart, ToolState};
+    ///
+    /// assert_eq!(ToolPart::new("call_1", "search").state, ToolState::InputStreaming);
+    /// ```
+    #[must_use]
+    pub fn new(call: impl Into<ToolCallId>, name: impl Into<String>) -> Self {
+        Self {
+            call: call.into(),
+            name: name.into(),
+            state: ToolState::InputStreaming,
+            dynamic: None,
+            executor: Executor::Server,
+            title: None,
+            input_text: String::new(),
+            input: None,
+            output: None,
+            structured: None,
+            is_error: false,
+            preliminary: false,
+            error: None,
+            approval: None,
+            metadata: None,
+            output_metadata: None,
+            attempt: None,
+        }
+    }
+}
+
 /// A source of the answer; which fields are set depends on whether it is a page or a document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

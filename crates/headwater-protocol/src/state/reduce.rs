@@ -1,14 +1,21 @@
 //! The reducer: events in, state changed in place.
 
+mod index;
 mod merge;
+mod rules;
+mod stored;
 #[cfg(test)]
 mod tests;
+mod text;
 mod tool;
-
-use std::collections::HashMap;
+mod whole;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use index::{Index, Key, Location};
+pub use rules::{Rules, ToolScope};
+use stored::{Stored, as_updates};
 
 use super::{
     DataPart, FilePart, Message, MessageStatus, Part, PartState, RunInfo, RunStatus, SourcePart, TextPart,
@@ -17,50 +24,9 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     event::{ErrorInfo, Event, Interrupt, Origin, Record, Role},
-    id::{AttemptId, MessageId, PartId, ToolCallId},
-    structured::{StructuredState, StructuredStreams, StructuredUpdate},
+    id::MessageId,
+    structured::StructuredStreams,
 };
-
-/// Where a dialect's clients build other messages from the same events than we do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct Rules {
-    /// How far a tool call's id reaches.
-    pub tool_scope: ToolScope,
-    /// What an earlier state of a tool call said stays until it is overwritten.
-    pub tool_fields_linger: bool,
-    /// Data whose id was seen before is added, not replaced.
-    pub data_is_appended: bool,
-    /// Transient data is kept.
-    pub transient_is_kept: bool,
-    /// Only the top level of metadata is merged.
-    pub metadata_is_shallow: bool,
-    /// `custom` and `steering-message` are parts, and `reset-step` drops those of the current step.
-    pub ui_message_parts: bool,
-    /// A step leaves no mark in the message.
-    pub steps_leave_no_part: bool,
-    /// What the announcement of a tool call, or its denial, leaves out is taken away: the name, the
-    /// input, the reason.
-    pub absent_is_erased: bool,
-    /// Nothing is made of a tool call that was never announced.
-    pub unknown_calls_are_ignored: bool,
-    /// When the run ends, the blocks that are open are complete.
-    pub end_closes_blocks: bool,
-}
-
-/// How far a tool call's id reaches: beyond it, the same id is another call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ToolScope {
-    /// The whole run.
-    #[default]
-    Run,
-    /// One message.
-    Message,
-    /// One step of a message, and one of static and dynamic tools.
-    Step,
-}
 
 /// The state of a run so far.
 ///
@@ -87,69 +53,6 @@ pub struct RunState {
     shared: Option<Value>,
     #[serde(skip)]
     index: Index,
-}
-
-/// Where the parts are that may still change.
-#[derive(Debug, Clone, Default)]
-struct Index {
-    parts: HashMap<Key, Location>,
-    /// The block that the last delta went to: most deltas go to the same one.
-    last: Option<(bool, PartId, Location)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
-    Text(usize, PartId),
-    Reasoning(usize, PartId),
-    Tool(ToolCallId),
-    Data(usize, String, String),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Location {
-    message: usize,
-    part: usize,
-}
-
-impl PartialEq for RunState {
-    fn eq(&self, other: &Self) -> bool {
-        self.rules == other.rules
-            && self.run == other.run
-            && self.messages == other.messages
-            && self.current == other.current
-            && self.structured == other.structured
-            && self.interrupts == other.interrupts
-            && self.shared == other.shared
-    }
-}
-
-/// What is written of a state; the index is made anew.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Stored {
-    rules: Rules,
-    run: RunInfo,
-    messages: Vec<Message>,
-    current: Option<usize>,
-    structured: Vec<StructuredUpdate>,
-    interrupts: Vec<Interrupt>,
-    shared: Option<Value>,
-}
-
-impl From<Stored> for RunState {
-    fn from(stored: Stored) -> Self {
-        let Stored { rules, run, messages, current, structured: updates, interrupts, shared } = stored;
-        let mut structured = StructuredStreams::default();
-        for update in updates {
-            // Only what was accepted once was stored.
-            let _ = structured.apply(update);
-        }
-        let current = current.filter(|&at| at < messages.len());
-        let mut state =
-            Self { rules, run, messages, current, structured, interrupts, shared, index: Index::default() };
-        state.rebuild_index();
-        state
-    }
 }
 
 impl RunState {
@@ -527,67 +430,6 @@ impl RunState {
         self.messages.get_mut(at.message)?.parts.get_mut(at.part)
     }
 
-    fn text_part(&self, id: impl Into<PartId>, origin: &Origin) -> TextPart {
-        TextPart { attempt: origin.attempt.clone(), ..TextPart::open(id) }
-    }
-
-    fn open_text(&mut self, reasoning: bool, origin: &Origin, id: &PartId, metadata: Option<&Value>) {
-        let part = TextPart { metadata: metadata.cloned(), ..self.text_part(id.clone(), origin) };
-        let part = if reasoning { Part::Reasoning(part) } else { Part::Text(part) };
-        let at = self.push(origin, part);
-        self.index.parts.insert(text_key(reasoning, at.message, id), at);
-        self.index.last = Some((reasoning, id.clone(), at));
-    }
-
-    /// The open block of that id in the event's message.
-    fn find_text(&mut self, reasoning: bool, origin: &Origin, id: &PartId) -> Option<Location> {
-        let message = self.target(origin);
-        if let Some((kind, last, at)) = &self.index.last
-            && *kind == reasoning
-            && at.message == message
-            && last == id
-        {
-            return Some(*at);
-        }
-        let at = *self.index.parts.get(&text_key(reasoning, message, id))?;
-        self.index.last = Some((reasoning, id.clone(), at));
-        Some(at)
-    }
-
-    fn grow_text(
-        &mut self,
-        reasoning: bool,
-        origin: &Origin,
-        id: &PartId,
-        delta: &str,
-        metadata: Option<&Value>,
-    ) {
-        if self.find_text(reasoning, origin, id).is_none() {
-            self.open_text(reasoning, origin, id, None);
-        }
-        let at = self.find_text(reasoning, origin, id);
-        if let Some(Part::Text(part) | Part::Reasoning(part)) = at.and_then(|at| self.part_mut(at)) {
-            part.text.push_str(delta);
-            if let Some(metadata) = metadata {
-                part.metadata = Some(metadata.clone());
-            }
-        }
-    }
-
-    fn close_text(&mut self, reasoning: bool, origin: &Origin, id: &PartId, metadata: Option<&Value>) {
-        let Some(at) = self.find_text(reasoning, origin, id) else {
-            return;
-        };
-        if let Some(Part::Text(part) | Part::Reasoning(part)) = self.part_mut(at) {
-            part.state = PartState::Done;
-            if let Some(metadata) = metadata {
-                part.metadata = Some(metadata.clone());
-            }
-        }
-        self.index.parts.remove(&text_key(reasoning, at.message, id));
-        self.index.last = None;
-    }
-
     fn put_data(&mut self, origin: &Origin, part: DataPart) {
         let message = self.target(origin);
         let key = part.id.clone().map(|id| Key::Data(message, part.name.clone(), id));
@@ -612,84 +454,4 @@ impl RunState {
             self.index.parts.insert(key, at);
         }
     }
-
-    /// Drops what the attempt said. A call that had an effect stays: it happened.
-    fn retract(&mut self, attempt: &AttemptId) {
-        for message in &mut self.messages {
-            message.parts.retain(|part| {
-                let settled = matches!(part, Part::Tool(tool) if tool.state.is_settled());
-                settled || part.attempt() != Some(attempt)
-            });
-        }
-        self.rebuild_index();
-    }
-
-    /// Drops what the current step has, whoever said it and whatever came of it.
-    fn reset_step(&mut self, origin: &Origin) {
-        if let Some(message) = self.target_mut(origin) {
-            let begin = message.parts.iter().rposition(|part| matches!(part, Part::StepStart));
-            message.parts.truncate(begin.map_or(0, |at| at + 1));
-        }
-        self.rebuild_index();
-    }
-
-    /// Takes over a conversation: matching ids are replaced where they stand, new ones added, and
-    /// missing ones removed. Thoughts and activities stay unless the snapshot has any.
-    fn reconcile(&mut self, snapshot: &[Message]) {
-        let current = self.current_message().map(|message| message.id.clone());
-        let has = |role: Role| snapshot.iter().any(|message| message.role == role);
-        let keep_reasoning = !has(Role::Reasoning);
-        let keep_activity = !has(Role::Activity);
-        let by_id: HashMap<&str, &Message> =
-            snapshot.iter().map(|message| (message.id.as_str(), message)).collect();
-        self.messages.retain_mut(|message| {
-            if let Some(replacement) = by_id.get(message.id.as_str()) {
-                *message = (*replacement).clone();
-                return true;
-            }
-            (message.role == Role::Reasoning && keep_reasoning)
-                || (message.role == Role::Activity && keep_activity)
-        });
-        let known: std::collections::HashSet<MessageId> =
-            self.messages.iter().map(|message| message.id.clone()).collect();
-        self.messages.extend(snapshot.iter().filter(|message| !known.contains(&message.id)).cloned());
-        self.current = current.and_then(|id| self.messages.iter().rposition(|message| message.id == id));
-        self.rebuild_index();
-    }
-
-    fn rebuild_index(&mut self) {
-        let mut parts = HashMap::new();
-        for (message, known) in self.messages.iter().enumerate() {
-            for (part, content) in known.parts.iter().enumerate() {
-                let at = Location { message, part };
-                match content {
-                    Part::Text(text) if text.state == PartState::Streaming => {
-                        parts.insert(Key::Text(message, text.id.clone()), at);
-                    }
-                    Part::Reasoning(text) if text.state == PartState::Streaming => {
-                        parts.insert(Key::Reasoning(message, text.id.clone()), at);
-                    }
-                    Part::Tool(tool) => {
-                        parts.insert(Key::Tool(tool.call.clone()), at);
-                    }
-                    Part::Data(data) => {
-                        if let Some(id) = &data.id {
-                            parts.insert(Key::Data(message, data.name.clone(), id.clone()), at);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        self.index = Index { parts, last: None };
-    }
-}
-
-fn text_key(reasoning: bool, message: usize, id: &PartId) -> Key {
-    if reasoning { Key::Reasoning(message, id.clone()) } else { Key::Text(message, id.clone()) }
-}
-
-/// A state keeps which elements of an array are unset, and only updates can say that.
-fn as_updates<S: serde::Serializer>(streams: &StructuredStreams, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(streams.iter().flat_map(StructuredState::updates))
 }

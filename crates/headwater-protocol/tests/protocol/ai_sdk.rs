@@ -6,8 +6,8 @@ use base64::Engine as _;
 use headwater_protocol::{
     Action, Dialect, EncodeOptions, Encoder, Error, ErrorKind, Framing, Message, PromptOptions, RawRequest,
     RunState, SseReader,
-    dialects::ai_sdk::{AiSdk, Chunk, ui_message},
-    lint, to_model_messages,
+    dialects::ai_sdk::{AiSdk, Chunk},
+    lint, to_model_messages, ui_message,
 };
 use proptest::prelude::*;
 use serde::Deserialize;

@@ -205,6 +205,7 @@ impl Judge {
             self.matched,
             self.deviated
         );
+        register(&format!("{} {} {} {}", self.file, self.seen.len(), self.matched, self.deviated));
         assert!(self.complaints.is_empty(), "\n{}", self.complaints);
     }
 }

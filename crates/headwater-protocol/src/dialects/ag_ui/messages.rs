@@ -11,7 +11,7 @@ use super::{
     wire::{Function, WireCall, WireMessage},
 };
 use crate::{
-    event::{Executor, Role},
+    event::Role,
     state::{DataPart, FilePart, Message, MessageStatus, Part, PartState, TextPart, ToolPart, ToolState},
 };
 
@@ -274,7 +274,7 @@ pub(super) fn read(messages: &[WireMessage<'_>]) -> Vec<Message> {
                     answer(tool, wire, notes);
                     continue;
                 }
-                let mut tool = bare(call, "");
+                let mut tool = ToolPart::new(call, "");
                 answer(&mut tool, wire, notes);
                 tool.output_metadata = None;
                 message.parts.push(Part::Tool(Box::new(tool)));
@@ -321,30 +321,8 @@ pub(super) fn read(messages: &[WireMessage<'_>]) -> Vec<Message> {
     out
 }
 
-fn bare(call: &str, name: &str) -> ToolPart {
-    ToolPart {
-        call: call.into(),
-        name: name.to_owned(),
-        state: ToolState::InputStreaming,
-        dynamic: None,
-        executor: Executor::Server,
-        title: None,
-        input_text: String::new(),
-        input: None,
-        output: None,
-        structured: None,
-        is_error: false,
-        preliminary: false,
-        error: None,
-        approval: None,
-        metadata: None,
-        output_metadata: None,
-        attempt: None,
-    }
-}
-
 fn read_call(call: &WireCall<'_>) -> ToolPart {
-    let mut tool = bare(&call.id, &call.function.name);
+    let mut tool = ToolPart::new(&*call.id, &*call.function.name);
     match serde_json::from_str(&call.function.arguments) {
         Ok(input) => {
             tool.input = Some(input);

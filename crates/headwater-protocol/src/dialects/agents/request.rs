@@ -38,7 +38,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     };
     chat.messages = match body.remove("messages") {
         Some(Value::Array(messages)) => {
-            let read = messages.into_iter().enumerate().map(|(at, message)| message::read(at, message));
+            let read = messages.iter().enumerate().map(|(at, message)| message::read(at, message));
             read.collect::<Result<_, _>>()?
         }
         Some(other) => return Err(wrong("messages", "an array of UI messages", &other)),

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::ui_message;
 use crate::{
     error::{Error, ErrorKind},
     event::{Executor, Role},
     request::{Action, ApprovalAnswer, ChatRequest, RawRequest, ToolResult, percent_decode},
     state::{Message, Part, ToolPart, ToolState},
+    ui_message,
 };
 
 /// Reads a request.

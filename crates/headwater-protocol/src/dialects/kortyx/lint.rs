@@ -63,6 +63,8 @@ pub(super) struct Linter {
     decoded: Decoded,
     done: bool,
     closed: bool,
+    /// Lines of JSON end without a mark.
+    unmarked: bool,
     /// The last chunk was an error: its server may close the stream without `done` then.
     failed: bool,
     streams: StructuredStreams,
@@ -71,6 +73,7 @@ pub(super) struct Linter {
 
 impl Lint for Linter {
     fn stream(&mut self, framing: Framing, stream: &[u8]) {
+        self.unmarked = framing == Framing::Ndjson;
         if framing == Framing::Sse {
             self.hazards = wire::hazards(stream).into();
         }
@@ -123,7 +126,7 @@ impl Lint for Linter {
         if !self.done && !self.closed {
             findings.add(DONE_ONCE, "no `done`", "a `done` chunk: the stream was cut");
         }
-        if !self.closed {
+        if !self.closed && !self.unmarked {
             findings.add(MARKER, "no `[DONE]`", "`data: [DONE]` after the last chunk");
         }
     }

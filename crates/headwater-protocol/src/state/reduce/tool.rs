@@ -216,25 +216,8 @@ impl RunState {
     }
 
     fn make(&mut self, origin: &Origin, call: &ToolCallId, name: &str, dynamic: Option<bool>) -> Location {
-        let part = ToolPart {
-            call: call.clone(),
-            name: name.to_owned(),
-            state: ToolState::InputStreaming,
-            dynamic,
-            executor: Executor::Server,
-            title: None,
-            input_text: String::new(),
-            input: None,
-            output: None,
-            structured: None,
-            is_error: false,
-            preliminary: false,
-            error: None,
-            approval: None,
-            metadata: None,
-            output_metadata: None,
-            attempt: origin.attempt.clone(),
-        };
+        let attempt = origin.attempt.clone();
+        let part = ToolPart { dynamic, attempt, ..ToolPart::new(call.clone(), name) };
         let at = self.push(origin, Part::Tool(Box::new(part)));
         self.index.parts.insert(Key::Tool(call.clone()), at);
         at

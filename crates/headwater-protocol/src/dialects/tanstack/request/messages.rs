@@ -6,8 +6,7 @@ use super::{kind, text, wrong};
 use crate::{
     dialects::tanstack::ASK,
     error::Error,
-    event::{Executor, Role},
-    id::ToolCallId,
+    event::Role,
     request::{ChatRequest, InterruptAnswer, ToolResult},
     state::{FilePart, Message, MessageStatus, Part, TextPart, ToolPart, ToolState},
 };
@@ -193,25 +192,7 @@ fn calls(at: usize, calls: Option<&Value>, message: &mut Message) -> Result<(), 
 }
 
 fn called(call: &str, name: &str) -> ToolPart {
-    ToolPart {
-        call: ToolCallId::from(call),
-        name: name.to_owned(),
-        state: ToolState::InputAvailable,
-        dynamic: None,
-        executor: Executor::Server,
-        title: None,
-        input_text: String::new(),
-        input: None,
-        output: None,
-        structured: None,
-        is_error: false,
-        preliminary: false,
-        error: None,
-        approval: None,
-        metadata: None,
-        output_metadata: None,
-        attempt: None,
-    }
+    ToolPart { state: ToolState::InputAvailable, ..ToolPart::new(call, name) }
 }
 
 /// A tool's output: the client sends texts as they are and everything else as JSON.

@@ -1,6 +1,6 @@
 //! The messages of the page: `UIMessage` of the AI SDK, to and from [`Message`].
 //!
-//! Requests carry the whole conversation in this form. Parts that we have no word for are kept as they
+//! The requests of the `ai-sdk` and `agents` dialects carry the whole conversation in this form. Parts that we have no word for are kept as they
 //! came. What is not kept: `rawInput` of a call whose input is known (of a call that failed without one it
 //! *is* the input), `toolMetadata`, `inputEncoding`, `citations`, and that `providerExecuted` or `isAutomatic` is `false`.
 
@@ -18,7 +18,7 @@ use crate::{
 /// Reads a message as the page holds it.
 ///
 /// ```
-/// use headwater_protocol::dialects::ai_sdk::ui_message;
+/// use headwater_protocol::ui_message;
 /// use serde_json::json;
 ///
 /// let message = json!({ "id": "m1", "role": "user", "parts": [{ "type": "text", "text": "Hi" }] });
@@ -62,6 +62,7 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
             source: fields.text("sourceId")?.to_owned(),
             url: Some(fields.text("url")?.to_owned()),
             title: fields.optional("title")?,
+            call: fields.optional("toolCallId")?.map(Into::into),
             metadata: fields.value("providerMetadata"),
             ..SourcePart::default()
         }),
@@ -70,6 +71,7 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
             title: fields.optional("title")?,
             media_type: fields.optional("mediaType")?,
             filename: fields.optional("filename")?,
+            text: fields.optional("text")?,
             metadata: fields.value("providerMetadata"),
             ..SourcePart::default()
         }),
@@ -203,7 +205,7 @@ fn wrong(path: &str, expected: &str) -> Error {
 /// Writes a message as the page holds it.
 ///
 /// ```
-/// use headwater_protocol::{Message, Role, dialects::ai_sdk::ui_message};
+/// use headwater_protocol::{Message, Role, ui_message};
 ///
 /// let message = ui_message::write(&Message::text("m1", Role::Assistant, "Hello"));
 /// assert_eq!(message["parts"][0]["text"], "Hello");

@@ -1,0 +1,60 @@
+//! A state as it is stored: the index is left out and made anew.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Index, Rules, RunState};
+use crate::{
+    event::Interrupt,
+    state::{Message, RunInfo},
+    structured::{StructuredState, StructuredStreams, StructuredUpdate},
+};
+
+impl PartialEq for RunState {
+    fn eq(&self, other: &Self) -> bool {
+        self.rules == other.rules
+            && self.run == other.run
+            && self.messages == other.messages
+            && self.current == other.current
+            && self.structured == other.structured
+            && self.interrupts == other.interrupts
+            && self.shared == other.shared
+    }
+}
+
+/// What is written of a state; the index is made anew.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Stored {
+    rules: Rules,
+    run: RunInfo,
+    messages: Vec<Message>,
+    current: Option<usize>,
+    structured: Vec<StructuredUpdate>,
+    interrupts: Vec<Interrupt>,
+    shared: Option<Value>,
+}
+
+impl From<Stored> for RunState {
+    fn from(stored: Stored) -> Self {
+        let Stored { rules, run, messages, current, structured: updates, interrupts, shared } = stored;
+        let mut structured = StructuredStreams::default();
+        for update in updates {
+            // Only what was accepted once was stored.
+            let _ = structured.apply(update);
+        }
+        let current = current.filter(|&at| at < messages.len());
+        let mut state =
+            Self { rules, run, messages, current, structured, interrupts, shared, index: Index::default() };
+        state.rebuild_index();
+        state
+    }
+}
+
+/// A state keeps which elements of an array are unset, and only updates can say that.
+pub(super) fn as_updates<S: serde::Serializer>(
+    streams: &StructuredStreams,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(streams.iter().flat_map(StructuredState::updates))
+}

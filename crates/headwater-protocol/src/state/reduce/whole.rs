@@ -1,0 +1,55 @@
+//! Changes of more than one part: what is taken back, and a conversation taken over.
+
+use std::collections::{HashMap, HashSet};
+
+use super::RunState;
+use crate::{
+    event::{Origin, Role},
+    id::{AttemptId, MessageId},
+    state::{Message, Part},
+};
+
+impl RunState {
+    /// Drops what the attempt said. A call that had an effect stays: it happened.
+    pub(super) fn retract(&mut self, attempt: &AttemptId) {
+        for message in &mut self.messages {
+            message.parts.retain(|part| {
+                let settled = matches!(part, Part::Tool(tool) if tool.state.is_settled());
+                settled || part.attempt() != Some(attempt)
+            });
+        }
+        self.rebuild_index();
+    }
+
+    /// Drops what the current step has, whoever said it and whatever came of it.
+    pub(super) fn reset_step(&mut self, origin: &Origin) {
+        if let Some(message) = self.target_mut(origin) {
+            let begin = message.parts.iter().rposition(|part| matches!(part, Part::StepStart));
+            message.parts.truncate(begin.map_or(0, |at| at + 1));
+        }
+        self.rebuild_index();
+    }
+
+    /// Takes over a conversation: matching ids are replaced where they stand, new ones added, and
+    /// missing ones removed. Thoughts and activities stay unless the snapshot has any.
+    pub(super) fn reconcile(&mut self, snapshot: &[Message]) {
+        let current = self.current_message().map(|message| message.id.clone());
+        let has = |role: Role| snapshot.iter().any(|message| message.role == role);
+        let keep_reasoning = !has(Role::Reasoning);
+        let keep_activity = !has(Role::Activity);
+        let by_id: HashMap<&str, &Message> =
+            snapshot.iter().map(|message| (message.id.as_str(), message)).collect();
+        self.messages.retain_mut(|message| {
+            if let Some(replacement) = by_id.get(message.id.as_str()) {
+                *message = (*replacement).clone();
+                return true;
+            }
+            (message.role == Role::Reasoning && keep_reasoning)
+                || (message.role == Role::Activity && keep_activity)
+        });
+        let known: HashSet<MessageId> = self.messages.iter().map(|message| message.id.clone()).collect();
+        self.messages.extend(snapshot.iter().filter(|message| !known.contains(&message.id)).cloned());
+        self.current = current.and_then(|id| self.messages.iter().rposition(|message| message.id == id));
+        self.rebuild_index();
+    }
+}
