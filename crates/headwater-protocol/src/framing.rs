@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use error::{FramingError, FramingErrorKind};
 pub use ndjson::NdjsonReader;
 pub use sse::{SseReader, Tail};
+pub(crate) use writer::Piece;
 pub use writer::{FrameWriter, Heartbeat};
 
 /// The size of one message that a reader takes unless told otherwise: 16 MiB.

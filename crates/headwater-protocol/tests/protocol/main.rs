@@ -18,6 +18,7 @@ mod cases;
 mod docs;
 mod flat;
 mod garbage;
+mod handwritten;
 mod kortyx;
 mod laws;
 mod mui;

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::{
     chunk::{
-        ActivitySnapshot, Base, Chunk, Custom, MessagesSnapshot, Payload, SAFE_INTEGER, StateDelta,
-        StateSnapshot, Step,
+        ActivitySnapshot, Base, Chunk, Custom, MessageDelta, MessagesSnapshot, Payload, SAFE_INTEGER,
+        StateDelta, StateSnapshot, Step, ToolCallArgs,
     },
     ids::Ids,
     messages,
@@ -27,7 +27,7 @@ use crate::{
     carry,
     encode::{Encode, EncodeOptions},
     event::{Event, Record, Role, ToolCall},
-    framing::FrameWriter,
+    framing::{FrameWriter, Piece},
     id::{AttemptId, MessageId, PartId, ToolCallId},
     state::{Message, Part, RunState},
 };
@@ -457,7 +457,7 @@ fn carried(record: &Record, sink: Sink<'_>) {
 
 impl Encode for Encoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
-        self.chunks(record, &mut |chunk| out.chunk(None, chunk));
+        self.chunks(record, &mut |chunk| write(chunk, out));
     }
 
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
@@ -467,4 +467,36 @@ impl Encode for Encoder {
     fn finish(&mut self, out: &mut FrameWriter) {
         self.cut(&mut |chunk| out.chunk(None, chunk));
     }
+}
+
+/// Writes a chunk; deltas by hand.
+fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+    let (kind, id, delta, base) = match chunk {
+        Chunk::TextMessageContent(MessageDelta { message_id, delta, base }) => {
+            (r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"#, message_id, delta, base)
+        }
+        Chunk::ReasoningMessageContent(MessageDelta { message_id, delta, base }) => {
+            (r#"{"type":"REASONING_MESSAGE_CONTENT","messageId":"#, message_id, delta, base)
+        }
+        Chunk::ToolCallArgs(ToolCallArgs { tool_call_id, delta, base }) => {
+            (r#"{"type":"TOOL_CALL_ARGS","toolCallId":"#, tool_call_id, delta, base)
+        }
+        chunk => return out.chunk(None, chunk),
+    };
+    let Base { timestamp: Some(time), raw_event: None, metadata: None, subagent_run_id: None } = base else {
+        return out.chunk(None, chunk);
+    };
+    let Ok(time) = u64::try_from(*time) else {
+        return out.chunk(None, chunk);
+    };
+    let pieces = [
+        Piece::Json(kind),
+        Piece::Text(id),
+        Piece::Json(r#","delta":"#),
+        Piece::Text(delta),
+        Piece::Json(r#","timestamp":"#),
+        Piece::Number(time),
+        Piece::Json("}"),
+    ];
+    out.pieces(None, &pieces);
 }

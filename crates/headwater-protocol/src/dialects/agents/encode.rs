@@ -25,7 +25,7 @@ use crate::{
     carry,
     encode::{Encode, EncodeOptions},
     event::{ErrorInfo, Event, EventKind, Origin, Record, Role, RunStarted},
-    framing::{FrameWriter, Framing},
+    framing::{FrameWriter, Framing, Piece},
     id::{AttemptId, MessageId, RunId},
     state::RunState,
     time::Iso8601,
@@ -356,7 +356,11 @@ fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
             let written = out.frame(Some(name), data);
             debug_assert!(written.is_ok(), "{written:?}");
         }
-        (Framing::Sse, known) => out.chunk(Some(known.own_name()), known),
+        (Framing::Sse, known) => {
+            if !write_delta(known, out) {
+                out.chunk(Some(known.own_name()), known);
+            }
+        }
         (Framing::Ndjson, Chunk::Unknown(name, data)) => {
             // It may have a `type` of its own, or be no object.
             let event = Event::Unknown { name: (*name).to_owned(), data: (*data).clone() };
@@ -364,6 +368,34 @@ fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
             out.chunk(None, &Typed { name: carry::NAME, chunk: &Chunk::Carried(carried) });
         }
         (Framing::Ndjson, known) => out.chunk(None, &Typed { name: known.own_name(), chunk: known }),
+    }
+}
+
+/// Writes a plain delta by hand, if it is one.
+fn write_delta(chunk: &Chunk<'_>, out: &mut FrameWriter) -> bool {
+    match chunk {
+        Chunk::MessageDelta(TextDelta {
+            message_id: Some(message),
+            part_id: Some(part),
+            delta,
+            metadata: None,
+            attempt: None,
+            whole: false,
+            implied: false,
+        }) => {
+            let pieces = [
+                Piece::Json(r#"{"messageId":"#),
+                Piece::Text(message),
+                Piece::Json(r#","partId":"#),
+                Piece::Text(part),
+                Piece::Json(r#","delta":"#),
+                Piece::Text(delta),
+                Piece::Json("}"),
+            ];
+            out.pieces(Some("message.delta"), &pieces);
+            true
+        }
+        _ => false,
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     encode::{Encode, EncodeOptions},
     event::{Event, Record},
-    framing::{FrameWriter, Framing},
+    framing::{FrameWriter, Framing, Piece},
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
     state::RunState,
 };
@@ -304,7 +304,7 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
-        self.chunks(record, &mut |chunk| out.chunk(None, chunk));
+        self.chunks(record, &mut |chunk| write(chunk, out));
     }
 
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
@@ -312,11 +312,31 @@ impl Encode for Encoder {
     }
 
     fn finish(&mut self, out: &mut FrameWriter) {
-        self.end(&mut |chunk| out.chunk(None, chunk));
+        self.end(&mut |chunk| write(chunk, out));
         if out.framing() == Framing::Sse {
             out.raw(DONE);
         }
     }
+}
+
+/// Writes a chunk; deltas by hand.
+pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+    let (kind, id, between, delta) = match chunk {
+        Chunk::TextDelta(BlockDelta { id, delta, provider_metadata: None }) => {
+            (r#"{"type":"text-delta","id":"#, id, r#","delta":"#, delta)
+        }
+        Chunk::ReasoningDelta(BlockDelta { id, delta, provider_metadata: None }) => {
+            (r#"{"type":"reasoning-delta","id":"#, id, r#","delta":"#, delta)
+        }
+        Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }) => {
+            let kind = r#"{"type":"tool-input-delta","toolCallId":"#;
+            (kind, tool_call_id, r#","inputTextDelta":"#, input_text_delta)
+        }
+        chunk => return out.chunk(None, chunk),
+    };
+    let pieces =
+        [Piece::Json(kind), Piece::Text(id), Piece::Json(between), Piece::Text(delta), Piece::Json("}")];
+    out.pieces(None, &pieces);
 }
 
 fn text<'a>(text: &'a (impl AsRef<str> + ?Sized)) -> Cow<'a, str> {

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     encode::{Encode, EncodeOptions},
     event::{ErrorInfo, Event, Origin, Record, RunStarted},
-    framing::FrameWriter,
+    framing::{FrameWriter, Piece},
     id::{AttemptId, MessageId, PartId, ToolCallId},
     state::RunState,
     structured::StructuredOp,
@@ -359,7 +359,7 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
-        self.chunks(record, &mut |chunk| out.chunk(None, chunk));
+        self.chunks(record, &mut |chunk| write(chunk, out));
     }
 
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
@@ -367,11 +367,53 @@ impl Encode for Encoder {
     }
 
     fn finish(&mut self, out: &mut FrameWriter) {
-        self.finish_chunks(&mut |chunk| out.chunk(None, chunk));
+        self.finish_chunks(&mut |chunk| write(chunk, out));
         if !mem::replace(&mut self.closed, true) {
             out.raw(super::END);
         }
     }
+}
+
+/// Writes a chunk; plain deltas of text by hand.
+pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+    let Chunk::TextDelta(TextDelta {
+        node,
+        id,
+        op_id,
+        segment_id,
+        delta,
+        attempt: None,
+        message_id: None,
+        metadata: None,
+        filler: false,
+    }) = chunk
+    else {
+        return out.chunk(None, chunk);
+    };
+    let mut pieces = [Piece::Json(""); 12];
+    let mut count = 0;
+    let mut push = |piece| {
+        if let Some(free) = pieces.get_mut(count) {
+            *free = piece;
+            count += 1;
+        }
+    };
+    push(Piece::Json(r#"{"type":"text-delta""#));
+    let fields = [
+        (r#","node":"#, node.as_deref()),
+        (r#","id":"#, id.as_deref()),
+        (r#","opId":"#, op_id.as_deref()),
+        (r#","segmentId":"#, segment_id.as_deref()),
+        (r#","delta":"#, Some(&**delta)),
+    ];
+    for (key, text) in fields {
+        if let Some(text) = text {
+            push(Piece::Json(key));
+            push(Piece::Text(text));
+        }
+    }
+    push(Piece::Json("}"));
+    out.pieces(None, pieces.get(..count).unwrap_or_default());
 }
 
 fn carried<'r>(event: &'r Event, origin: &'r Origin) -> Chunk<'r> {

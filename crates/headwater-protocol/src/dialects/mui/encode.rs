@@ -7,11 +7,14 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{chunk::Chunk, reentry};
+use super::{
+    chunk::{BlockDelta, Chunk, ToolInputDelta},
+    reentry,
+};
 use crate::{
     encode::{Encode, EncodeOptions},
     event::Record,
-    framing::FrameWriter,
+    framing::{FrameWriter, Piece},
     state::RunState,
 };
 
@@ -91,6 +94,35 @@ struct Sent<'a> {
 }
 
 impl Numbers {
+    /// Writes a chunk in its envelope; deltas by hand.
+    fn send(&self, chunk: &Chunk<'_>, out: &mut FrameWriter) {
+        let (kind, id, between, delta) = match chunk {
+            Chunk::TextDelta(BlockDelta { id, delta, hw: None }) => {
+                (r#","chunk":{"type":"text-delta","id":"#, id, r#","delta":"#, delta)
+            }
+            Chunk::ReasoningDelta(BlockDelta { id, delta, hw: None }) => {
+                (r#","chunk":{"type":"reasoning-delta","id":"#, id, r#","delta":"#, delta)
+            }
+            Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }) => {
+                let kind = r#","chunk":{"type":"tool-input-delta","toolCallId":"#;
+                (kind, tool_call_id, r#","inputTextDelta":"#, input_text_delta)
+            }
+            chunk => return out.chunk(None, &Sent { event_id: &self.id, sequence: self.next, chunk }),
+        };
+        let pieces = [
+            Piece::Json(r#"{"eventId":"#),
+            Piece::Text(&self.id),
+            Piece::Json(r#","sequence":"#),
+            Piece::Number(self.next),
+            Piece::Json(kind),
+            Piece::Text(id),
+            Piece::Json(between),
+            Piece::Text(delta),
+            Piece::Json("}}"),
+        ];
+        out.pieces(None, &pieces);
+    }
+
     fn write(&mut self, chunk: &Chunk<'_>, out: &mut FrameWriter) {
         if let (0, Chunk::Start(start)) = (self.prefix, chunk) {
             self.id.push_str(start.message_id.as_deref().unwrap_or_default());
@@ -100,7 +132,7 @@ impl Numbers {
         self.id.truncate(self.prefix);
         // A string takes everything.
         let _ = write!(self.id, "{}", self.next);
-        out.chunk(None, &Sent { event_id: &self.id, sequence: self.next, chunk });
+        self.send(chunk, out);
         self.next += 1;
     }
 }
