@@ -15,8 +15,12 @@ use serde_json::{Value, json};
 
 /// As many events as the vendors are given.
 const SAME_AS_VENDORS: usize = 20_000;
-/// Sizes between which the time per event must not change.
-const FLAT: [usize; 3] = [10_000, 100_000, 1_000_000];
+/// The length of the stream within which the time per event must not change …
+const LONG: usize = 1_000_000;
+/// … measured in slices of so many events …
+const SLICE: usize = 10_000;
+/// … of which the best of so many at the beginning and at the end count.
+const SLICES: usize = 25;
 /// Each figure is the best of the passes that fit in this time.
 const BUDGET: Duration = Duration::from_millis(600);
 
@@ -35,10 +39,7 @@ fn main() {
                 let path = folder.join(format!("{}.{}.sse", dialect.name(), kind.name()));
                 std::fs::write(path, body).expect("the folder for the streams can be written");
             }
-            for size in FLAT {
-                let stream = format!("{}@{size}", kind.name());
-                Bench { stream, ..bench }.flatness(size);
-            }
+            bench.flatness();
         }
     }
 }
@@ -254,10 +255,57 @@ impl Bench {
         body
     }
 
-    fn flatness(&self, size: usize) {
-        self.say("encode", size, self.measure_encode(size));
-        let body = self.body(size);
-        self.say("decode+reduce", size, self.measure_decode_and_reduce(&body));
+    /// How long a slice takes at the beginning and at the end of one long stream.
+    fn flatness(&self) {
+        let window: Vec<_> = (0..1_000).map(|n| record(n, self.kind.body(n))).collect();
+        let mut slices = Slices::default();
+        self.encode_window(LONG, &window, &mut |_| slices.count(window.len()));
+        self.say_slices("encode", &slices);
+
+        let body = self.body(LONG);
+        let mut slices = Slices::default();
+        let mut state = RunState::with_rules(self.dialect.rules());
+        self.decode(&body, |records| {
+            for record in records {
+                let _ = state.apply(record);
+            }
+            slices.count(records.len());
+        });
+        black_box(state.messages().len());
+        self.say_slices("decode+reduce", &slices);
+    }
+
+    fn say_slices(&self, what: &str, slices: &Slices) {
+        let best = |slices: &[f64]| slices.iter().copied().fold(f64::INFINITY, f64::min);
+        let (first, last) = (&slices.seconds[..SLICES], &slices.seconds[slices.seconds.len() - SLICES..]);
+        for (at, seconds) in [(SLICE, best(first)), (LONG, best(last))] {
+            Self { stream: format!("{}@{at}", self.stream), ..*self }.say(what, SLICE, seconds);
+        }
+    }
+}
+
+/// The seconds that each slice of a stream took, per so many events.
+struct Slices {
+    begin: Instant,
+    events: usize,
+    seconds: Vec<f64>,
+}
+
+impl Default for Slices {
+    fn default() -> Self {
+        Self { begin: Instant::now(), events: 0, seconds: Vec::new() }
+    }
+}
+
+impl Slices {
+    fn count(&mut self, events: usize) {
+        self.events += events;
+        if self.events >= SLICE {
+            let took = self.begin.elapsed().as_secs_f64();
+            self.seconds.push(took * SLICE as f64 / self.events as f64);
+            self.events = 0;
+            self.begin = Instant::now();
+        }
     }
 }
 

@@ -82,8 +82,16 @@ impl Surrogates {
 }
 
 fn has_surrogate(data: &str) -> bool {
-    let bytes = data.as_bytes();
-    memchr::memmem::find(bytes, b"\\ud").is_some() || memchr::memmem::find(bytes, b"\\uD").is_some()
+    let mut rest = data.as_bytes();
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let escape = rest.get(at + 1..).unwrap_or_default();
+        if matches!(escape, [b'u', b'd' | b'D', ..]) {
+            return true;
+        }
+        // What is escaped may be a backslash itself.
+        rest = escape.get(1..).unwrap_or_default();
+    }
+    false
 }
 
 /// The UTF-16 unit that the text begins with, written as an escape.

@@ -62,7 +62,7 @@ pub(super) fn rows(measured: &[Measurement]) -> Vec<Row<'_>> {
     .collect()
 }
 
-/// How the time per event of the longest stream stands to that of the shortest, for streams of several sizes.
+/// How the time per event at the end of a long stream stands to that at its beginning: `text@10000`, `text@1000000`.
 pub(super) fn flatness(measured: &[Measurement]) -> Vec<Flatness<'_>> {
     let mut all = Vec::new();
     for first in measured.iter().filter(|m| is_ours(m) && m.size().is_some()) {
@@ -106,7 +106,7 @@ impl std::fmt::Display for Flatness<'_> {
         let verdict = if self.misses() { "miss" } else { "ok" };
         let (dialect, kind, what) = (&shortest.dialect, shortest.kind(), &shortest.what);
         let (few, many) = (shortest.size().unwrap_or(0), longest.size().unwrap_or(0));
-        write!(f, "{dialect} {kind}, {what}: an event of {many} costs {ratio:.2} of one of {few}  {verdict}")
+        write!(f, "{dialect} {kind}, {what}: event {many} costs {ratio:.2} of event {few}  {verdict}")
     }
 }
 

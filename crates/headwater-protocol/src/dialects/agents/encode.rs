@@ -16,7 +16,7 @@ use super::{
     chunk::{
         Attempt, Carried, Checkpoint, Chunk, Done, ErrorChunk, InterruptAnswer, InterruptExpired, MessageEnd,
         MessageStart, Meta, NAMES, RunWaiting, State, StateDelta, Status, StructuredInvalidated, TextDelta,
-        Transition, Warning,
+        ToolDelta, Transition, Warning,
     },
     ledger::Ledger,
     reentry,
@@ -24,7 +24,7 @@ use super::{
 use crate::{
     carry,
     encode::{Encode, EncodeOptions},
-    event::{ErrorInfo, Event, EventKind, Origin, Record, Role, RunStarted},
+    event::{ErrorInfo, Event, EventKind, Executor, Origin, Record, Role, RunStarted},
     framing::{FrameWriter, Framing, Piece},
     id::{AttemptId, MessageId, RunId},
     state::RunState,
@@ -393,6 +393,33 @@ fn write_delta(chunk: &Chunk<'_>, out: &mut FrameWriter) -> bool {
                 Piece::Json("}"),
             ];
             out.pieces(Some("message.delta"), &pieces);
+            true
+        }
+        Chunk::ToolDelta(ToolDelta {
+            tool_call_id,
+            tool_name: None,
+            delta,
+            state: Some(state),
+            message_id: Some(message),
+            dynamic: None,
+            executor: Executor::Server,
+            title: None,
+            metadata: None,
+            attempt: None,
+            implied: false,
+        }) => {
+            let pieces = [
+                Piece::Json(r#"{"toolCallId":"#),
+                Piece::Text(tool_call_id),
+                Piece::Json(r#","delta":"#),
+                Piece::Text(delta),
+                Piece::Json(r#","state":"#),
+                Piece::Text(state),
+                Piece::Json(r#","messageId":"#),
+                Piece::Text(message),
+                Piece::Json("}"),
+            ];
+            out.pieces(Some("tool.delta"), &pieces);
             true
         }
         _ => false,
