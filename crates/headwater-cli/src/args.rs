@@ -1,0 +1,65 @@
+//! The arguments that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use headwater_protocol::{Dialect, Framing, dialects};
+
+use crate::{failure::Failure, input::Input, recognise::Stream};
+
+/// A stream, and what is known about it.
+#[derive(Debug, Args)]
+pub(crate) struct StreamArgs {
+    /// The dialect of the stream; recognised if it is not given.
+    #[arg(long, short, value_name = "DIALECT", value_parser = dialect())]
+    pub(crate) dialect: Option<&'static dyn Dialect>,
+
+    /// How the stream is cut into chunks; recognised if it is not given.
+    #[arg(long, value_name = "FRAMING", value_parser = framing())]
+    pub(crate) framing: Option<Framing>,
+
+    /// The file to read; standard input if it is `-` or not given.
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl StreamArgs {
+    /// Opens the stream, and recognises what was not given.
+    pub(crate) fn open(&self) -> Result<Stream, Failure> {
+        Stream::recognise(Input::open(self.file.as_deref())?, self.dialect, self.framing)
+    }
+}
+
+/// Reads the name of a dialect, suggests the nearest one, and lists all of them in the help.
+pub(crate) fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {
+    let names = dialects::ALL.map(Dialect::name);
+    PossibleValuesParser::new(names).try_map(|name| {
+        dialects::find(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
+    })
+}
+
+/// Reads the name of a framing.
+pub(crate) fn framing() -> impl TypedValueParser<Value = Framing> {
+    PossibleValuesParser::new(["sse", "ndjson"]).try_map(|name| name.parse::<Framing>())
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    pub(crate) fn apply(self) {
+        let choice = match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+}

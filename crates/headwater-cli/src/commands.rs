@@ -1,0 +1,38 @@
+//! The commands, one file each.
+
+mod convert;
+mod dialects;
+mod inspect;
+mod lint;
+mod reduce;
+
+use clap::Subcommand;
+
+use crate::failure::{Failure, Verdict};
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show a stream as a person would read it.
+    Inspect(inspect::Inspect),
+    /// Say a stream in another dialect.
+    Convert(convert::Convert),
+    /// Print the state that a stream leaves behind, as one JSON object.
+    Reduce(reduce::Reduce),
+    /// Check whether a stream keeps the contract of its dialect.
+    Lint(lint::Lint),
+    /// List the dialects and what they can say.
+    Dialects(dialects::Dialects),
+}
+
+impl Command {
+    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+        match self {
+            Self::Inspect(command) => command.run(),
+            Self::Convert(command) => command.run(),
+            Self::Reduce(command) => command.run(),
+            Self::Lint(command) => command.run(),
+            Self::Dialects(command) => command.run(),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Everything that can be read from a stream, in its order.
+
+use std::io::Write;
+
+use headwater_protocol::{Dialect, Error, Finding, Framing, Place, Record, RunState, RunStatus};
+use serde::Serialize;
+
+use super::summary::Summary;
+use crate::{
+    failure::Failure,
+    walk::{Found, Walk},
+};
+
+/// A stream that was read to its end.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) entries: Vec<Entry>,
+    pub(super) summary: Summary,
+}
+
+/// One thing that was read, and the frame it was in. Only the end of the stream has no frame.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) place: Option<Place>,
+    pub(super) what: What,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Record(Box<Record>),
+    Problem(Problem),
+}
+
+/// Something that is wrong with the stream.
+#[derive(Debug, Serialize)]
+pub(super) struct Problem {
+    /// The rule of the dialect that is broken, or the kind of error that stopped the decoder.
+    pub(super) rule: &'static str,
+    pub(super) message: String,
+    /// It could not be read; otherwise it could, but should not be there.
+    pub(super) unreadable: bool,
+    /// The dialect's own client gives up here.
+    pub(super) fatal: bool,
+}
+
+impl Reading {
+    pub(super) fn of(dialect: &dyn Dialect, framing: Framing, stream: &[u8]) -> Self {
+        let mut state = RunState::with_rules(dialect.rules());
+        let mut entries = Vec::new();
+        let mut walk = Walk::new(dialect, framing);
+        walk.through(stream, |place, found| match found {
+            Found::Record(record) => {
+                let refused = state.apply(&record).err();
+                entries.push(Entry { place, what: What::Record(record) });
+                entries.extend(refused.map(|error| Entry::unreadable(place, &error)));
+            }
+            Found::Error(error) => entries.push(Entry::unreadable(place, &error)),
+        });
+        let cut = state.run().status == RunStatus::Running;
+        state.end_of_stream();
+
+        let findings = headwater_protocol::lint(dialect, framing, stream);
+        entries.extend(findings.into_iter().map(Entry::found));
+        entries.sort_by_key(|entry| entry.place.map_or(u64::MAX, |place| place.frame));
+
+        let summary = Summary::new(dialect, framing, &walk, &entries, &state, cut);
+        Self { entries, summary }
+    }
+
+    /// One object for each entry, then the summary.
+    pub(super) fn print_json(&self, out: &mut impl Write) -> Result<(), Failure> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            frame: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            offset: Option<u64>,
+            #[serde(flatten, skip_serializing_if = "Option::is_none")]
+            record: Option<&'a Record>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            problem: Option<&'a Problem>,
+        }
+        for Entry { place, what } in &self.entries {
+            let (record, problem) = match what {
+                What::Record(record) => (Some(&**record), None),
+                What::Problem(problem) => (None, Some(problem)),
+            };
+            let (frame, offset) = (place.map(|place| place.frame), place.map(|place| place.offset));
+            serde_json::to_writer(&mut *out, &Line { frame, offset, record, problem })?;
+            out.write_all(b"\n")?;
+        }
+        serde_json::to_writer(&mut *out, &serde_json::json!({ "summary": self.summary }))?;
+        out.write_all(b"\n")?;
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn unreadable(place: Option<Place>, error: &Error) -> Self {
+        let problem = Problem {
+            rule: error.kind().as_str(),
+            message: error.message().to_owned(),
+            unreadable: true,
+            fatal: error.is_fatal(),
+        };
+        Self { place, what: What::Problem(problem) }
+    }
+
+    fn found(finding: Finding) -> Self {
+        let Finding { rule, frame, offset, seen, expected } = finding;
+        let message = format!("saw {seen}, expected {expected}");
+        let place = frame.zip(offset).map(|(frame, offset)| Place { frame, offset });
+        let problem = Problem { rule, message, unreadable: false, fatal: false };
+        Self { place, what: What::Problem(problem) }
+    }
+}

@@ -1,0 +1,308 @@
+//! How each item reads: a sign, a word, and what it says.
+
+use anstyle::Style;
+use headwater_protocol::{
+    Event, Executor, FinishReason, Interrupt, RunId, RunStarted, SessionId, StructuredState, ToolCall,
+    ToolCallId,
+};
+use serde_json::Value;
+
+use super::{
+    reading::Problem,
+    summary::seconds,
+    timeline::{Block, Body, Input, Item, Object},
+};
+use crate::style::{BLUE, BOLD, CYAN, DIM, GREEN, MAGENTA, PLAIN, RED, YELLOW, count};
+
+/// An item, ready to be painted.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) sign: &'static str,
+    pub(super) word: &'static str,
+    pub(super) style: Style,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A piece of what an item says; each begins on a new line, except a note that still fits.
+#[derive(Debug)]
+pub(super) enum Piece {
+    Text(Style, String),
+    /// Something on the side.
+    Note(String),
+    /// A value that may be abbreviated.
+    Value(Value),
+}
+
+impl Row {
+    fn new(sign: &'static str, word: &'static str, style: Style) -> Self {
+        Self { sign, word, style, pieces: Vec::new() }
+    }
+
+    fn text(self, text: impl Into<String>) -> Self {
+        self.styled(PLAIN, text)
+    }
+
+    fn styled(mut self, style: Style, text: impl Into<String>) -> Self {
+        let text = text.into();
+        if !text.is_empty() {
+            self.pieces.push(Piece::Text(style, text));
+        }
+        self
+    }
+
+    fn note(mut self, note: impl Into<String>) -> Self {
+        let note = note.into();
+        if !note.is_empty() {
+            self.pieces.push(Piece::Note(note));
+        }
+        self
+    }
+
+    fn value(mut self, value: Option<&Value>) -> Self {
+        self.pieces.extend(value.cloned().map(Piece::Value));
+        self
+    }
+}
+
+/// Lays out one item.
+pub(super) fn row(item: &Item<'_>) -> Row {
+    let mut row = match &item.body {
+        Body::Text(block) => text(block, item.record.map_or(0, |record| record.time)),
+        Body::Input(input) => tool_input(input),
+        Body::Structured(object) => structured(object),
+        Body::Event(event) => of_event(event),
+        Body::Problem(problem) => self::problem(problem, item.place.map(|place| (place.frame, place.offset))),
+    };
+    let origin = item.record.map(|record| &record.origin);
+    if let Some(node) = origin.and_then(|origin| origin.node.as_deref()) {
+        let at = row.pieces.len().min(1);
+        row.pieces.insert(at, Piece::Note(format!("[{node}]")));
+    }
+    if item.retracted {
+        row.style = DIM;
+        for piece in &mut row.pieces {
+            if let Piece::Text(style, _) = piece {
+                *style = DIM.strikethrough();
+            }
+        }
+        row = row.note("(taken back)");
+    }
+    row
+}
+
+fn text(block: &Block, began: u64) -> Row {
+    let (row, style) = if block.reasoning {
+        (Row::new("~", "thinking", DIM), DIM.italic())
+    } else {
+        (Row::new("¶", "text", BOLD), PLAIN)
+    };
+    let mut note = format!("({}, {}", count(block.deltas, "delta"), count(block.text.len() as u64, "byte"));
+    if began > 0 && block.last > began {
+        note = format!("{note}, {}", seconds(block.last - began));
+    }
+    let open = if block.ended { ")" } else { ", not ended)" };
+    row.styled(style, block.text.clone()).note(note + open)
+}
+
+fn tool_input(input: &Input<'_>) -> Row {
+    let style = if input.error.is_some() { RED } else { CYAN };
+    let row = Row::new("→", "tool", style)
+        .styled(BOLD, if input.name.is_empty() { "(unnamed)" } else { input.name })
+        .note(format!("{} {}", input.call, input.state()));
+    let row = if input.deltas > 0 { row.note(format!("({})", count(input.deltas, "delta"))) } else { row };
+    let row = row.styled(RED, input.error.unwrap_or_default());
+    match input.input {
+        Some(value) => row.value(Some(value)),
+        None => row.text(input.text.clone()),
+    }
+}
+
+fn structured(object: &Object) -> Row {
+    let state = object.state.as_ref();
+    let mut row = Row::new("▣", "structured", MAGENTA)
+        .styled(BOLD, state.map_or("(refused)", StructuredState::data_type))
+        .note(object.stream.clone());
+    if object.invalidated {
+        row = row.note("invalidated");
+    }
+    let operations = object.operations.iter().map(|(name, times)| match times {
+        1 => name.clone(),
+        times => format!("{name} ×{times}"),
+    });
+    row.styled(DIM, operations.collect::<Vec<_>>().join(", ")).value(state.and_then(StructuredState::data))
+}
+
+fn problem(problem: &Problem, place: Option<(u64, u64)>) -> Row {
+    let (sign, word, style) =
+        if problem.unreadable { ("✗", "unreadable", RED) } else { ("⚠", "lint", YELLOW) };
+    let place = place.map_or_else(
+        || "at the end of the stream".to_owned(),
+        |(frame, offset)| format!("frame {frame} at byte {offset}"),
+    );
+    let row = Row::new(sign, word, style).styled(style, problem.rule).note(place);
+    let row = row.styled(style, problem.message.clone());
+    if problem.fatal { row.styled(RED.bold(), "its own client gives up here") } else { row }
+}
+
+fn of_event(event: &Event) -> Row {
+    match event {
+        Event::RunStarted(started) => run_started(started),
+        Event::RunFinished { reason, data, .. } => Row::new("■", "finished", GREEN)
+            .text(reason.as_ref().map(FinishReason::as_str).unwrap_or_default())
+            .value(data.as_ref()),
+        Event::RunFailed(error) => {
+            Row::new("✗", "failed", RED).styled(RED, &error.message).note(opt(error.code.as_deref()))
+        }
+        Event::RunCancelled { reason } => Row::new("■", "cancelled", YELLOW).text(opt(reason.as_deref())),
+        Event::RunWaiting { tool_calls, .. } => {
+            let calls: Vec<_> = tool_calls.iter().map(ToolCallId::as_str).collect();
+            let calls = if calls.is_empty() { String::new() } else { format!("for {}", calls.join(", ")) };
+            Row::new("‖", "waiting", YELLOW).text(calls)
+        }
+        Event::AttemptStarted { attempt, model } => {
+            Row::new("·", "attempt", DIM).text(attempt.as_str()).note(opt(model.as_deref()))
+        }
+        Event::AttemptRetracted { attempt, reason } => {
+            Row::new("↺", "taken back", YELLOW).text(attempt.as_str()).note(opt(reason.as_deref()))
+        }
+        Event::MessageStarted { message, role, .. } => {
+            Row::new("┌", "message", BLUE).text(role.as_str()).note(message.as_str())
+        }
+        Event::MessageMetadata { metadata } => Row::new("·", "metadata", DIM).value(Some(metadata)),
+        Event::Message { content } => Row::new("¶", "message", BOLD).text(content),
+        Event::StepStarted { name } => Row::new("┄", "step", DIM).text(opt(name.as_deref())),
+        Event::StepFinished { name } => Row::new("┄", "step ended", DIM).text(opt(name.as_deref())),
+        Event::Structured(_)
+        | Event::TextStart { .. }
+        | Event::TextDelta { .. }
+        | Event::TextEnd { .. }
+        | Event::ReasoningStart { .. }
+        | Event::ReasoningDelta { .. }
+        | Event::ReasoningEnd { .. }
+        | Event::ToolInputStart(_)
+        | Event::ToolInputDelta { .. }
+        | Event::ToolInputAvailable { .. }
+        | Event::ToolInputError { .. }
+        | Event::MessageFinished { .. }
+        | Event::AttemptFinished { .. } => Row::new("·", event.kind().name(), DIM),
+        Event::ApprovalRequested { approval, tool, input, .. } => {
+            approval_requested(approval.as_str(), tool).value(input.as_ref())
+        }
+        Event::ApprovalAnswered { approval, approved, reason, .. } => {
+            let (sign, answer, style) =
+                if *approved { ("✓", "approved", GREEN) } else { ("✗", "refused", RED) };
+            Row::new(sign, "approval", style)
+                .text(answer)
+                .note(approval.as_str())
+                .text(opt(reason.as_deref()))
+        }
+        Event::ToolOutput { call, name, output, structured, is_error, preliminary, .. } => {
+            let state = if *preliminary { "output-available (preliminary)" } else { "output-available" };
+            let (sign, style) = if *is_error { ("✗", RED) } else { ("←", CYAN) };
+            let row = Row::new(sign, "tool", style);
+            let row = row.styled(BOLD, opt(name.as_deref())).note(format!("{call} {state}"));
+            let row = if *is_error { row.note("(the tool reports a failure)") } else { row };
+            row.value(Some(output)).value(structured.as_ref())
+        }
+        Event::ToolOutputError { call, name, error } => Row::new("✗", "tool", RED)
+            .styled(BOLD, opt(name.as_deref()))
+            .note(format!("{call} output-error"))
+            .styled(RED, error),
+        Event::ToolDenied { call, name, reason } => Row::new("✗", "tool", YELLOW)
+            .styled(BOLD, opt(name.as_deref()))
+            .note(format!("{call} output-denied"))
+            .text(opt(reason.as_deref())),
+        Event::SourceUrl { source, url, title, .. } => Row::new("@", "source", BLUE)
+            .text(title.as_deref().unwrap_or(url))
+            .note(source)
+            .styled(DIM, if title.is_some() { url.as_str() } else { "" }),
+        Event::SourceDocument { source, title, filename, text, .. } => Row::new("@", "source", BLUE)
+            .text(title.as_deref().or(filename.as_deref()).unwrap_or_default())
+            .note(source)
+            .styled(DIM, opt(text.as_deref())),
+        Event::File { url, media_type, filename, .. } => Row::new("▤", "file", BLUE)
+            .text(filename.as_deref().unwrap_or_else(|| url.get(..60).unwrap_or(url)))
+            .note(media_type),
+        Event::Data { name, id, data, transient } => Row::new("◇", "data", MAGENTA)
+            .styled(BOLD, name)
+            .note(opt(id.as_deref()))
+            .note(if *transient { "(transient)" } else { "" })
+            .value(Some(data)),
+        Event::StructuredInvalidated { stream, .. } => Row::new("↺", "invalid", YELLOW).text(stream),
+        Event::StateSnapshot { state } => Row::new("▣", "state", MAGENTA).value(Some(state)),
+        Event::StateDelta { patch } => {
+            Row::new("▣", "state", MAGENTA).note("patch").value(Some(&Value::Array(patch.clone())))
+        }
+        Event::MessagesSnapshot { messages } => {
+            Row::new("▤", "snapshot", BLUE).text(count(messages.len() as u64, "message"))
+        }
+        Event::InterruptRequested(interrupt) => self::interrupt(interrupt),
+        Event::InterruptAnswered { request, answer } => {
+            Row::new("✓", "answered", GREEN).text(request.as_str()).value(answer.as_ref())
+        }
+        Event::InterruptExpired { request } => Row::new("✗", "expired", YELLOW).text(request.as_str()),
+        Event::Status { state, message } => {
+            let text = message.as_deref().or(state.as_deref());
+            let state = state.as_deref().filter(|_| message.is_some());
+            Row::new("●", "status", DIM).text(opt(text)).note(opt(state))
+        }
+        Event::Transition { to, payload } => {
+            Row::new("⇒", "transition", BLUE).styled(BOLD, to).value(payload.as_ref())
+        }
+        Event::Checkpoint { checkpoint, turn, label, .. } => Row::new("⚑", "checkpoint", BLUE)
+            .text(opt(label.as_deref()))
+            .note(format!("{checkpoint} turn {turn}")),
+        Event::Usage(usage) => Row::new("·", "usage", DIM).value(serde_json::to_value(usage).ok().as_ref()),
+        Event::Warning { message, code } => {
+            Row::new("⚠", "warning", YELLOW).styled(YELLOW, message).note(opt(code.as_deref()))
+        }
+        Event::Error { error, terminal } => Row::new("✗", "error", RED)
+            .styled(RED, &error.message)
+            .note(opt(error.code.as_deref()))
+            .note(if *terminal { "(ends the run)" } else { "" }),
+        Event::Trace { trace, .. } => Row::new("·", "trace", DIM).text(trace),
+        Event::Unknown { name, data } => {
+            Row::new("?", "unknown", YELLOW).styled(BOLD, name).value(Some(data))
+        }
+        other => Row::new("?", other.kind().name(), YELLOW),
+    }
+}
+
+fn run_started(started: &RunStarted) -> Row {
+    let facts = [
+        ("run", started.run.as_ref().map(RunId::as_str)),
+        ("session", started.session.as_ref().map(SessionId::as_str)),
+        ("conversation", started.conversation.as_deref()),
+        ("workflow", started.workflow.as_deref()),
+        ("model", started.model.as_deref()),
+    ];
+    let facts = facts.iter().filter_map(|(word, fact)| fact.map(|fact| format!("{word} {fact}")));
+    Row::new("▶", "started", GREEN).text(facts.collect::<Vec<_>>().join(" · "))
+}
+
+fn approval_requested(approval: &str, tool: &ToolCall) -> Row {
+    let who = if tool.executor == Executor::Client { " (the page executes it)" } else { "" };
+    Row::new("?", "approval", YELLOW)
+        .styled(BOLD, format!("may {} be called?", tool.name))
+        .note(format!("{} approval-requested {approval}{who}", tool.call))
+}
+
+fn interrupt(interrupt: &Interrupt) -> Row {
+    let kind = serde_json::to_value(interrupt.kind).ok();
+    let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let question = interrupt.question.as_deref().unwrap_or("(no question)");
+    let mut row = Row::new("?", "interrupt", YELLOW)
+        .styled(BOLD, question)
+        .note(format!("{kind} {}", interrupt.request));
+    let column = interrupt.options.iter().map(|option| crate::style::width(&option.id)).max().unwrap_or(0);
+    for option in &interrupt.options {
+        let blanks = " ".repeat(column.saturating_sub(crate::style::width(&option.id)));
+        let more = option.description.as_ref().map(|more| format!(": {more}")).unwrap_or_default();
+        row = row.text(format!("○ {}{blanks}  {}{more}", option.id, option.label));
+    }
+    row
+}
+
+fn opt(text: Option<&str>) -> &str {
+    text.unwrap_or_default()
+}

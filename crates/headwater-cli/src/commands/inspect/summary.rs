@@ -1,0 +1,147 @@
+//! What a stream comes to.
+
+use headwater_protocol::{Dialect, ErrorInfo, Framing, Part, RunState, RunStatus, Usage};
+use serde::Serialize;
+
+use super::reading::{Entry, What};
+use crate::{
+    style::{count, thousands},
+    walk::Walk,
+};
+
+/// The last lines of `inspect`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Summary {
+    dialect: &'static str,
+    framing: Framing,
+    pub(super) status: RunStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    messages: u64,
+    tools: u64,
+    structured: u64,
+    interrupts: u64,
+    events: u64,
+    frames: u64,
+    bytes: u64,
+    /// In milliseconds, where the wire has times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<u64>,
+    pub(super) problems: u64,
+    /// The dialect's own client gave up on it.
+    rejected: bool,
+    /// It ended before its run did.
+    cut: bool,
+}
+
+impl Summary {
+    pub(super) fn new(
+        dialect: &dyn Dialect,
+        framing: Framing,
+        walk: &Walk,
+        entries: &[Entry],
+        state: &RunState,
+        cut: bool,
+    ) -> Self {
+        let records = || {
+            entries.iter().filter_map(|entry| match &entry.what {
+                What::Record(record) => Some(record),
+                What::Problem(_) => None,
+            })
+        };
+        let problems = || {
+            entries.iter().filter_map(|entry| match &entry.what {
+                What::Problem(problem) => Some(problem),
+                What::Record(_) => None,
+            })
+        };
+        let times = || records().map(|record| record.time).filter(|time| *time > 0);
+        let parts = state.messages().iter().flat_map(|message| &message.parts);
+        let run = state.run();
+        Self {
+            dialect: dialect.name(),
+            framing,
+            status: run.status,
+            finish_reason: run.finish_reason.as_ref().map(|reason| reason.as_str().to_owned()),
+            error: run.error.clone(),
+            usage: run.usage.clone(),
+            messages: state.messages().len() as u64,
+            tools: parts.filter(|part| matches!(part, Part::Tool(_))).count() as u64,
+            structured: state.structured().iter().count() as u64,
+            interrupts: state.interrupts().len() as u64,
+            events: records().count() as u64,
+            frames: walk.frames,
+            bytes: walk.bytes,
+            duration: times().max().zip(times().min()).map(|(last, first)| last - first),
+            problems: problems().count() as u64,
+            rejected: problems().any(|problem| problem.fatal),
+            cut,
+        }
+    }
+
+    pub(super) fn is_at_fault(&self) -> bool {
+        self.rejected || self.cut
+    }
+
+    /// How the run ended.
+    pub(super) fn ending(&self) -> String {
+        let mut parts = vec![self.status.as_str().to_owned()];
+        if self.cut {
+            parts.push("the stream was cut".to_owned());
+        } else if self.rejected {
+            parts.push("its own client gives up on it".to_owned());
+        } else {
+            parts.extend(self.finish_reason.clone());
+            let failed = self.error.as_ref().filter(|_| self.status == RunStatus::Failed);
+            parts.extend(failed.map(|error| error.message.clone()));
+        }
+        parts.join(" · ")
+    }
+
+    /// What it left behind.
+    pub(super) fn content(&self) -> String {
+        let counts = [
+            (self.messages, "message"),
+            (self.tools, "tool call"),
+            (self.structured, "structured stream"),
+            (self.interrupts, "open question"),
+        ];
+        let some = counts.iter().filter(|(number, _)| *number > 0);
+        some.map(|(number, noun)| count(*number, noun)).collect::<Vec<_>>().join(" · ")
+    }
+
+    /// The tokens.
+    pub(super) fn usage(&self) -> Option<String> {
+        let usage = self.usage.as_ref()?;
+        let counts = [
+            (usage.input_tokens, "in"),
+            (usage.output_tokens, "out"),
+            (usage.total_tokens, "in all"),
+            (usage.reasoning_tokens, "for thoughts"),
+            (usage.cached_input_tokens, "from a cache"),
+            (usage.cache_write_tokens, "into a cache"),
+        ];
+        let some = counts.iter().filter_map(|(number, what)| number.map(|number| (number, what)));
+        let some = some.map(|(number, what)| format!("{} {what}", thousands(number)));
+        Some(some.collect::<Vec<_>>().join(" · ")).filter(|text| !text.is_empty())
+    }
+
+    /// How it was carried.
+    pub(super) fn transport(&self) -> String {
+        let mut parts =
+            vec![count(self.events, "event"), count(self.frames, "frame"), count(self.bytes, "byte")];
+        parts.extend(self.duration.map(seconds));
+        parts.push(format!("{} over {}", self.dialect, self.framing));
+        parts.join(" · ")
+    }
+}
+
+/// A time in seconds, to the millisecond.
+pub(super) fn seconds(milliseconds: u64) -> String {
+    format!("{}.{:03} s", milliseconds / 1_000, milliseconds % 1_000)
+}

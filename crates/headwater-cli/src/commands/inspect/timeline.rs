@@ -1,0 +1,298 @@
+//! What happened, with everything that came in pieces put together where it began.
+
+use std::collections::HashMap;
+
+use headwater_protocol::{
+    AttemptId, Event, MessageId, PartId, Place, Record, StructuredState, StructuredUpdate, ToolCallId,
+};
+use serde_json::Value;
+
+use super::reading::{Entry, Problem, Reading, What};
+
+/// The items of a stream, in the order in which they began.
+#[derive(Debug)]
+pub(super) struct Timeline<'a> {
+    pub(super) items: Vec<Item<'a>>,
+    /// The first time on the wire, in milliseconds since 1970.
+    pub(super) epoch: Option<u64>,
+}
+
+/// One thing that happened.
+#[derive(Debug)]
+pub(super) struct Item<'a> {
+    pub(super) place: Option<Place>,
+    pub(super) record: Option<&'a Record>,
+    pub(super) body: Body<'a>,
+    /// The attempt that said it was taken back.
+    pub(super) retracted: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Body<'a> {
+    /// A block of text or reasoning.
+    Text(Block),
+    /// The input of a tool call.
+    Input(Input<'a>),
+    /// An object that was built while it was streamed.
+    Structured(Box<Object>),
+    /// Anything that came in one piece.
+    Event(&'a Event),
+    /// Something that is wrong.
+    Problem(&'a Problem),
+}
+
+/// A block of text or reasoning.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    pub(super) reasoning: bool,
+    pub(super) text: String,
+    pub(super) deltas: u64,
+    /// The block was ended.
+    pub(super) ended: bool,
+    /// When the last delta came.
+    pub(super) last: u64,
+}
+
+/// The input of a tool call.
+#[derive(Debug)]
+pub(super) struct Input<'a> {
+    pub(super) call: &'a ToolCallId,
+    pub(super) name: &'a str,
+    pub(super) text: String,
+    pub(super) deltas: u64,
+    pub(super) available: bool,
+    pub(super) input: Option<&'a Value>,
+    pub(super) error: Option<&'a str>,
+}
+
+/// An object that was built while it was streamed.
+#[derive(Debug, Default)]
+pub(super) struct Object {
+    pub(super) stream: String,
+    pub(super) state: Option<StructuredState>,
+    /// Which operations it was built with, and how many of each.
+    pub(super) operations: Vec<(String, u64)>,
+    pub(super) invalidated: bool,
+}
+
+impl<'a> Timeline<'a> {
+    pub(super) fn of(reading: &'a Reading) -> Self {
+        let mut layout = Layout::default();
+        for Entry { place, what } in &reading.entries {
+            match what {
+                What::Record(record) => layout.record(*place, record),
+                What::Problem(problem) => layout.items.push(Item {
+                    place: *place,
+                    record: None,
+                    body: Body::Problem(problem),
+                    retracted: false,
+                }),
+            }
+        }
+        let items = layout.items;
+        let times = items.iter().filter_map(|item| item.record).map(|record| record.time);
+        let epoch = times.filter(|time| *time > 0).min();
+        Self { items, epoch }
+    }
+}
+
+/// A block is known by its id within its message; text and reasoning have ids of their own.
+type BlockKey<'a> = (bool, Option<&'a MessageId>, &'a PartId);
+
+/// The items so far, and those that may still grow.
+#[derive(Debug, Default)]
+struct Layout<'a> {
+    items: Vec<Item<'a>>,
+    blocks: HashMap<BlockKey<'a>, usize>,
+    inputs: HashMap<&'a ToolCallId, usize>,
+    objects: HashMap<&'a str, usize>,
+    names: HashMap<&'a ToolCallId, &'a str>,
+}
+
+impl<'a> Layout<'a> {
+    fn record(&mut self, place: Option<Place>, record: &'a Record) {
+        let message = record.origin.message.as_ref();
+        match &record.event {
+            Event::TextStart { id, .. } => self.open(place, record, (false, message, id)),
+            Event::TextDelta { id, delta, .. } => self.grow(place, record, (false, message, id), delta),
+            Event::TextEnd { id, .. } => self.close((false, message, id)),
+            Event::ReasoningStart { id, .. } => self.open(place, record, (true, message, id)),
+            Event::ReasoningDelta { id, delta, .. } => self.grow(place, record, (true, message, id), delta),
+            Event::ReasoningEnd { id, .. } => self.close((true, message, id)),
+
+            Event::ToolInputStart(tool) => {
+                self.inputs.remove(&tool.call);
+                self.input(place, record, &tool.call, &tool.name);
+            }
+            Event::ToolInputDelta { call, delta } => {
+                let name = self.names.get(call).copied().unwrap_or_default();
+                let input = self.input(place, record, call, name);
+                if let Some(input) = input {
+                    input.text.push_str(delta);
+                    input.deltas += 1;
+                }
+            }
+            Event::ToolInputAvailable { tool, input: value } => {
+                if let Some(input) = self.input(place, record, &tool.call, &tool.name) {
+                    input.available = true;
+                    input.input = value.as_ref();
+                }
+                self.inputs.remove(&tool.call);
+            }
+            Event::ToolInputError { tool, input: value, error } => {
+                if let Some(input) = self.input(place, record, &tool.call, &tool.name) {
+                    input.input = value.as_ref();
+                    input.error = Some(error);
+                }
+                self.inputs.remove(&tool.call);
+            }
+
+            Event::Structured(update) => self.update(place, record, update),
+            Event::StructuredInvalidated { stream, .. } => {
+                let known = self.objects.remove(stream.as_str());
+                if let Some(Body::Structured(object)) = known.and_then(|at| self.body(at)) {
+                    object.invalidated = true;
+                }
+                self.push(place, record, Body::Event(&record.event));
+            }
+            Event::AttemptRetracted { attempt, .. } => {
+                self.retract(attempt);
+                self.push(place, record, Body::Event(&record.event));
+            }
+            // The end of a message is seen from what comes next.
+            Event::MessageFinished { .. } | Event::AttemptFinished { .. } => {}
+            event => {
+                self.push(place, record, Body::Event(event));
+            }
+        }
+    }
+
+    fn push(&mut self, place: Option<Place>, record: &'a Record, body: Body<'a>) -> usize {
+        self.items.push(Item { place, record: Some(record), body, retracted: false });
+        self.items.len() - 1
+    }
+
+    fn body(&mut self, at: usize) -> Option<&mut Body<'a>> {
+        self.items.get_mut(at).map(|item| &mut item.body)
+    }
+
+    fn open(&mut self, place: Option<Place>, record: &'a Record, key: BlockKey<'a>) {
+        let block = Block { reasoning: key.0, last: record.time, ..Block::default() };
+        let at = self.push(place, record, Body::Text(block));
+        self.blocks.insert(key, at);
+    }
+
+    fn grow(&mut self, place: Option<Place>, record: &'a Record, key: BlockKey<'a>, delta: &str) {
+        if !self.blocks.contains_key(&key) {
+            self.open(place, record, key);
+        }
+        let at = self.blocks.get(&key).copied();
+        if let Some(Body::Text(block)) = at.and_then(|at| self.body(at)) {
+            block.text.push_str(delta);
+            block.deltas += 1;
+            block.last = block.last.max(record.time);
+        }
+    }
+
+    fn close(&mut self, key: BlockKey<'a>) {
+        let at = self.blocks.remove(&key);
+        if let Some(Body::Text(block)) = at.and_then(|at| self.body(at)) {
+            block.ended = true;
+        }
+    }
+
+    /// The input of a call that is still being written, or a new one.
+    fn input(
+        &mut self,
+        place: Option<Place>,
+        record: &'a Record,
+        call: &'a ToolCallId,
+        name: &'a str,
+    ) -> Option<&mut Input<'a>> {
+        self.names.insert(call, name);
+        let at = match self.inputs.get(call) {
+            Some(at) => *at,
+            None => {
+                let input = Input {
+                    call,
+                    name,
+                    text: String::new(),
+                    deltas: 0,
+                    available: false,
+                    input: None,
+                    error: None,
+                };
+                let at = self.push(place, record, Body::Input(input));
+                self.inputs.insert(call, at);
+                at
+            }
+        };
+        match self.body(at) {
+            Some(Body::Input(input)) => Some(input),
+            _ => None,
+        }
+    }
+
+    fn update(&mut self, place: Option<Place>, record: &'a Record, update: &'a StructuredUpdate) {
+        let at = match self.objects.get(update.stream.as_str()) {
+            Some(at) => *at,
+            None => {
+                let object = Object { stream: update.stream.clone(), ..Object::default() };
+                let at = self.push(place, record, Body::Structured(Box::new(object)));
+                self.objects.insert(&update.stream, at);
+                at
+            }
+        };
+        if let Some(Body::Structured(object)) = self.body(at) {
+            object.apply(update);
+        }
+    }
+
+    fn retract(&mut self, attempt: &AttemptId) {
+        for item in &mut self.items {
+            let origin = item.record.map(|record| &record.origin);
+            let said = origin.is_some_and(|origin| origin.attempt.as_ref() == Some(attempt));
+            // A tool that was executed stays executed.
+            let happened = matches!(
+                item.body,
+                Body::Event(
+                    Event::ToolOutput { .. } | Event::ToolOutputError { .. } | Event::ToolDenied { .. }
+                )
+            );
+            item.retracted |= said && !happened;
+        }
+    }
+}
+
+impl Object {
+    fn apply(&mut self, update: &StructuredUpdate) {
+        // A refused update is a problem of its own and changes nothing.
+        let accepted = match &mut self.state {
+            Some(state) => state.apply(update).is_ok(),
+            None => {
+                self.state = StructuredState::begin(update).ok();
+                self.state.is_some()
+            }
+        };
+        if !accepted {
+            return;
+        }
+        let kind = update.op.kind();
+        let name = update.op.path().map_or_else(|| kind.to_owned(), |path| format!("{kind} {path}"));
+        match self.operations.last_mut() {
+            Some((last, times)) if *last == name => *times += 1,
+            _ => self.operations.push((name, 1)),
+        }
+    }
+}
+
+impl Input<'_> {
+    /// Where the call is once its input has come as far as it came.
+    pub(super) fn state(&self) -> &'static str {
+        match (self.error, self.available) {
+            (Some(_), _) => "input-error",
+            (None, true) => "input-available",
+            (None, false) => "input-streaming",
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `headwater lint`: whether a stream keeps the contract of its dialect.
+
+use std::io::{BufWriter, Write};
+
+use clap::Args;
+use headwater_protocol::{Dialect, Finding, Framing, Place, RunState, dialects};
+
+use crate::{
+    args::StreamArgs,
+    failure::{Failure, Verdict},
+    style::{self, BOLD, DIM, RED},
+    walk::{Found, Walk},
+};
+
+/// The name under which findings stand that no rule of the dialect is about.
+const DECODE: &str = "decode";
+
+/// Check whether a stream keeps the contract of its dialect.
+///
+/// Prints one finding on each line and ends with 1, or prints nothing and ends with 0. What a decoder cannot read and
+/// no rule is about is found by the rule `decode`.
+#[derive(Debug, Args)]
+pub(crate) struct Lint {
+    #[command(flatten)]
+    stream: StreamArgs,
+
+    /// List the rules of all dialects, or of the one given.
+    #[arg(long, conflicts_with_all = ["framing", "file"])]
+    rules: bool,
+
+    /// Print JSON, one object on each line.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Lint {
+    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+        if self.rules {
+            return self.list_rules();
+        }
+        let stream = self.stream.open()?;
+        let bytes = stream.input.read_all()?;
+        let findings = check(stream.dialect, stream.framing, &bytes);
+        let mut out = BufWriter::new(anstream::stdout().lock());
+        for finding in &findings {
+            if self.json {
+                writeln!(out, "{}", serde_json::to_string(finding)?)?;
+            } else {
+                print(finding, &mut out)?;
+            }
+        }
+        out.flush()?;
+        Ok(Verdict::at_fault_if(!findings.is_empty()))
+    }
+
+    fn list_rules(&self) -> Result<Verdict, Failure> {
+        let mut out = BufWriter::new(anstream::stdout().lock());
+        let shown =
+            |dialect: &&dyn Dialect| self.stream.dialect.is_none_or(|wanted| wanted.name() == dialect.name());
+        for (at, dialect) in dialects::ALL.into_iter().filter(shown).enumerate() {
+            let rules = dialect.lint_rules();
+            if self.json {
+                for rule in rules {
+                    let line = serde_json::json!({
+                        "dialect": dialect.name(), "rule": rule.name, "demands": rule.demands,
+                    });
+                    writeln!(out, "{line}")?;
+                }
+                continue;
+            }
+            if at > 0 {
+                writeln!(out)?;
+            }
+            writeln!(out, "{BOLD}{}{BOLD:#}", dialect.name())?;
+            let column = rules.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
+            let room = style::terminal_width().saturating_sub(column + 4).max(30);
+            for rule in rules {
+                let mut name = rule.name;
+                for line in style::wrap(rule.demands, room) {
+                    writeln!(out, "  {name:column$}  {DIM}{line}{DIM:#}")?;
+                    name = "";
+                }
+            }
+        }
+        out.flush()?;
+        Ok(Verdict::Sound)
+    }
+}
+
+/// What the dialect's linter finds, and what the decoder and the reducer find beyond it, in the order of the stream.
+pub(crate) fn check(dialect: &dyn Dialect, framing: Framing, stream: &[u8]) -> Vec<Finding> {
+    let mut findings = headwater_protocol::lint(dialect, framing, stream);
+    let known: std::collections::HashSet<Option<u64>> =
+        findings.iter().map(|finding| finding.frame).collect();
+    let mut state = RunState::with_rules(dialect.rules());
+    Walk::new(dialect, framing).through(stream, |place, found| {
+        let error = match found {
+            Found::Record(record) => match state.apply(&record) {
+                Ok(()) => return,
+                Err(error) => error,
+            },
+            Found::Error(error) => error,
+        };
+        if !known.contains(&place.map(|place| place.frame)) {
+            findings.push(unread(place, error.message()));
+        }
+    });
+    findings.sort_by_key(|finding| finding.frame.unwrap_or(u64::MAX));
+    findings
+}
+
+fn unread(place: Option<Place>, message: &str) -> Finding {
+    Finding {
+        rule: DECODE,
+        frame: place.map(|place| place.frame),
+        offset: place.map(|place| place.offset),
+        seen: message.to_owned(),
+        expected: "what the dialect's clients can read".to_owned(),
+    }
+}
+
+fn print(finding: &Finding, out: &mut impl Write) -> Result<(), Failure> {
+    let line = style::printable(&finding.to_string()).replace('\n', "␊");
+    let rule = format!("{}: ", finding.rule);
+    match line.split_once(&rule) {
+        Some((place, rest)) => writeln!(out, "{DIM}{place}{DIM:#}{RED}{}{RED:#}: {rest}", finding.rule)?,
+        None => writeln!(out, "{line}")?,
+    }
+    Ok(())
+}

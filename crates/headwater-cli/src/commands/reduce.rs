@@ -1,0 +1,96 @@
+//! `headwater reduce`: the state that a stream leaves behind.
+
+mod structured;
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use clap::Args;
+use headwater_protocol::{Decoded, Decoder, Error, ErrorInfo, RunState};
+use serde::Serialize;
+
+use crate::{
+    args::StreamArgs,
+    failure::{Failure, Verdict},
+    style,
+};
+
+/// Print the state that a stream leaves behind, as one JSON object.
+///
+/// The state is what the dialect's own client would have built. It is printed whatever happened to the stream: `run.status`
+/// is `failed` if it was cut (`run.error.code` is `cut`) or if its own client would have given up on it, in which case
+/// the command ends with 1.
+#[derive(Debug, Args)]
+pub(crate) struct Reduce {
+    #[command(flatten)]
+    stream: StreamArgs,
+
+    /// Print the JSON over several lines, as on a terminal.
+    #[arg(long)]
+    pretty: bool,
+
+    /// Read bare `structured-data` chunks of one stream and print its state. A chunk that is refused ends
+    /// it: `{"index":…,"error":…}` is printed last, and the command ends with 1.
+    #[arg(long, conflicts_with = "dialect")]
+    structured: bool,
+
+    /// Print the state after each structured chunk.
+    #[arg(long, requires = "structured")]
+    each: bool,
+}
+
+impl Reduce {
+    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+        if self.structured { self.structured_state() } else { self.run_state() }
+    }
+
+    fn run_state(&self) -> Result<Verdict, Failure> {
+        let stream = self.stream.open()?;
+        let mut state = RunState::with_rules(stream.dialect.rules());
+        let mut decoder = Decoder::new(stream.dialect, stream.framing);
+        let mut decoded = Decoded::default();
+        stream.input.for_each(|piece| {
+            decoder.feed(piece, &mut decoded);
+            apply(&mut state, &mut decoded);
+            Ok(())
+        })?;
+        decoder.finish(&mut decoded);
+        apply(&mut state, &mut decoded);
+        state.end_of_stream();
+        self.print(&state.view())?;
+        Ok(Verdict::at_fault_if(decoder.is_dead()))
+    }
+
+    fn print(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let stdout = io::stdout();
+        let pretty = self.pretty || stdout.is_terminal();
+        let mut out = BufWriter::new(stdout.lock());
+        if pretty {
+            serde_json::to_writer_pretty(&mut out, value)?;
+        } else {
+            serde_json::to_writer(&mut out, value)?;
+        }
+        out.write_all(b"\n")?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+fn apply(state: &mut RunState, decoded: &mut Decoded) {
+    for record in &decoded.records {
+        if let Err(error) = state.apply(record) {
+            style::warning(&format!("record {}: {error}", record.seq));
+        }
+    }
+    for error in &decoded.errors {
+        style::warning(error);
+    }
+    if let Some(error) = decoded.fatal() {
+        state.fail(given_up(error));
+    }
+    decoded.clear();
+}
+
+/// What a page would have been told by its client.
+fn given_up(error: &Error) -> ErrorInfo {
+    ErrorInfo { retryable: Some(false), ..ErrorInfo::new(error.to_string()).code(error.kind().as_str()) }
+}

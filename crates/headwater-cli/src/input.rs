@@ -1,0 +1,137 @@
+//! Where the bytes come from: a file or standard input, read piece by piece so that a live stream is followed.
+
+mod array;
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal, Read},
+    path::Path,
+};
+
+use crate::{failure::Failure, style};
+use array::ArrayLines;
+
+const PIECE: usize = 64 * 1024;
+
+/// The bytes of a stream: first the head that was looked at, then the rest as it comes.
+pub(crate) struct Input {
+    reader: Box<dyn Read>,
+    name: String,
+    head: Vec<u8>,
+    ended: bool,
+    array: Option<ArrayLines>,
+}
+
+impl Input {
+    /// Opens a file, or standard input.
+    pub(crate) fn open(file: Option<&Path>) -> Result<Self, Failure> {
+        let file = file.filter(|path| *path != Path::new("-"));
+        let (reader, name): (Box<dyn Read>, _) = match file {
+            Some(path) => {
+                let name = path.display().to_string();
+                let file = File::open(path).map_err(|error| Failure::reading(&name, error))?;
+                (Box::new(file), name)
+            }
+            None => {
+                let stdin = io::stdin();
+                if stdin.is_terminal() {
+                    style::note("reading from the terminal: paste a stream and end it with Ctrl-D");
+                }
+                (Box::new(stdin), "standard input".to_owned())
+            }
+        };
+        let mut input = Self { reader, name, head: Vec::new(), ended: false, array: None };
+        input.look_for_array()?;
+        Ok(input)
+    }
+
+    /// What to call it in messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was read ahead.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Reads one more piece into the head; `false` at the end.
+    pub(crate) fn read_ahead(&mut self) -> Result<bool, Failure> {
+        if self.ended {
+            return Ok(false);
+        }
+        let known = self.head.len();
+        self.head.resize(known + PIECE, 0);
+        let piece = self.head.get_mut(known..).unwrap_or_default();
+        let read = read(&mut *self.reader, piece).map_err(|error| Failure::reading(&self.name, error))?;
+        if let (Some(array), Some(piece)) = (&mut self.array, piece.get_mut(..read)) {
+            array.rewrite(piece);
+        }
+        self.head.truncate(known + read);
+        self.ended = read == 0;
+        Ok(read > 0)
+    }
+
+    /// Whether there is nothing in it but white space.
+    pub(crate) fn is_blank(&mut self) -> Result<bool, Failure> {
+        while self.head.trim_ascii().is_empty() {
+            if !self.read_ahead()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Hands over every piece, the head first.
+    pub(crate) fn for_each(
+        mut self,
+        mut sink: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        while !self.head.is_empty() || !self.ended {
+            sink(&self.head)?;
+            self.head.clear();
+            self.read_ahead()?;
+        }
+        Ok(())
+    }
+
+    /// Reads everything.
+    pub(crate) fn read_all(mut self) -> Result<Vec<u8>, Failure> {
+        while self.read_ahead()? {}
+        Ok(self.head)
+    }
+
+    /// A JSON array of chunks is read as one chunk on each line.
+    fn look_for_array(&mut self) -> Result<(), Failure> {
+        let is_array = loop {
+            match begins_array(&self.head) {
+                Some(is_array) => break is_array,
+                None if self.read_ahead()? => {}
+                None => break false,
+            }
+        };
+        if is_array {
+            self.array.insert(ArrayLines::default()).rewrite(&mut self.head);
+        }
+        Ok(())
+    }
+}
+
+/// Whether an array of chunks begins here, as soon as that can be told. `[DONE]` begins with a bracket
+/// too, so what comes after it decides.
+fn begins_array(head: &[u8]) -> Option<bool> {
+    let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
+    match text.split_first()? {
+        (b'[', inside) => inside.trim_ascii_start().first().map(|first| matches!(first, b'{' | b'[' | b']')),
+        _ => Some(false),
+    }
+}
+
+fn read(reader: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match reader.read(piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}

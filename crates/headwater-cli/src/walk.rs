@@ -1,0 +1,73 @@
+//! Decodes a stream and tells for each record which frame it came from.
+
+use headwater_protocol::{Decoded, Decoder, Dialect, Error, FrameReader, Framing, Place, Record};
+
+/// What comes out of a stream, in its order.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// An event.
+    Record(Box<Record>),
+    /// Something that cannot be read.
+    Error(Error),
+}
+
+/// A decoder beside a frame reader that keeps count of where the decoder is.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    decoder: Decoder,
+    reader: FrameReader,
+    decoded: Decoded,
+    /// The frame that was read last.
+    place: Option<Place>,
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Walk {
+    pub(crate) fn new(dialect: &dyn Dialect, framing: Framing) -> Self {
+        Self {
+            decoder: Decoder::new(dialect, framing),
+            reader: FrameReader::new(framing),
+            decoded: Decoded::default(),
+            place: None,
+            frames: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Walks through a whole stream.
+    pub(crate) fn through(&mut self, stream: &[u8], mut sink: impl FnMut(Option<Place>, Found)) {
+        // A frame ends with a line, so after each line the decoder is at the frame that was counted last.
+        for line in stream.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.bytes += line.len() as u64;
+            let Self { reader, place, frames, .. } = self;
+            reader.push(line, |frame| *place = Some(count(frames, frame)));
+            self.decoder.feed(line, &mut self.decoded);
+            self.hand_over(self.place, &mut sink);
+        }
+        let Self { reader, place, frames, .. } = self;
+        reader.finish(|frame| *place = Some(count(frames, frame)));
+        self.decoder.finish(&mut self.decoded);
+        self.hand_over(None, &mut sink);
+    }
+
+    fn hand_over(&mut self, place: Option<Place>, sink: &mut impl FnMut(Option<Place>, Found)) {
+        for record in self.decoded.records.drain(..) {
+            sink(place.or(self.place), Found::Record(Box::new(record)));
+        }
+        for error in self.decoded.errors.drain(..) {
+            sink(error.place().or(place), Found::Error(error));
+        }
+    }
+}
+
+fn count(
+    frames: &mut u64,
+    frame: Result<headwater_protocol::Frame<'_>, headwater_protocol::FramingError>,
+) -> Place {
+    *frames += 1;
+    match frame {
+        Ok(frame) => Place { frame: frame.index, offset: frame.offset },
+        Err(error) => Place { frame: error.index(), offset: error.offset() },
+    }
+}

@@ -1,0 +1,36 @@
+//! `headwater dialects`: what there is.
+
+use serde_json::Value;
+
+use crate::run::{DIALECTS, headwater};
+
+#[test]
+fn every_dialect_is_listed() {
+    let ran = headwater(&["dialects"], "");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let names: Vec<_> =
+        ran.stdout.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, DIALECTS);
+}
+
+#[test]
+fn the_json_says_how_each_event_is_said() {
+    let ran = headwater(&["dialects", "--json"], "");
+    let all = ran.json();
+    let names: Vec<_> = all.as_array().unwrap().iter().map(|dialect| dialect["name"].clone()).collect();
+    assert_eq!(names, DIALECTS);
+    for dialect in all.as_array().unwrap() {
+        for profile in dialect["profiles"].as_array().unwrap() {
+            assert_eq!(profile["events"]["text-delta"], "exact", "{}", dialect["name"]);
+            assert_ne!(profile["framings"], Value::Array(Vec::new()), "{}", dialect["name"]);
+        }
+    }
+}
+
+#[test]
+fn one_dialect_is_shown_with_its_events() {
+    let ran = headwater(&["dialects", "kortyx"], "");
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.starts_with("kortyx"), "{}", ran.stdout);
+    assert!(ran.stdout.lines().any(|line| line == "  text-delta              exact"), "{}", ran.stdout);
+}

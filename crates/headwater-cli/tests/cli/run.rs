@@ -1,0 +1,70 @@
+//! Runs the binary.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+};
+
+use serde_json::Value;
+
+/// The dialects, each of which has an example stream.
+pub(crate) const DIALECTS: [&str; 6] = ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"];
+
+/// How the binary ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// What it printed, as one JSON value.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+
+    /// What it printed, as one JSON value on each line.
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        let line = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line:?}"));
+        self.stdout.lines().map(line).collect()
+    }
+}
+
+/// Runs the binary with something to read on its standard input.
+pub(crate) fn headwater(args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_headwater"))
+        .args(args)
+        .env("COLUMNS", "100")
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let bytes = stdin.into();
+    // The child may have read enough, and gone.
+    let writer = thread::spawn(move || drop(pipe.write_all(&bytes)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The path of an example stream.
+pub(crate) fn example(name: &str) -> String {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/streams").join(name);
+    path.into_os_string().into_string().unwrap()
+}
+
+/// The bytes of an example stream.
+pub(crate) fn read_example(name: &str) -> Vec<u8> {
+    std::fs::read(example(name)).unwrap()
+}

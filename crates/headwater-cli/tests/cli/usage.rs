@@ -1,0 +1,76 @@
+//! How the command is used, and what it says when it is used wrongly.
+
+use std::{
+    io::Read,
+    process::{Command, Stdio},
+};
+
+use crate::run::{example, headwater};
+
+#[test]
+fn the_help_names_every_command_and_the_exit_codes() {
+    let ran = headwater(&["--help"], "");
+    assert_eq!(ran.code, Some(0));
+    for word in ["inspect", "convert", "reduce", "lint", "dialects", "Exit codes:", "the stream is at fault"] {
+        assert!(ran.stdout.contains(word), "{word} is not in {}", ran.stdout);
+    }
+}
+
+#[test]
+fn an_unknown_dialect_suggests_the_nearest_one() {
+    let ran = headwater(&["lint", "--dialect", "kortix"], "");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("a similar value exists: 'kortyx'"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("kortyx, tanstack, mui, agents, ai-sdk, ag-ui"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_unknown_profile_lists_the_profiles() {
+    let ran = headwater(&["convert", "--to", "ai-sdk", "--profile", "ai-99", &example("kortyx.sse")], "");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.starts_with("error: ai-sdk has no profile `ai-99`: use one of "), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let ran = headwater(&["reduce", "no-such.sse"], "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert_eq!(ran.stderr, "error: cannot read no-such.sse: there is no such file\n");
+}
+
+#[test]
+fn input_that_is_no_stream_is_shown() {
+    let ran = headwater(&["inspect"], "<!doctype html><html></html>");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert_eq!(
+        ran.stderr,
+        "error: standard input is neither Server-Sent Events nor JSON lines: it begins with \
+         \"<!doctype html><html></h\"; if it is, say which with --framing\n"
+    );
+}
+
+#[test]
+fn a_stream_of_no_known_dialect_lists_the_dialects() {
+    let ran = headwater(&["reduce"], "data: {\"choices\":[]}\n\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert_eq!(
+        ran.stderr,
+        "error: no dialect knows the first chunks of standard input: say which it is with --dialect; \
+         there are kortyx, tanstack, mui, agents, ai-sdk, ag-ui\n"
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_headwater"))
+        .args(["dialects", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+}
