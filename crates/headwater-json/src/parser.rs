@@ -1,0 +1,791 @@
+//! The push parser: looks at every byte once, whatever the pieces are.
+//!
+//! Between two pieces all that is kept is what the parser waits for, one bit per open container, and the part of a key,
+//! a number or an escape that has been read. Within a piece keys, numbers and strings are lent from it.
+
+mod lead;
+pub(crate) mod number;
+mod scan;
+mod string;
+
+use crate::completion::Completion;
+use crate::error::{Error, ErrorKind, Fault};
+use crate::options::{LeadIn, Options, Trailing};
+use crate::visit::Visit;
+use lead::{Found, Lead};
+use number::Digits;
+use string::Escape;
+
+/// Reads a JSON text that comes in pieces, cut anywhere, and tells a [`Visit`] what is in it.
+///
+/// Most want [`Extractor`](crate::Extractor) or [`PartialValue`](crate::PartialValue), which are built on it.
+///
+/// ```
+/// use headwater_json::{Completion, Parser, Visit};
+///
+/// struct Texts(String);
+///
+/// impl Visit for Texts {
+///     fn text(&mut self, part: &str) {
+///         self.0.push_str(part);
+///     }
+/// }
+///
+/// let mut texts = Texts(String::new());
+/// let mut parser = Parser::default();
+/// for piece in [&b"[\"caf"[..], b"\xC3", b"\xA9 \\", b"u0", b"021\"]"] {
+///     parser.push_bytes(piece, &mut texts)?;
+/// }
+/// assert_eq!(parser.finish(&mut texts), Completion::Complete);
+/// assert_eq!(texts.0, "café !");
+/// # Ok::<(), headwater_json::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Parser {
+    options: Options,
+    expect: Expect,
+    /// Whether each open container is an object, the innermost last.
+    stack: Vec<bool>,
+    /// The part of a key or a number that came in earlier pieces; text of a string that waits for the end of the piece.
+    held: String,
+    /// The bytes of a character that came in earlier pieces.
+    cut: Cut,
+    /// Whether text of a string is held although it could be lent, because more of the same piece follows.
+    join: bool,
+    /// How many bytes came before the current piece.
+    base: u64,
+    line: u64,
+    /// The offset of the first byte of the line.
+    line_start: u64,
+    trailing: Option<u64>,
+    failed: Option<Error>,
+}
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Lead(Lead),
+    Value,
+    /// A value, or the end of the array that has just begun.
+    FirstItem,
+    /// A key, or the end of the object that has just begun.
+    FirstKey,
+    Key,
+    Colon,
+    /// A comma, or the end of the array.
+    AfterItem,
+    /// A comma, or the end of the object.
+    AfterEntry,
+    /// More of a string, which may be a key.
+    Text {
+        key: bool,
+        escape: Escape,
+    },
+    Number(Digits),
+    /// More of `true`, `false` or `null`.
+    Word {
+        word: Word,
+        read: u8,
+    },
+    /// Nothing more; `glued` right after a number or a word.
+    End {
+        glued: bool,
+    },
+}
+
+impl Expect {
+    /// Whether white space may stand here and means nothing.
+    #[inline]
+    fn allows_space(self) -> bool {
+        !matches!(self, Self::Text { .. } | Self::Number(_) | Self::Word { .. } | Self::Lead(_))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    True,
+    False,
+    Null,
+}
+
+impl Word {
+    fn first(byte: u8) -> Option<Self> {
+        match byte {
+            b't' => Some(Self::True),
+            b'f' => Some(Self::False),
+            b'n' => Some(Self::Null),
+            _ => None,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::True => "true",
+            Self::False => "false",
+            Self::Null => "null",
+        }
+    }
+}
+
+/// The first bytes of a character.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cut {
+    bytes: [u8; 4],
+    len: usize,
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self::new(Options::default())
+    }
+}
+
+impl Parser {
+    /// A parser that has seen nothing.
+    ///
+    /// ```
+    /// use headwater_json::{Completion, Options, Parser};
+    ///
+    /// let mut parser = Parser::new(Options::lenient());
+    /// parser.push("Sure! {\"a\": [1, 2]}", &mut ())?;
+    /// assert_eq!(parser.finish(&mut ()), Completion::Complete);
+    /// # Ok::<(), headwater_json::Error>(())
+    /// ```
+    pub fn new(options: Options) -> Self {
+        let expect = match options.lead_in {
+            LeadIn::Refuse => Expect::Value,
+            LeadIn::Skip => Expect::Lead(Lead::Blank),
+        };
+        Self {
+            options,
+            expect,
+            stack: Vec::new(),
+            held: String::new(),
+            cut: Cut::default(),
+            join: false,
+            base: 0,
+            line: 1,
+            line_start: 0,
+            trailing: None,
+            failed: None,
+        }
+    }
+
+    /// Reads the next piece.
+    ///
+    /// # Errors
+    ///
+    /// When the text cannot be the beginning of a value, or goes over a limit. All that came before the place has been
+    /// told to the visitor then, and every later piece gives the same error.
+    ///
+    /// ```
+    /// use headwater_json::Parser;
+    ///
+    /// let mut parser = Parser::default();
+    /// parser.push("[tr", &mut ())?;
+    /// let error = parser.push("eu", &mut ()).unwrap_err();
+    /// assert_eq!(error.to_string(), "expected `true`, found `e`, at line 1 column 4");
+    /// assert_eq!(parser.push("e]", &mut ()), Err(error));
+    /// # Ok::<(), headwater_json::Error>(())
+    /// ```
+    #[inline]
+    pub fn push<V: Visit>(&mut self, piece: &str, visitor: &mut V) -> Result<(), Error> {
+        if self.failed.is_some() || self.cut.len > 0 || self.remaining() < piece.len() as u64 {
+            return self.push_bytes(piece.as_bytes(), visitor);
+        }
+        let read = self.read(piece, visitor);
+        self.lend_held(visitor);
+        read
+    }
+
+    /// Reads the next piece, which need not begin or end between two characters.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push), and when the bytes are not UTF-8.
+    ///
+    /// ```
+    /// use headwater_json::{ErrorKind, Parser};
+    ///
+    /// let mut parser = Parser::default();
+    /// parser.push_bytes(b"\"\xE2\x82", &mut ())?;
+    /// let error = parser.push_bytes(b"\"", &mut ()).unwrap_err();
+    /// assert_eq!((error.kind(), error.offset()), (ErrorKind::InvalidUtf8, 1));
+    /// # Ok::<(), headwater_json::Error>(())
+    /// ```
+    pub fn push_bytes<V: Visit>(&mut self, piece: &[u8], visitor: &mut V) -> Result<(), Error> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let allowed = usize::try_from(self.remaining()).unwrap_or(usize::MAX);
+        let read = match piece.get(..allowed) {
+            Some(head) if head.len() < piece.len() => {
+                self.read_bytes(head, visitor).and_then(|()| self.refuse_more())
+            }
+            _ => self.read_bytes(piece, visitor),
+        };
+        self.lend_held(visitor);
+        read
+    }
+
+    /// Ends the text.
+    ///
+    /// ```
+    /// use headwater_json::{Completion, Parser};
+    ///
+    /// let mut parser = Parser::default();
+    /// parser.push("12", &mut ())?;
+    /// assert_eq!(parser.finish(&mut ()), Completion::Complete);
+    /// # Ok::<(), headwater_json::Error>(())
+    /// ```
+    pub fn finish<V: Visit>(&mut self, visitor: &mut V) -> Completion {
+        if let Some(error) = self.failed {
+            return match error.kind() {
+                ErrorKind::Truncated => Completion::Truncated(error),
+                _ => Completion::Invalid(error),
+            };
+        }
+        let whole = |digits: Digits| digits.is_whole_number() && self.stack.is_empty() && self.cut.len == 0;
+        if let Expect::Number(digits) = self.expect
+            && whole(digits)
+        {
+            let held = std::mem::take(&mut self.held);
+            let ended = self.end_number(&held, digits, 0, visitor);
+            if let Err(fault) = ended {
+                return Completion::Invalid(self.fail(fault));
+            }
+        }
+        if matches!(self.expect, Expect::End { .. }) {
+            return Completion::Complete;
+        }
+        let within = match self.expect {
+            Expect::Lead(_) => "before any value began",
+            Expect::Value if self.stack.is_empty() => "before any value began",
+            Expect::Value => "before a value",
+            Expect::FirstItem | Expect::AfterItem => "within an array",
+            Expect::FirstKey | Expect::Key | Expect::AfterEntry => "within an object",
+            Expect::Colon => "after a key",
+            Expect::Text { key: true, .. } => "within a key",
+            Expect::Text { key: false, .. } => "within a string",
+            Expect::Number(_) => "within a number",
+            Expect::Word { .. } => "within a word",
+            Expect::End { .. } => "after the value",
+        };
+        let fault = Fault { kind: ErrorKind::Truncated, expected: within, found: None, at: self.cut.len };
+        Completion::Truncated(self.fail(fault))
+    }
+
+    /// Whether the value is whole. A number that nothing follows is not whole before [`finish`](Self::finish).
+    ///
+    /// ```
+    /// use headwater_json::Parser;
+    ///
+    /// let mut parser = Parser::default();
+    /// parser.push("[1]", &mut ())?;
+    /// assert!(parser.is_complete());
+    /// # Ok::<(), headwater_json::Error>(())
+    /// ```
+    pub fn is_complete(&self) -> bool {
+        matches!(self.expect, Expect::End { .. }) && self.failed.is_none()
+    }
+
+    /// How many bytes have been read; with [`Trailing::Ignore`], up to the piece in which the value ended.
+    ///
+    /// ```
+    /// use headwater_json::Parser;
+    ///
+    /// let mut parser = Parser::default();
+    /// parser.push("[1, ", &mut ())?;
+    /// assert_eq!(parser.offset(), 4);
+    /// # Ok::<(), headwater_json::Error>(())
+    /// ```
+    pub fn offset(&self) -> u64 {
+        self.base + self.cut.len as u64
+    }
+
+    /// Where something other than white space begins after the value, if it has come and is ignored.
+    ///
+    /// ```
+    /// use headwater_json::{Options, Parser};
+    ///
+    /// let mut parser = Parser::new(Options::lenient());
+    /// parser.push("{}\n```", &mut ())?;
+    /// assert_eq!(parser.trailing_offset(), Some(3));
+    /// # Ok::<(), headwater_json::Error>(())
+    /// ```
+    pub fn trailing_offset(&self) -> Option<u64> {
+        self.trailing
+    }
+
+    /// Whether nothing that comes can matter any more.
+    fn ignores_all(&self) -> bool {
+        self.trailing.is_some()
+    }
+
+    /// How many bytes may still come.
+    fn remaining(&self) -> u64 {
+        if self.ignores_all() {
+            return u64::MAX;
+        }
+        self.options.limits.max_bytes.saturating_sub(self.offset())
+    }
+
+    #[cold]
+    fn refuse_more(&mut self) -> Result<(), Error> {
+        if self.ignores_all() {
+            return Ok(());
+        }
+        let fault = Fault::new(ErrorKind::TooLarge, self.cut.len);
+        Err(self.fail(fault))
+    }
+
+    fn read_bytes<V: Visit>(&mut self, piece: &[u8], visitor: &mut V) -> Result<(), Error> {
+        let mut rest = piece;
+        if self.cut.len > 0 {
+            self.join = true;
+            let read = self.read_cut(&mut rest, visitor);
+            self.join = false;
+            read?;
+        }
+        if rest.is_empty() || self.ignores_all() {
+            return Ok(());
+        }
+        let wrong = match std::str::from_utf8(rest) {
+            Ok(text) => return self.read(text, visitor),
+            Err(wrong) => wrong,
+        };
+        let (valid, after) = rest.split_at(wrong.valid_up_to());
+        self.read(std::str::from_utf8(valid).unwrap_or_default(), visitor)?;
+        if self.ignores_all() {
+            return Ok(());
+        }
+        if wrong.error_len().is_some() {
+            return Err(self.fail(Fault::new(ErrorKind::InvalidUtf8, 0)));
+        }
+        for (kept, byte) in self.cut.bytes.iter_mut().zip(after) {
+            *kept = *byte;
+        }
+        self.cut.len = after.len();
+        Ok(())
+    }
+
+    /// Completes the character that the last piece ended in, if there is enough.
+    fn read_cut<V: Visit>(&mut self, rest: &mut &[u8], visitor: &mut V) -> Result<(), Error> {
+        while let Some((&byte, after)) = rest.split_first() {
+            let Cut { bytes, len } = &mut self.cut;
+            if let Some(next) = bytes.get_mut(*len) {
+                *next = byte;
+                *len += 1;
+            }
+            let Cut { bytes, len } = self.cut;
+            match std::str::from_utf8(bytes.get(..len).unwrap_or_default()) {
+                Ok(char) => {
+                    *rest = after;
+                    self.cut.len = 0;
+                    return self.read(char, visitor);
+                }
+                Err(wrong) if wrong.error_len().is_some() => {
+                    self.cut.len = 0;
+                    return Err(self.fail(Fault::new(ErrorKind::InvalidUtf8, 0)));
+                }
+                Err(_) => *rest = after,
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the text of a string that was put together from the piece that ends here.
+    #[inline]
+    fn lend_held<V: Visit>(&mut self, visitor: &mut V) {
+        if let Expect::Text { key: false, .. } = self.expect
+            && !self.held.is_empty()
+        {
+            visitor.text(&self.held);
+            self.held.clear();
+        }
+    }
+
+    #[inline]
+    fn read<V: Visit>(&mut self, text: &str, visitor: &mut V) -> Result<(), Error> {
+        match self.run(text, visitor) {
+            Ok(()) => {
+                self.base += text.len() as u64;
+                Ok(())
+            }
+            Err(fault) => Err(self.fail(fault)),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, fault: Fault) -> Error {
+        let offset = self.base + fault.at as u64;
+        let error = Error::new(fault, offset, self.line, offset - self.line_start + 1);
+        self.failed = Some(error);
+        error
+    }
+
+    fn run<V: Visit>(&mut self, text: &str, visitor: &mut V) -> Result<(), Fault> {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') && self.expect.allows_space() {
+                self.space(byte, at);
+                at += 1;
+                continue;
+            }
+            match self.expect {
+                Expect::Text { key, escape } => at = self.string(text, at, key, escape, visitor)?,
+                Expect::Value => at = self.value(text, at, byte, visitor)?,
+                Expect::FirstItem if byte == b']' => {
+                    visitor.end_array();
+                    self.close();
+                    at += 1;
+                }
+                Expect::FirstItem => at = self.value(text, at, byte, visitor)?,
+                Expect::Key | Expect::FirstKey if byte == b'"' => {
+                    at = self.string(text, at + 1, true, Escape::None, visitor)?;
+                }
+                Expect::FirstKey | Expect::AfterEntry if byte == b'}' => {
+                    visitor.end_object();
+                    self.close();
+                    at += 1;
+                }
+                Expect::Colon if byte == b':' => {
+                    self.expect = Expect::Value;
+                    at += 1;
+                }
+                Expect::AfterItem if byte == b',' => {
+                    self.expect = Expect::Value;
+                    at += 1;
+                }
+                Expect::AfterEntry if byte == b',' => {
+                    self.expect = Expect::Key;
+                    at += 1;
+                }
+                Expect::AfterItem if byte == b']' => {
+                    visitor.end_array();
+                    self.close();
+                    at += 1;
+                }
+                Expect::Number(digits) => at = self.number(text, at, digits, visitor)?,
+                Expect::Word { word, read } => at = self.word(bytes, at, word, read, visitor)?,
+                Expect::Lead(lead) => at = self.lead(text, at, lead, visitor)?,
+                Expect::End { glued } => return self.end(at, byte, glued),
+                expect @ (Expect::Key
+                | Expect::FirstKey
+                | Expect::Colon
+                | Expect::AfterItem
+                | Expect::AfterEntry) => return Err(unexpected(expect, byte, at)),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn space(&mut self, byte: u8, at: usize) {
+        if byte == b'\n' {
+            self.line += 1;
+            self.line_start = self.base + at as u64 + 1;
+        }
+        if let Expect::End { glued } = &mut self.expect {
+            *glued = false;
+        }
+    }
+
+    #[inline]
+    fn value<V: Visit>(&mut self, text: &str, at: usize, byte: u8, visitor: &mut V) -> Result<usize, Fault> {
+        match byte {
+            b'"' => {
+                visitor.begin_string();
+                self.string(text, at + 1, false, Escape::None, visitor)
+            }
+            b'{' | b'[' => {
+                self.open(byte, at, visitor)?;
+                Ok(at + 1)
+            }
+            _ => {
+                if let Some(digits) = Digits::first(byte) {
+                    return self.first_number(text, at, digits, visitor);
+                }
+                match Word::first(byte) {
+                    Some(word) => self.word(text.as_bytes(), at + 1, word, 1, visitor),
+                    None => Err(unexpected(self.expect, byte, at)),
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn open<V: Visit>(&mut self, bracket: u8, at: usize, visitor: &mut V) -> Result<(), Fault> {
+        if self.stack.len() >= self.options.limits.max_depth {
+            return Err(Fault::new(ErrorKind::TooDeep, at));
+        }
+        let object = bracket == b'{';
+        self.stack.push(object);
+        if object {
+            visitor.begin_object();
+            self.expect = Expect::FirstKey;
+        } else {
+            visitor.begin_array();
+            self.expect = Expect::FirstItem;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn close(&mut self) {
+        self.stack.pop();
+        self.after_value(false);
+    }
+
+    #[inline]
+    fn after_value(&mut self, glued: bool) {
+        self.expect = match self.stack.last() {
+            Some(true) => Expect::AfterEntry,
+            Some(false) => Expect::AfterItem,
+            None => Expect::End { glued },
+        };
+    }
+
+    /// Reads on in a string, up to its end or that of the piece.
+    #[inline]
+    fn string<V: Visit>(
+        &mut self,
+        text: &str,
+        from: usize,
+        key: bool,
+        mut escape: Escape,
+        visitor: &mut V,
+    ) -> Result<usize, Fault> {
+        let bytes = text.as_bytes();
+        let mut at = from;
+        loop {
+            while escape != Escape::None {
+                let Some(&byte) = bytes.get(at) else {
+                    self.expect = Expect::Text { key, escape };
+                    return Ok(at);
+                };
+                escape = escape.next(byte, &mut self.held).map_err(|kind| Fault::new(kind, at))?;
+                at += 1;
+            }
+            let end = scan::plain_end(bytes, at);
+            let part = text.get(at..end).unwrap_or_default();
+            match bytes.get(end) {
+                Some(b'"') => {
+                    self.end_string(part, key, visitor);
+                    return Ok(end + 1);
+                }
+                Some(b'\\') => {
+                    self.held.push_str(part);
+                    escape = Escape::Backslash;
+                    at = end + 1;
+                }
+                Some(_) => return Err(Fault::new(ErrorKind::ControlCharacter, end)),
+                None => {
+                    self.expect = Expect::Text { key, escape };
+                    if key || self.join || !self.held.is_empty() {
+                        self.held.push_str(part);
+                    } else if !part.is_empty() {
+                        visitor.text(part);
+                    }
+                    return Ok(end);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn end_string<V: Visit>(&mut self, part: &str, key: bool, visitor: &mut V) {
+        let whole = if self.held.is_empty() {
+            part
+        } else {
+            self.held.push_str(part);
+            &self.held
+        };
+        if key {
+            visitor.key(whole);
+            self.expect = Expect::Colon;
+        } else {
+            if !whole.is_empty() {
+                visitor.text(whole);
+            }
+            visitor.end_string();
+            self.after_value(false);
+        }
+        self.held.clear();
+    }
+
+    /// Reads a number from its first byte.
+    #[inline]
+    fn first_number<V: Visit>(
+        &mut self,
+        text: &str,
+        from: usize,
+        mut digits: Digits,
+        visitor: &mut V,
+    ) -> Result<usize, Fault> {
+        let bytes = text.as_bytes();
+        let mut at = from + 1;
+        while let Some(&byte) = bytes.get(at) {
+            let Some(next) = digits.next(byte) else {
+                if !digits.is_whole_number() {
+                    return Err(Fault::unexpected("a digit", byte, at));
+                }
+                self.end_number(text.get(from..at).unwrap_or_default(), digits, at, visitor)?;
+                return Ok(at);
+            };
+            digits = next;
+            at += 1;
+        }
+        self.expect = Expect::Number(digits);
+        self.held.push_str(text.get(from..).unwrap_or_default());
+        Ok(at)
+    }
+
+    /// Reads on in a number that began in an earlier piece.
+    fn number<V: Visit>(
+        &mut self,
+        text: &str,
+        from: usize,
+        mut digits: Digits,
+        visitor: &mut V,
+    ) -> Result<usize, Fault> {
+        let mut at = from;
+        while let Some(&byte) = text.as_bytes().get(at) {
+            let Some(next) = digits.next(byte) else {
+                if !digits.is_whole_number() {
+                    return Err(Fault::unexpected("a digit", byte, at));
+                }
+                self.held.push_str(text.get(from..at).unwrap_or_default());
+                let mut held = std::mem::take(&mut self.held);
+                let ended = self.end_number(&held, digits, at, visitor);
+                held.clear();
+                self.held = held;
+                return ended.map(|()| at);
+            };
+            digits = next;
+            at += 1;
+        }
+        self.expect = Expect::Number(digits);
+        self.held.push_str(text.get(from..).unwrap_or_default());
+        Ok(at)
+    }
+
+    #[inline]
+    fn end_number<V: Visit>(
+        &mut self,
+        number: &str,
+        digits: Digits,
+        at: usize,
+        visitor: &mut V,
+    ) -> Result<(), Fault> {
+        if !number::in_range(number, digits) {
+            return Err(Fault::new(ErrorKind::NumberOutOfRange, at));
+        }
+        visitor.number(number);
+        self.after_value(true);
+        Ok(())
+    }
+
+    #[inline]
+    fn word<V: Visit>(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        word: Word,
+        read: u8,
+        visitor: &mut V,
+    ) -> Result<usize, Fault> {
+        let rest = word.text().as_bytes().get(usize::from(read)..).unwrap_or_default();
+        let mut at = from;
+        for (expected, read) in rest.iter().zip(read..) {
+            match bytes.get(at) {
+                Some(byte) if byte == expected => at += 1,
+                Some(&byte) => {
+                    let expected = match word {
+                        Word::True => "`true`",
+                        Word::False => "`false`",
+                        Word::Null => "`null`",
+                    };
+                    return Err(Fault::unexpected(expected, byte, at));
+                }
+                None => {
+                    self.expect = Expect::Word { word, read };
+                    return Ok(at);
+                }
+            }
+        }
+        match word {
+            Word::True => visitor.bool(true),
+            Word::False => visitor.bool(false),
+            Word::Null => visitor.null(),
+        }
+        self.after_value(true);
+        Ok(at)
+    }
+
+    #[cold]
+    fn lead<V: Visit>(
+        &mut self,
+        text: &str,
+        from: usize,
+        lead: Lead,
+        visitor: &mut V,
+    ) -> Result<usize, Fault> {
+        const MARK: &str = "\u{FEFF}";
+        let mut lead = lead;
+        let mut at = from;
+        while let Some(&byte) = text.as_bytes().get(at) {
+            if self.base + at as u64 == 0 && text.starts_with(MARK) {
+                at += MARK.len();
+                continue;
+            }
+            match lead.next(byte) {
+                Found::Nothing(next) => lead = next,
+                Found::Here => {
+                    self.open(byte, at, visitor)?;
+                    return Ok(at + 1);
+                }
+                Found::Before(bracket) => {
+                    self.open(bracket, at, visitor)?;
+                    return Ok(at);
+                }
+            }
+            if byte == b'\n' {
+                self.line += 1;
+                self.line_start = self.base + at as u64 + 1;
+            }
+            at += 1;
+        }
+        self.expect = Expect::Lead(lead);
+        Ok(at)
+    }
+
+    #[cold]
+    fn end(&mut self, at: usize, byte: u8, glued: bool) -> Result<(), Fault> {
+        let goes_on = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-' | b'_');
+        match self.options.trailing {
+            // `12x` is no number with something after it.
+            _ if glued && goes_on => Err(Fault::unexpected("the end of the value", byte, at)),
+            Trailing::Refuse => Err(Fault::new(ErrorKind::Trailing, at)),
+            Trailing::Ignore => {
+                self.trailing.get_or_insert(self.base + at as u64);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cold]
+fn unexpected(expect: Expect, found: u8, at: usize) -> Fault {
+    let expected = match expect {
+        Expect::FirstItem => "a value or the end of the array",
+        Expect::FirstKey => "a key or the end of the object",
+        Expect::Key => "a key",
+        Expect::Colon => "a colon",
+        Expect::AfterItem => "a comma or the end of the array",
+        Expect::AfterEntry => "a comma or the end of the object",
+        _ => "a value",
+    };
+    Fault::unexpected(expected, found, at)
+}
