@@ -178,8 +178,9 @@ impl Visit for Builder {
     }
 
     #[inline]
-    fn key(&mut self, key: &str) {
+    fn key(&mut self, key: &str) -> bool {
         self.set_key(key);
+        true
     }
 
     #[inline]

@@ -72,7 +72,7 @@ impl Fault {
 
     #[cold]
     pub(crate) fn unexpected(expected: &'static str, found: u8, at: usize) -> Self {
-        Self { kind: ErrorKind::Unexpected, expected, found: Some(found), at }
+        Self { kind: ErrorKind::Unexpected, expected, found: Some(found).filter(u8::is_ascii), at }
     }
 }
 
@@ -135,12 +135,10 @@ impl fmt::Display for Error {
         match self.kind {
             ErrorKind::Unexpected => {
                 write!(f, "expected {}", self.expected)?;
-                if let Some(found) = self.found {
-                    write!(f, ", found ")?;
-                    match found {
-                        b'!'..=b'~' => write!(f, "`{}`", char::from(found))?,
-                        _ => write!(f, "byte 0x{found:02x}")?,
-                    }
+                match self.found {
+                    Some(found @ b'!'..=b'~') => write!(f, ", found `{}`", char::from(found))?,
+                    Some(found) => write!(f, ", found byte 0x{found:02x}")?,
+                    None => write!(f, ", found a character that is not ASCII")?,
                 }
                 write!(f, ",")?;
             }

@@ -50,16 +50,27 @@ pub struct Parser {
     held: String,
     /// The bytes of a character that came in earlier pieces.
     cut: Cut,
+    /// The depth of the object whose current value nobody wants.
+    skip: Option<usize>,
     /// Whether text of a string is held although it could be lent, because more of the same piece follows.
     join: bool,
     /// How many bytes came before the current piece.
     base: u64,
+    /// Up to which offset a piece needs no second look: the limit, or nothing if the last piece ended within a
+    /// character, or something failed, or the rest is ignored.
+    ready: u64,
     line: u64,
     /// The offset of the first byte of the line.
     line_start: u64,
     trailing: Option<u64>,
+    /// What went wrong within the current piece.
+    fault: Option<Fault>,
     failed: Option<Error>,
 }
+
+/// A fault has been noted. It is empty so that the functions on the hot path return in registers.
+#[derive(Debug)]
+struct Faulty;
 
 /// What may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,14 +102,6 @@ enum Expect {
     End {
         glued: bool,
     },
-}
-
-impl Expect {
-    /// Whether white space may stand here and means nothing.
-    #[inline]
-    fn allows_space(self) -> bool {
-        !matches!(self, Self::Text { .. } | Self::Number(_) | Self::Word { .. } | Self::Lead(_))
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,11 +165,14 @@ impl Parser {
             stack: Vec::new(),
             held: String::new(),
             cut: Cut::default(),
+            skip: None,
             join: false,
             base: 0,
+            ready: options.limits.max_bytes,
             line: 1,
             line_start: 0,
             trailing: None,
+            fault: None,
             failed: None,
         }
     }
@@ -190,8 +196,19 @@ impl Parser {
     /// ```
     #[inline]
     pub fn push<V: Visit>(&mut self, piece: &str, visitor: &mut V) -> Result<(), Error> {
-        if self.failed.is_some() || self.cut.len > 0 || self.remaining() < piece.len() as u64 {
+        if self.base + piece.len() as u64 > self.ready {
             return self.push_bytes(piece.as_bytes(), visitor);
+        }
+        // Most pieces of a long string are nothing but text.
+        if let Expect::Text { key: false, escape: Escape::None } = self.expect
+            && scan::plain_end(piece.as_bytes(), 0) == piece.len()
+            && !piece.is_empty()
+        {
+            if self.skip.is_none() {
+                visitor.text(piece);
+            }
+            self.base += piece.len() as u64;
+            return Ok(());
         }
         let read = self.read(piece, visitor);
         self.lend_held(visitor);
@@ -225,6 +242,8 @@ impl Parser {
             _ => self.read_bytes(piece, visitor),
         };
         self.lend_held(visitor);
+        let ready = self.cut.len == 0 && self.failed.is_none() && !self.ignores_all();
+        self.ready = if ready { self.options.limits.max_bytes } else { 0 };
         read
     }
 
@@ -251,8 +270,8 @@ impl Parser {
         {
             let held = std::mem::take(&mut self.held);
             let ended = self.end_number(&held, digits, 0, visitor);
-            if let Err(fault) = ended {
-                return Completion::Invalid(self.fail(fault));
+            if ended.is_err() {
+                return Completion::Invalid(self.fail_noted());
             }
         }
         if matches!(self.expect, Expect::End { .. }) {
@@ -359,6 +378,10 @@ impl Parser {
         if self.ignores_all() {
             return Ok(());
         }
+        if !matches!(self.expect, Expect::Text { .. } | Expect::Lead(_)) {
+            // Whatever character it is going to be, it cannot stand here.
+            return self.read("\u{80}", visitor);
+        }
         if wrong.error_len().is_some() {
             return Err(self.fail(Fault::new(ErrorKind::InvalidUtf8, 0)));
         }
@@ -400,7 +423,9 @@ impl Parser {
         if let Expect::Text { key: false, .. } = self.expect
             && !self.held.is_empty()
         {
-            visitor.text(&self.held);
+            if self.skip.is_none() {
+                visitor.text(&self.held);
+            }
             self.held.clear();
         }
     }
@@ -412,8 +437,20 @@ impl Parser {
                 self.base += text.len() as u64;
                 Ok(())
             }
-            Err(fault) => Err(self.fail(fault)),
+            Err(Faulty) => Err(self.fail_noted()),
         }
+    }
+
+    #[cold]
+    fn note(&mut self, fault: Fault) -> Faulty {
+        self.fault = Some(fault);
+        Faulty
+    }
+
+    #[cold]
+    fn fail_noted(&mut self) -> Error {
+        let fault = self.fault.take().unwrap_or(Fault::new(ErrorKind::Unexpected, 0));
+        self.fail(fault)
     }
 
     #[cold]
@@ -421,83 +458,135 @@ impl Parser {
         let offset = self.base + fault.at as u64;
         let error = Error::new(fault, offset, self.line, offset - self.line_start + 1);
         self.failed = Some(error);
+        self.ready = 0;
         error
     }
 
-    fn run<V: Visit>(&mut self, text: &str, visitor: &mut V) -> Result<(), Fault> {
-        let bytes = text.as_bytes();
+    fn run<V: Visit>(&mut self, text: &str, visitor: &mut V) -> Result<(), Faulty> {
         let mut at = 0;
+        loop {
+            if self.skip.is_some() {
+                at = self.run_from::<(), true>(text, at, &mut ())?;
+            }
+            if at >= text.len() {
+                return Ok(());
+            }
+            at = self.run_from::<V, false>(text, at, visitor)?;
+        }
+    }
+
+    /// Reads up to the end of the piece, or to where a value that nobody wants begins or ends.
+    ///
+    /// To skip is to read on without a visitor: all is checked, nothing is told or put together.
+    fn run_from<V: Visit, const SKIP: bool>(
+        &mut self,
+        text: &str,
+        from: usize,
+        visitor: &mut V,
+    ) -> Result<usize, Faulty> {
+        let bytes = text.as_bytes();
+        let mut at = from;
         while let Some(&byte) = bytes.get(at) {
-            if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') && self.expect.allows_space() {
-                self.space(byte, at);
-                at += 1;
-                continue;
+            if self.skip.is_some() != SKIP {
+                break;
             }
             match self.expect {
-                Expect::Text { key, escape } => at = self.string(text, at, key, escape, visitor)?,
-                Expect::Value => at = self.value(text, at, byte, visitor)?,
-                Expect::FirstItem if byte == b']' => {
-                    visitor.end_array();
-                    self.close();
-                    at += 1;
+                Expect::Value => at = self.value::<V, SKIP>(text, at, byte, visitor)?,
+                Expect::AfterEntry => match byte {
+                    b',' if bytes.get(at + 1) == Some(&b'"') => {
+                        at = self.key::<V, SKIP>(text, at + 2, visitor)?;
+                    }
+                    b',' => {
+                        self.expect = Expect::Key;
+                        at += 1;
+                    }
+                    b'}' => {
+                        visitor.end_object();
+                        self.close();
+                        at += 1;
+                    }
+                    _ => at = self.space(byte, at)?,
+                },
+                Expect::AfterItem => match byte {
+                    b',' => {
+                        self.expect = Expect::Value;
+                        at += 1;
+                    }
+                    b']' => {
+                        visitor.end_array();
+                        self.close();
+                        at += 1;
+                    }
+                    _ => at = self.space(byte, at)?,
+                },
+                Expect::Text { key, escape } => {
+                    at = self.string::<V, SKIP>(text, at, key, escape, visitor)?
                 }
-                Expect::FirstItem => at = self.value(text, at, byte, visitor)?,
-                Expect::Key | Expect::FirstKey if byte == b'"' => {
-                    at = self.string(text, at + 1, true, Escape::None, visitor)?;
-                }
-                Expect::FirstKey | Expect::AfterEntry if byte == b'}' => {
-                    visitor.end_object();
-                    self.close();
-                    at += 1;
-                }
-                Expect::Colon if byte == b':' => {
-                    self.expect = Expect::Value;
-                    at += 1;
-                }
-                Expect::AfterItem if byte == b',' => {
-                    self.expect = Expect::Value;
-                    at += 1;
-                }
-                Expect::AfterEntry if byte == b',' => {
-                    self.expect = Expect::Key;
-                    at += 1;
-                }
-                Expect::AfterItem if byte == b']' => {
-                    visitor.end_array();
-                    self.close();
-                    at += 1;
-                }
+                Expect::FirstKey | Expect::Key => match byte {
+                    b'"' => at = self.key::<V, SKIP>(text, at + 1, visitor)?,
+                    b'}' if self.expect == Expect::FirstKey => {
+                        visitor.end_object();
+                        self.close();
+                        at += 1;
+                    }
+                    _ => at = self.space(byte, at)?,
+                },
+                Expect::Colon => match byte {
+                    b':' => {
+                        self.expect = Expect::Value;
+                        at += 1;
+                    }
+                    _ => at = self.space(byte, at)?,
+                },
+                Expect::FirstItem => match byte {
+                    b']' => {
+                        visitor.end_array();
+                        self.close();
+                        at += 1;
+                    }
+                    _ => at = self.value::<V, SKIP>(text, at, byte, visitor)?,
+                },
                 Expect::Number(digits) => at = self.number(text, at, digits, visitor)?,
                 Expect::Word { word, read } => at = self.word(bytes, at, word, read, visitor)?,
                 Expect::Lead(lead) => at = self.lead(text, at, lead, visitor)?,
-                Expect::End { glued } => return self.end(at, byte, glued),
-                expect @ (Expect::Key
-                | Expect::FirstKey
-                | Expect::Colon
-                | Expect::AfterItem
-                | Expect::AfterEntry) => return Err(unexpected(expect, byte, at)),
+                Expect::End { glued } => match self.space(byte, at) {
+                    Ok(next) => {
+                        self.expect = Expect::End { glued: false };
+                        at = next;
+                    }
+                    Err(Faulty) => return self.end(at, byte, glued).map(|()| bytes.len()),
+                },
             }
         }
-        Ok(())
+        Ok(at)
+    }
+
+    /// Passes over white space; anything else is not what was expected.
+    #[inline]
+    fn space(&mut self, byte: u8, at: usize) -> Result<usize, Faulty> {
+        match byte {
+            b' ' | b'\t' | b'\r' => Ok(at + 1),
+            b'\n' => {
+                self.line += 1;
+                self.line_start = self.base + at as u64 + 1;
+                Ok(at + 1)
+            }
+            _ => Err(self.note(unexpected(self.expect, byte, at))),
+        }
     }
 
     #[inline]
-    fn space(&mut self, byte: u8, at: usize) {
-        if byte == b'\n' {
-            self.line += 1;
-            self.line_start = self.base + at as u64 + 1;
-        }
-        if let Expect::End { glued } = &mut self.expect {
-            *glued = false;
-        }
-    }
-
-    #[inline]
-    fn value<V: Visit>(&mut self, text: &str, at: usize, byte: u8, visitor: &mut V) -> Result<usize, Fault> {
+    fn value<V: Visit, const SKIP: bool>(
+        &mut self,
+        text: &str,
+        at: usize,
+        byte: u8,
+        visitor: &mut V,
+    ) -> Result<usize, Faulty> {
         match byte {
             b'"' => {
                 visitor.begin_string();
-                self.string(text, at + 1, false, Escape::None, visitor)
+                self.text::<V, SKIP>(text, at + 1, visitor)
             }
             b'{' | b'[' => {
                 self.open(byte, at, visitor)?;
@@ -509,16 +598,16 @@ impl Parser {
                 }
                 match Word::first(byte) {
                     Some(word) => self.word(text.as_bytes(), at + 1, word, 1, visitor),
-                    None => Err(unexpected(self.expect, byte, at)),
+                    None => self.space(byte, at),
                 }
             }
         }
     }
 
     #[inline]
-    fn open<V: Visit>(&mut self, bracket: u8, at: usize, visitor: &mut V) -> Result<(), Fault> {
+    fn open<V: Visit>(&mut self, bracket: u8, at: usize, visitor: &mut V) -> Result<(), Faulty> {
         if self.stack.len() >= self.options.limits.max_depth {
-            return Err(Fault::new(ErrorKind::TooDeep, at));
+            return Err(self.note(Fault::new(ErrorKind::TooDeep, at)));
         }
         let object = bracket == b'{';
         self.stack.push(object);
@@ -541,37 +630,93 @@ impl Parser {
     #[inline]
     fn after_value(&mut self, glued: bool) {
         self.expect = match self.stack.last() {
-            Some(true) => Expect::AfterEntry,
+            Some(true) => {
+                if self.skip == Some(self.stack.len()) {
+                    self.skip = None;
+                }
+                Expect::AfterEntry
+            }
             Some(false) => Expect::AfterItem,
             None => Expect::End { glued },
         };
     }
 
-    /// Reads on in a string, up to its end or that of the piece.
+    /// Reads a key after its opening quote.
     #[inline]
-    fn string<V: Visit>(
+    fn key<V: Visit, const SKIP: bool>(
+        &mut self,
+        text: &str,
+        from: usize,
+        visitor: &mut V,
+    ) -> Result<usize, Faulty> {
+        let bytes = text.as_bytes();
+        let end = scan::plain_end(bytes, from);
+        if bytes.get(end) != Some(&b'"') {
+            return self.string::<V, SKIP>(text, from, true, Escape::None, visitor);
+        }
+        if !SKIP && !visitor.key(text.get(from..end).unwrap_or_default()) {
+            self.skip = Some(self.stack.len());
+        }
+        // No white space before the colon is the rule.
+        if bytes.get(end + 1) == Some(&b':') {
+            self.expect = Expect::Value;
+            return Ok(end + 2);
+        }
+        self.expect = Expect::Colon;
+        Ok(end + 1)
+    }
+
+    /// Reads a string that is a value after its opening quote.
+    #[inline]
+    fn text<V: Visit, const SKIP: bool>(
+        &mut self,
+        text: &str,
+        from: usize,
+        visitor: &mut V,
+    ) -> Result<usize, Faulty> {
+        let bytes = text.as_bytes();
+        let end = scan::plain_end(bytes, from);
+        if bytes.get(end) != Some(&b'"') {
+            return self.string::<V, SKIP>(text, from, false, Escape::None, visitor);
+        }
+        if !SKIP && end > from {
+            visitor.text(text.get(from..end).unwrap_or_default());
+        }
+        visitor.end_string();
+        self.after_value(false);
+        Ok(end + 1)
+    }
+
+    /// Reads on in a string, up to its end or that of the piece.
+    fn string<V: Visit, const SKIP: bool>(
         &mut self,
         text: &str,
         from: usize,
         key: bool,
         mut escape: Escape,
         visitor: &mut V,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, Faulty> {
         let bytes = text.as_bytes();
         let mut at = from;
         loop {
-            while escape != Escape::None {
+            while !matches!(escape, Escape::None) {
                 let Some(&byte) = bytes.get(at) else {
                     self.expect = Expect::Text { key, escape };
                     return Ok(at);
                 };
-                escape = escape.next(byte, &mut self.held).map_err(|kind| Fault::new(kind, at))?;
+                escape = match escape.next(byte, &mut self.held) {
+                    Ok(next) => next,
+                    Err(kind) => return Err(self.fail_in_string("", key, kind, at)),
+                };
                 at += 1;
             }
             let end = scan::plain_end(bytes, at);
-            let part = text.get(at..end).unwrap_or_default();
+            let part = if SKIP { "" } else { text.get(at..end).unwrap_or_default() };
             match bytes.get(end) {
                 Some(b'"') => {
+                    if SKIP {
+                        self.held.clear();
+                    }
                     self.end_string(part, key, visitor);
                     return Ok(end + 1);
                 }
@@ -580,10 +725,12 @@ impl Parser {
                     escape = Escape::Backslash;
                     at = end + 1;
                 }
-                Some(_) => return Err(Fault::new(ErrorKind::ControlCharacter, end)),
+                Some(_) => return Err(self.fail_in_string(part, key, ErrorKind::ControlCharacter, end)),
                 None => {
                     self.expect = Expect::Text { key, escape };
-                    if key || self.join || !self.held.is_empty() {
+                    if SKIP {
+                        self.held.clear();
+                    } else if key || self.join || !self.held.is_empty() {
                         self.held.push_str(part);
                     } else if !part.is_empty() {
                         visitor.text(part);
@@ -594,16 +741,27 @@ impl Parser {
         }
     }
 
+    /// What came of the string before the fault is still told, as it would be if the piece had ended there.
+    #[cold]
+    fn fail_in_string(&mut self, part: &str, key: bool, kind: ErrorKind, at: usize) -> Faulty {
+        self.held.push_str(part);
+        self.expect = Expect::Text { key, escape: Escape::None };
+        self.note(Fault::new(kind, at))
+    }
+
     #[inline]
     fn end_string<V: Visit>(&mut self, part: &str, key: bool, visitor: &mut V) {
-        let whole = if self.held.is_empty() {
-            part
-        } else {
+        let held = !self.held.is_empty();
+        let whole = if held {
             self.held.push_str(part);
             &self.held
+        } else {
+            part
         };
         if key {
-            visitor.key(whole);
+            if !visitor.key(whole) {
+                self.skip = Some(self.stack.len());
+            }
             self.expect = Expect::Colon;
         } else {
             if !whole.is_empty() {
@@ -612,7 +770,9 @@ impl Parser {
             visitor.end_string();
             self.after_value(false);
         }
-        self.held.clear();
+        if held {
+            self.held.clear();
+        }
     }
 
     /// Reads a number from its first byte.
@@ -623,13 +783,13 @@ impl Parser {
         from: usize,
         mut digits: Digits,
         visitor: &mut V,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, Faulty> {
         let bytes = text.as_bytes();
         let mut at = from + 1;
         while let Some(&byte) = bytes.get(at) {
             let Some(next) = digits.next(byte) else {
                 if !digits.is_whole_number() {
-                    return Err(Fault::unexpected("a digit", byte, at));
+                    return Err(self.note(Fault::unexpected("a digit", byte, at)));
                 }
                 self.end_number(text.get(from..at).unwrap_or_default(), digits, at, visitor)?;
                 return Ok(at);
@@ -649,12 +809,12 @@ impl Parser {
         from: usize,
         mut digits: Digits,
         visitor: &mut V,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, Faulty> {
         let mut at = from;
         while let Some(&byte) = text.as_bytes().get(at) {
             let Some(next) = digits.next(byte) else {
                 if !digits.is_whole_number() {
-                    return Err(Fault::unexpected("a digit", byte, at));
+                    return Err(self.note(Fault::unexpected("a digit", byte, at)));
                 }
                 self.held.push_str(text.get(from..at).unwrap_or_default());
                 let mut held = std::mem::take(&mut self.held);
@@ -678,9 +838,9 @@ impl Parser {
         digits: Digits,
         at: usize,
         visitor: &mut V,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Faulty> {
         if !number::in_range(number, digits) {
-            return Err(Fault::new(ErrorKind::NumberOutOfRange, at));
+            return Err(self.note(Fault::new(ErrorKind::NumberOutOfRange, at)));
         }
         visitor.number(number);
         self.after_value(true);
@@ -695,7 +855,7 @@ impl Parser {
         word: Word,
         read: u8,
         visitor: &mut V,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, Faulty> {
         let rest = word.text().as_bytes().get(usize::from(read)..).unwrap_or_default();
         let mut at = from;
         for (expected, read) in rest.iter().zip(read..) {
@@ -707,7 +867,7 @@ impl Parser {
                         Word::False => "`false`",
                         Word::Null => "`null`",
                     };
-                    return Err(Fault::unexpected(expected, byte, at));
+                    return Err(self.note(Fault::unexpected(expected, byte, at)));
                 }
                 None => {
                     self.expect = Expect::Word { word, read };
@@ -731,7 +891,7 @@ impl Parser {
         from: usize,
         lead: Lead,
         visitor: &mut V,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, Faulty> {
         const MARK: &str = "\u{FEFF}";
         let mut lead = lead;
         let mut at = from;
@@ -762,14 +922,15 @@ impl Parser {
     }
 
     #[cold]
-    fn end(&mut self, at: usize, byte: u8, glued: bool) -> Result<(), Fault> {
+    fn end(&mut self, at: usize, byte: u8, glued: bool) -> Result<(), Faulty> {
         let goes_on = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-' | b'_');
         match self.options.trailing {
             // `12x` is no number with something after it.
-            _ if glued && goes_on => Err(Fault::unexpected("the end of the value", byte, at)),
-            Trailing::Refuse => Err(Fault::new(ErrorKind::Trailing, at)),
+            _ if glued && goes_on => Err(self.note(Fault::unexpected("the end of the value", byte, at))),
+            Trailing::Refuse => Err(self.note(Fault::new(ErrorKind::Trailing, at))),
             Trailing::Ignore => {
                 self.trailing.get_or_insert(self.base + at as u64);
+                self.ready = 0;
                 Ok(())
             }
         }

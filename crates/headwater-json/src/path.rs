@@ -1,7 +1,6 @@
 //! Paths: segments with dots between them, and how a path says what it could not say otherwise.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 /// One segment of a concrete path: where a chunk writes.
 ///
@@ -143,12 +142,19 @@ pub(crate) fn push_key(path: &mut String, key: &str) {
 #[inline]
 pub(crate) fn push_index(path: &mut String, index: usize) {
     push_dot(path);
-    if index < 10 {
-        path.push(char::from(b'0' + index as u8));
-    } else {
-        // Writing to a string does not fail.
-        let _ = write!(path, "{index}");
+    let mut digits = [0_u8; 20];
+    let mut rest = index;
+    let mut len = 0;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        len += 1;
+        if rest == 0 {
+            break;
+        }
     }
+    let digits = digits.get(digits.len() - len..).unwrap_or_default();
+    path.push_str(std::str::from_utf8(digits).unwrap_or_default());
 }
 
 #[inline]
@@ -162,9 +168,14 @@ fn push_dot(path: &mut String) {
 /// Whether a key can stand in a path as it is.
 #[inline]
 fn is_plain(key: &str) -> bool {
-    let bytes = key.as_bytes();
-    let digits = bytes.first().is_none_or(u8::is_ascii_digit) && bytes.iter().all(u8::is_ascii_digit);
-    !digits && !bytes.iter().any(|byte| matches!(byte, b'.' | b'~'))
+    let mut digits = true;
+    for byte in key.bytes() {
+        if matches!(byte, b'.' | b'~') {
+            return false;
+        }
+        digits &= byte.is_ascii_digit();
+    }
+    !digits
 }
 
 #[cold]

@@ -37,8 +37,11 @@ pub trait Visit {
     fn begin_array(&mut self) {}
     /// `]`
     fn end_array(&mut self) {}
-    /// A whole key, without its escapes.
-    fn key(&mut self, _key: &str) {}
+    /// A whole key, without its escapes. Says whether its value is wanted: what is not is checked like all else, but
+    /// nothing of it is told, which is faster.
+    fn key(&mut self, _key: &str) -> bool {
+        true
+    }
     /// The opening quote of a string that is a value.
     fn begin_string(&mut self) {}
     /// The next part of it, without its escapes.

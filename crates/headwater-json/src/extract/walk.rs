@@ -159,6 +159,9 @@ impl<F: FnMut(Chunk<'_>)> Walker<'_, F> {
 
     #[inline]
     fn scalar(&mut self, value: impl FnOnce() -> Value) {
+        if self.walk.dead > 0 && self.walk.collected == 0 {
+            return;
+        }
         let (_, want) = self.enter();
         if want.any() {
             self.complete(value(), want, false);
@@ -277,25 +280,23 @@ impl<F: FnMut(Chunk<'_>)> Visit for Walker<'_, F> {
     }
 
     #[inline]
-    fn key(&mut self, key: &str) {
+    fn key(&mut self, key: &str) -> bool {
         let Walk { frames, dead, path, collected, builder, pool, .. } = &mut *self.walk;
-        if *collected > 0 {
+        let collects = *collected > 0;
+        if collects {
             builder.set_key(key);
         }
         if *dead > 0 {
-            return;
+            return collects;
         }
         let Some(Frame { state, path: len, kind: Container::Object { child, seen }, .. }) = frames.last_mut()
         else {
-            return;
+            return collects;
         };
-        if *state == DEAD {
-            return;
-        }
         let named = self.fields.at_key(*state, key);
         *child = named.state;
         if named.state == DEAD {
-            return;
+            return collects;
         }
         path.truncate(*len);
         push_key(path, key);
@@ -305,10 +306,15 @@ impl<F: FnMut(Chunk<'_>)> Visit for Walker<'_, F> {
         if again && (grows || self.fields.goes_on(named.state)) {
             self.set(None);
         }
+        true
     }
 
     #[inline]
     fn begin_string(&mut self) {
+        if self.walk.dead > 0 && self.walk.collected == 0 {
+            self.walk.string = Text::default();
+            return;
+        }
         let (state, want) = self.enter();
         let collect = want.any() || self.walk.collected > 0;
         let delta = self.fields.kinds(state).has(FieldKind::Text);
