@@ -59,7 +59,15 @@ fn there_and_back_keeps_the_text_and_the_tools() {
 
 #[test]
 fn what_is_written_keeps_the_contract_of_its_dialect() {
-    for from in ["kortyx.sse", "kortyx-interrupt.sse", "tanstack.sse", "mui.sse", "agents.sse", "ai-sdk.sse", "ag-ui.sse"] {
+    for from in [
+        "kortyx.sse",
+        "kortyx-interrupt.sse",
+        "tanstack.sse",
+        "mui.sse",
+        "agents.sse",
+        "ai-sdk.sse",
+        "ag-ui.sse",
+    ] {
         for to in DIALECTS {
             let ran = headwater(&["convert", "--to", to, &example(from)], "");
             assert_eq!(ran.code, Some(0), "{from} to {to}: {}", ran.stderr);

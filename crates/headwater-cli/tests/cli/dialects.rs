@@ -8,8 +8,12 @@ use crate::run::{DIALECTS, headwater};
 fn every_dialect_is_listed() {
     let ran = headwater(&["dialects"], "");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    let names: Vec<_> =
-        ran.stdout.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_whitespace().next()).collect();
+    let names: Vec<_> = ran
+        .stdout
+        .lines()
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
     assert_eq!(names, DIALECTS);
 }
 

@@ -66,7 +66,8 @@ fn noise_is_no_stream() {
 
 #[test]
 fn noise_in_frames() {
-    let lines: Vec<u8> = noise(2_048).chunks(64).flat_map(|line| [b"data: ", line, b"\n\n"].concat()).collect();
+    let lines: Vec<u8> =
+        noise(2_048).chunks(64).flat_map(|line| [b"data: ", line, b"\n\n"].concat()).collect();
     every_command(&lines, "noise in frames");
 }
 

@@ -2,6 +2,7 @@
 
 mod convert;
 mod dialects;
+mod extract;
 mod garbage;
 mod inspect;
 mod lint;

@@ -59,7 +59,8 @@ fn the_first_refused_chunk_ends_it() {
 
 #[test]
 fn another_stream_is_refused() {
-    let chunk = |stream| format!(r#"{{"streamId":"{stream}","dataType":"t","kind":"set","path":"a","value":1}}"#);
+    let chunk =
+        |stream| format!(r#"{{"streamId":"{stream}","dataType":"t","kind":"set","path":"a","value":1}}"#);
     let ran = headwater(&["reduce", "--structured", "--each"], format!("[{},{}]", chunk("a"), chunk("b")));
     assert_eq!(ran.code, Some(1));
     assert_eq!(
@@ -94,8 +95,10 @@ fn no_chunk_leaves_no_state() {
 #[test]
 fn the_chunks_may_come_as_events() {
     let stream = String::from_utf8(read_example("kortyx.sse")).unwrap();
-    let chunks: String =
-        stream.split_inclusive("\n\n").filter(|block| block.contains("structured-data") || block.contains("[DONE]")).collect();
+    let chunks: String = stream
+        .split_inclusive("\n\n")
+        .filter(|block| block.contains("structured-data") || block.contains("[DONE]"))
+        .collect();
     let ran = headwater(&["reduce", "--structured"], chunks);
     assert_eq!(ran.code, Some(0));
     assert_eq!(ran.json()["status"], "done");
