@@ -35,7 +35,7 @@ pub(crate) const ALL: &[Document] = &[
     },
     Document { name: "list", fields: &[("items", FieldKind::Append)], text: list },
     Document { name: "wildcard", fields: &[("points.*.label", FieldKind::Text)], text: wildcard },
-    Document { name: "deep", fields: &[("groups.*.d.d.d.d.text", FieldKind::Text)], text: deep },
+    Document { name: "deep", fields: &[("groups.*.d.d.d.d.d.text", FieldKind::Text)], text: deep },
     Document { name: "unicode", fields: &[("rows.*.text", FieldKind::Text)], text: unicode },
 ];
 

@@ -6,12 +6,16 @@ use actson::feeder::PushJsonFeeder;
 use actson::{JsonEvent, JsonParser};
 use jiter::{JsonValue, PartialMode};
 
+/// What a crate is called, and how it reads a text or the pieces of one.
+type Named<T> = (&'static str, fn(&T));
+type Push = fn(&[&str]);
+
 /// Parsers that are pushed pieces.
-pub(crate) const PUSH: &[(&str, fn(&[&str]))] = &[("actson", actson)];
+pub(crate) const PUSH: &[(&str, Push)] = &[("actson", actson)];
 /// Parsers of whole documents.
-pub(crate) const WHOLE: &[(&str, fn(&str))] = &[("jiter", jiter)];
+pub(crate) const WHOLE: &[Named<str>] = &[("jiter", jiter)];
 /// Parsers that read all the text so far again.
-pub(crate) const AGAIN: &[(&str, fn(&str))] = &[("jiter partial, again", jiter_partial)];
+pub(crate) const AGAIN: &[Named<str>] = &[("jiter partial, again", jiter_partial)];
 
 /// Whole keys and values are its events; it builds nothing.
 fn actson(pieces: &[&str]) {
@@ -32,7 +36,7 @@ fn actson(pieces: &[&str]) {
         let mut rest = piece.as_bytes();
         while !rest.is_empty() {
             let taken = parser.feeder.push_bytes(rest);
-            rest = &rest[taken..];
+            rest = rest.get(taken..).unwrap_or_default();
             drain(&mut parser);
         }
     }

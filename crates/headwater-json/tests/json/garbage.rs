@@ -10,7 +10,7 @@ use crate::generate::{Random, document, fields};
 use crate::reduce::{build, extract, merged};
 
 fn inputs() -> u64 {
-    std::env::var("HEADWATER_GARBAGE").ok().and_then(|count| count.parse().ok()).unwrap_or(20_000)
+    std::env::var("HEADWATER_GARBAGE").ok().and_then(|count| count.parse().ok()).unwrap_or(5_000)
 }
 
 /// Noise, or a document with a few bytes changed, which gets further.

@@ -9,7 +9,7 @@ use crate::generate::{Random, document, fields};
 use crate::reduce::{apply, at, build, covers, extract, merged, wanted};
 
 fn documents() -> u64 {
-    std::env::var("HEADWATER_DOCUMENTS").ok().and_then(|count| count.parse().ok()).unwrap_or(3_000)
+    std::env::var("HEADWATER_DOCUMENTS").ok().and_then(|count| count.parse().ok()).unwrap_or(600)
 }
 
 fn whole(text: &str) -> [&[u8]; 1] {
