@@ -379,7 +379,7 @@ impl Parser {
         if self.ignores_all() {
             return Ok(());
         }
-        if !matches!(self.expect, Expect::Text { .. } | Expect::Lead(_)) {
+        if !matches!(self.expect, Expect::Text { escape: Escape::None, .. } | Expect::Lead(_)) {
             // Whatever character it is going to be, it cannot stand here.
             return self.read("\u{80}", visitor);
         }

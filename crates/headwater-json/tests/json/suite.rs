@@ -253,6 +253,8 @@ fn bytes_that_are_not_utf_8_are_refused_where_they_are() {
         (b"\xFF[]", 0),
         (b"[\xE2\x82\xAC]", 1),
         (b"{\"\xF0\x9F\x98x\":1}", 2),
+        (b"[\"\\\xE6\x97\xA5\"]", 3),
+        (b"[\"\\\xE6", 3),
     ];
     for (bytes, offset) in table {
         for size in [1, 2, 3, 1_000] {
