@@ -26,7 +26,7 @@ const PIECES: [usize; 4] = [1, 16, 256, usize::MAX];
 /// The size and the piece at which everything is compared.
 const SAME_AS_VENDORS: (usize, usize) = (100_000, 16);
 /// What a ratio stands on is measured in turns for this long, and the best pass counts.
-const BUDGET: Duration = Duration::from_millis(300);
+const BUDGET: Duration = Duration::from_millis(120);
 
 fn main() {
     let wanted = std::env::var("HEADWATER_DOCUMENT").ok();
@@ -174,11 +174,25 @@ fn best_in_turns(passes: &[&dyn Fn()]) -> Vec<f64> {
     let mut turns = 0;
     while turns < 3 || begin.elapsed() < BUDGET * u32::try_from(passes.len()).unwrap() {
         for (best, pass) in best.iter_mut().zip(passes) {
-            let start = Instant::now();
+            let start = seconds_of_cpu();
+            let wall = Instant::now();
             pass();
-            *best = best.min(start.elapsed().as_secs_f64());
+            let wall = wall.elapsed().as_secs_f64();
+            // The system counts by the tick, which says nothing about a short pass.
+            let seconds = match (start, seconds_of_cpu()) {
+                (Some(start), Some(end)) if wall > 0.05 => wall.min(end - start),
+                _ => wall,
+            };
+            *best = best.min(seconds);
         }
         turns += 1;
     }
     best
+}
+
+/// The time that this thread has run for, where the system tells: a busy machine takes long over a long pass, which would
+/// look like growth.
+fn seconds_of_cpu() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
 }
