@@ -134,19 +134,29 @@ fn name_of(size: u64) -> String {
 }
 
 fn growth(rows: &[Row]) -> String {
-    let mut lines = vec!["| document | extract | partial |".to_owned(), "|---|---|---|".to_owned()];
+    let mut lines = vec![
+        "| document | extract | partial | serde_json, whole |".to_owned(),
+        "|---|---|---|---|".to_owned(),
+    ];
     for document in documents(rows) {
         let cell = |what| {
             exponent(rows, document, what).map_or("–".to_owned(), |exponent| format!("{exponent:.3}"))
         };
-        lines.push(format!("| {document} | {} | {} |", cell("extract"), cell("partial")));
+        lines.push(format!(
+            "| {document} | {} | {} | {} |",
+            cell("extract"),
+            cell("partial"),
+            cell("serde_json")
+        ));
     }
     lines.join("\n")
 }
 
 /// The slope of the line through the logarithms of bytes and seconds.
 fn exponent(rows: &[Row], document: &str, what: &str) -> Option<f64> {
-    let measured = rows.iter().filter(|row| row.document == document && row.piece == 16 && row.what == what);
+    let piece = if what == "serde_json" { 0 } else { 16 };
+    let measured =
+        rows.iter().filter(|row| row.document == document && row.piece == piece && row.what == what);
     let points: Vec<(f64, f64)> = measured.map(|row| (row.bytes.ln(), row.seconds.ln())).collect();
     if points.len() < 3 {
         return None;
