@@ -1,8 +1,9 @@
 //! What the targets do with the bytes that they are given.
 
+use headwater_json::{Chunk, Completion, Extractor, FieldKind, Fields, Options, PartialValue};
 use headwater_protocol::{
     Decoded, Decoder, EncodeOptions, Encoder, FrameReader, Framing, RawRequest, RunState, StructuredStreams,
-    StructuredUpdate, dialects, lint,
+    StructuredOp, StructuredState, StructuredUpdate, dialects, lint,
 };
 
 /// Decodes the bytes in two pieces, reduces, re-encodes and lints.
@@ -61,4 +62,74 @@ pub fn structured(bytes: &[u8]) {
             assert_eq!(before, serde_json::to_string(&streams).ok());
         }
     }
+}
+
+/// Reads the bytes as JSON: whole and in two pieces and byte by byte, and compares; compares with serde_json; extracts
+/// fields, which the reducer must take.
+pub fn json(bytes: &[u8]) {
+    let [options, cut, bytes @ ..] = bytes else { return };
+    let cut = usize::from(*cut).min(bytes.len());
+    let options_of = |lenient| if lenient { Options::lenient() } else { Options::default() };
+    let read = |lenient, pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let mut value = PartialValue::with(options_of(lenient));
+        for piece in pieces {
+            if value.push_bytes(piece).is_err() {
+                break;
+            }
+            value.value();
+        }
+        let completion = value.finish();
+        (completion, value.snapshot())
+    };
+    for lenient in [false, true] {
+        let whole = read(lenient, &mut std::iter::once(bytes));
+        assert_eq!(whole, read(lenient, &mut [&bytes[..cut], &bytes[cut..]].into_iter()));
+        assert_eq!(whole, read(lenient, &mut bytes.chunks(1)));
+        if !lenient {
+            match (serde_json::from_slice::<serde_json::Value>(bytes), whole) {
+                (Ok(theirs), (Completion::Complete, ours)) => assert_eq!(Some(theirs), ours),
+                (Ok(_), (Completion::Invalid(error), _)) => {
+                    assert_eq!(error.kind(), headwater_json::ErrorKind::TooDeep);
+                }
+                (Ok(_), (Completion::Truncated(error), _)) => panic!("{error}"),
+                (Err(error), (completion, _)) => assert_ne!(completion, Completion::Complete, "{error}"),
+            }
+        }
+    }
+
+    let kinds = [FieldKind::Set, FieldKind::Text, FieldKind::Append];
+    let mut fields = Fields::builder();
+    for (bit, path) in ["a", "*", "a.*", "*.a", "*.*", "a.0", "*.0.*", "b"].into_iter().enumerate() {
+        if options >> bit & 1 == 1 {
+            fields = fields.field(kinds[bit % 3], path).field(kinds[(bit + usize::from(*options)) % 3], path);
+        }
+    }
+    let fields = fields.build().unwrap();
+    let mut state: Option<StructuredState> = None;
+    let mut said = Vec::new();
+    for size in [usize::MAX, 1] {
+        let mut extractor = Extractor::new(fields.clone());
+        let mut text = String::new();
+        let mut emit = |chunk: Chunk<'_>| {
+            text.push_str(chunk.path());
+            if let Chunk::Text { delta, .. } = chunk {
+                text.push_str(delta);
+            }
+            if size == usize::MAX {
+                let update = StructuredUpdate::new("s", "t", StructuredOp::from(chunk));
+                match &mut state {
+                    Some(state) => state.apply(update).unwrap(),
+                    None => state = Some(StructuredState::begin(update).unwrap()),
+                }
+            }
+        };
+        for piece in bytes.chunks(size) {
+            if extractor.push_bytes(piece, &mut emit).is_err() {
+                break;
+            }
+        }
+        let ended = extractor.finish();
+        said.push((ended, text.is_empty()));
+    }
+    assert_eq!(said[0], said[1]);
 }

@@ -6,6 +6,7 @@
 //! `what` begins with `vendor`. A `what` that begins with `serde_json` is the floor: the same bytes through
 //! serde_json alone.
 
+mod json;
 mod measurement;
 mod table;
 
@@ -24,15 +25,23 @@ use measurement::Measurement;
 pub(crate) enum Subject {
     /// Encoding, decoding and reducing, per dialect
     Protocol,
+    /// Field extraction and partial values, per document
+    Json,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
-    let Subject::Protocol = subject;
     let root = root();
+    match subject {
+        Subject::Protocol => run_protocol(&root, without),
+        Subject::Json => json::run(&root, without),
+    }
+}
+
+fn run_protocol(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
     let streams = Streams::create()?;
 
     anstream::println!("== ours");
-    let mut ours = cargo(&root, &["bench", "-p", "headwater-protocol", "--bench", "protocol"]);
+    let mut ours = cargo(root, &["bench", "-p", "headwater-protocol", "--bench", "protocol"]);
     ours.env(Streams::VARIABLE, &streams.folder);
     let mut measured = measurements(&output_of(ours)?);
     if measured.is_empty() {
@@ -43,7 +52,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         anstream::println!("== vendors: skipped, --without vendors");
     } else {
         anstream::println!("== vendors");
-        measured.extend(measure_vendors(&root, &streams)?);
+        measured.extend(measure_vendors(root, &streams)?);
     }
 
     let rows = table::rows(&measured);

@@ -8,7 +8,7 @@ use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
 use crate::{Optional, root, tools, vendors};
 
-/// The target for which the protocol crate must build: it has no I/O, no clock, no randomness.
+/// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
 
 pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode, Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part("rust tests", || rust_tests(&root, &generated, filter, &recorded));
     report.part_unless(unnamed, "wasm", || {
         tools::ensure_target(&root, WASM)?;
-        check(cargo(&root, &["build", "-p", "headwater-protocol", "--target", WASM]))
+        check(cargo(&root, &["build", "-p", "headwater-json", "-p", "headwater-protocol", "--target", WASM]))
     });
     let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
@@ -48,19 +48,32 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
 
 /// The long form of one test: so many generated inputs for each decoder.
 pub(crate) fn garbage(inputs: u64) -> Result<ExitCode, Failure> {
-    anstream::println!("{inputs} inputs for each decoder and framing; a million take a while");
-    let test = ["test", "--release", "-p", "headwater-protocol", "--test", "protocol", "garbage::"];
-    let mut tests = cargo(&root(), &test);
-    tests.env("HEADWATER_GARBAGE", inputs.to_string());
+    anstream::println!(
+        "{inputs} inputs for each decoder and framing and for the JSON reader; a million take a while"
+    );
+    let suites = [
+        ["test", "--release", "-p", "headwater-protocol", "--test", "protocol", "garbage::"],
+        ["test", "--release", "-p", "headwater-json", "--test", "json", "garbage::"],
+        ["test", "--release", "-p", "headwater-json", "--test", "json", "laws::"],
+    ];
     let start = std::time::Instant::now();
-    let finished = finish(tests)?;
-    if !finished.ok {
-        anstream::print!("{}", finished.output);
+    let mut counts = Counts::default();
+    let mut ok = true;
+    for suite in suites {
+        let mut tests = cargo(&root(), &suite);
+        // A document is cut in some seventy ways, so a tenth of them is about as much.
+        tests.env("HEADWATER_GARBAGE", inputs.to_string());
+        tests.env("HEADWATER_DOCUMENTS", (inputs / 10).to_string());
+        let finished = finish(tests)?;
+        if !finished.ok {
+            anstream::print!("{}", finished.output);
+        }
+        ok &= finished.ok;
+        counts.add(count(&finished.output));
     }
-    let counts = count(&finished.output);
     anstream::println!("{:.0} s", start.elapsed().as_secs_f64());
     anstream::println!("{} passed, {} failed", counts.passed, counts.failed);
-    Ok(if finished.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A part that either holds or does not.

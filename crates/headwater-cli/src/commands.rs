@@ -2,6 +2,7 @@
 
 mod convert;
 mod dialects;
+mod extract;
 mod inspect;
 mod lint;
 mod reduce;
@@ -21,6 +22,8 @@ pub(crate) enum Command {
     Reduce(reduce::Reduce),
     /// Check whether a stream keeps the contract of its dialect.
     Lint(lint::Lint),
+    /// Show the fields of a JSON document as they become known.
+    Extract(extract::Extract),
     /// List the dialects and what they can say.
     Dialects(dialects::Dialects),
 }
@@ -32,6 +35,7 @@ impl Command {
             Self::Convert(command) => command.run(),
             Self::Reduce(command) => command.run(),
             Self::Lint(command) => command.run(),
+            Self::Extract(command) => command.run(),
             Self::Dialects(command) => command.run(),
         }
     }

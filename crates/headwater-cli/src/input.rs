@@ -22,9 +22,21 @@ pub(crate) struct Input {
     array: Option<ArrayLines>,
 }
 
+/// Reads all of a document, which is not a stream of chunks.
+pub(crate) fn read_document(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
+    Input::open_plain(file)?.read_all()
+}
+
 impl Input {
-    /// Opens a file, or standard input.
+    /// Opens a stream of chunks, and looks whether it is one JSON array of them.
     pub(crate) fn open(file: Option<&Path>) -> Result<Self, Failure> {
+        let mut input = Self::open_plain(file)?;
+        input.look_for_array()?;
+        Ok(input)
+    }
+
+    /// Opens a file, or standard input.
+    fn open_plain(file: Option<&Path>) -> Result<Self, Failure> {
         let file = file.filter(|path| *path != Path::new("-"));
         let (reader, name): (Box<dyn Read>, _) = match file {
             Some(path) => {
@@ -40,9 +52,7 @@ impl Input {
                 (Box::new(stdin), "standard input".to_owned())
             }
         };
-        let mut input = Self { reader, name, head: Vec::new(), ended: false, array: None };
-        input.look_for_array()?;
-        Ok(input)
+        Ok(Self { reader, name, head: Vec::new(), ended: false, array: None })
     }
 
     /// What to call it in messages.

@@ -29,12 +29,12 @@ struct Cli {
 
 const EXIT_CODES: &str = "\
 A command reads FILE, or standard input if there is none or it is `-`: Server-Sent Events, JSON lines, \
-or one JSON array of chunks.
+or one JSON array of chunks; extract reads one JSON document.
 
 Exit codes:
   0  all is well
-  1  the stream is at fault: it breaks a rule (lint), it was cut (inspect, convert),
-     or its own client would have given up on it (inspect, convert, reduce)
+  1  the stream is at fault: it breaks a rule (lint), it was cut (inspect, convert, extract),
+     it is not JSON (extract), or its own client would have given up on it (inspect, convert, reduce)
   2  the command was used wrongly, or its input could not be read";
 
 fn main() -> ExitCode {

@@ -16,6 +16,7 @@ mod update;
 
 use std::borrow::Cow;
 
+use headwater_json::Segment;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
@@ -213,7 +214,10 @@ impl StructuredState {
         match (self.status, self.data()) {
             (StructuredStatus::Done, data) => ops.push(StructuredOp::Final { data: data.cloned() }),
             (StructuredStatus::Streaming, Some(Value::Object(map))) => {
-                ops.extend(map.iter().map(|(key, value)| StructuredOp::set(key, value.clone())));
+                ops.extend(
+                    map.iter()
+                        .map(|(key, value)| StructuredOp::set(Segment::key(key).to_string(), value.clone())),
+                );
                 if map.is_empty() {
                     // Only an unset leaves an empty object at the root; any key will do.
                     ops.push(StructuredOp::Set { path: "unset".to_owned(), value: None });

@@ -17,11 +17,8 @@ impl Measurement {
         if !line.starts_with('{') {
             return None;
         }
-        let text = |name| Some(member(line, name)?.strip_prefix('"')?.split_once('"')?.0.to_owned());
-        let number = |name| {
-            let value = member(line, name)?;
-            value.split([',', '}']).next()?.trim().parse::<f64>().ok().filter(|number| *number > 0.0)
-        };
+        let text = |name| text(line, name);
+        let number = |name| number(line, name).filter(|number| *number > 0.0);
         Some(Self {
             dialect: text("dialect")?,
             stream: text("stream")?,
@@ -44,6 +41,16 @@ impl Measurement {
     pub(super) fn events_per_second(&self) -> f64 {
         self.events / self.seconds
     }
+}
+
+/// The text of a member, which holds no escapes.
+pub(super) fn text(line: &str, name: &str) -> Option<String> {
+    Some(member(line, name)?.strip_prefix('"')?.split_once('"')?.0.to_owned())
+}
+
+/// The number of a member.
+pub(super) fn number(line: &str, name: &str) -> Option<f64> {
+    member(line, name)?.split([',', '}']).next()?.trim().parse().ok()
 }
 
 /// What follows `"name":`.

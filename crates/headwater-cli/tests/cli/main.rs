@@ -3,6 +3,7 @@
 
 mod convert;
 mod dialects;
+mod extract;
 mod garbage;
 mod inspect;
 mod lint;

@@ -1,5 +1,6 @@
 //! A message and its parts, as a page renders them.
 
+use headwater_json::PartialValue;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -322,6 +323,30 @@ impl ToolPart {
             output_metadata: None,
             attempt: None,
         }
+    }
+
+    /// The input so far: whole once it is there, before that what its text has said of it.
+    ///
+    /// A string shows as it grows; a number or a literal only when it has ended, so nothing is shown that the model did
+    /// not say.
+    ///
+    /// ```
+    /// use headwater_protocol::ToolPart;
+    /// use serde_json::json;
+    ///
+    /// let mut part = ToolPart::new("call_1", "search");
+    /// part.input_text.push_str("{\"query\":\"open pay");
+    /// assert_eq!(part.input_so_far(), Some(json!({ "query": "open pay" })));
+    /// ```
+    #[must_use]
+    pub fn input_so_far(&self) -> Option<Value> {
+        if self.input.is_some() || self.input_text.is_empty() {
+            return self.input.clone();
+        }
+        let mut value = PartialValue::new();
+        // Text that is not JSON has said what it said before that.
+        let _ = value.push(&self.input_text);
+        value.value().cloned()
     }
 }
 

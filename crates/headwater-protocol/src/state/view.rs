@@ -91,7 +91,7 @@ fn tool_part(part: &ToolPart) -> Value {
     if part.input.is_none() && !part.input_text.is_empty() {
         put(&mut out, "inputText", Some(json!(part.input_text)));
     }
-    put(&mut out, "input", part.input.clone());
+    put(&mut out, "input", part.input_so_far());
     put(&mut out, "output", part.output.clone());
     put(&mut out, "structuredContent", part.structured.clone());
     put(&mut out, "isError", part.is_error.then_some(Value::Bool(true)));

@@ -333,3 +333,48 @@ fn the_wire_names_what_is_wrong() {
         assert_eq!(error.to_string(), expected, "{json}");
     }
 }
+
+#[test]
+fn what_is_extracted_from_a_document_builds_its_parts() {
+    let fields =
+        headwater_json::Fields::builder().set("m.*").text("rows.*.t").append("rows").build().unwrap();
+    let text = r#"{"m":{"x.y":1,"":2,"0":3,"~1":4,"*":5},"rows":[{"t":"a"},{"t":"b","u":[]},null]}"#;
+    let mut extractor = headwater_json::Extractor::new(fields);
+    let mut state: Option<StructuredState> = None;
+    for piece in text.as_bytes().chunks(7) {
+        let apply = |chunk: headwater_json::Chunk<'_>| {
+            let update = StructuredUpdate::new("s1", "t", chunk.into());
+            match &mut state {
+                Some(state) => state.apply(update).unwrap(),
+                None => state = Some(StructuredState::begin(update).unwrap()),
+            }
+        };
+        extractor.push_bytes(piece, apply).unwrap();
+    }
+    let state = state.unwrap();
+    assert_eq!(state.data(), serde_json::from_str(text).ok().as_ref());
+
+    let mut rebuilt: Option<StructuredState> = None;
+    for update in state.updates() {
+        match &mut rebuilt {
+            Some(rebuilt) => rebuilt.apply(update).unwrap(),
+            None => rebuilt = Some(StructuredState::begin(update).unwrap()),
+        }
+    }
+    assert_eq!(rebuilt.as_ref(), Some(&state));
+}
+
+#[test]
+fn keys_that_a_path_cannot_say_are_escaped() {
+    let mut state =
+        StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::set("~:0.a~1b", 1))).unwrap();
+    state.apply(StructuredUpdate::new("s1", "t", StructuredOp::append("~:0.~:", [2]))).unwrap();
+    state.apply(StructuredUpdate::new("s1", "t", StructuredOp::text("~:0.~01", "x"))).unwrap();
+    state.apply(StructuredUpdate::new("s1", "t", StructuredOp::text("~:0.~user.3", "y"))).unwrap();
+    state.apply(StructuredUpdate::new("s1", "t", StructuredOp::text("~:0.~0user.1", "z"))).unwrap();
+    assert_eq!(
+        state.data(),
+        Some(&json!({"0": {"a.b": 1, "": [2], "~1": "x", "~user": [null, "z", null, "y"]}}))
+    );
+    assert_eq!(state.updates().first().map(|update| update.op.path()), Some(Some("~:0")));
+}

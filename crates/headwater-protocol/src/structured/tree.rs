@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use headwater_json::Segment;
 use serde_json::{Map, Value};
 
 use super::error::StructuredError;
@@ -105,21 +106,21 @@ impl<'a> Walk<'a> {
         };
         let (segment, next) = self.step(here, rest);
         let unsets_next = next.rest.is_none() && matches!(write, Write::Unset);
-        match (Step::read(segment), value) {
-            (Step::Key(key), Value::Object(map)) => {
+        match (Segment::read(segment), value) {
+            (Segment::Key(key), Value::Object(map)) => {
                 if unsets_next {
-                    map.shift_remove(key);
+                    map.shift_remove(&*key);
                     self.holes.forget(self.path);
-                } else if let Some(child) = map.get_mut(key) {
+                } else if let Some(child) = map.get_mut(&*key) {
                     return self.enter(child, next, write);
                 } else {
                     self.afford(write.gap(next.rest))?;
                     if let Some(made) = write.build(self.path, next.at, self.holes) {
-                        map.insert(key.to_owned(), made);
+                        map.insert(key.into_owned(), made);
                     }
                 }
             }
-            (Step::Index(index), Value::Array(items)) => {
+            (Segment::Index(index), Value::Array(items)) => {
                 let len = items.len();
                 match items.get_mut(index) {
                     Some(hole) if self.holes.contains(here.at, index) => {
@@ -147,8 +148,13 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            (step, found) => {
-                return Err(StructuredError::path_conflict(self.given, here.depth, step.container(), found));
+            (segment, found) => {
+                return Err(StructuredError::path_conflict(
+                    self.given,
+                    here.depth,
+                    container(&segment),
+                    found,
+                ));
             }
         }
         Ok(())
@@ -213,12 +219,12 @@ impl Write<'_> {
     /// How many elements are left unset when the containers for the segments of `rest` are created.
     fn gap(&self, rest: Option<&str>) -> usize {
         let Some(rest) = rest else { return 0 };
-        let skipped = rest.split('.').fold(0_usize, |sum, segment| match Step::read(segment) {
-            Step::Index(index) => sum.saturating_add(index),
-            Step::Key(_) => sum,
+        let skipped = rest.split('.').fold(0_usize, |sum, segment| match Segment::read(segment) {
+            Segment::Index(index) => sum.saturating_add(index),
+            Segment::Key(_) => sum,
         });
         let last = rest.rsplit('.').next().unwrap_or(rest);
-        let own = matches!((self, Step::read(last)), (Self::Unset, Step::Index(_)));
+        let own = matches!((self, Segment::read(last)), (Self::Unset, Segment::Index(_)));
         skipped.saturating_add(usize::from(own))
     }
 
@@ -234,11 +240,11 @@ impl Write<'_> {
         let mut whole = path;
         while whole.len() > at.len() {
             let (parent, segment) = whole.rsplit_once('.').unwrap_or(("", whole));
-            made = Some(match Step::read(segment) {
-                Step::Key(key) => {
-                    Value::Object(made.map(|made| (key.to_owned(), made)).into_iter().collect::<Map<_, _>>())
-                }
-                Step::Index(index) => {
+            made = Some(match Segment::read(segment) {
+                Segment::Key(key) => Value::Object(
+                    made.map(|made| (key.into_owned(), made)).into_iter().collect::<Map<_, _>>(),
+                ),
+                Segment::Index(index) => {
                     holes.add(parent, 0..index + usize::from(made.is_none()));
                     let mut items = Vec::with_capacity(index + 1);
                     items.resize(index, Value::Null);
@@ -252,54 +258,36 @@ impl Write<'_> {
     }
 }
 
-/// What one segment of a path asks of its container.
-enum Step<'a> {
-    Key(&'a str),
-    Index(usize),
-}
-
-impl<'a> Step<'a> {
-    /// Only ASCII digits make an index. One that is too large for the machine becomes the largest
-    /// there is, which lies beyond every array and every limit.
-    fn read(segment: &'a str) -> Self {
-        if !is_index(segment) {
-            return Self::Key(segment);
-        }
-        let digits = segment.bytes().map(|byte| usize::from(byte - b'0'));
-        Self::Index(digits.fold(0_usize, |sum, digit| sum.saturating_mul(10).saturating_add(digit)))
-    }
-
-    fn container(&self) -> &'static str {
-        match self {
-            Self::Key(_) => "object",
-            Self::Index(_) => "array",
-        }
+/// The container that a segment of a path asks for.
+fn container(segment: &Segment<'_>) -> &'static str {
+    match segment {
+        Segment::Key(_) => "object",
+        Segment::Index(_) => "array",
     }
 }
 
-fn is_index(segment: &str) -> bool {
-    !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// The path with one spelling for each place: `a.01` and `a.1` are the same element.
+/// The path with one spelling for each place: `a.01` and `a.1` are the same element, `~user` and `~0user` the same key.
 fn canonical(path: &str) -> Result<Cow<'_, str>, StructuredError> {
     if path.is_empty() {
         return Err(StructuredError::empty_path());
     }
-    let mut padded = false;
+    let mut respelled = false;
     for segment in path.split('.') {
         if segment.is_empty() {
             return Err(StructuredError::empty_segment(path));
         }
-        padded |= segment.len() > 1 && segment.starts_with('0') && is_index(segment);
+        let padded = segment.len() > 1
+            && segment.starts_with('0')
+            && segment.bytes().all(|byte| byte.is_ascii_digit());
+        respelled |= padded || segment.contains('~');
     }
-    if !padded {
+    if !respelled {
         return Ok(Cow::Borrowed(path));
     }
     let segments = path.split('.').map(|segment| match segment.trim_start_matches('0') {
-        _ if !is_index(segment) => segment,
-        "" => "0",
-        digits => digits,
+        "" => "0".to_owned(),
+        digits if segment.bytes().all(|byte| byte.is_ascii_digit()) => digits.to_owned(),
+        _ => Segment::read(segment).to_string(),
     });
     Ok(Cow::Owned(segments.collect::<Vec<_>>().join(".")))
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use headwater_json::Chunk;
 use serde::de::{self, Deserializer};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,9 @@ pub struct StructuredUpdate {
 /// What an update does to the data of its stream.
 ///
 /// A path is segments with dots between them. A segment of ASCII digits is an array index, any other
-/// is a key; what is missing on the way is created.
+/// is a key; what is missing on the way is created. A key with dots in it, of digits only, or empty is
+/// escaped with tildes: see [`Segment`](headwater_json::Segment). A
+/// [`Chunk`](headwater_json::Chunk) that was extracted from a document is an operation too.
 ///
 /// ```
 /// use headwater_protocol::StructuredOp;
@@ -54,6 +57,9 @@ pub struct StructuredUpdate {
 /// let op = StructuredOp::append("draft.bullets", ["fast", "small"]);
 /// assert_eq!(op.kind(), "append");
 /// assert_eq!(op.path(), Some("draft.bullets"));
+///
+/// let chunk = headwater_json::Chunk::Text { path: "draft.body", delta: "Hi" };
+/// assert_eq!(StructuredOp::from(chunk), StructuredOp::text("draft.body", "Hi"));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -187,6 +193,16 @@ impl StructuredOp {
         match self {
             Self::Set { path, .. } | Self::Append { path, .. } | Self::TextDelta { path, .. } => Some(path),
             Self::Final { .. } => None,
+        }
+    }
+}
+
+impl From<Chunk<'_>> for StructuredOp {
+    fn from(chunk: Chunk<'_>) -> Self {
+        match chunk {
+            Chunk::Set { path, value } => Self::Set { path: path.to_owned(), value },
+            Chunk::Text { path, delta } => Self::text(path, delta),
+            Chunk::Append { path, items } => Self::Append { path: path.to_owned(), items },
         }
     }
 }

@@ -73,7 +73,7 @@ fn messages(row: &Value, ours: &Reduced) -> (Value, Value) {
 fn compared(message: &Message, row: &Value) -> Value {
     let mut flat = flat(message);
     for tool in flat["tools"].as_array_mut().unwrap() {
-        if needs_partial_json(row, tool["id"].as_str().unwrap()) {
+        if ends_in_an_open_scalar(row, tool["id"].as_str().unwrap()) {
             tool.as_object_mut().unwrap().remove("input");
         }
     }
@@ -88,12 +88,14 @@ fn kind(part: &headwater_protocol::Part) -> String {
     part["type"].as_str().map_or_else(|| "other".to_owned(), str::to_owned)
 }
 
-/// The input of this call is what could be read of an unfinished JSON text; that is a later piece of work.
-fn needs_partial_json(row: &Value, call: &str) -> bool {
+/// The text of the call's input ends within a number or a literal: the client completes it by a guess (`t` is
+/// `true`, `1` is 1), and we show what was said before it.
+fn ends_in_an_open_scalar(row: &Value, call: &str) -> bool {
     let inputs = row["chunks"].as_array().unwrap().iter().filter(|chunk| chunk["toolCallId"] == call);
-    let last =
-        inputs.filter_map(|chunk| chunk["type"].as_str()).rfind(|kind| kind.starts_with("tool-input-"));
-    last == Some("tool-input-delta")
+    let text: String = inputs.filter_map(|chunk| chunk["inputTextDelta"].as_str()).collect();
+    let within_a_string = text.replace("\\\\", "").replace("\\\"", "").matches('"').count() % 2 == 1;
+    let last = text.trim_end().chars().last();
+    !within_a_string && last.is_some_and(|last| last.is_ascii_alphanumeric() || "+-.".contains(last))
 }
 
 /// Metadata that is no object is spread into one by the client, key by key: `"abc"` becomes `{"0":"a",…}`.

@@ -66,7 +66,7 @@ pub(crate) fn flat(message: &Message) -> Value {
                     "id": tool.call, "name": tool.name, "state": tool.state,
                 });
                 for (key, field) in [
-                    ("input", tool.input.clone()),
+                    ("input", tool.input_so_far()),
                     ("output", tool.output.clone()),
                     ("error", tool.error.clone().map(Value::String)),
                 ] {

@@ -13,7 +13,7 @@ fn path() -> impl Strategy<Value = String> {
     let segment = prop_oneof![
         4 => "[ab]",
         3 => "[0-3]",
-        1 => prop::sample::select(vec!["01", "00", "", "__proto__", "a-", "7", "99999999999999999999999"])
+        1 => prop::sample::select(vec!["01", "00", "", "__proto__", "a-", "7", "~:0", "~:", "~0", "~00", "~", "a~1b", "99999999999999999999999"])
             .prop_map(str::to_owned),
     ];
     prop::collection::vec(segment, 1..4).prop_map(|segments| segments.join("."))

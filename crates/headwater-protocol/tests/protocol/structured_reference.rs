@@ -110,11 +110,12 @@ fn descend(
             }))
         }
         Node::Object(mut map) if !is_index => {
-            let child = map.remove(*segment).unwrap_or(Node::Unset);
+            let key = key(segment);
+            let child = map.remove(&key).unwrap_or(Node::Unset);
             let child = descend(child, segments, depth + 1, path, op)?;
             Ok(child.map(|child| {
                 if child != Node::Unset {
-                    map.insert((*segment).to_owned(), child);
+                    map.insert(key, child);
                 }
                 Node::Object(map)
             }))
@@ -128,6 +129,24 @@ fn descend(
             ))
         }
     }
+}
+
+/// The key that a segment stands for.
+fn key(segment: &str) -> String {
+    let mut rest = segment.strip_prefix("~:").unwrap_or(segment).chars().peekable();
+    let mut key = String::new();
+    while let Some(char) = rest.next() {
+        let escaped =
+            [('0', '~'), ('1', '.'), ('2', '*')].into_iter().find(|(code, _)| rest.peek() == Some(code));
+        match (char, escaped) {
+            ('~', Some((_, meant))) => {
+                rest.next();
+                key.push(meant);
+            }
+            _ => key.push(char),
+        }
+    }
+    key
 }
 
 fn leaf(node: Node, path: &str, op: &StructuredOp) -> Result<Node, String> {

@@ -1,0 +1,64 @@
+//! Deltas as they were recorded: one JSON string on each line.
+//!
+//! JavaScript cuts between UTF-16 units, so a delta may end with the first half of a surrogate pair. It is kept back
+//! and goes with the second half, which begins the next delta.
+
+use crate::failure::Failure;
+
+/// The bytes of each delta.
+pub(super) fn read(lines: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
+    let text = std::str::from_utf8(lines)
+        .map_err(|error| Failure::new(format!("the deltas are not UTF-8: {error}")))?;
+    let mut kept = String::new();
+    let mut pieces = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |why: String| Failure::new(format!("line {} is not a JSON string: {why}", index + 1));
+        let inner = line
+            .trim()
+            .strip_prefix('"')
+            .ok_or_else(|| wrong("it does not begin with a quote".to_owned()))?;
+        let mut whole = format!("\"{kept}{inner}");
+        kept.clear();
+        if let Some(half) = half_at_end(&whole) {
+            kept = half.to_owned();
+            whole = format!("{}\"", whole.get(..whole.len() - half.len() - 1).unwrap_or_default());
+        }
+        let delta: String = serde_json::from_str(&whole).map_err(|error| wrong(error.to_string()))?;
+        pieces.push(delta.into_bytes());
+    }
+    if kept.is_empty() {
+        return Ok(pieces);
+    }
+    Err(Failure::new("the last delta ends with half of a surrogate pair"))
+}
+
+/// The escape of the first half of a pair right before the closing quote.
+fn half_at_end(string: &str) -> Option<&str> {
+    let inner = string.strip_suffix('"')?;
+    let at = inner.len().checked_sub(6)?;
+    let (before, escape) = (inner.get(..at)?, inner.get(at..)?);
+    let unit = u16::from_str_radix(escape.strip_prefix("\\u")?, 16).ok()?;
+    let escaped = before.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+    ((0xD800..0xDC00).contains(&unit) && !escaped).then_some(escape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_that_was_cut_is_whole_again() {
+        let pieces = read(b"\"a\\ud83d\"\n\"\\ude00b\"\n\n\"\\\\ud83d\"\n").unwrap();
+        assert_eq!(pieces, ["a".as_bytes(), "😀b".as_bytes(), b"\\ud83d"]);
+    }
+
+    #[test]
+    fn what_is_no_delta_is_named() {
+        assert_eq!(
+            read(b"\"a\"\n12").unwrap_err().to_string(),
+            "line 2 is not a JSON string: it does not begin with a quote"
+        );
+        assert!(read(b"\"\\ud83d\"").unwrap_err().to_string().contains("half of a surrogate pair"));
+        assert!(read(b"\"\\ude00\"").unwrap_err().to_string().starts_with("line 1"));
+    }
+}

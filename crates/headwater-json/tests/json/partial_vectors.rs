@@ -1,0 +1,133 @@
+//! Partial values against recordings of the AI SDK's `parsePartialJson` and of `partial-json`, which TanStack uses.
+//!
+//! Where both read the text as the beginning of a value, they give the same one. All that differs does so by a rule.
+
+use std::collections::BTreeMap;
+
+use headwater_json::{Completion, ErrorKind, PartialValue};
+use serde_json::Value;
+
+use crate::reduce::covers;
+use crate::vectors::read_jsonl;
+
+/// Why a row may differ. Each rule says what must hold then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rule {
+    /// Both give the same.
+    Same,
+    /// Neither has anything to show.
+    Nothing,
+    /// The text is not JSON: we say so and where, and show what came before; they mend it, or give nothing.
+    Invalid,
+    /// A number or a word is open: they show what it may become, we show nothing of it before it is whole.
+    OpenScalar,
+    /// The same for a key that came before: we still show its earlier value.
+    EarlierEntry,
+    /// Half of a pair of surrogates: they show the half, we wait for the other.
+    HalfPair,
+    /// They cut the space at the end of an open string, or take an open string with a space for nothing.
+    TrimmedSpace,
+    /// `__proto__` and `constructor` are keys like any other to us; there they disappear or are refused.
+    Proto,
+}
+
+fn judge(name: &str, text: &str, theirs: Option<&Value>) -> Rule {
+    let mut value = PartialValue::new();
+    let _ = value.push(text);
+    let completion = value.finish();
+    let ours = value.snapshot();
+
+    // In any pieces.
+    for size in [1, 3] {
+        let mut cut = PartialValue::new();
+        for piece in text.as_bytes().chunks(size) {
+            if cut.push_bytes(piece).is_err() {
+                break;
+            }
+        }
+        assert_eq!((cut.finish(), cut.snapshot()), (completion, ours.clone()), "{name} {text:?}");
+    }
+
+    let same = match (&ours, theirs) {
+        (Some(ours), Some(theirs)) => equal(ours, theirs),
+        (None, None) => true,
+        _ => false,
+    };
+    match completion {
+        Completion::Invalid(_) => Rule::Invalid,
+        _ if same => {
+            if ours.is_some() {
+                Rule::Same
+            } else {
+                Rule::Nothing
+            }
+        }
+        _ if text.contains("__proto__") || text.contains("\"constructor\"") => Rule::Proto,
+        Completion::Truncated(error) => {
+            assert_eq!(error.kind(), ErrorKind::Truncated);
+            let message = error.to_string();
+            let half = theirs.is_some_and(|theirs| theirs.to_string().contains('\u{FFFD}'));
+            if message.contains("within a number") || message.contains("within a word") {
+                // All but the open scalar is the same.
+                let rest_is_same =
+                    ours.as_ref().is_none_or(|ours| theirs.is_some_and(|theirs| covers(theirs, ours)));
+                if !rest_is_same {
+                    assert_eq!(text, r#"{"a":1,"a":2"#, "{name}: {ours:?}, there {theirs:?}");
+                    return Rule::EarlierEntry;
+                }
+                Rule::OpenScalar
+            } else if half {
+                Rule::HalfPair
+            } else if message.contains("within a string") && text.trim_end() != text {
+                Rule::TrimmedSpace
+            } else {
+                panic!("{name}: {text:?} is {ours:?}, there {theirs:?}")
+            }
+        }
+        Completion::Complete => panic!("{name}: {text:?} is whole and {ours:?}, there {theirs:?}"),
+    }
+}
+
+/// JavaScript's numbers are 64-bit floats, and it prints `-0` as `0`.
+fn equal(ours: &Value, theirs: &Value) -> bool {
+    covers(ours, theirs) && covers(theirs, ours)
+}
+
+fn tally(rules: &[Rule]) -> BTreeMap<Rule, usize> {
+    let mut counts = BTreeMap::new();
+    for rule in rules {
+        *counts.entry(*rule).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn ai_sdk() {
+    for file in ["aisdk/parse-partial-json.jsonl", "aisdk/parse-partial-json.lone-surrogate.jsonl"] {
+        let Some(rows) = read_jsonl(file) else { continue };
+        let mut rules = Vec::new();
+        for row in &rows {
+            // No text at all is not a text.
+            let Some(text) = row["text"].as_str() else { continue };
+            let theirs = (row["hasValue"] == true).then(|| &row["value"]);
+            rules.push(judge(file, text, theirs));
+        }
+        println!("vectors: {file} {} rows, {:?}", rows.len(), tally(&rules));
+        assert!(
+            rules.iter().filter(|rule| **rule == Rule::Same).count() * 2 > rules.len() || rules.len() < 10
+        );
+    }
+}
+
+#[test]
+fn tanstack() {
+    let file = "tanstack/partial-json.jsonl";
+    let Some(rows) = read_jsonl(file) else { return };
+    let mut rules = Vec::new();
+    for row in &rows {
+        let theirs = (row["defined"] == true).then(|| &row["output"]);
+        rules.push(judge(file, row["input"].as_str().unwrap(), theirs));
+    }
+    println!("vectors: {file} {} rows, {:?}", rows.len(), tally(&rules));
+    assert!(rules.iter().filter(|rule| **rule == Rule::Same).count() * 2 > rules.len());
+}
