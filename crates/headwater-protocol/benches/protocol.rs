@@ -2,7 +2,13 @@
 //!
 //! Prints one line of JSON per measurement; `cargo xtask bench protocol` makes the table. The streams of the
 //! vendors' size are written to `HEADWATER_BENCH_DIR`, so that the vendors read the same bytes.
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a bench is not a library")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a bench is not a library"
+)]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

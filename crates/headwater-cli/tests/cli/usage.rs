@@ -11,8 +11,16 @@ use crate::run::{example, headwater};
 fn the_help_names_every_command_and_the_exit_codes() {
     let ran = headwater(&["--help"], "");
     assert_eq!(ran.code, Some(0));
-    for word in ["inspect", "convert", "reduce", "lint", "dialects", "Exit codes:", "the stream is at fault"]
-    {
+    for word in [
+        "inspect",
+        "convert",
+        "reduce",
+        "lint",
+        "extract",
+        "dialects",
+        "Exit codes:",
+        "the stream is at fault",
+    ] {
         assert!(ran.stdout.contains(word), "{word} is not in {}", ran.stdout);
     }
 }

@@ -21,5 +21,6 @@ mod linear;
 mod partial_vectors;
 mod reduce;
 mod suite;
+#[allow(dead_code, reason = "it serves the protocol's tests too")]
 #[path = "../../../headwater-protocol/tests/protocol/vectors.rs"]
 mod vectors;

@@ -325,7 +325,7 @@ impl ToolPart {
         }
     }
 
-    /// The input so far: whole once it is there, before that what its text has said of it.
+    /// The input so far: whole once it is there, and while it is streamed what its text has said of it.
     ///
     /// A string shows as it grows; a number or a literal only when it has ended, so nothing is shown that the model did
     /// not say.
@@ -340,7 +340,9 @@ impl ToolPart {
     /// ```
     #[must_use]
     pub fn input_so_far(&self) -> Option<Value> {
-        if self.input.is_some() || self.input_text.is_empty() {
+        // A call that is complete without an input has one that is not JSON, and half of it is no input.
+        let complete = self.state == ToolState::InputAvailable || self.state.is_settled();
+        if self.input.is_some() || complete {
             return self.input.clone();
         }
         let mut value = PartialValue::new();

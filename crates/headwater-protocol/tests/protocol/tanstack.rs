@@ -83,8 +83,18 @@ impl Page {
 
     fn answers(&self) -> Vec<Value> {
         let answers = self.state.messages().iter().filter(|message| message.role == Role::Assistant);
-        answers.map(flat).filter(|answer| !is_empty(answer)).collect()
+        answers.map(flat).map(without_open_inputs).filter(|answer| !is_empty(answer)).collect()
     }
+}
+
+/// The client shows the text of an input that is not complete, and no value.
+fn without_open_inputs(mut answer: Value) -> Value {
+    for tool in answer["tools"].as_array_mut().unwrap() {
+        if tool["state"] == "input-streaming" {
+            tool.as_object_mut().unwrap().remove("input");
+        }
+    }
+    answer
 }
 
 fn is_empty(answer: &Value) -> bool {

@@ -41,8 +41,7 @@ fn a_chat_is_read_with_everything_that_the_page_sends() {
     let answer = &chat.messages[1];
     assert_eq!(answer.metadata, Some(json!({ "k": 1 })));
     assert_eq!(answer.tool("c1").unwrap().state, ToolState::OutputAvailable);
-    let Part::Data(chart) = &answer.parts[5] else { panic!("{:?}", answer.parts) };
-    assert_eq!((chart.name.as_str(), &chart.data["points"]), ("chart", &json!([1, 2])));
+    assert_eq!(answer.parts[5], Part::Other(json!({ "type": "chart", "points": [1, 2] })));
     assert_eq!(chat.tool_results[0].output, Some(json!([1])));
     assert_eq!(chat.approvals[0].approval.as_str(), "ap1");
     assert!(chat.approvals[0].approved);
@@ -83,21 +82,24 @@ fn a_bad_request_is_told_what_is_wrong_and_where() {
         (json!({}), "`messages` is missing or empty: send the conversation, the newest message last"),
         (json!([]), "`body` must be a JSON object, not an array"),
         (json!({ "messages": "hi" }), "`messages` must be an array of UI messages, not a string"),
-        (with(json!(1)), "`messages[0]` must be an object, not a number"),
+        (with(json!(1)), "`messages[0]` must be an object, as in a UIMessage of the AI SDK"),
         (
             with(json!({ "role": "robot" })),
-            "`messages[0].role` must be \"user\", \"assistant\" or \"system\", not \"robot\"",
+            "`messages[0].role` must be one of `system`, `user` and `assistant`, as in a UIMessage of the AI SDK",
         ),
-        (with(json!({ "role": "user" })), "`messages[0].parts` is missing: a message is a list of parts"),
+        (
+            with(json!({ "role": "user" })),
+            "`messages[0].parts` must be an array, as in a UIMessage of the AI SDK",
+        ),
         (
             with(json!({ "role": "user", "parts": [{ "type": "text", "text": 1 }] })),
-            "`messages[0].parts[0].text` must be a string, not a number",
+            "`messages[0].parts[0].text` must be a string, as in a UIMessage of the AI SDK",
         ),
         (
             with(
                 json!({ "role": "user", "parts": [{ "type": "tool-x", "toolCallId": "c", "state": "odd" }] }),
             ),
-            "`messages[0].parts[0].state` \"odd\" is no state of a tool call",
+            "`messages[0].parts[0].state` must be a tool's state, as in a UIMessage of the AI SDK",
         ),
         (json!({ "messages": [], "sessionId": 7 }), "`sessionId` must be a string, not a number"),
     ];
