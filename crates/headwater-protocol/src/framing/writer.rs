@@ -368,6 +368,57 @@ pub(crate) enum Piece<'a> {
     Number(u64),
 }
 
+/// Pieces of which some may be left out.
+#[derive(Debug)]
+pub(crate) struct Pieces<'a> {
+    list: [Piece<'a>; 28],
+    count: usize,
+}
+
+impl<'a> Pieces<'a> {
+    /// Begins with JSON as it is.
+    pub(crate) fn new(json: &'static str) -> Self {
+        Self { list: [Piece::Json(json); 28], count: 1 }
+    }
+
+    fn push(&mut self, piece: Piece<'a>) {
+        debug_assert!(self.count < self.list.len(), "no delta has as many fields");
+        if let Some(free) = self.list.get_mut(self.count) {
+            *free = piece;
+            self.count += 1;
+        }
+    }
+
+    /// JSON as it is.
+    pub(crate) fn json(mut self, json: &'static str) -> Self {
+        self.push(Piece::Json(json));
+        self
+    }
+
+    /// A string after its key, if there is one. The key is written as it is: `,"node":`.
+    pub(crate) fn text(mut self, key: &'static str, text: Option<&'a str>) -> Self {
+        if let Some(text) = text {
+            self.push(Piece::Json(key));
+            self.push(Piece::Text(text));
+        }
+        self
+    }
+
+    /// A number after its key, if there is one.
+    pub(crate) fn number(mut self, key: &'static str, number: Option<u64>) -> Self {
+        if let Some(number) = number {
+            self.push(Piece::Json(key));
+            self.push(Piece::Number(number));
+        }
+        self
+    }
+
+    /// All of them.
+    pub(crate) fn list(&self) -> &[Piece<'a>] {
+        self.list.get(..self.count).unwrap_or_default()
+    }
+}
+
 fn write_text(out: &mut Vec<u8>, text: &str) {
     let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
     // Without an early end the compiler looks at many bytes at once.

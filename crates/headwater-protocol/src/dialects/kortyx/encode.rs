@@ -20,7 +20,7 @@ use super::{
 use crate::{
     encode::{Encode, EncodeOptions},
     event::{ErrorInfo, Event, Origin, Record, RunStarted},
-    framing::{FrameWriter, Piece},
+    framing::{FrameWriter, Pieces},
     id::{AttemptId, MessageId, PartId, ToolCallId},
     state::RunState,
     structured::StructuredOp,
@@ -390,30 +390,14 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     else {
         return out.chunk(None, chunk);
     };
-    let mut pieces = [Piece::Json(""); 12];
-    let mut count = 0;
-    let mut push = |piece| {
-        if let Some(free) = pieces.get_mut(count) {
-            *free = piece;
-            count += 1;
-        }
-    };
-    push(Piece::Json(r#"{"type":"text-delta""#));
-    let fields = [
-        (r#","node":"#, node.as_deref()),
-        (r#","id":"#, id.as_deref()),
-        (r#","opId":"#, op_id.as_deref()),
-        (r#","segmentId":"#, segment_id.as_deref()),
-        (r#","delta":"#, Some(&**delta)),
-    ];
-    for (key, text) in fields {
-        if let Some(text) = text {
-            push(Piece::Json(key));
-            push(Piece::Text(text));
-        }
-    }
-    push(Piece::Json("}"));
-    out.pieces(None, pieces.get(..count).unwrap_or_default());
+    let pieces = Pieces::new(r#"{"type":"text-delta""#)
+        .text(r#","node":"#, node.as_deref())
+        .text(r#","id":"#, id.as_deref())
+        .text(r#","opId":"#, op_id.as_deref())
+        .text(r#","segmentId":"#, segment_id.as_deref())
+        .text(r#","delta":"#, Some(delta))
+        .json("}");
+    out.pieces(None, pieces.list());
 }
 
 fn carried<'r>(event: &'r Event, origin: &'r Origin) -> Chunk<'r> {

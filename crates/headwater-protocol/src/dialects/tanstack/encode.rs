@@ -26,14 +26,14 @@ use serde_json::Value;
 
 use super::{
     CLIENT_TOOLS, END_MARKER,
-    chunk::{Base, Carried, Chunk, Content, TYPES, Thinking},
+    chunk::{Base, Call, Carried, Chunk, Content, Function, TYPES, Thinking, ToolCall},
 };
 use crate::{
     carry,
     dialect::ContentMode,
     encode::{Encode, EncodeOptions},
     event::{Event, Executor, Record, Role},
-    framing::{FrameWriter, Framing},
+    framing::{FrameWriter, Framing, Pieces},
     id::{AttemptId, MessageId, PartId, ToolCallId},
     state::RunState,
 };
@@ -417,7 +417,7 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
-        self.chunks(record, &mut |chunk| out.chunk(None, chunk));
+        self.chunks(record, &mut |chunk| write(chunk, out));
     }
 
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
@@ -429,6 +429,74 @@ impl Encode for Encoder {
         if self.end != End::Open && out.framing() == Framing::Sse {
             out.raw(END_MARKER);
         }
+    }
+}
+
+/// Writes a chunk; plain deltas by hand.
+pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+    match chunk {
+        Chunk::Content(Content {
+            id: Some(id),
+            model,
+            timestamp,
+            delta,
+            content,
+            role,
+            part,
+            whole: false,
+            metadata: None,
+            message,
+            attempt,
+            derived: false,
+        }) => {
+            let pieces = Pieces::new(r#"{"type":"content""#)
+                .text(r#","id":"#, Some(id))
+                .text(r#","model":"#, model.as_deref())
+                .number(r#","timestamp":"#, *timestamp)
+                .text(r#","delta":"#, delta.as_deref())
+                .text(r#","content":"#, content.as_deref())
+                .text(r#","role":"#, role.as_deref())
+                .text(r#","part":"#, part.as_deref())
+                .text(r#","message":"#, message.as_deref())
+                .text(r#","attempt":"#, attempt.as_deref())
+                .json("}");
+            out.pieces(None, pieces.list());
+        }
+        Chunk::ToolCall(ToolCall {
+            id: Some(id),
+            model,
+            timestamp,
+            tool_call:
+                Some(Call {
+                    id: Some(known),
+                    kind: Some(kind),
+                    function: Some(Function { name: Some(name), arguments }),
+                }),
+            index,
+            call,
+            event: None,
+            payload: None,
+            message,
+            attempt,
+            derived: false,
+        }) => {
+            let pieces = Pieces::new(r#"{"type":"tool_call""#)
+                .text(r#","id":"#, Some(id))
+                .text(r#","model":"#, model.as_deref())
+                .number(r#","timestamp":"#, *timestamp)
+                .text(r#","toolCall":{"id":"#, Some(known))
+                .text(r#","type":"#, Some(kind))
+                .text(r#","function":{"name":"#, Some(name))
+                .text(r#","arguments":"#, arguments.as_deref())
+                .json("}}")
+                .number(r#","index":"#, *index)
+                .text(r#","call":"#, call.as_deref())
+                .text(r#","message":"#, message.as_deref())
+                .text(r#","attempt":"#, attempt.as_deref())
+                .json("}");
+            out.pieces(None, pieces.list());
+        }
+        chunk => out.chunk(None, chunk),
     }
 }
 
