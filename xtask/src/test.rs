@@ -48,19 +48,17 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
 
 /// The long form of one test: so many generated inputs for each decoder.
 pub(crate) fn garbage(inputs: u64) -> Result<ExitCode, Failure> {
-    anstream::println!(
-        "{inputs} inputs for each decoder and framing and for the JSON reader; a million take a while"
-    );
     let suites = [
-        ["test", "--release", "-p", "headwater-protocol", "--test", "protocol", "garbage::"],
-        ["test", "--release", "-p", "headwater-json", "--test", "json", "garbage::"],
-        ["test", "--release", "-p", "headwater-json", "--test", "json", "laws::"],
+        ("decoders", "headwater-protocol", "protocol", "garbage::"),
+        ("JSON reader", "headwater-json", "json", "garbage::"),
+        ("JSON documents", "headwater-json", "json", "laws::"),
     ];
-    let start = std::time::Instant::now();
     let mut counts = Counts::default();
     let mut ok = true;
-    for suite in suites {
-        let mut tests = cargo(&root(), &suite);
+    for (name, package, test, filter) in suites {
+        anstream::println!("== {name}: {inputs} inputs each; a million take some minutes");
+        let start = std::time::Instant::now();
+        let mut tests = cargo(&root(), &["test", "--release", "-p", package, "--test", test, filter]);
         // A document is cut in some seventy ways, so a tenth of them is about as much.
         tests.env("HEADWATER_GARBAGE", inputs.to_string());
         tests.env("HEADWATER_DOCUMENTS", (inputs / 10).to_string());
@@ -68,10 +66,11 @@ pub(crate) fn garbage(inputs: u64) -> Result<ExitCode, Failure> {
         if !finished.ok {
             anstream::print!("{}", finished.output);
         }
+        let verdict = if finished.ok { "ok" } else { "FAILED" };
+        anstream::println!("   {verdict} in {:.1} s", start.elapsed().as_secs_f64());
         ok &= finished.ok;
         counts.add(count(&finished.output));
     }
-    anstream::println!("{:.0} s", start.elapsed().as_secs_f64());
     anstream::println!("{} passed, {} failed", counts.passed, counts.failed);
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
