@@ -368,17 +368,17 @@ pub(crate) enum Piece<'a> {
     Number(u64),
 }
 
-/// Pieces of which some may be left out.
+/// At most so many pieces, of which some may be left out.
 #[derive(Debug)]
-pub(crate) struct Pieces<'a> {
-    list: [Piece<'a>; 28],
+pub(crate) struct Pieces<'a, const MOST: usize> {
+    list: [Piece<'a>; MOST],
     count: usize,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a, const MOST: usize> Pieces<'a, MOST> {
     /// Begins with JSON as it is.
     pub(crate) fn new(json: &'static str) -> Self {
-        Self { list: [Piece::Json(json); 28], count: 1 }
+        Self { list: [Piece::Json(json); MOST], count: 1 }
     }
 
     fn push(&mut self, piece: Piece<'a>) {

@@ -390,7 +390,7 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     else {
         return out.chunk(None, chunk);
     };
-    let pieces = Pieces::new(r#"{"type":"text-delta""#)
+    let pieces = Pieces::<12>::new(r#"{"type":"text-delta""#)
         .text(r#","node":"#, node.as_deref())
         .text(r#","id":"#, id.as_deref())
         .text(r#","opId":"#, op_id.as_deref())

@@ -449,7 +449,7 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
             attempt,
             derived: false,
         }) => {
-            let pieces = Pieces::new(r#"{"type":"content""#)
+            let pieces = Pieces::<20>::new(r#"{"type":"content""#)
                 .text(r#","id":"#, Some(id))
                 .text(r#","model":"#, model.as_deref())
                 .number(r#","timestamp":"#, *timestamp)
@@ -480,7 +480,7 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
             attempt,
             derived: false,
         }) => {
-            let pieces = Pieces::new(r#"{"type":"tool_call""#)
+            let pieces = Pieces::<25>::new(r#"{"type":"tool_call""#)
                 .text(r#","id":"#, Some(id))
                 .text(r#","model":"#, model.as_deref())
                 .number(r#","timestamp":"#, *timestamp)
