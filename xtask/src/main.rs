@@ -46,6 +46,12 @@ enum Task {
         #[arg(default_value_t = 1_000_000)]
         inputs: u64,
     },
+    /// Hold the dialects to their laws on generated runs that no test run has seen
+    Laws {
+        /// How many runs for each law
+        #[arg(default_value_t = 1_000)]
+        runs: u64,
+    },
 }
 
 /// What can be left out.
@@ -64,6 +70,7 @@ fn main() -> ExitCode {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
         Task::Bench { subject, without } => bench::run(subject, &without),
         Task::Garbage { inputs } => test::garbage(inputs),
+        Task::Laws { runs } => test::laws(runs),
     };
     match done {
         Ok(code) => code,

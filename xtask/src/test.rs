@@ -11,6 +11,9 @@ use crate::{Optional, root, tools, vendors};
 /// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
 
+/// The seed of generated cases.
+const SEED: &str = "PROPTEST_RNG_SEED";
+
 pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode, Failure> {
     let root = root();
     let recorded = Recorded::from_environment(&root)?;
@@ -48,20 +51,41 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
 
 /// The long form of one test: so many generated inputs for each decoder.
 pub(crate) fn garbage(inputs: u64) -> Result<ExitCode, Failure> {
-    let suites = [
-        ("decoders", "headwater-protocol", "protocol", "garbage::"),
-        ("JSON reader", "headwater-json", "json", "garbage::"),
-        ("JSON documents", "headwater-json", "json", "laws::"),
-    ];
+    anstream::println!("{inputs} inputs each; a million take some minutes");
+    // A document is cut in some seventy ways, so a tenth of them is about as much.
+    let (inputs, documents) = (inputs.to_string(), (inputs / 10).to_string());
+    let counts = [("HEADWATER_GARBAGE", &*inputs), ("HEADWATER_DOCUMENTS", &*documents)];
+    long(&[
+        Suite { name: "decoders", package: "headwater-protocol", filter: "garbage::", settings: &counts },
+        Suite { name: "JSON reader", package: "headwater-json", filter: "garbage::", settings: &counts },
+        Suite { name: "JSON documents", package: "headwater-json", filter: "laws::", settings: &counts },
+    ])
+}
+
+/// The laws of the dialects on so many runs that no test run has seen.
+pub(crate) fn laws(runs: u64) -> Result<ExitCode, Failure> {
+    anstream::println!("{runs} runs for each law; a thousand take a minute or two");
+    let settings = [("HEADWATER_CASES", &*runs.to_string())];
+    long(&[Suite { name: "laws", package: "headwater-protocol", filter: "laws::", settings: &settings }])
+}
+
+/// Tests of one crate that take a number from the environment.
+struct Suite<'a> {
+    name: &'static str,
+    package: &'static str,
+    filter: &'static str,
+    settings: &'a [(&'static str, &'a str)],
+}
+
+fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
     let mut counts = Counts::default();
     let mut ok = true;
-    for (name, package, test, filter) in suites {
-        anstream::println!("== {name}: {inputs} inputs each; a million take some minutes");
+    for suite in suites {
+        anstream::println!("== {}", suite.name);
         let start = std::time::Instant::now();
-        let mut tests = cargo(&root(), &["test", "--release", "-p", package, "--test", test, filter]);
-        // A document is cut in some seventy ways, so a tenth of them is about as much.
-        tests.env("HEADWATER_GARBAGE", inputs.to_string());
-        tests.env("HEADWATER_DOCUMENTS", (inputs / 10).to_string());
+        let arguments = ["test", "--release", "-p", suite.package, "--test", "*", suite.filter];
+        let mut tests = cargo(&root(), &arguments);
+        tests.envs(suite.settings.iter().copied());
         let finished = finish(tests)?;
         if !finished.ok {
             anstream::print!("{}", finished.output);
@@ -90,6 +114,11 @@ fn rust_tests(
 ) -> Result<Outcome, Failure> {
     let mut tests = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
     tests.args(filter).env(vendors::GENERATED, generated);
+    // Generated cases are the same in every run, so that a change is judged by what it changed. `cargo xtask laws`
+    // looks for new ones.
+    if std::env::var_os(SEED).is_none() {
+        tests.env(SEED, "1");
+    }
     recorded.tell(&mut tests);
     let finished = finish(tests)?;
     let mut counts = count(&finished.output);

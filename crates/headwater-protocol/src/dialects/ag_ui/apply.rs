@@ -444,6 +444,10 @@ impl Apply {
         let notes = custom.base.passing();
         let place = Place::of(&custom.base).noted(notes);
         if notes.is_some_and(|notes| notes.implied) {
+            // A snapshot has told the call's state already, but the end of the run names the question once more.
+            if let Some(Event::ApprovalRequested { approval, .. }) = asked(&custom.name, value) {
+                self.questions.insert(approval.to_string());
+            }
             return;
         }
         let said = notes.and_then(|notes| notes.event.clone()).map(std::borrow::Cow::into_owned);

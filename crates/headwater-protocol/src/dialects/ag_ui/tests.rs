@@ -253,6 +253,38 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
 }
 
 #[test]
+fn an_approval_that_a_snapshot_told_is_not_asked_for_again_at_the_end() {
+    let approval = Event::ApprovalRequested {
+        approval: "ok1".into(),
+        tool: ToolCall::new("c1", "send"),
+        input: Some(json!({})),
+        signature: None,
+        automatic: false,
+    };
+    let seen = [Record::new(0, started()), call("c1", json!({})), record(None, approval)];
+    let mut state = RunState::with_rules(dialect().rules());
+    seen.iter().for_each(|record| state.apply(record).unwrap());
+    for profile in dialect().profiles() {
+        let mut encoder = Encoder::new(dialect(), &EncodeOptions::profile(profile.name));
+        encoder.reentry(&state);
+        let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
+        encoder.record(&record(None, question));
+        encoder.record(&record(None, Event::RunWaiting { tool_calls: vec![], usage: None }));
+        encoder.finish();
+        let heard = decode(&String::from_utf8(encoder.take()).unwrap());
+        let questions: Vec<_> = heard
+            .records
+            .iter()
+            .filter_map(|record| match &record.event {
+                Event::InterruptRequested(interrupt) => Some(interrupt.request.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(questions, ["q1"], "{}", profile.name);
+    }
+}
+
+#[test]
 fn another_servers_stream_is_read_as_the_client_reads_it() {
     let body = concat!(
         "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n",
