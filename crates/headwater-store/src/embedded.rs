@@ -1,0 +1,5 @@
+//! A store in a folder.
+
+mod files;
+
+pub use files::{File, Files, Guard};

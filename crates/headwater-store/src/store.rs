@@ -1,0 +1,122 @@
+//! What every store does.
+
+use std::{fmt, future::Future, pin::Pin, time::Duration};
+
+use bytes::Bytes;
+
+use crate::{
+    Class, Expect, JournalId, JournalInfo, Lease, Page, ReadLimit, Receipt, Result, Tail, Value, Watch,
+};
+
+/// What a store will have done.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// Where journals and small values live.
+///
+/// # What every store promises
+///
+/// * **Order.** The records of a journal have the sequences 1, 2, 3, … in the order of the calls of
+///   [`append`](Store::append), and are seen in that order, without gaps.
+/// * **Facts are durable before they are seen**, to the degree that the store's setting says. Nothing passes a fact that
+///   is not durable yet.
+/// * **Deltas are seen at once**, and are durable soon: at most 256 of a journal are seen before they are durable, and
+///   the commit that makes them so begins within 20 ms. What was seen and not yet durable may die with the process.
+/// * **Fencing.** Only the newest epoch of a journal writes to it. A claim is durable before its epoch's first record is
+///   seen, and epochs are never used twice.
+/// * **A failed write stops the store.** It is never tried again as if nothing had happened: every later write fails
+///   with [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), while reads go on.
+/// * **Readers cost nothing.** A reader is a sequence number; one that stopped reading holds nothing.
+///
+/// `headwater_testkit::store::behaviour` holds any store to this.
+pub trait Store: fmt::Debug + Send + Sync + 'static {
+    /// Appends records of one class at the end of a journal, in one piece: after a crash all of them are there or a
+    /// beginning of them, never others.
+    ///
+    /// The call itself puts them in order; the receipt is ready when they may be seen.
+    ///
+    /// # Errors
+    /// At once [`Stale`](crate::ErrorKind::Stale), [`Closed`](crate::ErrorKind::Closed),
+    /// [`Unknown`](crate::ErrorKind::Unknown), [`TooLarge`](crate::ErrorKind::TooLarge),
+    /// [`Full`](crate::ErrorKind::Full) or [`Stopped`](crate::ErrorKind::Stopped), with nothing appended; any of them
+    /// and [`Io`](crate::ErrorKind::Io) from the receipt, with the records never seen or, for deltas that were, gone
+    /// after the next claim.
+    fn append(&self, lease: &Lease, class: Class, bodies: &[Bytes]) -> Result<Receipt>;
+
+    /// Reads the records after a sequence, as far as they may be seen. An empty page is not an error.
+    fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page>;
+
+    /// Waits until there is a record after a sequence, or the journal is closed. Does not poll.
+    fn wait<'a>(&'a self, journal: &'a JournalId, after: u64) -> Pending<'a, Tail>;
+
+    /// What is known about a journal; `None` if there is none of that name.
+    fn info<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, Option<JournalInfo>>;
+
+    /// Ends a journal and its lease. It is kept for so long, or for ever, and then goes.
+    fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()>;
+
+    /// Lets go of the records before a sequence. What is left keeps its numbers.
+    fn trim<'a>(&'a self, lease: &'a Lease, before: u64) -> Pending<'a, ()>;
+
+    /// Deletes a journal that nobody holds. One that is not there is no error.
+    fn delete<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, ()>;
+
+    /// Takes the lease of a journal that nobody holds, with a new epoch; begins the journal if there is none.
+    ///
+    /// # Errors
+    /// [`Held`](crate::ErrorKind::Held) while a lease runs, whoever owns it;
+    /// [`Closed`](crate::ErrorKind::Closed) when the journal has ended.
+    fn claim<'a>(&'a self, journal: &'a JournalId, owner: &'a str, ttl: Duration) -> Pending<'a, Lease>;
+
+    /// Makes a lease last from now on for so long, also one that has run out and that nobody has claimed since.
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Pending<'a, Lease>;
+
+    /// Gives a lease back: the journal waits for whoever claims it next, and is not listed as expired.
+    fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()>;
+
+    /// Journals whose lease has run out and was not given back: their drivers have died.
+    fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>>;
+
+    /// The value of a key.
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>>;
+
+    /// Puts a value if what is there is what one expects, for so long or for ever; durable when done. Gives its version.
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: Bytes,
+        expect: Expect,
+        ttl: Option<Duration>,
+    ) -> Pending<'a, u64>;
+
+    /// Removes a value if it is what one expects; durable when done. Gives whether there was one.
+    fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool>;
+
+    /// Values whose keys begin with a prefix, ordered by key, after a key.
+    fn list<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> Pending<'a, Vec<(String, Value)>>;
+
+    /// Tells when a value whose key begins with a prefix is put or removed, from now on.
+    fn watch(&self, prefix: &str) -> Watch;
+
+    /// Lets go of what retention no longer keeps: closed journals whose time is over, values that expired, and the
+    /// space that they took.
+    fn sweep(&self) -> Pending<'_, Swept>;
+
+    /// Waits until everything that was appended so far is durable.
+    fn flush(&self) -> Pending<'_, ()>;
+}
+
+/// What a sweep let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Journals.
+    pub journals: u64,
+    /// Values.
+    pub values: u64,
+    /// Bytes of storage.
+    pub bytes: u64,
+}
