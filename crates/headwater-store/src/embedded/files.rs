@@ -29,8 +29,8 @@ pub trait Files: fmt::Debug + Send + Sync + 'static {
 
 /// An open file.
 pub trait File: fmt::Debug + Send + Sync {
-    /// Its length in bytes.
-    fn len(&self) -> io::Result<u64>;
+    /// Its size in bytes.
+    fn size(&self) -> io::Result<u64>;
 
     /// Reads some bytes at an offset; 0 at the end.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
