@@ -59,7 +59,9 @@ pub use id::{
     ApprovalId, AttemptId, CheckpointId, MessageId, PartId, RequestId, RunId, SessionId, ToolCallId,
 };
 pub use lint::{Finding, Findings, Lint, Rule, lint};
-pub use prompt::{ContentPart, FileData, ModelMessage, PromptOptions, ToolResultOutput, to_model_messages};
+pub use prompt::{
+    ContentPart, FileData, ModelMessage, PromptOptions, ToolResultOutput, ToolSpec, to_model_messages,
+};
 pub use request::{
     Action, ApprovalAnswer, ChatRequest, CheckpointAction, ClientTool, InterruptAnswer, RawRequest,
     RequestCursor, ToolResult,

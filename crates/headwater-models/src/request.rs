@@ -1,0 +1,142 @@
+//! What a model is asked.
+
+use headwater_protocol::{ContentPart, ModelMessage, ToolSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What a model is asked: the conversation, the tools, and how to answer.
+///
+/// ```
+/// use headwater_models::ModelRequest;
+///
+/// let request = ModelRequest::new("What is the capital of Norway?").system("Answer with one word.");
+/// assert_eq!(request.messages.len(), 2);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ModelRequest {
+    /// The conversation, the system's message first, if there is one.
+    pub messages: Vec<ModelMessage>,
+    /// The tools that it may call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolSpec>,
+    /// Which of them it shall call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    /// What form its answer has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<ResponseFormat>,
+    /// How freely it chooses its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// How long its answer may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    /// Words at which it stops.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop_sequences: Vec<String>,
+    /// How much it thinks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<ReasoningOptions>,
+    /// What only one provider understands, by the provider's name.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub provider_options: Map<String, Value>,
+    /// Whether the answer is wanted in one piece, instead of as it grows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
+    /// How often this was asked before, because an attempt failed. No provider is told.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub attempt: u32,
+}
+
+// `skip_serializing_if` takes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl ModelRequest {
+    /// Asks for an answer to a text.
+    #[must_use]
+    pub fn new(input: impl Into<String>) -> Self {
+        let content = vec![ContentPart::Text { text: input.into(), provider_options: None }];
+        Self { messages: vec![ModelMessage::User { content }], ..Self::default() }
+    }
+
+    /// Asks for the next message of a conversation.
+    #[must_use]
+    pub fn of(messages: Vec<ModelMessage>) -> Self {
+        Self { messages, ..Self::default() }
+    }
+
+    /// Puts a system message before everything else.
+    #[must_use]
+    pub fn system(mut self, content: impl Into<String>) -> Self {
+        let message = ModelMessage::System { content: content.into(), provider_options: None };
+        self.messages.insert(0, message);
+        self
+    }
+}
+
+/// Which tools a model shall call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolChoice {
+    /// Those that it wants.
+    #[default]
+    Auto,
+    /// None, although there are some.
+    None,
+    /// Some tool.
+    Required,
+    /// This one.
+    Tool(String),
+}
+
+/// What form an answer has.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum ResponseFormat {
+    /// Any text.
+    #[default]
+    Text,
+    /// JSON, of some schema if one is given.
+    Json {
+        /// The JSON Schema.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schema: Option<Value>,
+        /// What the schema is called.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+}
+
+/// How much a model thinks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReasoningOptions {
+    /// In a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<ReasoningEffort>,
+    /// In tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+}
+
+/// How much a model thinks, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ReasoningEffort {
+    /// Not at all.
+    None,
+    /// As little as it can.
+    Minimal,
+    /// A little.
+    Low,
+    /// As usual.
+    Medium,
+    /// Much.
+    High,
+}
