@@ -2,6 +2,32 @@
 //! cursors; and small values with compare-and-set beside them.
 //!
 //! A [`Store`] is one small trait. What is promised, and when a record may be seen, is written there.
+//!
+//! ```
+//! use std::time::Duration;
+//! use headwater_store::{Class, Memory, ReadLimit, Store};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> headwater_store::Result<()> {
+//! let store = Memory::new();
+//! let run = "run_1".into();
+//!
+//! // One driver at a time: the lease's epoch goes with each append.
+//! let lease = store.claim(&run, "worker_1", Duration::from_secs(30)).await?;
+//! store.append(&lease, Class::Delta, &["Hel".into(), "lo".into()])?;
+//! // A fact is waited for: when the receipt is ready, it is durable and may be seen.
+//! store.append(&lease, Class::Fact, &["the end".into()])?.await?;
+//! store.close(&lease, None).await?;
+//!
+//! // A reader is a number: what it has read so far.
+//! let page = store.read(&run, 0, ReadLimit::default()).await?;
+//! let bodies: Vec<&[u8]> = page.records.iter().map(|record| &*record.body).collect();
+//! assert_eq!(bodies, [&b"Hel"[..], b"lo", b"the end"]);
+//! assert_eq!(page.tail.last, 3);
+//! assert!(page.tail.closed);
+//! # Ok(())
+//! # }
+//! ```
 
 mod clock;
 mod cursor;
@@ -9,6 +35,7 @@ pub mod embedded;
 mod error;
 mod journal;
 mod lease;
+mod memory;
 mod secret;
 mod store;
 mod value;
@@ -18,6 +45,7 @@ pub use cursor::{Cursor, Place};
 pub use error::{CursorFault, Error, ErrorKind, Result};
 pub use journal::{Class, EpochStart, JournalId, JournalInfo, Page, ReadLimit, Receipt, Record, Tail};
 pub use lease::Lease;
+pub use memory::{Memory, MemoryOptions};
 pub use secret::Secret;
 pub use store::{Pending, Store, Swept};
 pub use value::{Expect, Value, Watch};

@@ -1,1 +1,3 @@
 //! What tests of Headwater share, and what those who write a store of their own test it with.
+
+pub mod store;

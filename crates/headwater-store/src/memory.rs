@@ -1,0 +1,403 @@
+//! A store in memory: for tests, for demos, and for servers whose runs may end with the process.
+//!
+//! Nothing is durable, so everything may be seen at once and no receipt has to be waited for.
+
+mod journal;
+mod values;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+
+use self::{
+    journal::{Journal, Waiter},
+    values::Values,
+};
+use crate::{
+    Class, Clock, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt,
+    Result, Store, Swept, SystemClock, Tail, Value, Watch,
+};
+
+/// The longest key of a value and the longest name of a journal, in bytes.
+const MAX_NAME: usize = 1_024;
+
+/// What an empty journal takes, about, beside its name: its entry in the map and the journal itself.
+const JOURNAL_COST: u64 = 320;
+
+/// What one more epoch of a journal takes.
+const EPOCH_COST: u64 = 16;
+
+/// The epochs of all memory stores of this process. It begins at the time of its first use, so that a cursor that an
+/// earlier process gave out names an epoch that this one never uses.
+static EPOCHS: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(SystemClock.now().0 << 20));
+
+/// How much a [`Memory`] store keeps.
+///
+/// ```
+/// use headwater_store::{Memory, MemoryOptions};
+///
+/// let store = Memory::with(MemoryOptions { max_bytes: 64 << 20, ..MemoryOptions::default() });
+/// ```
+#[derive(Debug, Clone)]
+pub struct MemoryOptions {
+    /// All that is kept, with what it takes to keep it.
+    pub max_bytes: u64,
+    /// The records of one journal.
+    pub max_journal_bytes: u64,
+    /// One record.
+    pub max_record_bytes: usize,
+    /// One value.
+    pub max_value_bytes: usize,
+    /// What tells the time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for MemoryOptions {
+    /// 1 GiB in all, 256 MiB for a journal, 16 MiB for a record, 1 MiB for a value.
+    fn default() -> Self {
+        Self {
+            max_bytes: 1 << 30,
+            max_journal_bytes: 256 << 20,
+            max_record_bytes: 16 << 20,
+            max_value_bytes: 1 << 20,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+/// A store in memory. What it holds ends with it.
+///
+/// It is bounded: beyond [`MemoryOptions`] it answers [`Full`](ErrorKind::Full). Bodies are kept as they are given, so
+/// a body that is a small slice of a large buffer keeps the whole buffer.
+pub struct Memory {
+    journals: RwLock<HashMap<JournalId, Arc<Mutex<Journal>>>>,
+    values: Mutex<Values>,
+    used: Usage,
+    options: MemoryOptions,
+}
+
+/// The bytes in use, and how many may be.
+#[derive(Debug)]
+struct Usage {
+    bytes: AtomicU64,
+    max: u64,
+}
+
+impl Usage {
+    fn take(&self, bytes: u64) -> Result<()> {
+        let more = |used: u64| used.checked_add(bytes).filter(|&used| used <= self.max);
+        match self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                let message = format!(
+                    "the memory store is full, it keeps {} bytes: delete, trim or sweep, or allow it more",
+                    self.max
+                );
+                Err(Error::new(ErrorKind::Full, message))
+            }
+        }
+    }
+
+    /// Takes more than may be in use, where refusing would leave a journal without a driver.
+    fn take_anyway(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Memory {
+    /// An empty store of the usual size.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(MemoryOptions::default())
+    }
+
+    /// An empty store.
+    #[must_use]
+    pub fn with(options: MemoryOptions) -> Self {
+        Self {
+            journals: RwLock::default(),
+            values: Mutex::default(),
+            used: Usage { bytes: AtomicU64::new(0), max: options.max_bytes },
+            options,
+        }
+    }
+
+    fn reading(&self) -> RwLockReadGuard<'_, HashMap<JournalId, Arc<Mutex<Journal>>>> {
+        self.journals.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writing(&self) -> RwLockWriteGuard<'_, HashMap<JournalId, Arc<Mutex<Journal>>>> {
+        self.journals.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn journal(&self, id: &JournalId) -> Result<Arc<Mutex<Journal>>> {
+        self.reading().get(id).cloned().ok_or_else(|| Error::unknown(id))
+    }
+
+    /// Does something to a journal that this lease may write.
+    fn driving<T>(&self, lease: &Lease, act: impl FnOnce(&mut Journal) -> T) -> Result<T> {
+        let journal = self.journal(&lease.journal)?;
+        let mut journal = lock(&journal);
+        journal.check(lease)?;
+        Ok(act(&mut journal))
+    }
+
+    fn claim_now(&self, id: &JournalId, owner: &str, ttl: Duration) -> Result<Lease> {
+        check_name("journal name", id.as_str())?;
+        let now = self.options.clock.now();
+        let epoch = || EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut journals = self.writing();
+        if let Some(journal) = journals.get(id) {
+            let lease = lock(journal).claim(id, owner, now, ttl, epoch)?;
+            self.used.take_anyway(EPOCH_COST);
+            return Ok(lease);
+        }
+        self.used.take(JOURNAL_COST + EPOCH_COST + id.as_str().len() as u64)?;
+        let mut journal = Journal::default();
+        let lease = journal.claim(id, owner, now, ttl, epoch)?;
+        journals.insert(id.clone(), Arc::new(Mutex::new(journal)));
+        Ok(lease)
+    }
+
+    fn delete_now(&self, id: &JournalId) -> Result<()> {
+        let now = self.options.clock.now();
+        let mut journals = self.writing();
+        let Some(journal) = journals.get(id).cloned() else {
+            return Ok(());
+        };
+        let mut journal = lock(&journal);
+        journal.check_nobody_holds(id, now)?;
+        journals.remove(id);
+        drop(journals);
+        self.let_go(id, &mut journal);
+        Ok(())
+    }
+
+    /// Empties a journal that is no longer in the map, and tells those who wait for it. Gives the bytes.
+    fn let_go(&self, id: &JournalId, journal: &mut Journal) -> u64 {
+        let bytes = journal.cost() + id.as_str().len() as u64;
+        journal.end();
+        self.used.give_back(bytes);
+        bytes
+    }
+
+    fn sweep_now(&self) -> Swept {
+        let now = self.options.clock.now();
+        let (values, bytes) = lock(&self.values).sweep(now);
+        self.used.give_back(bytes);
+        let mut swept = Swept { journals: 0, values, bytes };
+        let over: Vec<JournalId> = self
+            .reading()
+            .iter()
+            .filter(|(_, journal)| lock(journal).is_over(now))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in over {
+            let mut journals = self.writing();
+            // It may have been deleted and begun anew since the look.
+            let Some(journal) = journals.get(&id).cloned() else { continue };
+            let mut journal = lock(&journal);
+            if journal.is_over(now) {
+                journals.remove(&id);
+                drop(journals);
+                swept.bytes += self.let_go(&id, &mut journal);
+                swept.journals += 1;
+            }
+        }
+        swept
+    }
+
+    fn put_now(&self, key: &str, bytes: Bytes, expect: Expect, ttl: Option<Duration>) -> Result<u64> {
+        check_name("key", key)?;
+        if bytes.len() > self.options.max_value_bytes {
+            let what = format!("value {key}");
+            return Err(Error::too_large(&what, bytes.len(), self.options.max_value_bytes));
+        }
+        let now = self.options.clock.now();
+        let expires = ttl.map(|ttl| now.after(ttl));
+        lock(&self.values).put(key, bytes, expect, expires, now, &self.used)
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("journals", &self.reading().len())
+            .field("values", &lock(&self.values).len())
+            .field("bytes", &self.used.bytes.load(Ordering::Relaxed))
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store for Memory {
+    fn append(&self, lease: &Lease, class: Class, bodies: &[Bytes]) -> Result<Receipt> {
+        let max = self.options.max_record_bytes;
+        if let Some(body) = bodies.iter().find(|body| body.len() > max) {
+            let what = format!("journal {}: a {class}", lease.journal);
+            return Err(Error::too_large(&what, body.len(), max));
+        }
+        let now = self.options.clock.now();
+        let journal = self.journal(&lease.journal)?;
+        let mut journal = lock(&journal);
+        journal.check(lease)?;
+        let bytes = bodies.iter().map(|body| body.len() as u64).sum::<u64>();
+        let limit = self.options.max_journal_bytes;
+        if journal.bytes() + bytes > limit {
+            return Err(Error::full(&lease.journal, class, limit));
+        }
+        self.used.take(journal::cost_of(bodies.len(), bytes))?;
+        let first = journal.tail().last + 1;
+        let waiting = journal.append(class, now, bodies);
+        let last = journal.tail().last;
+        drop(journal);
+        if let Some(waiting) = waiting {
+            waiting.notify_waiters();
+        }
+        Ok(Receipt::settled(first, last))
+    }
+
+    fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page> {
+        Box::pin(async move { lock(&*self.journal(journal)?).read(journal, after, limit) })
+    }
+
+    fn wait<'a>(&'a self, journal: &'a JournalId, after: u64) -> Pending<'a, Tail> {
+        Box::pin(async move {
+            let found = self.journal(journal)?;
+            loop {
+                let waiter;
+                let woken = {
+                    let mut state = lock(&found);
+                    if let Some(tail) = state.beyond(journal, after)? {
+                        return Ok(tail);
+                    }
+                    waiter = Waiter::new(&found, &mut state);
+                    // Made before the lock is let go, so that no append falls between the look and the wait.
+                    waiter.notified()
+                };
+                woken.await;
+            }
+        })
+    }
+
+    fn info<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, Option<JournalInfo>> {
+        Box::pin(async move { Ok(self.journal(journal).ok().map(|found| lock(&found).info())) })
+    }
+
+    fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let goes = keep.map(|keep| self.options.clock.now().after(keep));
+            self.driving(lease, |journal| journal.close(goes))
+        })
+    }
+
+    fn trim<'a>(&'a self, lease: &'a Lease, before: u64) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let freed = self.driving(lease, |journal| journal.trim(before))?;
+            self.used.give_back(freed);
+            Ok(())
+        })
+    }
+
+    fn delete<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, ()> {
+        Box::pin(async move { self.delete_now(journal) })
+    }
+
+    fn claim<'a>(&'a self, journal: &'a JournalId, owner: &'a str, ttl: Duration) -> Pending<'a, Lease> {
+        Box::pin(async move { self.claim_now(journal, owner, ttl) })
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Pending<'a, Lease> {
+        Box::pin(async move {
+            let expires = self.options.clock.now().after(ttl);
+            self.driving(lease, |journal| journal.renew(expires))?;
+            Ok(Lease { expires, ..lease.clone() })
+        })
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()> {
+        Box::pin(async move { self.driving(lease, Journal::release) })
+    }
+
+    fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {
+        Box::pin(async move {
+            let now = self.options.clock.now();
+            let mut expired: Vec<_> = self
+                .reading()
+                .iter()
+                .filter_map(|(id, journal)| Some((lock(journal).expired_at(now)?, id.clone())))
+                .collect();
+            // The one that has waited longest comes first, so that a limit starves none.
+            expired.sort_unstable();
+            Ok(expired.into_iter().take(limit).map(|(_, id)| id).collect())
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>> {
+        Box::pin(async move { Ok(lock(&self.values).get(key, self.options.clock.now())) })
+    }
+
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: Bytes,
+        expect: Expect,
+        ttl: Option<Duration>,
+    ) -> Pending<'a, u64> {
+        Box::pin(async move { self.put_now(key, bytes, expect, ttl) })
+    }
+
+    fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool> {
+        Box::pin(async move { lock(&self.values).remove(key, expect, self.options.clock.now(), &self.used) })
+    }
+
+    fn list<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> Pending<'a, Vec<(String, Value)>> {
+        Box::pin(async move { Ok(lock(&self.values).list(prefix, after, limit, self.options.clock.now())) })
+    }
+
+    fn watch(&self, prefix: &str) -> Watch {
+        lock(&self.values).watch(prefix)
+    }
+
+    fn sweep(&self) -> Pending<'_, Swept> {
+        Box::pin(async move { Ok(self.sweep_now()) })
+    }
+
+    fn flush(&self) -> Pending<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+fn check_name(what: &str, name: &str) -> Result<()> {
+    if name.len() > MAX_NAME {
+        return Err(Error::too_large(what, name.len(), MAX_NAME));
+    }
+    Ok(())
+}
+
+/// A panic while the lock is held can only come from a failed allocation: what is there is whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,250 @@
+//! One journal in memory: its records, its lease, and those who wait for more.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::sync::{Notify, futures::Notified};
+
+use super::{EPOCH_COST, JOURNAL_COST, lock};
+use crate::{
+    Class, EpochStart, Error, JournalId, JournalInfo, Lease, Page, ReadLimit, Record, Result, Tail, Time,
+};
+
+/// One journal.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    records: VecDeque<Stored>,
+    /// How many records were trimmed away.
+    trimmed: u64,
+    /// The bytes of the bodies.
+    bytes: u64,
+    epochs: Vec<EpochStart>,
+    hold: Hold,
+    /// Only while somebody waits.
+    waiting: Option<Arc<Notify>>,
+}
+
+/// A record without what its place tells: its sequence and its epoch.
+#[derive(Debug)]
+struct Stored {
+    time: Time,
+    class: Class,
+    body: Bytes,
+}
+
+/// Who may write.
+#[derive(Debug, Default)]
+enum Hold {
+    /// Nobody, until somebody claims it.
+    #[default]
+    Free,
+    Leased {
+        owner: Arc<str>,
+        expires: Time,
+    },
+    Closed {
+        goes: Option<Time>,
+    },
+    /// The journal is no longer in the store.
+    Gone,
+}
+
+/// What so many records take.
+pub(super) fn cost_of(records: usize, bytes: u64) -> u64 {
+    (records * size_of::<Stored>()) as u64 + bytes
+}
+
+impl Journal {
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What it takes in all, beside its name.
+    pub(super) fn cost(&self) -> u64 {
+        cost_of(self.records.len(), self.bytes) + JOURNAL_COST + self.epochs.len() as u64 * EPOCH_COST
+    }
+
+    pub(super) fn tail(&self) -> Tail {
+        Tail {
+            last: self.trimmed + self.records.len() as u64,
+            closed: matches!(self.hold, Hold::Closed { .. }),
+        }
+    }
+
+    pub(super) fn info(&self) -> JournalInfo {
+        JournalInfo {
+            first: self.trimmed + 1,
+            tail: self.tail(),
+            epochs: self.epochs.clone(),
+            bytes: self.bytes,
+            goes: if let Hold::Closed { goes } = self.hold { goes } else { None },
+        }
+    }
+
+    /// Whether a lease lets one write.
+    pub(super) fn check(&self, lease: &Lease) -> Result<()> {
+        let newest = self.epochs.last().map(|start| start.epoch);
+        match self.hold {
+            Hold::Leased { .. } if newest == Some(lease.epoch) => Ok(()),
+            Hold::Leased { .. } => Err(Error::stale(&lease.journal, lease.epoch, newest)),
+            Hold::Free => Err(Error::stale(&lease.journal, lease.epoch, None)),
+            Hold::Closed { .. } => Err(Error::closed(&lease.journal)),
+            Hold::Gone => Err(Error::unknown(&lease.journal)),
+        }
+    }
+
+    /// Whether it may be deleted.
+    pub(super) fn check_nobody_holds(&self, id: &JournalId, now: Time) -> Result<()> {
+        match &self.hold {
+            Hold::Leased { owner, expires } if now < *expires => Err(Error::held(id, owner, *expires)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn claim(
+        &mut self,
+        id: &JournalId,
+        owner: &str,
+        now: Time,
+        ttl: Duration,
+        epoch: impl FnOnce() -> u64,
+    ) -> Result<Lease> {
+        self.check_nobody_holds(id, now)?;
+        if let Hold::Closed { .. } = self.hold {
+            return Err(Error::closed(id));
+        }
+        let (owner, expires): (Arc<str>, _) = (owner.into(), now.after(ttl));
+        let start = EpochStart { epoch: epoch(), first: self.tail().last + 1 };
+        self.epochs.push(start);
+        self.hold = Hold::Leased { owner: owner.clone(), expires };
+        Ok(Lease { journal: id.clone(), epoch: start.epoch, owner, expires, first: start.first })
+    }
+
+    pub(super) fn renew(&mut self, until: Time) {
+        if let Hold::Leased { expires, .. } = &mut self.hold {
+            *expires = until;
+        }
+    }
+
+    pub(super) fn release(&mut self) {
+        self.hold = Hold::Free;
+        self.records.shrink_to_fit();
+    }
+
+    /// When its lease ran out, if it has.
+    pub(super) fn expired_at(&self, now: Time) -> Option<Time> {
+        match self.hold {
+            Hold::Leased { expires, .. } if expires <= now => Some(expires),
+            _ => None,
+        }
+    }
+
+    /// Whether it is closed and no longer kept.
+    pub(super) fn is_over(&self, now: Time) -> bool {
+        matches!(self.hold, Hold::Closed { goes: Some(goes) } if goes <= now)
+    }
+
+    /// Gives whom to wake when the lock is let go.
+    pub(super) fn append(&mut self, class: Class, time: Time, bodies: &[Bytes]) -> Option<Arc<Notify>> {
+        self.records.extend(bodies.iter().map(|body| Stored { time, class, body: body.clone() }));
+        self.bytes += bodies.iter().map(|body| body.len() as u64).sum::<u64>();
+        if bodies.is_empty() { None } else { self.waiting.take() }
+    }
+
+    pub(super) fn close(&mut self, goes: Option<Time>) {
+        self.hold = Hold::Closed { goes };
+        self.records.shrink_to_fit();
+        self.wake();
+    }
+
+    /// Gives what it freed.
+    pub(super) fn trim(&mut self, before: u64) -> u64 {
+        let count = before.saturating_sub(self.trimmed + 1).min(self.records.len() as u64);
+        let gone = self.records.drain(..usize::try_from(count).unwrap_or(usize::MAX));
+        let bytes = gone.map(|record| record.body.len() as u64).sum();
+        self.trimmed += count;
+        self.bytes -= bytes;
+        self.records.shrink_to(self.records.len() * 2);
+        cost_of(usize::try_from(count).unwrap_or(usize::MAX), bytes)
+    }
+
+    /// Ends a journal that was taken out of the store.
+    pub(super) fn end(&mut self) {
+        self.hold = Hold::Gone;
+        self.records = VecDeque::new();
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            waiting.notify_waiters();
+        }
+    }
+
+    pub(super) fn read(&self, id: &JournalId, after: u64, limit: ReadLimit) -> Result<Page> {
+        if let Hold::Gone = self.hold {
+            return Err(Error::unknown(id));
+        }
+        if after < self.trimmed {
+            return Err(Error::trimmed(id, after, self.trimmed + 1));
+        }
+        let skipped = usize::try_from(after - self.trimmed).unwrap_or(usize::MAX);
+        let available = self.records.len().saturating_sub(skipped);
+        let mut records = Vec::with_capacity(available.min(limit.records));
+        let mut bytes = 0;
+        let mut epochs = self.epochs.iter().peekable();
+        let mut epoch = 0;
+        for (seq, stored) in (after + 1..).zip(self.records.iter().skip(skipped)).take(limit.records) {
+            bytes += stored.body.len();
+            if bytes > limit.bytes && !records.is_empty() {
+                break;
+            }
+            while let Some(start) = epochs.next_if(|start| start.first <= seq) {
+                epoch = start.epoch;
+            }
+            let &Stored { time, class, ref body } = stored;
+            records.push(Record { seq, epoch, time, class, body: body.clone() });
+        }
+        Ok(Page { records, tail: self.tail() })
+    }
+
+    /// The tail, if it is beyond a sequence or the end.
+    pub(super) fn beyond(&self, id: &JournalId, after: u64) -> Result<Option<Tail>> {
+        if let Hold::Gone = self.hold {
+            return Err(Error::unknown(id));
+        }
+        let tail = self.tail();
+        Ok((tail.last > after || tail.closed).then_some(tail))
+    }
+}
+
+/// Somebody who waits for a journal. The last one who goes takes the notifier along, so that a journal for which nobody
+/// waits holds none.
+pub(super) struct Waiter<'a> {
+    journal: &'a Mutex<Journal>,
+    notify: Arc<Notify>,
+}
+
+impl<'a> Waiter<'a> {
+    pub(super) fn new(journal: &'a Mutex<Journal>, state: &mut Journal) -> Self {
+        Self { journal, notify: state.waiting.get_or_insert_default().clone() }
+    }
+
+    pub(super) fn notified(&self) -> Notified<'_> {
+        self.notify.notified()
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(self.journal);
+        let alone = Arc::strong_count(&self.notify) == 2;
+        if alone && state.waiting.as_ref().is_some_and(|waiting| Arc::ptr_eq(waiting, &self.notify)) {
+            state.waiting = None;
+        }
+    }
+}

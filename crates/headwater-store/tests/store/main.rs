@@ -1,0 +1,3 @@
+//! Every store is held to the behaviour that is written once, in the testkit.
+
+mod memory;

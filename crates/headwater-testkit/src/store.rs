@@ -1,0 +1,188 @@
+//! The behaviour that every store must show, as a list of cases that any store can be put through.
+
+mod cases;
+mod check;
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use headwater_store::{ManualClock, Store};
+
+pub use self::check::Failure;
+use self::check::Outcome;
+
+/// How long a case may take before it is said to hang. No case depends on it: a store that wakes whom it should never
+/// comes near.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a store under test is opened with.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// What tells it the time. Only the cases move it.
+    pub clock: Arc<ManualClock>,
+    /// What it refuses.
+    pub limits: Limits,
+}
+
+/// What a store under test must refuse.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// A record of more bytes.
+    pub record_bytes: usize,
+    /// A value of more bytes.
+    pub value_bytes: usize,
+    /// A journal with about this many bytes of records.
+    pub journal_bytes: u64,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(ManualClock::at(1_700_000_000_000)),
+            limits: Limits { record_bytes: 64 << 10, value_bytes: 64 << 10, journal_bytes: 4 << 20 },
+        }
+    }
+}
+
+/// A store, and what it was opened with.
+struct Subject {
+    store: Arc<dyn Store>,
+    setup: Setup,
+}
+
+/// One thing that a store must do.
+#[derive(Clone, Copy)]
+pub struct Case {
+    name: &'static str,
+    run: fn(Subject) -> Pin<Box<dyn Future<Output = Outcome> + Send>>,
+}
+
+impl Case {
+    /// What the store must do, as a sentence.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Puts a fresh store to it. The store must have been opened with this setup, and nobody else may use it.
+    ///
+    /// # Errors
+    /// What the store did instead.
+    pub async fn run(&self, store: Arc<dyn Store>, setup: Setup) -> Result<(), Failure> {
+        within(self.name, (self.run)(Subject { store, setup })).await
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Case").field(&self.name).finish()
+    }
+}
+
+/// All cases, for a harness that reports each by itself.
+pub fn cases() -> impl Iterator<Item = Case> {
+    cases::ALL.iter().flat_map(|topic| topic.iter().copied())
+}
+
+/// Puts a store to all cases: `open` is called for each with a fresh setup and gives an empty store.
+///
+/// ```
+/// use std::sync::Arc;
+/// use headwater_store::{Memory, MemoryOptions, Store};
+/// use headwater_testkit::store::{Setup, behaviour};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), headwater_testkit::store::Failures> {
+/// behaviour(async |setup: Setup| {
+///     let options = MemoryOptions {
+///         clock: setup.clock,
+///         max_record_bytes: setup.limits.record_bytes,
+///         max_value_bytes: setup.limits.value_bytes,
+///         max_journal_bytes: setup.limits.journal_bytes,
+///         ..MemoryOptions::default()
+///     };
+///     Arc::new(Memory::with(options)) as Arc<dyn Store>
+/// })
+/// .await
+/// # }
+/// ```
+///
+/// # Errors
+/// Every case that the store failed, with what it did instead.
+pub async fn behaviour(open: impl AsyncFn(Setup) -> Arc<dyn Store>) -> Result<(), Failures> {
+    let mut failures = Vec::new();
+    for case in cases() {
+        let setup = Setup::default();
+        let store = open(setup.clone()).await;
+        if let Err(failure) = case.run(store, setup).await {
+            failures.push((case.name, failure));
+        }
+    }
+    Failures::of(failures)
+}
+
+/// A store that can be closed and opened again, for the cases of [`reopening`].
+struct Home<'a> {
+    open: &'a dyn Fn() -> Opening<'a>,
+    setup: Setup,
+}
+
+/// A store that is being opened.
+pub type Opening<'a> = Pin<Box<dyn Future<Output = Arc<dyn Store>> + 'a>>;
+
+/// Puts a store that outlives its process to the cases about that: what must hold after it was closed and opened again.
+///
+/// `place` makes a new, empty place for each case; what it gives opens the store that is there, each time it is called.
+/// No store is opened before the one before it was dropped.
+///
+/// # Errors
+/// Every case that the store failed, with what it did instead.
+pub async fn reopening<P>(place: impl Fn(Setup) -> P) -> Result<(), Failures>
+where
+    P: Fn() -> Pin<Box<dyn Future<Output = Arc<dyn Store>>>>,
+{
+    let mut failures = Vec::new();
+    for case in cases::reopening::CASES {
+        let setup = Setup::default();
+        let open = place(setup.clone());
+        let open = move || open() as Opening<'_>;
+        let home = Home { open: &open, setup };
+        if let Err(failure) = within(case.name, (case.run)(&home)).await {
+            failures.push((case.name, failure));
+        }
+    }
+    Failures::of(failures)
+}
+
+async fn within(what: &str, case: impl Future<Output = Outcome>) -> Outcome {
+    match tokio::time::timeout(PATIENCE, case).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Failure::new(format!("{what}: it hangs"))),
+    }
+}
+
+/// The cases that a store failed.
+#[derive(Debug)]
+pub struct Failures(Vec<(&'static str, Failure)>);
+
+impl Failures {
+    fn of(failures: Vec<(&'static str, Failure)>) -> Result<(), Self> {
+        if failures.is_empty() { Ok(()) } else { Err(Self(failures)) }
+    }
+
+    /// Each case that failed, with what the store did instead.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Failure)> {
+        self.0.iter().map(|(name, failure)| (*name, failure))
+    }
+}
+
+impl fmt::Display for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the store failed {} cases:", self.0.len())?;
+        for (name, failure) in &self.0 {
+            writeln!(f, "  {name}\n    {failure}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failures {}

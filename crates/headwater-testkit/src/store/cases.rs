@@ -1,0 +1,22 @@
+//! The cases, by topic.
+
+mod journals;
+mod leases;
+mod limits;
+mod reading;
+pub(super) mod reopening;
+mod retention;
+mod values;
+mod watching;
+
+use super::Case;
+
+pub(super) const ALL: &[&[Case]] = &[
+    journals::CASES,
+    reading::CASES,
+    leases::CASES,
+    retention::CASES,
+    values::CASES,
+    watching::CASES,
+    limits::CASES,
+];

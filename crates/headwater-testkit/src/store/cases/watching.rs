@@ -1,0 +1,111 @@
+//! Watching values.
+
+use std::pin::pin;
+
+use headwater_store::{ErrorKind, Expect};
+
+use super::super::{
+    Case, Subject,
+    check::{Failure, Outcome, refused_with, same, sleeps, soon},
+};
+
+pub(super) const CASES: &[Case] = &[
+    Case { name: "a watch tells of a put and of a removal", run: |s| Box::pin(tells(s)) },
+    Case { name: "a watch sleeps through what has another prefix", run: |s| Box::pin(others(s)) },
+    Case { name: "a watch sleeps through a put that was refused", run: |s| Box::pin(conflicts(s)) },
+    Case { name: "a change between the look and the wait wakes the wait", run: |s| Box::pin(not_lost(s)) },
+    Case {
+        name: "every watch is told, and one that is given up disturbs no other",
+        run: |s| Box::pin(all(s)),
+    },
+    Case { name: "who watches and looks sees the last value", run: |s| Box::pin(last_value(s)) },
+];
+
+async fn tells(s: Subject) -> Outcome {
+    for prefix in ["inbox/run", "inbox/", "", "inbox/run/1"] {
+        let mut watch = s.store.watch(prefix);
+        for changes in 0..4 {
+            let mut changed = pin!(watch.changed());
+            sleeps("a watch", changed.as_mut()).await?;
+            if changes % 2 == 0 {
+                s.store.put("inbox/run/1", "x".into(), Expect::Any, None).await?;
+            } else {
+                s.store.remove("inbox/run/1", Expect::Any).await?;
+            }
+            soon(&format!("a watch of {prefix:?}"), changed).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn others(s: Subject) -> Outcome {
+    let mut watch = s.store.watch("b/");
+    let mut changed = pin!(watch.changed());
+    for key in ["a", "a/b/", "b", "c", "B/"] {
+        s.store.put(key, "x".into(), Expect::Any, None).await?;
+        s.store.remove(key, Expect::Any).await?;
+    }
+    s.store.remove("b/not there", Expect::Any).await?;
+    sleeps("a watch", changed.as_mut()).await?;
+    s.store.put("b/", "x".into(), Expect::Any, None).await?;
+    soon("a watch of a key that is the prefix", changed).await
+}
+
+async fn conflicts(s: Subject) -> Outcome {
+    s.store.put("key", "x".into(), Expect::Any, None).await?;
+    let mut watch = s.store.watch("key");
+    let mut changed = pin!(watch.changed());
+    let wanted = |kind: &ErrorKind| matches!(kind, ErrorKind::Conflict { .. });
+    let refused = s.store.put("key", "y".into(), Expect::Absent, None).await;
+    refused_with("a put", refused, wanted, "Conflict")?;
+    let refused = s.store.remove("key", Expect::Version(u64::MAX)).await;
+    refused_with("a removal", refused, wanted, "Conflict")?;
+    sleeps("a watch", changed.as_mut()).await
+}
+
+async fn not_lost(s: Subject) -> Outcome {
+    let mut watch = s.store.watch("key");
+    same("the first look", s.store.get("key").await?, None)?;
+    s.store.put("key", "x".into(), Expect::Any, None).await?;
+    soon("a watch that had not waited yet", watch.changed()).await?;
+    for text in ["y", "z"] {
+        s.store.put("key", text.into(), Expect::Any, None).await?;
+    }
+    soon("a watch after two changes", watch.changed()).await
+}
+
+async fn all(s: Subject) -> Outcome {
+    let mut watches: Vec<_> = (0..20).map(|_| s.store.watch("key")).collect();
+    for watch in watches.iter_mut().step_by(3) {
+        sleeps("a watch", pin!(watch.changed())).await?;
+    }
+    for n in 0..10 {
+        drop(watches.pop());
+        s.store.put("key", format!("{n}").into(), Expect::Any, None).await?;
+        for watch in &mut watches {
+            soon("one of many watches", watch.changed()).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn last_value(s: Subject) -> Outcome {
+    let store = s.store.clone();
+    let mut watch = store.watch("key");
+    let reader = tokio::spawn(async move {
+        loop {
+            let value = store.get("key").await?;
+            if value.is_some_and(|value| &*value.bytes == b"99") {
+                return Ok::<_, Failure>(());
+            }
+            soon("the watching reader", watch.changed()).await?;
+        }
+    });
+    for n in 0..100 {
+        s.store.put("key", n.to_string().into(), Expect::Any, None).await?;
+        if n % 7 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    reader.await?
+}

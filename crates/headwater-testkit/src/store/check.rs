@@ -1,0 +1,167 @@
+//! What cases say about a store, and what they all do with one.
+
+use std::{fmt, future::Future, pin::Pin, task::Poll, time::Duration};
+
+use bytes::Bytes;
+use headwater_store::{
+    Class, Clock as _, Error, ErrorKind, JournalId, Lease, ReadLimit, Record, Store, Time,
+};
+
+use super::{PATIENCE, Subject};
+
+/// What a store did instead of what it must do.
+#[derive(Debug)]
+pub struct Failure(String);
+
+pub(super) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self(format!("{} where the case expects none: {error}", error.code()))
+    }
+}
+
+impl From<tokio::task::JoinError> for Failure {
+    fn from(error: tokio::task::JoinError) -> Self {
+        Self(format!("a task of the case ended: {error}"))
+    }
+}
+
+/// How long leases of the cases last.
+pub(super) const TTL: Duration = Duration::from_secs(60);
+
+pub(super) fn holds(what: &str, condition: bool) -> Outcome {
+    if condition { Ok(()) } else { Err(Failure::new(format!("{what}: it does not hold"))) }
+}
+
+pub(super) fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, wanted: T) -> Outcome {
+    if got == wanted {
+        return Ok(());
+    }
+    let (got, wanted) = (shortened(&got), shortened(&wanted));
+    Err(Failure::new(format!("{what}: got {got} instead of {wanted}")))
+}
+
+fn shortened(value: &impl fmt::Debug) -> String {
+    let text = format!("{value:?}");
+    if text.len() <= 400 {
+        return text;
+    }
+    let start: String = text.chars().take(400).collect();
+    format!("{start}… ({} bytes)", text.len())
+}
+
+pub(super) fn refused<T: fmt::Debug>(what: &str, got: Result<T, Error>, wanted: &ErrorKind) -> Outcome {
+    refused_with(what, got, |kind| kind == wanted, &format!("{wanted:?}"))
+}
+
+pub(super) fn refused_with<T: fmt::Debug>(
+    what: &str,
+    got: Result<T, Error>,
+    wanted: impl FnOnce(&ErrorKind) -> bool,
+    name: &str,
+) -> Outcome {
+    match got {
+        Err(error) if wanted(error.kind()) => Ok(()),
+        Err(error) => {
+            let kind = error.kind();
+            Err(Failure::new(format!("{what}: refused with {kind:?} instead of {name} ({error})")))
+        }
+        Ok(got) => Err(Failure::new(format!("{what}: gave {} instead of {name}", shortened(&got)))),
+    }
+}
+
+/// Waits for something that must come by itself now.
+pub(super) async fn soon<T>(what: &str, coming: impl Future<Output = T>) -> Outcome<T> {
+    match tokio::time::timeout(PATIENCE / 2, coming).await {
+        Ok(value) => Ok(value),
+        Err(_) => Err(Failure::new(format!("{what}: nobody woke it"))),
+    }
+}
+
+/// Polls once, and fails if there is a result already.
+pub(super) async fn sleeps<F>(what: &str, mut future: Pin<&mut F>) -> Outcome
+where
+    F: Future<Output: fmt::Debug> + ?Sized,
+{
+    let polled = std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
+    match polled {
+        Poll::Pending => Ok(()),
+        Poll::Ready(value) => Err(Failure::new(format!("{what}: gave {} too early", shortened(&value)))),
+    }
+}
+
+impl Subject {
+    pub(super) fn now(&self) -> Time {
+        self.setup.clock.now()
+    }
+
+    pub(super) fn advance(&self, duration: Duration) {
+        self.setup.clock.advance(duration);
+    }
+
+    pub(super) async fn claim(&self, journal: &str) -> Outcome<Lease> {
+        Ok(self.store.claim(&journal.into(), "driver", TTL).await?)
+    }
+
+    pub(super) async fn append(&self, lease: &Lease, class: Class, bodies: &[&str]) -> Outcome<u64> {
+        append(&*self.store, lease, class, bodies).await
+    }
+
+    /// Appends facts `1`, `2`, … up to a number.
+    pub(super) async fn number(&self, lease: &Lease, numbers: std::ops::RangeInclusive<u64>) -> Outcome {
+        let bodies: Vec<Bytes> = numbers.map(|number| number.to_string().into()).collect();
+        self.store.append(lease, Class::Fact, &bodies)?.await?;
+        Ok(())
+    }
+
+    pub(super) async fn all(&self, journal: &JournalId) -> Outcome<Vec<Record>> {
+        read_all(&*self.store, journal).await
+    }
+
+    pub(super) async fn bodies(&self, journal: &JournalId) -> Outcome<Vec<String>> {
+        Ok(texts(&self.all(journal).await?))
+    }
+}
+
+pub(super) async fn append(store: &dyn Store, lease: &Lease, class: Class, bodies: &[&str]) -> Outcome<u64> {
+    let bodies: Vec<Bytes> = bodies.iter().map(|body| Bytes::copy_from_slice(body.as_bytes())).collect();
+    Ok(store.append(lease, class, &bodies)?.await?)
+}
+
+/// Everything that may be seen of a journal, in small pages; and that it has no gaps.
+pub(super) async fn read_all(store: &dyn Store, journal: &JournalId) -> Outcome<Vec<Record>> {
+    let first = store.info(journal).await?.map_or(1, |info| info.first);
+    let mut records: Vec<Record> = Vec::new();
+    let mut after = first - 1;
+    loop {
+        let page = store.read(journal, after, ReadLimit { records: 100, bytes: 1 << 20 }).await?;
+        if page.records.is_empty() {
+            same("the last record that can be read", after, page.tail.last)?;
+            return Ok(records);
+        }
+        for record in &page.records {
+            same("the sequence after the one before", record.seq, after + 1)?;
+            after = record.seq;
+        }
+        records.extend(page.records);
+    }
+}
+
+pub(super) fn texts(records: &[Record]) -> Vec<String> {
+    records.iter().map(|record| String::from_utf8_lossy(&record.body).into_owned()).collect()
+}
