@@ -1,14 +1,18 @@
 //! The models that agents ask.
 //!
 //! A [`Model`] takes a [`ModelRequest`] and gives a stream of [`ModelEvent`]s. Whoever drops the stream cancels the
-//! call: the connection is closed and the provider stops.
+//! call: the connection is closed and the provider stops. [`scripted`] is a model that needs no network.
 
 mod error;
 mod event;
 mod model;
+mod nearest;
+mod registry;
 mod request;
+pub mod scripted;
 
 pub use error::{ModelError, ModelErrorKind};
 pub use event::{ModelEvent, Warning};
 pub use model::{Model, ModelStream};
+pub use registry::Models;
 pub use request::{ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice};

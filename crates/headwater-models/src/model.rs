@@ -1,6 +1,6 @@
 //! What a model is.
 
-use std::{fmt, pin::Pin};
+use std::{fmt, pin::Pin, sync::Arc};
 
 use futures_core::Stream;
 
@@ -17,4 +17,14 @@ pub trait Model: fmt::Debug + Send + Sync + 'static {
 
     /// Asks it. Nothing is sent before the stream is polled; dropping the stream cancels the call.
     fn ask(&self, request: ModelRequest) -> ModelStream;
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn ask(&self, request: ModelRequest) -> ModelStream {
+        (**self).ask(request)
+    }
 }

@@ -1,0 +1,234 @@
+//! The conditions of a rule.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::situation::Situation;
+
+/// When a rule answers: all of its conditions must hold.
+///
+/// ```
+/// use headwater_models::scripted::When;
+///
+/// let second_try = When::input_contains("refund").and(When::attempt(1));
+/// assert_eq!(second_try.to_string(), r#"input contains "refund" and attempt is 1"#);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Fields")]
+pub struct When(Vec<Condition>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Condition {
+    Input(Text),
+    System(Text),
+    Attempt(u32),
+    Pass(usize),
+    Turn(usize),
+    AfterTool { name: String, result_contains: Option<String> },
+    Schema(bool),
+    Tool(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Text {
+    Equals(String),
+    Contains(String),
+    StartsWith(String),
+}
+
+/// The conditions as they are written in YAML.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Fields {
+    input: Option<String>,
+    input_contains: Option<String>,
+    input_starts_with: Option<String>,
+    system_contains: Option<String>,
+    attempt: Option<u32>,
+    pass: Option<usize>,
+    turn: Option<usize>,
+    after_tool: Option<String>,
+    result_contains: Option<String>,
+    schema: Option<bool>,
+    tool: Option<String>,
+}
+
+impl When {
+    /// Always.
+    #[must_use]
+    pub fn always() -> Self {
+        Self::default()
+    }
+
+    /// When the person's last message is this.
+    #[must_use]
+    pub fn input(text: impl Into<String>) -> Self {
+        Self(vec![Condition::Input(Text::Equals(text.into()))])
+    }
+
+    /// When the person's last message has this in it.
+    #[must_use]
+    pub fn input_contains(text: impl Into<String>) -> Self {
+        Self(vec![Condition::Input(Text::Contains(text.into()))])
+    }
+
+    /// When the person's last message begins so.
+    #[must_use]
+    pub fn input_starts_with(text: impl Into<String>) -> Self {
+        Self(vec![Condition::Input(Text::StartsWith(text.into()))])
+    }
+
+    /// When the system messages have this in them.
+    #[must_use]
+    pub fn system_contains(text: impl Into<String>) -> Self {
+        Self(vec![Condition::System(Text::Contains(text.into()))])
+    }
+
+    /// When the same was asked this often before, because attempts failed: 0 is the first attempt.
+    #[must_use]
+    pub fn attempt(attempt: u32) -> Self {
+        Self(vec![Condition::Attempt(attempt)])
+    }
+
+    /// When the model has answered the person's last message this often already: 0, and 1 after the first tools.
+    #[must_use]
+    pub fn pass(pass: usize) -> Self {
+        Self(vec![Condition::Pass(pass)])
+    }
+
+    /// When it is the person's n-th message, from 1.
+    #[must_use]
+    pub fn turn(turn: usize) -> Self {
+        Self(vec![Condition::Turn(turn)])
+    }
+
+    /// When the tool gave a result since the model spoke last.
+    #[must_use]
+    pub fn after_tool(name: impl Into<String>) -> Self {
+        Self(vec![Condition::AfterTool { name: name.into(), result_contains: None }])
+    }
+
+    /// When the tool gave a result since the model spoke last, with this in it.
+    #[must_use]
+    pub fn tool_gave(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self(vec![Condition::AfterTool { name: name.into(), result_contains: Some(text.into()) }])
+    }
+
+    /// When an answer in JSON is wanted, or is not.
+    #[must_use]
+    pub fn schema(wanted: bool) -> Self {
+        Self(vec![Condition::Schema(wanted)])
+    }
+
+    /// When a tool of this name is offered.
+    #[must_use]
+    pub fn tool_offered(name: impl Into<String>) -> Self {
+        Self(vec![Condition::Tool(name.into())])
+    }
+
+    /// When both hold.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    pub(super) fn holds(&self, situation: &Situation<'_>) -> bool {
+        self.0.iter().all(|condition| condition.holds(situation))
+    }
+}
+
+impl Condition {
+    fn holds(&self, situation: &Situation<'_>) -> bool {
+        match self {
+            Self::Input(text) => text.fits(&situation.input()),
+            Self::System(text) => text.fits(&situation.system()),
+            Self::Attempt(attempt) => situation.attempt() == *attempt,
+            Self::Pass(pass) => situation.pass() == *pass,
+            Self::Turn(turn) => situation.turn() == *turn,
+            Self::AfterTool { name, result_contains } => situation.fresh_result(name).is_some_and(|result| {
+                result_contains.as_ref().is_none_or(|wanted| result.contains(wanted.as_str()))
+            }),
+            Self::Schema(wanted) => situation.offers_schema() == *wanted,
+            Self::Tool(name) => situation.offers_tool(name),
+        }
+    }
+}
+
+impl Text {
+    fn fits(&self, text: &str) -> bool {
+        match self {
+            Self::Equals(wanted) => text == wanted,
+            Self::Contains(wanted) => text.contains(wanted.as_str()),
+            Self::StartsWith(wanted) => text.starts_with(wanted.as_str()),
+        }
+    }
+}
+
+impl TryFrom<Fields> for When {
+    type Error = &'static str;
+
+    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
+        if fields.result_contains.is_some() && fields.after_tool.is_none() {
+            return Err("`result_contains` needs `after_tool`: say which tool gives the result");
+        }
+        let mut conditions = Vec::new();
+        conditions.extend(fields.input.map(|text| Condition::Input(Text::Equals(text))));
+        conditions.extend(fields.input_contains.map(|text| Condition::Input(Text::Contains(text))));
+        conditions.extend(fields.input_starts_with.map(|text| Condition::Input(Text::StartsWith(text))));
+        conditions.extend(fields.system_contains.map(|text| Condition::System(Text::Contains(text))));
+        conditions.extend(fields.attempt.map(Condition::Attempt));
+        conditions.extend(fields.pass.map(Condition::Pass));
+        conditions.extend(fields.turn.map(Condition::Turn));
+        let result_contains = fields.result_contains;
+        conditions.extend(fields.after_tool.map(|name| Condition::AfterTool { name, result_contains }));
+        conditions.extend(fields.schema.map(Condition::Schema));
+        conditions.extend(fields.tool.map(Condition::Tool));
+        Ok(Self(conditions))
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("always");
+        }
+        for (index, condition) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" and ")?;
+            }
+            write!(f, "{condition}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(text) => write!(f, "input {text}"),
+            Self::System(text) => write!(f, "system {text}"),
+            Self::Attempt(attempt) => write!(f, "attempt is {attempt}"),
+            Self::Pass(pass) => write!(f, "pass is {pass}"),
+            Self::Turn(turn) => write!(f, "turn is {turn}"),
+            Self::AfterTool { name, result_contains: None } => write!(f, "after tool {name:?}"),
+            Self::AfterTool { name, result_contains: Some(text) } => {
+                write!(f, "after tool {name:?} gave {text:?}")
+            }
+            Self::Schema(true) => f.write_str("a schema is given"),
+            Self::Schema(false) => f.write_str("no schema is given"),
+            Self::Tool(name) => write!(f, "tool {name:?} is offered"),
+        }
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Equals(text) => write!(f, "is {text:?}"),
+            Self::Contains(text) => write!(f, "contains {text:?}"),
+            Self::StartsWith(text) => write!(f, "starts with {text:?}"),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What the models of this crate promise.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "all of this is test code"
+)]
+
+mod asking;
+mod registry;
+mod scripted;
+mod scripted_yaml;
