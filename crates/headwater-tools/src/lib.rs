@@ -1,9 +1,21 @@
-//! The tools that models call.
+//! The tools that models call: one trait, plain async functions as tools, tools of the page.
 
+mod client;
 mod context;
+mod error;
+mod function;
 mod output;
+mod schema;
+mod set;
 mod tool;
 
+pub use schemars;
+
+pub use client::ClientTool;
 pub use context::{Cancel, CancelHandle, ToolContext};
+pub use error::{Error, ErrorKind, Result};
+pub use function::{FunctionTool, ToolFunction};
 pub use output::{ToolError, ToolOutput};
+pub use schema::{Mismatch, Schema};
+pub use set::Tools;
 pub use tool::{Approval, Tool, ToolFuture, Unfinished};

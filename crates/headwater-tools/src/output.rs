@@ -1,6 +1,6 @@
 //! What a tool gives.
 
-use std::fmt;
+use std::{error::Error as StdError, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +12,7 @@ use serde_json::Value;
 /// use serde_json::json;
 ///
 /// assert_eq!(ToolOutput::text("4 °C").output, json!("4 °C"));
+/// assert!(ToolOutput::failure("the sensor does not answer").is_error);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,9 +39,34 @@ impl ToolOutput {
     pub fn json(output: Value) -> Self {
         Self { output, structured: None, is_error: false }
     }
+
+    /// A failure that the tool itself reports.
+    #[must_use]
+    pub fn failure(text: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+
+    /// Gives the same as structured content too.
+    #[must_use]
+    pub fn with_structured(mut self, structured: Value) -> Self {
+        self.structured = Some(structured);
+        self
+    }
 }
 
 /// Why a tool gave nothing. The model is told, and may try something else.
+///
+/// Any error becomes one by `?`, with all its causes in the message. That is why this type is no
+/// [`std::error::Error`] itself; `Box<dyn Error + Send + Sync>` takes it where one is wanted.
+///
+/// ```
+/// use headwater_tools::ToolError;
+///
+/// fn parse(id: &str) -> Result<u32, ToolError> {
+///     Ok(id.parse::<u32>()?)
+/// }
+/// assert_eq!(parse("x").unwrap_err().message(), "invalid digit found in string");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolError {
     message: String,
@@ -58,6 +84,14 @@ impl ToolError {
     pub fn message(&self) -> &str {
         &self.message
     }
+
+    /// An error of any kind of function: `anyhow::Error` and the like are no [`std::error::Error`], but they box.
+    pub(crate) fn from_boxed(error: Box<dyn StdError + Send + Sync>) -> Self {
+        match error.downcast::<Boxed>() {
+            Ok(boxed) => boxed.0,
+            Err(error) => Self::new(with_causes(&*error)),
+        }
+    }
 }
 
 impl fmt::Display for ToolError {
@@ -66,4 +100,41 @@ impl fmt::Display for ToolError {
     }
 }
 
-impl std::error::Error for ToolError {}
+impl<E: StdError + 'static> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        Self::new(with_causes(&error))
+    }
+}
+
+impl From<ToolError> for Box<dyn StdError + Send + Sync> {
+    fn from(error: ToolError) -> Self {
+        Box::new(Boxed(error))
+    }
+}
+
+/// A tool error in a box of errors.
+#[derive(Debug)]
+struct Boxed(ToolError);
+
+impl fmt::Display for Boxed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl StdError for Boxed {}
+
+fn with_causes(error: &(dyn StdError + 'static)) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // Many errors repeat their cause in their own text.
+        if !message.ends_with(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        cause = error.source();
+    }
+    message
+}

@@ -16,6 +16,11 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     /// How a model is told about it.
     fn spec(&self) -> &ToolSpec;
 
+    /// Where it comes from, for messages: a function, a server, the page.
+    fn origin(&self) -> String {
+        format!("{self:?}")
+    }
+
     /// Who executes it: the server, unless it says otherwise. A tool of the page is never [called](Tool::call); the run
     /// waits for what the page gives.
     fn executor(&self) -> Executor {

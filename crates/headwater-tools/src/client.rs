@@ -1,0 +1,83 @@
+//! Tools that the page executes: the run waits until the page says what came out.
+
+use headwater_protocol::{Executor, ToolSpec};
+use serde_json::Value;
+
+use crate::{Approval, Tool, ToolContext, ToolError, ToolFuture, Unfinished};
+
+/// A tool that the page executes: to read the selection, to ask for the position, to open a dialog.
+///
+/// ```
+/// use headwater_protocol::{Executor, ToolSpec};
+/// use headwater_tools::{ClientTool, Tool};
+/// use serde_json::json;
+///
+/// let tool = ClientTool::new(ToolSpec::new("position", json!({ "type": "object" })));
+/// assert_eq!(tool.executor(), Executor::Client);
+/// ```
+#[derive(Debug, Clone)]
+pub struct ClientTool {
+    spec: ToolSpec,
+    approval: Approval,
+}
+
+impl ClientTool {
+    /// A tool of the page.
+    #[must_use]
+    pub fn new(spec: ToolSpec) -> Self {
+        Self { spec, approval: Approval::NotNeeded }
+    }
+
+    /// Says whether a person must agree before the page is asked.
+    #[must_use]
+    pub fn approval(mut self, approval: Approval) -> Self {
+        self.approval = approval;
+        self
+    }
+}
+
+impl Tool for ClientTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn origin(&self) -> String {
+        "the page".to_owned()
+    }
+
+    fn executor(&self) -> Executor {
+        Executor::Client
+    }
+
+    fn approval(&self, _: &Value) -> Approval {
+        self.approval
+    }
+
+    // The page can be asked again: it knows the call by its id.
+    fn unfinished(&self) -> Unfinished {
+        Unfinished::Repeat
+    }
+
+    fn call(&self, _: Value, _: ToolContext) -> ToolFuture<'_> {
+        let name = &self.spec.name;
+        let error = ToolError::new(format!("the tool \"{name}\" is executed by the page, not by the server"));
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_protocol::ToolCallId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_tool_of_the_page_is_never_executed_here() {
+        let tool: &dyn Tool =
+            &ClientTool::new(ToolSpec::new("position", json!({}))).approval(Approval::Needed);
+        assert_eq!(tool.approval(&json!({})), Approval::Needed);
+        let error = tool.call(json!({}), ToolContext::new(ToolCallId::from("c1"), "k")).await.unwrap_err();
+        assert_eq!(error.message(), "the tool \"position\" is executed by the page, not by the server");
+    }
+}

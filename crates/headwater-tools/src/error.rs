@@ -1,0 +1,93 @@
+//! What can go wrong while tools are gathered. What goes wrong while one is called is a [`ToolError`](crate::ToolError).
+
+use std::{fmt, sync::Arc};
+
+/// The result of gathering tools.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong while tools were gathered, and what to do.
+///
+/// ```
+/// use headwater_tools::{ErrorKind, Schema};
+/// use serde_json::json;
+///
+/// let error = Schema::new(json!({ "type": "strnig" })).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Schema);
+/// assert_eq!(error.kind().code(), "tools.schema");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Error(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What kind of thing went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A schema is not a JSON Schema, or refers to one that is somewhere else.
+    Schema,
+    /// Two tools have the same name.
+    Duplicate,
+    /// A tool has no name, or one that no model can be told.
+    Name,
+}
+
+impl ErrorKind {
+    /// A stable word for machines.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Schema => "tools.schema",
+            Self::Duplicate => "tools.duplicate",
+            Self::Name => "tools.name",
+        }
+    }
+
+    /// Whether the same may succeed when it is tried again.
+    #[must_use]
+    pub const fn is_retryable(self) -> bool {
+        false
+    }
+}
+
+impl Error {
+    /// An error of a kind, with what happened, where, and what to do.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Arc::new(Inner { kind, message: message.into(), source: None }))
+    }
+
+    /// What kind of thing went wrong.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Whether trying again makes sense.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        self.0.kind.is_retryable()
+    }
+
+    /// The same error, told of a thing.
+    pub(crate) fn of(&self, thing: &str) -> Self {
+        Self::new(self.kind(), format!("{thing}: {self}"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| &**source as _)
+    }
+}

@@ -1,0 +1,269 @@
+//! Plain async functions as tools: the schema comes from the type of the input, and whatever goes wrong in the
+//! function, a panic too, is told to the model and stops nothing else.
+
+use std::{
+    any::{Any, type_name},
+    error::Error as StdError,
+    fmt,
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    time::Duration,
+};
+
+use headwater_protocol::ToolSpec;
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{Approval, Tool, ToolContext, ToolError, ToolFuture, ToolOutput, Unfinished, schema::schema_of};
+
+/// An async function as a tool.
+///
+/// The function takes its input, or its input and a [`ToolContext`]. It gives anything that can be serialised, or a
+/// [`ToolOutput`]. Its error may be a [`ToolError`] or anything that goes into a box of errors. The doc comment of the
+/// input's type tells the model what the tool does, unless [`description`](FunctionTool::description) does.
+///
+/// ```
+/// use headwater_tools::{FunctionTool, Tool, ToolError, schemars::{self, JsonSchema}};
+/// use serde::{Deserialize, Serialize};
+///
+/// /// Searches the issues of the project.
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Search {
+///     /// Words that must occur.
+///     query: String,
+/// }
+///
+/// #[derive(Serialize)]
+/// struct Found { titles: Vec<String> }
+///
+/// async fn search(input: Search) -> Result<Found, ToolError> {
+///     Ok(Found { titles: vec![format!("nothing about {}", input.query)] })
+/// }
+///
+/// let tool = FunctionTool::new("search", search).title("Search").repeatable();
+/// assert_eq!(tool.spec().description.as_deref(), Some("Searches the issues of the project."));
+/// assert_eq!(tool.spec().input_schema["properties"]["query"]["type"], "string");
+/// ```
+pub struct FunctionTool<I> {
+    spec: ToolSpec,
+    function: Function<I>,
+    place: &'static str,
+    approval: ApprovalRule<I>,
+    unfinished: Unfinished,
+    timeout: Option<Duration>,
+}
+
+type OutputFuture = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
+type Function<I> = Box<dyn Fn(I, ToolContext) -> OutputFuture + Send + Sync>;
+
+enum ApprovalRule<I> {
+    Always(Approval),
+    If(Box<dyn Fn(&I) -> bool + Send + Sync>),
+}
+
+impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
+    /// A function as a tool of this name.
+    #[must_use]
+    pub fn new<F, Form>(name: impl Into<String>, function: F) -> Self
+    where
+        F: ToolFunction<Form, Input = I>,
+    {
+        let mut schema = schema_of::<I>();
+        let described = schema.as_object_mut().and_then(|schema| {
+            // The type's name says nothing that the tool's name does not.
+            schema.remove("title");
+            schema.remove("description")
+        });
+        let mut spec = ToolSpec::new(name, schema);
+        spec.description = described.and_then(|text| text.as_str().map(str::to_owned));
+        Self {
+            spec,
+            function: Box::new(move |input, context| function.start(input, context)),
+            place: type_name::<F>(),
+            approval: ApprovalRule::Always(Approval::NotNeeded),
+            unfinished: Unfinished::default(),
+            timeout: None,
+        }
+    }
+
+    /// Gives it a name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.spec.title = Some(title.into());
+        self
+    }
+
+    /// Tells the model what it does, instead of the doc comment of the input's type.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.spec.description = Some(description.into());
+        self
+    }
+
+    /// Says whether a person must agree to every call.
+    #[must_use]
+    pub fn approval(mut self, approval: Approval) -> Self {
+        self.approval = ApprovalRule::Always(approval);
+        self
+    }
+
+    /// A person must agree to a call whose input is such. An input that cannot be read needs agreement too.
+    #[must_use]
+    pub fn approval_if(mut self, needed: impl Fn(&I) -> bool + Send + Sync + 'static) -> Self {
+        self.approval = ApprovalRule::If(Box::new(needed));
+        self
+    }
+
+    /// A call of which nobody knows whether it was finished is made again: it changes nothing, or it takes the
+    /// idempotency key to heart.
+    #[must_use]
+    pub fn repeatable(self) -> Self {
+        self.unfinished(Unfinished::Repeat)
+    }
+
+    /// Says what to do with a call of which nobody knows whether it was finished.
+    #[must_use]
+    pub fn unfinished(mut self, unfinished: Unfinished) -> Self {
+        self.unfinished = unfinished;
+        self
+    }
+
+    /// How long a call may take; then it is dropped and the model is told.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let name = &self.spec.name;
+        let input = serde_json::from_value(input)
+            .map_err(|error| ToolError::new(format!("the input of \"{name}\" cannot be read: {error}")))?;
+        let call = caught(name, || (self.function)(input, context));
+        let Some(timeout) = self.timeout else { return call.await };
+        tokio::time::timeout(timeout, call).await.unwrap_or_else(|_| {
+            Err(ToolError::new(format!(
+                "the tool \"{name}\" gave nothing within {timeout:?} and was stopped"
+            )))
+        })
+    }
+}
+
+impl<I: DeserializeOwned + JsonSchema + Send + 'static> Tool for FunctionTool<I> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn origin(&self) -> String {
+        format!("the function {}", self.place)
+    }
+
+    fn approval(&self, input: &Value) -> Approval {
+        match &self.approval {
+            ApprovalRule::Always(approval) => *approval,
+            ApprovalRule::If(needed) => match I::deserialize(input) {
+                Ok(input) if !needed(&input) => Approval::NotNeeded,
+                _ => Approval::Needed,
+            },
+        }
+    }
+
+    fn unfinished(&self) -> Unfinished {
+        self.unfinished
+    }
+
+    fn call(&self, input: Value, context: ToolContext) -> ToolFuture<'_> {
+        Box::pin(self.run(input, context))
+    }
+}
+
+impl<I> fmt::Debug for FunctionTool<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FunctionTool")
+            .field("name", &self.spec.name)
+            .field("function", &self.place)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The functions that can be tools: `async fn(Input) -> Result<Output, Error>` and
+/// `async fn(Input, ToolContext) -> Result<Output, Error>`. `Form` tells the two apart for the compiler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool",
+    note = "a tool is an `async fn(Input) -> Result<Output, Error>` or `async fn(Input, ToolContext) -> Result<Output, Error>`; \
+            `Input: DeserializeOwned + JsonSchema`, `Output: Serialize`, the future is `Send`"
+)]
+pub trait ToolFunction<Form>: Send + Sync + 'static {
+    /// What it takes.
+    type Input;
+
+    /// Calls it.
+    fn start(
+        &self,
+        input: Self::Input,
+        context: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
+}
+
+impl<F, I, Called, O, E> ToolFunction<fn(I) -> Called> for F
+where
+    F: Fn(I) -> Called + Send + Sync + 'static,
+    Called: Future<Output = Result<O, E>> + Send + 'static,
+    O: Serialize + 'static,
+    E: Into<Box<dyn StdError + Send + Sync>>,
+{
+    type Input = I;
+
+    fn start(&self, input: I, _: ToolContext) -> OutputFuture {
+        let called = self(input);
+        Box::pin(async move { given(called.await) })
+    }
+}
+
+impl<F, I, Called, O, E> ToolFunction<fn(I, ToolContext) -> Called> for F
+where
+    F: Fn(I, ToolContext) -> Called + Send + Sync + 'static,
+    Called: Future<Output = Result<O, E>> + Send + 'static,
+    O: Serialize + 'static,
+    E: Into<Box<dyn StdError + Send + Sync>>,
+{
+    type Input = I;
+
+    fn start(&self, input: I, context: ToolContext) -> OutputFuture {
+        let called = self(input, context);
+        Box::pin(async move { given(called.await) })
+    }
+}
+
+fn given<O, E>(result: Result<O, E>) -> Result<ToolOutput, ToolError>
+where
+    O: Serialize + 'static,
+    E: Into<Box<dyn StdError + Send + Sync>>,
+{
+    let output = result.map_err(|error| ToolError::from_boxed(error.into()))?;
+    // A `ToolOutput` can be serialised like any other output, but it is meant as it stands.
+    if let Some(output) = (&output as &dyn Any).downcast_ref::<ToolOutput>() {
+        return Ok(output.clone());
+    }
+    let output = serde_json::to_value(&output)
+        .map_err(|error| ToolError::new(format!("what the tool gave cannot be written as JSON: {error}")))?;
+    Ok(ToolOutput::json(output))
+}
+
+/// Calls, and turns a panic into an error. Nothing of the call is used after a panic, so nothing broken is seen.
+async fn caught(name: &str, start: impl FnOnce() -> OutputFuture) -> Result<ToolOutput, ToolError> {
+    let mut call = catch_unwind(AssertUnwindSafe(start)).map_err(|panic| panicked(name, &*panic))?;
+    poll_fn(|task| {
+        catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(task)))
+            .unwrap_or_else(|panic| Err(panicked(name, &*panic)).into())
+    })
+    .await
+}
+
+fn panicked(name: &str, panic: &(dyn Any + Send)) -> ToolError {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    ToolError::new(format!("the tool \"{name}\" panicked: {text}"))
+}
