@@ -32,8 +32,13 @@ impl Models {
 
     /// Adds a model under a name. The last one of a name counts.
     #[must_use]
-    pub fn add(mut self, name: impl Into<String>, model: impl Model) -> Self {
-        let model: Arc<dyn Model> = Arc::new(model);
+    pub fn add(self, name: impl Into<String>, model: impl Model) -> Self {
+        self.add_shared(name, Arc::new(model))
+    }
+
+    /// Adds a model that others hold too. The last one of a name counts.
+    #[must_use]
+    pub fn add_shared(mut self, name: impl Into<String>, model: Arc<dyn Model>) -> Self {
         self.own.insert(model.name().to_owned(), Arc::clone(&model));
         self.added.insert(name.into(), model);
         self

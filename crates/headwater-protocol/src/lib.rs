@@ -74,3 +74,4 @@ pub use structured::{
     StructuredError, StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredStatus,
     StructuredStreams, StructuredUpdate,
 };
+pub use time::rfc3339;

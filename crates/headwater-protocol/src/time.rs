@@ -33,6 +33,16 @@ impl Serialize for Iso8601 {
     }
 }
 
+/// A time in milliseconds since 1970 as a date: `2026-01-11T18:22:00.000Z`.
+///
+/// ```
+/// assert_eq!(headwater_protocol::rfc3339(0), "1970-01-01T00:00:00.000Z");
+/// ```
+#[must_use]
+pub fn rfc3339(milliseconds: u64) -> String {
+    Iso8601(milliseconds).to_string()
+}
+
 /// Reads a date as this module prints it, with or without fractions of a second.
 pub(crate) fn parse_iso8601(text: &str) -> Option<u64> {
     let text = text.strip_suffix('Z')?;

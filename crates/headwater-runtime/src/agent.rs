@@ -1,0 +1,204 @@
+//! An agent: workflows with their models and tools, and the store that keeps its runs.
+
+mod build;
+mod control;
+mod drivers;
+mod meta;
+mod run;
+mod tend;
+mod token;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use headwater_models::{Model, Models};
+use headwater_protocol::RunId;
+use headwater_store::{Clock, Secret, Store};
+use headwater_tools::Tools;
+use tokio::sync::OnceCell;
+
+pub use build::AgentBuilder;
+pub(crate) use control::client_request;
+pub use control::{Answered, OpenQuestion};
+pub use meta::{RunMeta, RunPhase};
+pub use run::{Outcome, Run, Start};
+pub use tend::Tended;
+pub(crate) use tend::stopped;
+
+use crate::{Error, Result, Workflow, error::ErrorKind};
+
+/// An agent. Cheap to clone; all clones are one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Start, Workflow};
+/// use headwater_store::Memory;
+///
+/// async fn greet(_cx: Cx, name: String) -> NodeResult {
+///     Ok(Next::message(format!("Hello {name}!")))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let hello = Workflow::new("hello").node("greet", greet).edge(START, "greet").edge("greet", END).build()?;
+/// let agent = Agent::builder().workflow(hello).store(Arc::new(Memory::new())).build()?;
+///
+/// let run = agent.start(Start::new("world")).await?;
+/// let outcome = run.outcome().await?;
+/// assert_eq!(outcome.text(), "Hello world!");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Agent(pub(crate) Arc<AgentInner>);
+
+#[derive(Debug)]
+pub(crate) struct AgentInner {
+    name: String,
+    workflows: HashMap<String, Versions>,
+    default_workflow: Option<String>,
+    models: Models,
+    aliases: HashMap<String, String>,
+    pub(crate) tools: Tools,
+    pub(crate) store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    secret: OnceCell<Secret>,
+    /// Names this process among those that share the store.
+    owner: String,
+    pub(crate) options: AgentOptions,
+    drivers: Mutex<drivers::Drivers>,
+}
+
+#[derive(Debug)]
+struct Versions {
+    newest: String,
+    all: BTreeMap<String, Workflow>,
+}
+
+/// How an agent treats its runs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AgentOptions {
+    /// How long a run may wait for somebody: 7 days.
+    pub max_wait: Duration,
+    /// How long a run that has ended is kept: 7 days.
+    pub keep: Duration,
+    /// How much data and state a run may have: 256 KiB.
+    pub max_state_bytes: usize,
+    /// How often one workflow may hand over to another in a run: 32.
+    pub max_transitions: u32,
+    /// Whether a hook that is called with something else than the journal says stops the run, instead of a warning.
+    pub strict_replay: bool,
+    /// How long a process that died keeps its runs from being taken over: 30 s.
+    pub lease: Duration,
+}
+
+impl Default for AgentOptions {
+    fn default() -> Self {
+        let week = Duration::from_secs(7 * 24 * 60 * 60);
+        Self {
+            max_wait: week,
+            keep: week,
+            max_state_bytes: 256 << 10,
+            max_transitions: 32,
+            strict_replay: false,
+            lease: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Agent {
+    /// Begins an agent.
+    pub fn builder() -> AgentBuilder {
+        AgentBuilder::default()
+    }
+
+    /// Its name among the agents that share a store.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The store that keeps its runs.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.0.store
+    }
+
+    /// The newest version of each of its workflows.
+    pub fn workflows(&self) -> impl Iterator<Item = &Workflow> {
+        self.0.workflows.values().filter_map(|versions| versions.all.get(&versions.newest))
+    }
+
+    /// What signs its tokens and cursors.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn secret(&self) -> Result<&Secret> {
+        self.0.secret().await
+    }
+}
+
+impl AgentInner {
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.now().0
+    }
+
+    fn drivers(&self) -> MutexGuard<'_, drivers::Drivers> {
+        self.drivers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn secret(&self) -> Result<&Secret> {
+        Ok(self.secret.get_or_try_init(|| Secret::of(&*self.store)).await?)
+    }
+
+    /// A workflow in its newest version.
+    pub(crate) fn workflow(&self, id: &str) -> Result<Workflow> {
+        let versions = self.workflows.get(id).ok_or_else(|| self.unknown_workflow(id))?;
+        versions.all.get(&versions.newest).cloned().ok_or_else(|| self.unknown_workflow(id))
+    }
+
+    /// A workflow in the version that a run began with.
+    pub(crate) fn workflow_version(&self, id: &str, version: &str) -> Result<Workflow> {
+        let versions = self.workflows.get(id).ok_or_else(|| self.unknown_workflow(id))?;
+        versions.all.get(version).cloned().ok_or_else(|| {
+            let known: Vec<_> = versions.all.keys().map(String::as_str).collect();
+            let message = format!(
+                "the run needs version {version} of workflow `{id}`, registered are {}: it waits until that version \
+                 is registered too",
+                known.join(", ")
+            );
+            Error::new(ErrorKind::UnknownWorkflow, message).with_code("workflow.version")
+        })
+    }
+
+    fn unknown_workflow(&self, id: &str) -> Error {
+        let mut known: Vec<_> = self.workflows.keys().map(|id| format!("`{id}`")).collect();
+        known.sort_unstable();
+        let message = format!("there is no workflow `{id}`: this agent has {}", known.join(", "));
+        Error::new(ErrorKind::UnknownWorkflow, message)
+    }
+
+    /// A model, by its name in this agent or as `provider:model`.
+    pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>> {
+        let meant = self.aliases.get(name).map_or(name, String::as_str);
+        self.models.get(meant).map_err(|error| Error::new(ErrorKind::UnknownModel, error.to_string()))
+    }
+}
+
+/// A fresh name that nobody can guess: `run_…`.
+pub(crate) fn fresh_id(prefix: &str) -> Result<String> {
+    let mut bytes = [0; 12];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::new(ErrorKind::Hook, format!("no random bytes for a name: {error}")))?;
+    Ok(format!("{prefix}_{}", URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+/// A fresh run.
+fn fresh_run() -> Result<RunId> {
+    fresh_id("run").map(Into::into)
+}

@@ -1,0 +1,282 @@
+//! The runs that this process drives.
+
+use std::{collections::HashMap, sync::Arc};
+
+use headwater_protocol::{Event, MessageId, RunId, RunStarted};
+use headwater_store::{Lease, Receipt};
+use tokio::{sync::Notify, task::AbortHandle};
+
+use super::{Agent, AgentInner, RunMeta, RunPhase, meta};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    journal::{Begun, Effect, History, Journal},
+    run::{Driven, INBOX, RunShared, Walk, drive},
+};
+
+/// The runs that this process drives, by their names.
+#[derive(Debug, Default)]
+pub(super) struct Drivers {
+    all: HashMap<RunId, Driver>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Driver {
+    wake: Arc<Notify>,
+    task: Option<AbortHandle>,
+}
+
+impl AgentInner {
+    /// Wakes the driver of a run, if it is in this process.
+    pub(super) fn wake(&self, run: &RunId) -> bool {
+        match self.drivers().all.get(run) {
+            Some(driver) => {
+                driver.wake.notify_one();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Begins a run: it is durable when this returns.
+    pub(super) async fn begin(self: &Arc<Self>, run: RunId, begun: Begun) -> Result<()> {
+        let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
+        let lease = self.store.claim(&run.as_str().into(), &self.owner, self.options.lease).await?;
+        let history = History::default();
+        let journal =
+            Journal::new(self.store.clone(), lease, history.state.clone(), history.usage.clone(), 0);
+        let shared = Arc::new(RunShared::new(run.clone(), self.clone(), begun, journal, history));
+        let begun = &shared.begun;
+        drop(shared.journal.effect(&Effect::Begun(Box::new(begun.clone())))?);
+        let started = RunStarted {
+            run: Some(run.clone()),
+            session: begun.session.clone(),
+            workflow: Some(begun.workflow.clone()),
+            ..RunStarted::default()
+        };
+        drop(shared.say(Event::RunStarted(started))?);
+        let message: MessageId = shared.message.clone();
+        let role = headwater_protocol::Role::Assistant;
+        let last: Receipt = shared.say(Event::MessageStarted { message, role, author: None })?;
+        self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
+        last.await?;
+        let walk = Walk::new(workflow, begun.input.clone(), begun.data.clone());
+        self.spawn(shared, walk, Vec::new());
+        Ok(())
+    }
+
+    /// Takes up a run that nobody drives: one that waited, or whose process died.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] when another process drives it; it has been or will be woken by the value that was put.
+    pub(super) async fn resume(self: &Arc<Self>, run: &RunId) -> Result<()> {
+        let journal_id = run.as_str().into();
+        // What the run needs is looked at before anything is changed.
+        let history = History::read(&*self.store, &journal_id).await?;
+        if history.ended {
+            return Ok(());
+        }
+        let begun = history.begun(run.as_str())?;
+        if begun.agent != self.name {
+            let message = format!("run {run} belongs to agent `{}`, this is `{}`", begun.agent, self.name);
+            return Err(Error::new(ErrorKind::Foreign, message));
+        }
+        for visited in history.workflows() {
+            let (id, version) = visited.split_once('@').unwrap_or((visited, ""));
+            if let Err(error) = self.workflow_version(id, version) {
+                self.stuck(run, &error).await?;
+                return Err(error);
+            }
+        }
+        let lease = match self.store.claim(&journal_id, &self.owner, self.options.lease).await {
+            Ok(lease) => lease,
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
+                return Err(Error::new(ErrorKind::Busy, error.to_string()));
+            }
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Closed) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        // Between the look and the claim another driver may have gone on.
+        let history = if history.last + 1 == lease.first {
+            history
+        } else {
+            History::read(&*self.store, &journal_id).await?
+        };
+        if history.ended {
+            self.store.close(&lease, Some(self.options.keep)).await?;
+            return Ok(());
+        }
+        self.take_over(run, begun, lease, history).await
+    }
+
+    async fn take_over(
+        self: &Arc<Self>,
+        run: &RunId,
+        begun: Begun,
+        lease: Lease,
+        mut history: History,
+    ) -> Result<()> {
+        let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
+        let walk = Walk::new(workflow, begun.input.clone(), begun.data.clone());
+        let recorded = std::mem::take(&mut history.walk);
+        let open = std::mem::take(&mut history.open_attempts);
+        let journal = Journal::new(
+            self.store.clone(),
+            lease,
+            std::mem::take(&mut history.state),
+            history.usage.clone(),
+            history.snapshot,
+        );
+        let shared = Arc::new(RunShared::new(run.clone(), self.clone(), begun, journal, history));
+        let mut last = shared.journal.effect(&Effect::TakenOver)?;
+        for attempt in open {
+            for stream in attempt.streams {
+                let event = Event::StructuredInvalidated { stream, checkpoint: None };
+                drop(shared.journal.fact(&attempt.origin, event)?);
+            }
+            let reason = Some("the process that asked the model died".to_owned());
+            let event = Event::AttemptRetracted { attempt: attempt.attempt, reason };
+            last = shared.journal.fact(&attempt.origin, event)?;
+        }
+        last.await?;
+        self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
+        self.spawn(shared, walk, recorded);
+        Ok(())
+    }
+
+    fn spawn(self: &Arc<Self>, shared: Arc<RunShared>, walk: Walk, recorded: Vec<crate::journal::Walked>) {
+        let wake = Arc::new(Notify::new());
+        let run = shared.id.clone();
+        let mut drivers = self.drivers();
+        if drivers.closed {
+            return;
+        }
+        drivers.all.insert(run.clone(), Driver { wake: wake.clone(), task: None });
+        let agent = self.clone();
+        let task = tokio::spawn(async move {
+            let driven = drive(shared.clone(), walk, recorded, wake).await;
+            agent.settle(shared, driven).await;
+        });
+        if let Some(driver) = drivers.all.get_mut(&run) {
+            driver.task = Some(task.abort_handle());
+        }
+    }
+
+    /// What is to be done when a driver has come to its end.
+    async fn settle(self: &Arc<Self>, shared: Arc<RunShared>, driven: Result<Driven>) {
+        let run = shared.id.clone();
+        let settled = match driven {
+            Ok(Driven::Ended) => self.ended(&shared).await,
+            Ok(Driven::Waiting { until }) => self.waiting(&shared, until).await,
+            Err(error) => {
+                // Another process drives it now, or the store has stopped: nothing can be written.
+                tracing::error!(run = %run, error = %error, "a run cannot be driven on here");
+                Ok(())
+            }
+        };
+        let driven_on = matches!(settled, Ok(()));
+        if let Err(error) = settled {
+            tracing::error!(run = %run, error = %error, "the end of a run could not be written");
+        }
+        drop(shared);
+        self.drivers().all.remove(&run);
+        // Somebody may have answered after the driver had looked for the last time, and found it still there.
+        if driven_on && self.has_mail(&run).await {
+            let resumed = self.resume(&run).await;
+            if let Err(error) =
+                resumed.or_else(|error| if error.kind() == ErrorKind::Busy { Ok(()) } else { Err(error) })
+            {
+                tracing::error!(run = %run, error = %error, "a run cannot be resumed");
+            }
+        }
+    }
+
+    async fn ended(&self, shared: &RunShared) -> Result<()> {
+        let lease = shared.journal.lease();
+        self.store.close(lease, Some(self.options.keep)).await?;
+        self.put_meta(&self.meta(shared, RunPhase::Ended, None)).await?;
+        self.close_questions(shared).await
+    }
+
+    async fn waiting(&self, shared: &RunShared, until: u64) -> Result<()> {
+        self.put_meta(&self.meta(shared, RunPhase::Waiting, Some(until))).await?;
+        self.note_waiting(&shared.id, until).await?;
+        self.store.release(shared.journal.lease()).await?;
+        Ok(())
+    }
+
+    /// Whether something was sent to the run that its journal does not have.
+    async fn has_mail(&self, run: &RunId) -> bool {
+        let prefix = format!("{INBOX}{run}/");
+        let Ok(mail) = self.store.list(&prefix, None, 1_000).await else { return false };
+        if mail.is_empty() {
+            return false;
+        }
+        let Ok(history) = History::read(&*self.store, &run.as_str().into()).await else { return false };
+        !history.ended
+            && mail.iter().any(|(key, _)| {
+                let name = key.strip_prefix(&prefix).unwrap_or(key);
+                name == "!stop" || !history.answers.contains_key(&headwater_protocol::RequestId::from(name))
+            })
+    }
+
+    fn meta(&self, shared: &RunShared, phase: RunPhase, until: Option<u64>) -> RunMeta {
+        RunMeta {
+            run: shared.id.clone(),
+            agent: shared.begun.agent.clone(),
+            workflow: shared.begun.workflow.clone(),
+            version: shared.begun.version.clone(),
+            phase,
+            owner: shared.begun.owner.clone(),
+            session: shared.begun.session.clone(),
+            created: shared.begun.created,
+            updated: self.now(),
+            snapshot: shared.journal.last_snapshot(),
+            until,
+            stuck: None,
+        }
+    }
+
+    pub(super) async fn put_meta(&self, meta: &RunMeta) -> Result<()> {
+        let bytes = serde_json::to_vec(meta).map_err(|error| {
+            Error::new(ErrorKind::State, format!("a run's meta does not serialise: {error}"))
+        })?;
+        let ttl = (meta.phase == RunPhase::Ended).then_some(self.options.keep);
+        self.store.put(&meta::key(&meta.run), bytes.into(), headwater_store::Expect::Any, ttl).await?;
+        Ok(())
+    }
+
+    async fn stuck(&self, run: &RunId, why: &Error) -> Result<()> {
+        if let Some(mut meta) = self.get_meta(run).await? {
+            meta.stuck = Some(why.to_string());
+            self.put_meta(&meta).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn get_meta(&self, run: &RunId) -> Result<Option<RunMeta>> {
+        let Some(value) = self.store.get(&meta::key(run)).await? else { return Ok(None) };
+        serde_json::from_slice(&value.bytes).map(Some).map_err(|error| {
+            Error::new(ErrorKind::Store, format!("what is known about {run} cannot be read: {error}"))
+        })
+    }
+}
+
+impl Agent {
+    /// Stops driving, as if the process had died: the runs stay as their journals say, and are taken over by whoever
+    /// [tends](Agent::tend) them next, once the leases have run out.
+    pub fn abandon(&self) {
+        let mut drivers = self.0.drivers();
+        drivers.closed = true;
+        for driver in drivers.all.drain().filter_map(|(_, driver)| driver.task) {
+            driver.abort();
+        }
+    }
+
+    /// How many runs this process drives.
+    #[must_use]
+    pub fn driving(&self) -> usize {
+        self.0.drivers().all.len()
+    }
+}

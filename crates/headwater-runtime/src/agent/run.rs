@@ -1,0 +1,326 @@
+//! Starting a run, and looking at one.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use futures_core::Stream;
+use headwater_protocol::{
+    ClientTool, Event, EventKind, Message, Record, RunId, RunState, RunStatus, SessionId, StructuredStreams,
+};
+use headwater_store::{JournalId, ReadLimit, Store};
+use serde_json::{Map, Value};
+
+use super::{Agent, RunMeta, fresh_run, meta};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    journal::{Begun, Entry},
+};
+
+/// What a run is to do.
+///
+/// ```
+/// use headwater_runtime::Start;
+/// use serde_json::json;
+///
+/// let start = Start::new("Write a launch email").workflow("email").runtime_context(json!({ "userId": "u1" }));
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct Start {
+    run: Option<RunId>,
+    workflow: Option<String>,
+    begun: Begun,
+}
+
+impl Start {
+    /// Runs on what a person wrote.
+    pub fn new(input: impl Into<String>) -> Self {
+        Self { begun: Begun { input: input.into(), ..Begun::default() }, ..Self::default() }
+    }
+
+    /// Names the workflow; otherwise the agent's default.
+    pub fn workflow(mut self, id: impl Into<String>) -> Self {
+        self.workflow = Some(id.into());
+        self
+    }
+
+    /// Names the run; otherwise a fresh name.
+    pub fn run(mut self, run: impl Into<RunId>) -> Self {
+        self.run = Some(run.into());
+        self
+    }
+
+    /// Says to which session it belongs.
+    pub fn session(mut self, session: impl Into<SessionId>) -> Self {
+        self.begun.session = Some(session.into());
+        self
+    }
+
+    /// Says whose it is.
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.begun.owner = Some(owner.into());
+        self
+    }
+
+    /// Gives the conversation before it.
+    pub fn messages(mut self, messages: Vec<Message>) -> Self {
+        self.begun.messages = messages;
+        self
+    }
+
+    /// Gives data to the first node.
+    pub fn data(mut self, data: Map<String, Value>) -> Self {
+        self.begun.data = data;
+        self
+    }
+
+    /// Gives what the route approved. Never sent to a reader.
+    pub fn runtime_context(mut self, context: Value) -> Self {
+        self.begun.runtime_context = context;
+        self
+    }
+
+    /// Gives what the client said about itself.
+    pub fn client_context(mut self, context: Map<String, Value>) -> Self {
+        self.begun.client_context = context;
+        self
+    }
+
+    /// Names the tools that the page can execute.
+    pub fn client_tools(mut self, tools: Vec<ClientTool>) -> Self {
+        self.begun.client_tools = tools;
+        self
+    }
+
+    /// Says which tool the model shall use, in the page's words.
+    pub fn tool_choice(mut self, choice: Value) -> Self {
+        self.begun.tool_choice = Some(choice);
+        self
+    }
+}
+
+/// A run of an agent. Holding it costs nothing, and dropping it stops nothing.
+#[derive(Debug, Clone)]
+pub struct Run {
+    id: RunId,
+    agent: Agent,
+    /// A wait that was told before this is over.
+    since: u64,
+}
+
+/// How far a run came: what it said, and whether it ended or waits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The state that its journal adds up to.
+    pub state: RunState,
+}
+
+impl Outcome {
+    /// How it stands.
+    #[must_use]
+    pub fn status(&self) -> RunStatus {
+        self.state.run().status
+    }
+
+    /// All text that it said, in order.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.state.messages().iter().map(Message::plain_text).collect()
+    }
+
+    /// The objects that it showed.
+    #[must_use]
+    pub fn structured(&self) -> &StructuredStreams {
+        self.state.structured()
+    }
+}
+
+impl Agent {
+    /// Starts a run. It is durable when this returns, and goes on by itself.
+    ///
+    /// # Errors
+    /// When there is no such workflow, a run of that name is there already, or the store fails.
+    pub async fn start(&self, start: Start) -> Result<Run> {
+        let id = match start.workflow.or_else(|| self.0.default_workflow.clone()) {
+            Some(id) => id,
+            None => {
+                let message = "the agent has several workflows and no default: name one";
+                return Err(Error::new(ErrorKind::UnknownWorkflow, message));
+            }
+        };
+        let workflow = self.0.workflow(&id)?;
+        let run = match start.run {
+            Some(run) => run,
+            None => fresh_run()?,
+        };
+        let mut begun = start.begun;
+        begun.workflow = workflow.id().to_owned();
+        begun.version = workflow.version().to_owned();
+        begun.agent.clone_from(&self.0.name);
+        begun.created = self.0.now();
+        self.0.begin(run.clone(), begun).await?;
+        Ok(self.run(run))
+    }
+
+    /// A run by its name. Nothing is looked up yet.
+    #[must_use]
+    pub fn run(&self, id: impl Into<RunId>) -> Run {
+        Run { id: id.into(), agent: self.clone(), since: 0 }
+    }
+
+    /// The runs that are kept, ordered by name, after a name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn runs(&self, after: Option<&RunId>, limit: usize) -> Result<Vec<RunMeta>> {
+        let after = after.map(meta::key);
+        let values = self.0.store.list(meta::PREFIX, after.as_deref(), limit).await?;
+        Ok(values.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok()).collect())
+    }
+}
+
+impl Run {
+    pub(super) fn since(mut self, since: u64) -> Self {
+        self.since = since;
+        self
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// The agent that it is of.
+    #[must_use]
+    pub fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// What is known about it without reading its journal.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn meta(&self) -> Result<RunMeta> {
+        self.agent.0.get_meta(&self.id).await?.ok_or_else(|| unknown(&self.id))
+    }
+
+    /// The events after a sequence, as they come, until the run waits or ends.
+    pub fn events(&self, after: u64) -> impl Stream<Item = Result<Record>> + Send + use<> {
+        let following = Following {
+            store: self.agent.0.store.clone(),
+            journal: JournalId::from(self.id.as_str()),
+            after,
+            since: self.since,
+            ready: VecDeque::new(),
+            waits: false,
+            over: false,
+        };
+        futures_util::stream::unfold(following, |mut following| async move {
+            let next = following.next().await.transpose()?;
+            Some((next, following))
+        })
+    }
+
+    /// Waits until the run waits for somebody or has ended, and gives what it said.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn outcome(&self) -> Result<Outcome> {
+        use futures_util::StreamExt as _;
+        let mut state = RunState::default();
+        let mut events = std::pin::pin!(self.events(0));
+        while let Some(record) = events.next().await {
+            let record = record?;
+            // The journal has only what its writer's state could take.
+            let _ = state.apply(&record);
+        }
+        Ok(Outcome { state })
+    }
+
+    /// All records of the run so far.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn entries(&self) -> Result<Vec<Entry>> {
+        let journal = JournalId::from(self.id.as_str());
+        let (mut after, mut entries) = (0, Vec::new());
+        loop {
+            let page = self.agent.0.store.read(&journal, after, ReadLimit::default()).await?;
+            for record in &page.records {
+                after = record.seq;
+                entries.push(Entry::read(record)?);
+            }
+            if after >= page.tail.last {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// The whole conversation of the run so far, with the events that made it.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn recorded(&self) -> Result<Vec<Event>> {
+        let entries = self.entries().await?;
+        Ok(entries
+            .into_iter()
+            .filter_map(|entry| match entry {
+                Entry::Event(record) => Some(record.event),
+                _ => None,
+            })
+            .collect())
+    }
+}
+
+/// A reader of a run: a place in its journal.
+struct Following {
+    store: Arc<dyn Store>,
+    journal: JournalId,
+    after: u64,
+    since: u64,
+    ready: VecDeque<Record>,
+    /// The last event said that the run waits.
+    waits: bool,
+    over: bool,
+}
+
+impl Following {
+    async fn next(&mut self) -> Result<Option<Record>> {
+        loop {
+            if let Some(record) = self.ready.pop_front() {
+                return Ok(Some(record));
+            }
+            if self.over {
+                return Ok(None);
+            }
+            let read = self.read().await;
+            self.over |= read.is_err();
+            read?;
+        }
+    }
+
+    async fn read(&mut self) -> Result<()> {
+        let mut page = self.store.read(&self.journal, self.after, ReadLimit::default()).await?;
+        if page.records.is_empty() && !page.tail.closed {
+            self.store.wait(&self.journal, self.after).await?;
+            page = self.store.read(&self.journal, self.after, ReadLimit::default()).await?;
+        }
+        for record in &page.records {
+            self.after = record.seq;
+            if let Entry::Event(record) = Entry::read(record)? {
+                let kind = record.event.kind();
+                self.waits = kind == EventKind::RunWaiting && record.seq > self.since;
+                self.over |= kind.ends_run();
+                self.ready.push_back(*record);
+            }
+        }
+        let all = self.after >= page.tail.last;
+        self.over |= all && (self.waits || page.tail.closed);
+        Ok(())
+    }
+}
+
+pub(super) fn unknown(run: &RunId) -> Error {
+    Error::new(ErrorKind::UnknownRun, format!("there is no run {run}: it never was, or is no longer kept"))
+}

@@ -1,0 +1,197 @@
+//! What node code has in its hands.
+
+use std::{future::Future, sync::Arc};
+
+use headwater_protocol::{Message, RunId, SessionId, Usage};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::{
+    Error, ModelRef, Result,
+    error::ErrorKind,
+    hooks::{Emit, InterruptHook, Question, Reason, State, StructuredHook},
+    run::NodeRun,
+};
+
+/// A node's hold on its run: the hooks. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Cx {
+    pub(crate) node: Arc<NodeRun>,
+}
+
+impl Cx {
+    pub(crate) fn new(node: Arc<NodeRun>) -> Self {
+        Self { node }
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> &RunId {
+        &self.node.run.id
+    }
+
+    /// The session that the run belongs to.
+    #[must_use]
+    pub fn session(&self) -> Option<&SessionId> {
+        self.node.run.begun.session.as_ref()
+    }
+
+    /// What the person wrote.
+    #[must_use]
+    pub fn input(&self) -> &str {
+        &self.node.input.raw
+    }
+
+    /// What the nodes before this one gave.
+    #[must_use]
+    pub fn data(&self) -> &Map<String, Value> {
+        &self.node.input.data
+    }
+
+    /// The conversation before this run.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.node.run.begun.messages
+    }
+
+    /// A model of the agent, by its name there or as `provider:model`.
+    ///
+    /// # Errors
+    /// When the agent has no such model.
+    pub fn model(&self, name: &str) -> Result<ModelRef> {
+        self.node.run.agent.model(name).map(ModelRef::Model)
+    }
+
+    /// Asks a model.
+    pub fn reason(&self, model: impl Into<ModelRef>) -> Reason {
+        Reason::new(self.node.clone(), model.into())
+    }
+
+    /// Asks a person, and waits for as long as it takes: the run is parked meanwhile.
+    ///
+    /// ```no_run
+    /// # use headwater_runtime::{Choice, Cx, Next, NodeResult};
+    /// async fn approve(cx: Cx, _: ()) -> NodeResult {
+    ///     let question = Choice::new("Send this draft?").option("send", "Send").option("revise", "Revise");
+    ///     let answer = cx.interrupt(question).id("approve").await?;
+    ///     Ok(Next::condition(answer))
+    /// }
+    /// ```
+    pub fn interrupt<Q: Question>(&self, question: Q) -> InterruptHook<Q> {
+        InterruptHook::new(self.node.clone(), question)
+    }
+
+    /// State of this node, for its next visit in this run.
+    ///
+    /// # Errors
+    /// When what is there is of another type, or `initial` does not serialise.
+    pub fn node_state<T: Serialize + DeserializeOwned>(&self, key: &str, initial: T) -> Result<State<T>> {
+        State::of_node(self.node.clone(), key, initial)
+    }
+
+    /// State that all nodes of the run share, also those of the workflows that follow. What a node writes is seen by the
+    /// nodes that are entered after it was left; of parallel branches the one that is left last wins.
+    ///
+    /// # Errors
+    /// When what is there is of another type, or `initial` does not serialise.
+    pub fn workflow_state<T: Serialize + DeserializeOwned>(&self, key: &str, initial: T) -> Result<State<T>> {
+        State::of_workflow(self.node.clone(), key, initial)
+    }
+
+    /// What the route approved for this run: never sent to a reader, and the same when the run is resumed.
+    ///
+    /// # Errors
+    /// When it is not of that type.
+    pub fn runtime_context<T: DeserializeOwned>(&self) -> Result<T> {
+        T::deserialize(&*self.node.run.runtime_context).map_err(|error| {
+            Error::new(ErrorKind::Input, format!("the runtime context cannot be read: {error}"))
+        })
+    }
+
+    /// What the client said about itself. Do not trust it.
+    #[must_use]
+    pub fn client_context(&self) -> &Map<String, Value> {
+        &self.node.run.begun.client_context
+    }
+
+    /// Shows an object that grows: [`StructuredHook`].
+    #[must_use]
+    pub fn structured(&self, data_type: impl Into<String>) -> StructuredHook {
+        StructuredHook::new(self.node.clone(), data_type.into())
+    }
+
+    /// Does something with an effect outside, once: what it gave is kept and returned when the node is run again.
+    ///
+    /// ```no_run
+    /// # use headwater_runtime::{Cx, Next, NodeResult};
+    /// # async fn charge(_: u32) -> Result<String, std::io::Error> { Ok(String::new()) }
+    /// async fn pay(cx: Cx, _: ()) -> NodeResult {
+    ///     let receipt = cx.step("charge", || async { Ok(charge(100).await?) }).await?;
+    ///     Ok(Next::message(format!("Paid: {receipt}")))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// What the work failed with; it is kept too, until the node is retried.
+    pub async fn step<T, Fut>(&self, id: &str, work: impl FnOnce() -> Fut) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned,
+        Fut: Future<Output = std::result::Result<T, crate::NodeError>>,
+    {
+        let key = self.node.key("step", Some(id))?;
+        let work = async { work().await.map_err(crate::NodeError::into_error) };
+        self.node.once(&key.text, key.kind, None, work).await
+    }
+
+    /// Shows something: [`Emit`].
+    #[must_use]
+    pub fn emit(&self) -> Emit<'_> {
+        Emit::new(&self.node)
+    }
+
+    /// The time in milliseconds since 1970, the same when the node is run again.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn now(&self) -> Result<u64> {
+        let key = self.node.key("now", None)?;
+        self.node.once_now(&key.text, key.kind, || Ok(self.node.run.agent.now()))
+    }
+
+    /// A random number from 0 up to 1, the same when the node is run again.
+    ///
+    /// # Errors
+    /// When the journal cannot be written, or the system gives no random bytes.
+    pub fn random(&self) -> Result<f64> {
+        let key = self.node.key("random", None)?;
+        self.node.once_now(&key.text, key.kind, || {
+            // The 53 bits that a float can hold.
+            Ok((random_bits()? >> 11) as f64 / (1_u64 << 53) as f64)
+        })
+    }
+
+    /// A fresh identifier, the same when the node is run again.
+    ///
+    /// # Errors
+    /// When the journal cannot be written, or the system gives no random bytes.
+    pub fn id(&self) -> Result<String> {
+        let key = self.node.key("id", None)?;
+        self.node.once_now(&key.text, key.kind, || crate::agent::fresh_id("id"))
+    }
+
+    /// What the run has used so far.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.node.run.journal.usage()
+    }
+
+    /// Tells when the run is stopped, for work of one's own that takes long.
+    #[must_use]
+    pub fn cancelled(&self) -> headwater_tools::Cancel {
+        self.node.run.cancel.signal()
+    }
+}
+
+fn random_bits() -> Result<u64> {
+    getrandom::u64().map_err(|error| Error::new(ErrorKind::Hook, format!("no random bytes: {error}")))
+}

@@ -1,0 +1,114 @@
+//! Things that a node shows beside its answer.
+
+use std::sync::Arc;
+
+use headwater_protocol::Event;
+use serde_json::Value;
+
+use crate::{Result, run::NodeRun};
+
+/// Shows things to whoever reads the run. Shown once, however often the node is run.
+///
+/// ```no_run
+/// # use headwater_runtime::{Cx, Next, NodeResult};
+/// async fn search(cx: Cx, _: ()) -> NodeResult {
+///     cx.emit().status("searching")?;
+///     cx.emit().source_url("s1", "https://example.org", Some("Example"))?;
+///     Ok(Next::go())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Emit<'a>(&'a Arc<NodeRun>);
+
+impl<'a> Emit<'a> {
+    pub(crate) fn new(node: &'a Arc<NodeRun>) -> Self {
+        Self(node)
+    }
+
+    /// Any event.
+    ///
+    /// # Errors
+    /// When the journal cannot be written, or the node emitted something else before it was run again.
+    pub fn event(&self, event: Event) -> Result<()> {
+        self.0.emit(&self.0.origin(), event)
+    }
+
+    /// A line about what is going on.
+    ///
+    /// # Errors
+    /// As [`Emit::event`].
+    pub fn status(&self, message: impl Into<String>) -> Result<()> {
+        self.event(Event::Status { state: None, message: Some(message.into()) })
+    }
+
+    /// A page that the answer rests on.
+    ///
+    /// # Errors
+    /// As [`Emit::event`].
+    pub fn source_url(
+        &self,
+        id: impl Into<String>,
+        url: impl Into<String>,
+        title: Option<&str>,
+    ) -> Result<()> {
+        self.event(Event::SourceUrl {
+            source: id.into(),
+            url: url.into(),
+            title: title.map(str::to_owned),
+            call: None,
+            metadata: None,
+        })
+    }
+
+    /// A file, by its address or as a data URL.
+    ///
+    /// # Errors
+    /// As [`Emit::event`].
+    pub fn file(
+        &self,
+        url: impl Into<String>,
+        media_type: impl Into<String>,
+        name: Option<&str>,
+    ) -> Result<()> {
+        self.event(Event::File {
+            url: url.into(),
+            media_type: media_type.into(),
+            filename: name.map(str::to_owned),
+            id: None,
+            reasoning: false,
+            metadata: None,
+        })
+    }
+
+    /// Named data; data of the same name and id replaces what was there.
+    ///
+    /// # Errors
+    /// As [`Emit::event`].
+    pub fn data(&self, name: impl Into<String>, id: Option<&str>, data: Value) -> Result<()> {
+        self.event(Event::Data { name: name.into(), id: id.map(str::to_owned), data, transient: false })
+    }
+
+    /// Named data that is seen once and not kept.
+    ///
+    /// # Errors
+    /// As [`Emit::event`].
+    pub fn transient(&self, name: impl Into<String>, data: Value) -> Result<()> {
+        self.event(Event::Data { name: name.into(), id: None, data, transient: true })
+    }
+
+    /// Metadata of the message: a JSON object.
+    ///
+    /// # Errors
+    /// As [`Emit::event`].
+    pub fn metadata(&self, metadata: Value) -> Result<()> {
+        self.event(Event::MessageMetadata { metadata })
+    }
+
+    /// A warning for whoever looks at the run.
+    ///
+    /// # Errors
+    /// As [`Emit::event`].
+    pub fn warning(&self, message: impl Into<String>) -> Result<()> {
+        self.event(Event::Warning { message: message.into(), code: None })
+    }
+}

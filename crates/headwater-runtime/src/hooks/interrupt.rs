@@ -1,0 +1,270 @@
+//! Asking a person: the run is parked until somebody answers.
+
+mod question;
+
+use std::{
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use headwater_protocol::{Event, RequestId};
+use headwater_tools::Schema;
+use serde_json::{Map, Value};
+
+pub(crate) use question::check_answer;
+pub use question::{Choice, Form, MultiChoice, Question, Text};
+
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    journal::{Answer, Effect, Wait, WaitKind},
+    run::{NodeRun, request_id},
+};
+
+/// A question that is about to be asked. Await it.
+///
+/// # Errors
+/// [`ErrorKind::Expired`] when nobody answered in time. When the person declines, the run ends cancelled, unless
+/// [`InterruptHook::declinable`] was called.
+#[derive(Debug)]
+#[must_use = "nobody is asked until it is awaited"]
+pub struct InterruptHook<Q> {
+    node: Arc<NodeRun>,
+    question: Q,
+    id: Option<String>,
+    expires: Option<Duration>,
+    schema_id: Option<String>,
+    schema_version: Option<String>,
+    request_schema: Option<Schema>,
+    response_schema: Option<Schema>,
+    meta: Option<Map<String, Value>>,
+}
+
+impl<Q: Question> InterruptHook<Q> {
+    pub(crate) fn new(node: Arc<NodeRun>, question: Q) -> Self {
+        Self {
+            node,
+            question,
+            id: None,
+            expires: None,
+            schema_id: None,
+            schema_version: None,
+            request_schema: None,
+            response_schema: None,
+            meta: None,
+        }
+    }
+
+    /// Names it, so that it is told apart from others of the same node when the run is resumed.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Gives up after so long.
+    pub fn expires(mut self, after: Duration) -> Self {
+        self.expires = Some(after);
+        self
+    }
+
+    /// Names the schema for the page.
+    pub fn schema(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
+        self.schema_id = Some(id.into());
+        self.schema_version = Some(version.into());
+        self
+    }
+
+    /// Checks the question before it is asked.
+    pub fn request_schema(mut self, schema: Schema) -> Self {
+        self.request_schema = Some(schema);
+        self
+    }
+
+    /// Checks the answer when it is given: one that does not fit is refused, and the question stays open.
+    pub fn response_schema(mut self, schema: Schema) -> Self {
+        self.response_schema = Some(schema);
+        self
+    }
+
+    /// Adds what the page may want to know.
+    pub fn meta(mut self, meta: Map<String, Value>) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+
+    /// Lets the person decline without ending the run: [`MaybeAnswer`].
+    pub fn declinable(self) -> Declinable<Q> {
+        Declinable(self)
+    }
+
+    async fn ask(self, declinable: bool) -> Result<MaybeAnswer<Q::Answer>> {
+        let key = self.node.key("interrupt", self.id.as_deref())?;
+        let request = request_id(&self.node.run.id, &key.text);
+        let mut interrupt = self.question.interrupt(request.clone());
+        interrupt.id = self.id;
+        interrupt.workflow = Some(self.node.visit.workflow.split('@').next().unwrap_or_default().to_owned());
+        interrupt.schema_id = self.schema_id;
+        interrupt.schema_version = self.schema_version;
+        if let Some(meta) = self.meta {
+            interrupt.meta.get_or_insert_default().extend(meta);
+        }
+        if let Some(schema) = &self.response_schema {
+            interrupt.response_schema = Some(schema.as_value().clone());
+        }
+        if let Some(schema) = &self.request_schema {
+            let asked = serde_json::to_value(&interrupt).unwrap_or_default();
+            schema.check(&asked).map_err(|wrong| {
+                let wrong: Vec<_> = wrong.iter().map(ToString::to_string).collect();
+                Error::new(
+                    ErrorKind::Hook,
+                    format!("the question does not fit its schema: {}", wrong.join("; ")),
+                )
+            })?;
+        }
+        let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable };
+        match wait_for(&self.node, &key.text, key.kind, request.clone(), kind, self.expires).await? {
+            Answer::Given(value) => self.question.read(value).map(MaybeAnswer::Given),
+            Answer::Declined if declinable => Ok(MaybeAnswer::Declined),
+            Answer::Declined => {
+                let error = Error::new(ErrorKind::Stopped, "the person did not want to answer")
+                    .with_code(ErrorKind::Declined.code());
+                self.node.run.fail(&error);
+                Err(error)
+            }
+            Answer::Expired => {
+                Err(Error::new(ErrorKind::Expired, format!("nobody answered {request} in time")))
+            }
+            other => Err(self.node.diverged(&format!("`{}` was answered with {other:?}", key.text))),
+        }
+    }
+}
+
+impl<Q: Question> IntoFuture for InterruptHook<Q> {
+    type Output = Result<Q::Answer>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async {
+            match self.ask(false).await? {
+                MaybeAnswer::Given(answer) => Ok(answer),
+                MaybeAnswer::Declined => {
+                    Err(Error::new(ErrorKind::Declined, "the person did not want to answer"))
+                }
+            }
+        })
+    }
+}
+
+/// A question that the person may decline. Await it.
+#[derive(Debug)]
+#[must_use = "nobody is asked until it is awaited"]
+pub struct Declinable<Q>(InterruptHook<Q>);
+
+/// An answer, or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MaybeAnswer<T> {
+    /// The person answered.
+    Given(T),
+    /// The person did not want to.
+    Declined,
+}
+
+impl<Q: Question> IntoFuture for Declinable<Q> {
+    type Output = Result<MaybeAnswer<Q::Answer>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.0.ask(true))
+    }
+}
+
+/// Asks somebody outside and waits until the answer is in the journal.
+pub(crate) async fn wait_for(
+    node: &NodeRun,
+    key: &str,
+    hook: &'static str,
+    request: RequestId,
+    kind: WaitKind,
+    expires: Option<Duration>,
+) -> Result<Answer> {
+    node.asked_for(key);
+    let run = &node.run;
+    let before = run.replay().asked.get(key).cloned();
+    match before {
+        Some(before) if before.hook != hook => {
+            return Err(node.diverged(&format!(
+                "`{key}` is a `{}` in the journal and a `{hook}` in the code",
+                before.hook
+            )));
+        }
+        Some(_) => {}
+        None => {
+            let _running = node.running();
+            let wait = run.agent.ask(run, node, hook, request.clone(), kind, expires).await?;
+            node.keep(
+                run.journal.effect(&Effect::Asked { key: key.to_owned(), wait: Box::new(wait.clone()) }),
+            )?;
+            if let Some(event) = asking(&wait) {
+                node.keep(run.journal.fact(&node.origin(), event))?;
+            }
+            run.replay().asked.insert(key.to_owned(), wait);
+        }
+    }
+    loop {
+        let answered = run.answered.notified();
+        let mut answered = std::pin::pin!(answered);
+        answered.as_mut().enable();
+        if let Some(answer) = run.replay().answers.get(&request).cloned() {
+            return Ok(answer);
+        }
+        let _waiting = node.waiting(&request);
+        answered.await;
+    }
+}
+
+/// What readers are told when somebody is asked.
+fn asking(wait: &Wait) -> Option<Event> {
+    match &wait.kind {
+        WaitKind::Question { interrupt, .. } => Some(Event::InterruptRequested(interrupt.clone())),
+        WaitKind::Approval { tool, input, signature } => Some(Event::ApprovalRequested {
+            approval: wait.request.as_str().into(),
+            tool: (**tool).clone(),
+            input: Some(input.clone()),
+            signature: Some(signature.clone()),
+            automatic: false,
+        }),
+        WaitKind::ClientTool { .. } => None,
+    }
+}
+
+/// What readers are told when somebody has answered.
+pub(crate) fn answering(wait: &Wait, answer: &Answer) -> Option<Event> {
+    match (&wait.kind, answer) {
+        (WaitKind::Question { .. }, Answer::Expired) => {
+            Some(Event::InterruptExpired { request: wait.request.clone() })
+        }
+        (WaitKind::Question { .. }, Answer::Given(value)) => {
+            Some(Event::InterruptAnswered { request: wait.request.clone(), answer: Some(value.clone()) })
+        }
+        (WaitKind::Question { .. }, _) => {
+            Some(Event::InterruptAnswered { request: wait.request.clone(), answer: None })
+        }
+        (WaitKind::Approval { tool, .. }, Answer::Approval { approved, reason, .. }) => {
+            Some(Event::ApprovalAnswered {
+                approval: wait.request.as_str().into(),
+                call: Some(tool.call.clone()),
+                approved: *approved,
+                reason: reason.clone(),
+            })
+        }
+        (WaitKind::Approval { tool, .. }, _) => Some(Event::ApprovalAnswered {
+            approval: wait.request.as_str().into(),
+            call: Some(tool.call.clone()),
+            approved: false,
+            reason: Some("nobody decided in time".to_owned()),
+        }),
+        (WaitKind::ClientTool { .. }, _) => None,
+    }
+}

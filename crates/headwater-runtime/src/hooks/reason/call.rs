@@ -1,0 +1,320 @@
+//! One reason call: passes and tools in turn, a question in between, and an object at the end.
+
+use std::sync::Arc;
+
+use headwater_json::Fields;
+use headwater_models::{Model, ModelRequest, ResponseFormat, Warning};
+use headwater_protocol::{
+    ContentPart, Event, FinishReason, ModelMessage, Origin, StructuredOp, StructuredState, StructuredStatus,
+    StructuredUpdate, Usage,
+};
+use headwater_tools::{Schema, Tools};
+use serde_json::{Map, Value};
+
+use super::{
+    Ask, ToolCallMade,
+    options::{Options, Structured},
+    output,
+    said::Said,
+};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    hooks::wait_for,
+    journal::{Answer, WaitKind},
+    run::{HookKey, NodeRun, request_id},
+    usage,
+};
+
+/// A reason call that is being made.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) node: Arc<NodeRun>,
+    pub(super) key: HookKey,
+    pub(super) options: Options,
+    pub(super) models: Vec<Arc<dyn Model>>,
+    pub(super) tools: Tools,
+    pub(super) origin: Origin,
+    schema: Option<Schema>,
+    pub(super) fields: Option<Fields>,
+    /// The name of the structured stream, if there is one.
+    pub(super) stream: Option<String>,
+    made: Made,
+}
+
+/// What the call gave so far.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) text: String,
+    pub(super) output: Option<Value>,
+    pub(super) raw: Option<Value>,
+    pub(super) usage: Usage,
+    pub(super) finish_reason: FinishReason,
+    pub(super) provider_metadata: Map<String, Value>,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) tool_results: Vec<ToolCallMade>,
+    pub(super) interrupt_response: Option<Value>,
+    pub(super) passes: u32,
+}
+
+/// What readers see of a pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown {
+    pub(super) text: bool,
+    pub(super) fields: bool,
+}
+
+impl Call {
+    pub(super) fn new(node: Arc<NodeRun>, key: HookKey, mut options: Options) -> Result<Self> {
+        let schema = options.schema.take().transpose().map_err(|error| Error::new(ErrorKind::Hook, error))?;
+        let fields = match &options.structured {
+            Some(structured) if options.stream => structured.fields()?,
+            // What is wrong with them is told, also where they are not used.
+            Some(structured) => structured.fields()?.and(None),
+            None => None,
+        };
+        let mut tools = Tools::new();
+        for given in options.tools.drain(..) {
+            let given = given.map_err(|error| Error::new(ErrorKind::Hook, error))?;
+            tools = tools.merge(given).map_err(|error| Error::new(ErrorKind::Hook, error.to_string()))?;
+        }
+        let models =
+            options.models.iter().map(|model| model.resolve(&node.run.agent)).collect::<Result<Vec<_>>>()?;
+        let operation = request_id(&node.run.id, &key.text).as_str().replacen("req_", "op_", 1);
+        let origin = Origin { operation: Some(operation.clone()), ..node.origin() };
+        let stream = options.structured.as_ref().map(|structured| {
+            structured.stream.clone().unwrap_or_else(|| operation.replacen("op_", "stream_", 1))
+        });
+        let made = Made {
+            text: String::new(),
+            output: None,
+            raw: None,
+            usage: Usage::default(),
+            finish_reason: FinishReason::Stop,
+            provider_metadata: Map::new(),
+            warnings: Vec::new(),
+            tool_results: Vec::new(),
+            interrupt_response: None,
+            passes: 0,
+        };
+        Ok(Self { node, key, options, models, tools, origin, schema, fields, stream, made })
+    }
+
+    pub(super) async fn make(mut self) -> Result<Made> {
+        let made = self.ask().await;
+        self.tools.close().await;
+        made.map(|()| self.made)
+    }
+
+    async fn ask(&mut self) -> Result<()> {
+        let mut messages = self.options.messages.clone();
+        if let Some(system) = &self.options.system {
+            messages.insert(0, ModelMessage::System { content: system.clone(), provider_options: None });
+        }
+        if let Some(input) = &self.options.input {
+            messages.push(user(input.clone()));
+        }
+        match self.options.ask.clone() {
+            None => self.answer(&mut messages).await,
+            Some(ask) => self.ask_person(&ask, &mut messages).await,
+        }
+    }
+
+    /// The answer itself: a text, or an object that fits.
+    async fn answer(&mut self, messages: &mut Vec<ModelMessage>) -> Result<()> {
+        let format = match &self.schema {
+            Some(schema) => Some(ResponseFormat::Json {
+                schema: Some(schema.as_value().clone()),
+                name: self
+                    .options
+                    .structured
+                    .as_ref()
+                    .map(|structured| structured.data_type.replace('.', "_")),
+            }),
+            None => self.options.request.response_format.clone(),
+        };
+        let quiet = self.schema.is_some() || self.options.ask.is_some();
+        let shown = Shown { text: self.options.emit && !quiet, fields: self.options.emit };
+        let mut retries = self.options.output_retries;
+        loop {
+            let said = self.passes(messages, format.clone(), shown).await?;
+            self.made.text = said.text();
+            let Some(schema) = self.schema.clone() else { return Ok(()) };
+            // What a model was not allowed to finish is no object, and no fault of its own.
+            let read = output::parse(&self.made.text).and_then(|value| {
+                output::check(&schema, &value)?;
+                Ok(value)
+            });
+            match read {
+                Ok(value) => {
+                    self.finish_structured(&value)?;
+                    self.made.output = Some(value);
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.invalidate()?;
+                    if retries == 0 {
+                        return Err(error);
+                    }
+                    retries -= 1;
+                    messages.push(ModelMessage::Assistant { content: said.content() });
+                    messages.push(user(format!("{error}. Answer again, with the corrected JSON alone.")));
+                }
+            }
+        }
+    }
+
+    /// The model decides about a question, a person answers it, and the model goes on.
+    async fn ask_person(&mut self, ask: &Ask, messages: &mut Vec<ModelMessage>) -> Result<()> {
+        let format = ResponseFormat::Json {
+            schema: Some(ask.envelope(self.schema.as_ref())),
+            name: Some("decision".to_owned()),
+        };
+        let mut deciding = messages.clone();
+        deciding.push(user(ask.instruction().to_owned()));
+        let shown = Shown { text: false, fields: false };
+        let said = self.passes(&mut deciding, Some(format), shown).await?;
+        let decided = ask.read(&said.text(), self.schema.is_some())?;
+        let Some(asked) = decided.request else {
+            self.made.text = decided.draft;
+            if let Some(schema) = self.schema.clone() {
+                let value = decided.output.unwrap_or_default();
+                output::check(&schema, &value)?;
+                self.finish_structured(&value)?;
+                self.made.output = Some(value);
+            }
+            return Ok(());
+        };
+        let key = format!("{}/ask", self.key.text);
+        let request = request_id(&self.node.run.id, &key);
+        let interrupt = ask.interrupt(request.clone(), &asked)?;
+        let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable: false };
+        let answer = match wait_for(&self.node, &key, "ask", request.clone(), kind, None).await? {
+            Answer::Given(answer) => answer,
+            Answer::Expired => {
+                return Err(Error::new(ErrorKind::Expired, format!("nobody answered {request} in time")));
+            }
+            _ => {
+                let error = Error::new(ErrorKind::Stopped, "the person did not want to answer")
+                    .with_code(ErrorKind::Declined.code());
+                self.node.run.fail(&error);
+                return Err(error);
+            }
+        };
+        // What tools gave before the question is known after it.
+        messages.extend(deciding.drain(messages.len() + 1..));
+        messages.push(ModelMessage::Assistant { content: said.content() });
+        messages.push(user(format!(
+            "The person was asked: {asked}\nThe person answered: {answer}\nNow give the final answer{}.",
+            if self.schema.is_some() { ", as JSON of the schema" } else { "" }
+        )));
+        self.made.interrupt_response = Some(answer);
+        self.answer(messages).await
+    }
+
+    /// Asks the model, makes the calls that it wants, and asks again, until it wants none.
+    async fn passes(
+        &mut self,
+        messages: &mut Vec<ModelMessage>,
+        format: Option<ResponseFormat>,
+        shown: Shown,
+    ) -> Result<Said> {
+        let mut steps = 0;
+        loop {
+            steps += 1;
+            let mut request: ModelRequest = self.options.request.clone();
+            request.messages.clone_from(messages);
+            request.tools = self.tools.specs().cloned().collect();
+            request.response_format.clone_from(&format);
+            request.whole = !self.options.stream;
+            let key = format!("{}/pass.{}", self.key.text, self.made.passes);
+            let said = self.pass(&key, request, shown).await?;
+            self.add(&said, shown);
+            let wanted: Vec<_> = said.calls().cloned().collect();
+            if wanted.is_empty() {
+                return Ok(said);
+            }
+            if steps >= self.options.tool_options.max_steps {
+                self.refuse(&key, &wanted)?;
+                if self.options.tool_options.fail_at_max_steps {
+                    let message =
+                        format!("the model still wanted tools after {steps} steps, the most allowed");
+                    return Err(Error::new(ErrorKind::Limit, message).with_code("reason.max-steps"));
+                }
+                self.made.finish_reason = FinishReason::Other("max-steps".to_owned());
+                return Ok(said);
+            }
+            let results = self.run_tools(&wanted).await?;
+            self.end_step(&key)?;
+            messages.push(ModelMessage::Assistant { content: said.content() });
+            messages.push(ModelMessage::Tool { content: results });
+        }
+    }
+
+    fn add(&mut self, said: &Said, shown: Shown) {
+        let made = &mut self.made;
+        made.passes += 1;
+        usage::add(&mut made.usage, &said.usage);
+        for warning in &said.warnings {
+            if !made.warnings.contains(warning) {
+                made.warnings.push(warning.clone());
+            }
+        }
+        if let Some(Value::Object(metadata)) = &said.metadata {
+            crate::next::merge(&mut made.provider_metadata, metadata.clone());
+        }
+        made.raw.clone_from(&said.raw);
+        if let Some(finish) = &said.finish {
+            made.finish_reason = finish.clone();
+            self.node.finished(finish);
+        }
+        if shown.text {
+            self.node.streamed(&said.text());
+        }
+    }
+
+    pub(super) fn keep_result(&mut self, result: ToolCallMade) {
+        self.made.tool_results.push(result);
+    }
+
+    /// An update of the structured stream.
+    pub(super) fn update(&self, structured: &Structured, stream: &str, op: StructuredOp) -> Event {
+        let mut update = StructuredUpdate::new(stream, &structured.data_type, op);
+        update.node = Some(self.node.visit.node.clone());
+        update.id.clone_from(&self.options.id);
+        update.schema_id.clone_from(&structured.schema_id);
+        update.schema_version.clone_from(&structured.schema_version);
+        Event::Structured(update)
+    }
+
+    /// Shows the finished object, unless an earlier execution did.
+    fn finish_structured(&self, value: &Value) -> Result<()> {
+        let (Some(structured), Some(stream)) = (&self.options.structured, &self.stream) else {
+            return Ok(());
+        };
+        if !self.options.emit || self.stream_status() == Some(StructuredStatus::Done) {
+            return Ok(());
+        }
+        let event = self.update(structured, stream, StructuredOp::finish(value.clone()));
+        self.node.run.journal.fact(&self.origin, event).map(drop)
+    }
+
+    /// Takes back what was shown of an object that turned out wrong.
+    fn invalidate(&self) -> Result<()> {
+        let Some(stream) = &self.stream else { return Ok(()) };
+        if self.stream_status().is_some_and(|status| status != StructuredStatus::Done) {
+            let event = Event::StructuredInvalidated { stream: stream.clone(), checkpoint: None };
+            self.node.keep(self.node.run.journal.fact(&self.origin, event))?;
+        }
+        Ok(())
+    }
+
+    fn stream_status(&self) -> Option<StructuredStatus> {
+        let stream = self.stream.as_deref()?;
+        self.node.run.journal.with_state(|state| state.structured().get(stream).map(StructuredState::status))
+    }
+}
+
+pub(super) fn user(text: String) -> ModelMessage {
+    ModelMessage::User { content: vec![ContentPart::Text { text, provider_options: None }] }
+}

@@ -1,0 +1,200 @@
+//! How a model is asked.
+
+use std::time::Duration;
+
+use headwater_json::{FieldKind, Fields};
+use headwater_models::ModelRequest;
+use headwater_protocol::ModelMessage;
+use headwater_tools::{Schema, Tools};
+
+use super::Ask;
+use crate::{Error, ModelRef, Result, error::ErrorKind};
+
+/// Everything that a builder gathers. What is wrong with it is told when it is awaited.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) id: Option<String>,
+    pub(super) models: Vec<ModelRef>,
+    pub(super) system: Option<String>,
+    pub(super) input: Option<String>,
+    pub(super) messages: Vec<ModelMessage>,
+    pub(super) schema: Option<Result<Schema, String>>,
+    pub(super) structured: Option<Structured>,
+    pub(super) emit: bool,
+    pub(super) stream: bool,
+    pub(super) tools: Vec<Result<Tools, String>>,
+    pub(super) tool_options: ToolOptions,
+    pub(super) ask: Option<Ask>,
+    pub(super) attempts: u32,
+    pub(super) failover: Failover,
+    pub(super) output_retries: u32,
+    pub(super) timeout: Option<Duration>,
+    pub(super) request: ModelRequest,
+}
+
+impl Options {
+    pub(super) fn new(model: ModelRef) -> Self {
+        Self {
+            id: None,
+            models: vec![model],
+            system: None,
+            input: None,
+            messages: Vec::new(),
+            schema: None,
+            structured: None,
+            emit: true,
+            stream: true,
+            tools: Vec::new(),
+            tool_options: ToolOptions::default(),
+            ask: None,
+            attempts: 2,
+            failover: Failover::Restart,
+            output_retries: 0,
+            timeout: None,
+            request: ModelRequest::default(),
+        }
+    }
+}
+
+/// What becomes of a text when its model dies in the middle.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Failover {
+    /// It is taken back, and the next attempt says it anew.
+    #[default]
+    Restart,
+    /// It is kept, and the next attempt goes on from it.
+    Continue,
+}
+
+/// How tools are used.
+///
+/// ```
+/// use headwater_runtime::ToolOptions;
+///
+/// let options = ToolOptions::default().max_steps(5).approval(true).emit(false);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ToolOptions {
+    /// How often the model is asked at most: 8 times.
+    pub max_steps: u32,
+    /// Whether every call needs a person's approval, whatever the tool says.
+    pub approval: Option<bool>,
+    /// Whether readers see the calls; they do by default.
+    pub emit: bool,
+    /// Whether the call fails when the model still wants tools after the last step, instead of returning what there is.
+    pub fail_at_max_steps: bool,
+    /// How long a person has to decide about a call.
+    pub approval_expires: Option<Duration>,
+}
+
+impl Default for ToolOptions {
+    fn default() -> Self {
+        Self { max_steps: 8, approval: None, emit: true, fail_at_max_steps: false, approval_expires: None }
+    }
+}
+
+impl ToolOptions {
+    /// How often the model is asked at most, at least once.
+    #[must_use]
+    pub fn max_steps(mut self, steps: u32) -> Self {
+        self.max_steps = steps.max(1);
+        self
+    }
+
+    /// Whether every call needs a person's approval, or none does.
+    #[must_use]
+    pub fn approval(mut self, needed: bool) -> Self {
+        self.approval = Some(needed);
+        self
+    }
+
+    /// Whether readers see the calls.
+    #[must_use]
+    pub fn emit(mut self, emit: bool) -> Self {
+        self.emit = emit;
+        self
+    }
+
+    /// Fails when the model still wants tools after the last step.
+    #[must_use]
+    pub fn fail_at_max_steps(mut self) -> Self {
+        self.fail_at_max_steps = true;
+        self
+    }
+}
+
+/// How the object that a model writes is shown: when it is complete, or field by field as it grows.
+///
+/// ```
+/// use headwater_runtime::Structured;
+///
+/// let email = Structured::new("email.compose").schema("email-compose", "1").set("subject").text("body");
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Structured {
+    pub(super) data_type: String,
+    pub(super) stream: Option<String>,
+    pub(super) schema_id: Option<String>,
+    pub(super) schema_version: Option<String>,
+    fields: Vec<(FieldKind, String)>,
+}
+
+impl Structured {
+    /// An object of some type, in the page's words.
+    pub fn new(data_type: impl Into<String>) -> Self {
+        let data_type = data_type.into();
+        let data_type = if data_type.is_empty() { "generic".to_owned() } else { data_type };
+        Self { data_type, stream: None, schema_id: None, schema_version: None, fields: Vec::new() }
+    }
+
+    /// Names the stream; otherwise a name is made.
+    pub fn stream(mut self, stream: impl Into<String>) -> Self {
+        self.stream = Some(stream.into());
+        self
+    }
+
+    /// Names the schema for the page.
+    pub fn schema(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
+        self.schema_id = Some(id.into());
+        self.schema_version = Some(version.into());
+        self
+    }
+
+    /// Shows a field when it is complete. Paths are dotted; `*` is any one segment.
+    pub fn set(self, path: impl Into<String>) -> Self {
+        self.field(FieldKind::Set, path)
+    }
+
+    /// Shows a text field while it grows.
+    pub fn text(self, path: impl Into<String>) -> Self {
+        self.field(FieldKind::Text, path)
+    }
+
+    /// Shows the items of an array as they are completed.
+    pub fn append(self, path: impl Into<String>) -> Self {
+        self.field(FieldKind::Append, path)
+    }
+
+    /// Shows a field in some way.
+    pub fn field(mut self, kind: FieldKind, path: impl Into<String>) -> Self {
+        self.fields.push((kind, path.into()));
+        self
+    }
+
+    /// The fields that are shown as they grow, if any.
+    pub(super) fn fields(&self) -> Result<Option<Fields>> {
+        if self.fields.is_empty() {
+            return Ok(None);
+        }
+        let mut builder = Fields::builder();
+        for (kind, path) in &self.fields {
+            builder = builder.field(*kind, path);
+        }
+        builder
+            .build()
+            .map(Some)
+            .map_err(|error| Error::new(ErrorKind::Structured, format!("structured fields: {error}")))
+    }
+}

@@ -1,0 +1,31 @@
+//! Reading the object that a model wrote.
+
+use headwater_json::{Options, PartialValue};
+use headwater_tools::Schema;
+use serde_json::Value;
+
+use crate::{Error, Result, error::ErrorKind};
+
+/// The JSON in a model's text: prose and a code fence before it are skipped, what follows it is ignored.
+pub(super) fn parse(text: &str) -> Result<Value> {
+    let mut value = PartialValue::with(Options::lenient());
+    let read = value.push(text).and_then(|()| value.into_value());
+    read.map_err(|error| {
+        let said: String = text.chars().take(200).collect();
+        Error::new(
+            ErrorKind::Output,
+            format!("the model's answer is not JSON: {error}; it begins with {said:?}"),
+        )
+    })
+}
+
+/// Checks it; the error names every place that does not fit.
+pub(super) fn check(schema: &Schema, value: &Value) -> Result<()> {
+    schema.check(value).map_err(|wrong| {
+        let wrong: Vec<_> = wrong.iter().map(ToString::to_string).collect();
+        Error::new(
+            ErrorKind::Output,
+            format!("the model's output does not fit its schema: {}", wrong.join("; ")),
+        )
+    })
+}

@@ -1,0 +1,540 @@
+//! One pass: one question to a model, in as many attempts as it takes, shown as it is answered.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use futures_util::StreamExt as _;
+use headwater_json::{Chunk, Extractor, Options as JsonOptions};
+use headwater_models::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
+use headwater_protocol::{
+    AttemptId, ContentPart, Event, Executor, ModelMessage, Origin, PartId, StructuredOp, ToolCall, ToolCallId,
+};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    call::{Call, Shown},
+    options::Failover,
+    said::{Said, SaidCall, SaidPart},
+};
+use crate::{Error, Result, error::ErrorKind, journal::Effect};
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+impl Call {
+    /// Asks the model once, or returns what the journal holds.
+    pub(super) async fn pass(&self, key: &str, request: ModelRequest, shown: Shown) -> Result<Said> {
+        let fingerprint = fingerprint(&request);
+        let node = &self.node;
+        node.once(key, "pass", Some(fingerprint), self.attempts(key, request, shown)).await
+    }
+
+    async fn attempts(&self, key: &str, request: ModelRequest, shown: Shown) -> Result<Said> {
+        self.begin_step(key)?;
+        let mut asked = 0;
+        let mut kept = String::new();
+        let mut last = None;
+        for model in &self.models {
+            for nth in 0..self.options.attempts {
+                let mut request = request.clone();
+                request.attempt = asked;
+                asked += 1;
+                if !kept.is_empty() {
+                    let content = vec![ContentPart::Text { text: kept.clone(), provider_options: None }];
+                    request.messages.push(ModelMessage::Assistant { content });
+                }
+                let error = match self.attempt(model, request, shown).await? {
+                    Attempted::Answered(mut said) => {
+                        if !kept.is_empty() {
+                            said.parts.insert(0, SaidPart::Text { text: kept, metadata: None });
+                        }
+                        if said.calls().next().is_none() {
+                            self.say_step_end()?;
+                        }
+                        return Ok(*said);
+                    }
+                    Attempted::Died { error, said } => {
+                        kept.push_str(&said);
+                        error
+                    }
+                };
+                tracing::warn!(run = %self.node.run.id, model = model.name(), %error, "a model failed");
+                let again = error.is_retryable() && nth + 1 < self.options.attempts;
+                let pause = error.wait().unwrap_or_else(|| Duration::from_millis(100 << nth.min(10)));
+                last = Some(error);
+                if !again {
+                    break;
+                }
+                self.pause(pause.min(LONGEST_PAUSE)).await?;
+            }
+        }
+        let error = last.map_or_else(|| Error::new(ErrorKind::Hook, "no model was given"), Error::from);
+        Err(error)
+    }
+
+    async fn pause(&self, pause: Duration) -> Result<()> {
+        let cancel = self.node.run.cancel.signal();
+        tokio::select! {
+            () = cancel.cancelled() => Err(stopped()),
+            () = tokio::time::sleep(pause) => Ok(()),
+        }
+    }
+
+    async fn attempt(
+        &self,
+        model: &Arc<dyn Model>,
+        request: ModelRequest,
+        shown: Shown,
+    ) -> Result<Attempted> {
+        let cancel = self.node.run.cancel.signal();
+        if cancel.is_cancelled() {
+            return Err(stopped());
+        }
+        let mut speaker = Speaker::new(self, model.name(), shown)?;
+        let mut stream = model.ask(request);
+        let cancelled = cancel.cancelled();
+        let timeout = async {
+            match self.options.timeout {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut cancelled = std::pin::pin!(cancelled);
+        let mut timeout = std::pin::pin!(timeout);
+        loop {
+            let item = tokio::select! {
+                biased;
+                () = &mut cancelled => {
+                    // What was said stays said.
+                    speaker.close()?;
+                    return Err(stopped());
+                }
+                item = stream.next() => item,
+                () = &mut timeout => {
+                    Some(Err(ModelError::new(ModelErrorKind::Timeout, "the model took too long")))
+                }
+            };
+            match item {
+                Some(Ok(event)) => {
+                    if speaker.hear(event)? {
+                        return Ok(Attempted::Answered(Box::new(speaker.finish()?)));
+                    }
+                }
+                Some(Err(error)) => return speaker.die(error),
+                None => {
+                    let message = "the answer ended before it was complete";
+                    return speaker.die(ModelError::new(ModelErrorKind::Cut, message));
+                }
+            }
+        }
+    }
+
+    fn begin_step(&self, key: &str) -> Result<()> {
+        if !self.options.emit || self.node.run.replay().began.contains(key) {
+            return Ok(());
+        }
+        let journal = &self.node.run.journal;
+        drop(journal.effect(&Effect::Began { key: key.to_owned() })?);
+        journal.fact(&self.origin, Event::StepStarted { name: None }).map(drop)
+    }
+
+    fn say_step_end(&self) -> Result<()> {
+        if !self.options.emit {
+            return Ok(());
+        }
+        self.node.run.journal.fact(&self.origin, Event::StepFinished { name: None }).map(drop)
+    }
+
+    /// Ends the step of a pass whose calls are done, unless an earlier execution did.
+    pub(super) fn end_step(&self, key: &str) -> Result<()> {
+        let key = format!("{key}/end");
+        let before = self.node.recorded(&key, "step-end", None)?.is_some();
+        if !before {
+            self.node.once_now(&key, "step-end", || Ok(true))?;
+            self.say_step_end()?;
+        }
+        Ok(())
+    }
+}
+
+enum Attempted {
+    Answered(Box<Said>),
+    Died { error: ModelError, said: String },
+}
+
+fn stopped() -> Error {
+    Error::new(ErrorKind::Stopped, "the run was stopped")
+}
+
+/// What a request is, in a few characters.
+fn fingerprint(request: &ModelRequest) -> String {
+    let text = serde_json::to_vec(request).unwrap_or_default();
+    let digest = Sha256::digest(text);
+    let short: Vec<u8> = digest.iter().copied().take(12).collect();
+    URL_SAFE_NO_PAD.encode(short)
+}
+
+/// Turns what a model says into what readers see and what is kept.
+struct Speaker<'a> {
+    call: &'a Call,
+    attempt: AttemptId,
+    origin: Origin,
+    shown: Shown,
+    said: Said,
+    open: HashMap<u32, Open>,
+    fields: Option<Extractor>,
+    structured: bool,
+    sources: u32,
+}
+
+/// A part that may still grow: its place among the parts.
+struct Open {
+    at: usize,
+    /// The text of a tool call's input.
+    input: String,
+}
+
+impl<'a> Speaker<'a> {
+    fn new(call: &'a Call, model: &str, shown: Shown) -> Result<Self> {
+        let attempt = call.node.run.next_attempt();
+        let origin = Origin { attempt: Some(attempt.clone()), ..call.origin.clone() };
+        if call.options.emit {
+            let event = Event::AttemptStarted { attempt: attempt.clone(), model: Some(model.to_owned()) };
+            drop(call.node.keep(call.node.run.journal.fact(&call.origin, event))?);
+        }
+        let fields = call.fields.clone().filter(|_| shown.fields);
+        Ok(Self {
+            call,
+            attempt,
+            origin,
+            shown,
+            said: Said { model: model.to_owned(), ..Said::default() },
+            open: HashMap::new(),
+            fields: fields.map(|fields| Extractor::with(fields, JsonOptions::lenient())),
+            structured: false,
+            sources: 0,
+        })
+    }
+
+    fn delta(&self, event: Event) -> Result<()> {
+        self.call.node.keep(self.call.node.run.journal.delta(&self.origin, event))
+    }
+
+    fn part_id(&self, part: u32) -> PartId {
+        format!("{}.{part}", self.attempt).into()
+    }
+
+    fn shows_tools(&self) -> bool {
+        self.call.options.emit && self.call.options.tool_options.emit
+    }
+
+    fn begin(&mut self, part: u32, said: SaidPart) {
+        self.open.insert(part, Open { at: self.said.parts.len(), input: String::new() });
+        self.said.parts.push(said);
+    }
+
+    fn grow(&mut self, part: u32, more: &str) {
+        let at = self.open.get(&part).map(|open| open.at);
+        if let Some(SaidPart::Text { text, .. } | SaidPart::Reasoning { text, .. }) =
+            at.and_then(|at| self.said.parts.get_mut(at))
+        {
+            text.push_str(more);
+        }
+    }
+
+    /// Takes one event. Gives whether it was the last.
+    fn hear(&mut self, event: ModelEvent) -> Result<bool> {
+        let emit = self.call.options.emit;
+        match event {
+            ModelEvent::TextStart { part, metadata } => {
+                self.begin(part, SaidPart::Text { text: String::new(), metadata: metadata.clone() });
+                if self.shown.text {
+                    self.delta(Event::TextStart { id: self.part_id(part), metadata })?;
+                }
+            }
+            ModelEvent::TextDelta { part, delta } => {
+                self.grow(part, &delta);
+                self.extract(&delta)?;
+                if self.shown.text {
+                    self.delta(Event::TextDelta { id: self.part_id(part), delta, metadata: None })?;
+                }
+            }
+            ModelEvent::TextEnd { part, metadata } => {
+                self.end_text(part, metadata.clone());
+                if self.shown.text {
+                    self.delta(Event::TextEnd { id: self.part_id(part), metadata })?;
+                }
+            }
+            ModelEvent::ReasoningStart { part, metadata } => {
+                self.begin(part, SaidPart::Reasoning { text: String::new(), metadata: metadata.clone() });
+                if emit {
+                    self.delta(Event::ReasoningStart { id: self.part_id(part), metadata })?;
+                }
+            }
+            ModelEvent::ReasoningDelta { part, delta } => {
+                self.grow(part, &delta);
+                if emit {
+                    self.delta(Event::ReasoningDelta { id: self.part_id(part), delta, metadata: None })?;
+                }
+            }
+            ModelEvent::ReasoningEnd { part, metadata } => {
+                self.end_text(part, metadata.clone());
+                if emit {
+                    self.delta(Event::ReasoningEnd { id: self.part_id(part), metadata })?;
+                }
+            }
+            ModelEvent::ToolCallStart { part, call, name, provider_executed, metadata } => {
+                self.begin_call(part, call, name, provider_executed, metadata)?;
+            }
+            ModelEvent::ToolCallDelta { part, delta } => {
+                let Some(open) = self.open.get_mut(&part) else { return Ok(false) };
+                open.input.push_str(&delta);
+                if let (true, Some(SaidPart::Call(said))) = (self.shows_tools(), self.part(part)) {
+                    self.delta(Event::ToolInputDelta { call: said.call.clone(), delta })?;
+                }
+            }
+            ModelEvent::ToolCallEnd { part, metadata } => self.end_call(part, metadata)?,
+            ModelEvent::ToolResult { part, output, is_error } => {
+                let Some(SaidPart::Call(said)) = self.part_mut(part) else { return Ok(false) };
+                said.provider_output = Some(output.clone());
+                let call = said.call.clone();
+                if self.shows_tools() {
+                    self.delta(Event::ToolOutput {
+                        call,
+                        name: None,
+                        output,
+                        structured: None,
+                        is_error,
+                        preliminary: false,
+                        metadata: None,
+                    })?;
+                }
+            }
+            ModelEvent::SourceUrl { url, title, metadata } => {
+                self.sources += 1;
+                let source = format!("{}.source{}", self.attempt, self.sources);
+                if emit {
+                    self.delta(Event::SourceUrl { source, url, title, call: None, metadata })?;
+                }
+            }
+            ModelEvent::SourceDocument { title, media_type, filename, text, metadata } => {
+                self.sources += 1;
+                let source = format!("{}.source{}", self.attempt, self.sources);
+                if emit {
+                    let call = None;
+                    self.delta(Event::SourceDocument {
+                        source,
+                        title,
+                        media_type,
+                        filename,
+                        text,
+                        call,
+                        metadata,
+                    })?;
+                }
+            }
+            ModelEvent::File { media_type, url } if emit => {
+                let (filename, id, reasoning, metadata) = (None, None, false, None);
+                self.delta(Event::File { url, media_type, filename, id, reasoning, metadata })?;
+            }
+            ModelEvent::Warning(warning) => {
+                if emit {
+                    let (message, code) =
+                        (warning.message.clone(), Some(format!("model.{}", warning.feature)));
+                    self.delta(Event::Warning { message, code })?;
+                }
+                self.said.warnings.push(warning);
+            }
+            ModelEvent::Finished { reason, raw_reason, usage, raw_usage, metadata } => {
+                self.said.finish = Some(reason);
+                self.said.raw_finish = raw_reason;
+                self.said.usage = usage;
+                self.said.raw = raw_usage;
+                self.said.metadata = metadata;
+                return Ok(true);
+            }
+            // What we do not know concerns nobody but whoever looks at the provider's wire.
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    fn part(&self, part: u32) -> Option<&SaidPart> {
+        self.said.parts.get(self.open.get(&part)?.at)
+    }
+
+    fn part_mut(&mut self, part: u32) -> Option<&mut SaidPart> {
+        self.said.parts.get_mut(self.open.get(&part)?.at)
+    }
+
+    fn end_text(&mut self, part: u32, ended: Option<Value>) {
+        match self.part_mut(part) {
+            Some(SaidPart::Text { metadata, .. } | SaidPart::Reasoning { metadata, .. })
+                if ended.is_some() =>
+            {
+                *metadata = ended;
+            }
+            _ => {}
+        }
+        self.open.remove(&part);
+    }
+
+    fn begin_call(
+        &mut self,
+        part: u32,
+        given: Option<String>,
+        name: String,
+        provider_executed: bool,
+        metadata: Option<Value>,
+    ) -> Result<()> {
+        // A missing id, and one that this run has used, is replaced: two calls of one id would be taken for one.
+        let used = |id: &String| !self.call.node.run.replay().tool_calls.insert(id.clone());
+        let (call, replaced) = match given {
+            Some(id) if !id.is_empty() && !used(&id) => (id, None),
+            given => (crate::agent::fresh_id("call")?, given),
+        };
+        let call = ToolCallId::from(call);
+        let said = SaidCall {
+            call: call.clone(),
+            name: name.clone(),
+            input: Err(String::new()),
+            metadata,
+            provider_output: None,
+            provider_executed,
+        };
+        self.begin(part, SaidPart::Call(said));
+        if self.shows_tools() {
+            let tool = self.tool(call, &name, provider_executed, replaced);
+            self.delta(Event::ToolInputStart(tool))?;
+        }
+        Ok(())
+    }
+
+    fn tool(&self, call: ToolCallId, name: &str, by_provider: bool, replaced: Option<String>) -> ToolCall {
+        let known = self.call.tools.get(name);
+        let executor = match known {
+            _ if by_provider => Executor::Provider,
+            Some(tool) => tool.executor(),
+            None => Executor::Server,
+        };
+        let mut tool = ToolCall::new(call, name).by(executor);
+        tool.title = known.and_then(|tool| tool.spec().title.clone());
+        tool.metadata = replaced
+            .filter(|id| !id.is_empty())
+            .map(|id| serde_json::json!({ "headwater": { "providerCallId": id } }));
+        tool
+    }
+
+    fn end_call(&mut self, part: u32, ended: Option<Value>) -> Result<()> {
+        let Some(open) = self.open.remove(&part) else { return Ok(()) };
+        let Some(SaidPart::Call(said)) = self.said.parts.get_mut(open.at) else { return Ok(()) };
+        if ended.is_some() {
+            said.metadata = ended;
+        }
+        // No arguments at all are an empty object.
+        let text = if open.input.trim().is_empty() { "{}" } else { &open.input };
+        let parsed = serde_json::from_str::<Value>(text);
+        said.input = parsed.as_ref().map(Clone::clone).map_err(|_| open.input.clone());
+        let (call, name, by_provider) = (said.call.clone(), said.name.clone(), said.provider_executed);
+        // A provider's result may still come for it.
+        self.open.insert(part, Open { at: open.at, input: String::new() });
+        if !self.shows_tools() {
+            return Ok(());
+        }
+        let tool = self.tool(call, &name, by_provider, None);
+        self.delta(match parsed {
+            Ok(input) => Event::ToolInputAvailable { tool, input: Some(input) },
+            Err(error) => {
+                let error = format!("the input is not JSON: {error}");
+                Event::ToolInputError { tool, input: Some(Value::String(open.input)), error }
+            }
+        })
+    }
+
+    /// Shows the fields of an object as they grow.
+    fn extract(&mut self, text: &str) -> Result<()> {
+        let Some(fields) = &mut self.fields else { return Ok(()) };
+        let (Some(structured), Some(stream)) = (&self.call.options.structured, &self.call.stream) else {
+            return Ok(());
+        };
+        let mut updates = Vec::new();
+        let pushed = fields.push(text, |chunk| {
+            updates.push(match chunk {
+                Chunk::Set { path, value } => StructuredOp::Set { path: path.to_owned(), value },
+                Chunk::Text { path, delta } => StructuredOp::text(path, delta),
+                Chunk::Append { path, items } => StructuredOp::append(path, items),
+            });
+        });
+        if pushed.is_err() {
+            // It is no JSON: said at the end, when the whole is read.
+            self.fields = None;
+        }
+        for op in updates {
+            self.structured = true;
+            self.delta(self.call.update(structured, stream, op))?;
+        }
+        Ok(())
+    }
+
+    /// The attempt is over and what it said stays.
+    fn finish(mut self) -> Result<Said> {
+        self.close()?;
+        // A call whose end was not told ends here.
+        let open: Vec<_> =
+            self.open.iter().filter(|(_, open)| !open.input.is_empty()).map(|(part, _)| *part).collect();
+        for part in open {
+            self.end_call(part, None)?;
+        }
+        if self.call.options.emit && self.said.usage != Default::default() {
+            self.delta(Event::Usage(self.said.usage.clone()))?;
+        }
+        self.call.node.run.journal.used(&self.said.usage);
+        Ok(self.said)
+    }
+
+    /// Ends what is open, and the attempt.
+    fn close(&mut self) -> Result<()> {
+        let mut open: Vec<_> = self.open.iter().map(|(part, open)| (open.at, *part)).collect();
+        open.sort_unstable();
+        for (at, part) in open {
+            let id = self.part_id(part);
+            match self.said.parts.get(at) {
+                Some(SaidPart::Text { .. }) if self.shown.text => {
+                    self.delta(Event::TextEnd { id, metadata: None })?;
+                }
+                Some(SaidPart::Reasoning { .. }) if self.call.options.emit => {
+                    self.delta(Event::ReasoningEnd { id, metadata: None })?;
+                }
+                _ => {}
+            }
+        }
+        self.say_end(Event::AttemptFinished { attempt: self.attempt.clone() })
+    }
+
+    fn say_end(&self, event: Event) -> Result<()> {
+        if self.call.options.emit {
+            let call = self.call;
+            drop(call.node.keep(call.node.run.journal.fact(&call.origin, event))?);
+        }
+        Ok(())
+    }
+
+    /// The model died. What it said is taken back, or kept for the next one to go on from.
+    fn die(mut self, error: ModelError) -> Result<Attempted> {
+        let only_text = self.said.parts.iter().all(|part| matches!(part, SaidPart::Text { .. }));
+        if self.call.options.failover == Failover::Continue && only_text && !self.structured {
+            let said = self.said.text();
+            self.close()?;
+            return Ok(Attempted::Died { error, said });
+        }
+        if let (true, Some(stream)) = (self.structured, &self.call.stream) {
+            self.say_end(Event::StructuredInvalidated { stream: stream.clone(), checkpoint: None })?;
+        }
+        self.say_end(Event::AttemptRetracted {
+            attempt: self.attempt.clone(),
+            reason: Some(error.to_string()),
+        })?;
+        Ok(Attempted::Died { error, said: String::new() })
+    }
+}

@@ -1,0 +1,299 @@
+//! Making the calls that a model wants: each once, with a person's approval where that is needed.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use futures_util::future::join_all;
+use headwater_protocol::{
+    Choice, ContentPart, Event, Executor, Interrupt, ToolCall, ToolCallId, ToolResultOutput, ToolState,
+};
+use headwater_tools::{Approval, Tool, ToolContext, ToolOutput, Unfinished};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::{ToolCallMade, call::Call, said::SaidCall};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    hooks::wait_for,
+    journal::{Answer, Effect, WaitKind},
+    run::request_id,
+};
+
+/// How long a tool may take to end when the run is stopped.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What became of a call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Gave {
+    Output(ToolOutput),
+    Failed(String),
+    Denied(Option<String>),
+}
+
+impl Call {
+    /// Makes calls side by side, and gives what the model is told.
+    pub(super) async fn run_tools(&mut self, wanted: &[SaidCall]) -> Result<Vec<ContentPart>> {
+        let this = &*self;
+        let gave = join_all(wanted.iter().map(|call| this.run_tool(call))).await;
+        let mut content = Vec::new();
+        for (call, gave) in wanted.iter().zip(gave) {
+            let (input, gave) = gave?;
+            content.push(ContentPart::ToolResult {
+                tool_call_id: call.call.clone(),
+                tool_name: call.name.clone(),
+                output: told(&gave),
+                provider_options: None,
+            });
+            let result = match gave {
+                Gave::Output(output) => Ok(output),
+                Gave::Failed(error) => Err(error),
+                Gave::Denied(reason) => Err(denied(reason.as_deref())),
+            };
+            self.keep_result(ToolCallMade {
+                call: call.call.clone(),
+                name: call.name.clone(),
+                input,
+                result,
+            });
+        }
+        Ok(content)
+    }
+
+    /// The calls of the last step are not made; they are closed, so that the conversation stays usable.
+    pub(super) fn refuse(&mut self, key: &str, wanted: &[SaidCall]) -> Result<()> {
+        for call in wanted {
+            let gave = Gave::Failed("not called: the most steps allowed were reached".to_owned());
+            self.show(&call.call, &call.name, &gave)?;
+        }
+        self.end_step(key)
+    }
+
+    async fn run_tool(&self, wanted: &SaidCall) -> Result<(Value, Gave)> {
+        let key = format!("{}/tool.{}", self.key.text, wanted.call);
+        let input = match &wanted.input {
+            Ok(input) => input.clone(),
+            // The reader was told with the input.
+            Err(text) => {
+                let error = format!("the input is not JSON: {text}");
+                return Ok((Value::String(text.clone()), Gave::Failed(error)));
+            }
+        };
+        let checked = self.tools.check(&wanted.name, &input);
+        let (Some(tool), Ok(())) = (self.tools.get(&wanted.name).cloned(), &checked) else {
+            let error =
+                checked.err().map_or_else(|| "there is no such tool".to_owned(), |error| error.to_string());
+            let gave = Gave::Failed(error);
+            self.show(&wanted.call, &wanted.name, &gave)?;
+            return Ok((input, gave));
+        };
+        let asks = self.options.tool_options.approval;
+        let input = if asks.unwrap_or_else(|| tool.approval(&input) == Approval::Needed) {
+            match self.approve(&key, wanted, &*tool, input.clone()).await? {
+                Ok(input) => input,
+                Err(gave) => {
+                    self.show(&wanted.call, &wanted.name, &gave)?;
+                    return Ok((input, gave));
+                }
+            }
+        } else {
+            input
+        };
+        let gave = match tool.executor() {
+            Executor::Client => self.hand_over(&key, wanted).await?,
+            _ => self.execute(&key, wanted, tool, input.clone()).await?,
+        };
+        self.show(&wanted.call, &wanted.name, &gave)?;
+        Ok((input, gave))
+    }
+
+    /// Asks a person. Gives the input with which the call may be made, which may be another.
+    async fn approve(
+        &self,
+        key: &str,
+        wanted: &SaidCall,
+        tool: &dyn Tool,
+        input: Value,
+    ) -> Result<Result<Value, Gave>> {
+        let key = format!("{key}/approval");
+        let request = request_id(&self.node.run.id, &key);
+        let mut shown = ToolCall::new(wanted.call.clone(), &wanted.name).by(tool.executor());
+        shown.title.clone_from(&tool.spec().title);
+        let kind =
+            WaitKind::Approval { tool: Box::new(shown), input: input.clone(), signature: String::new() };
+        let expires = self.options.tool_options.approval_expires;
+        match wait_for(&self.node, &key, "approval", request, kind, expires).await? {
+            Answer::Approval { approved: true, input: None, .. } => Ok(Ok(input)),
+            Answer::Approval { approved: true, input: Some(edited), .. } => {
+                match self.tools.check(&wanted.name, &edited) {
+                    Ok(()) => Ok(Ok(edited)),
+                    Err(error) => Ok(Err(Gave::Failed(format!("the edited input does not fit: {error}")))),
+                }
+            }
+            Answer::Approval { approved: false, reason, .. } => Ok(Err(Gave::Denied(reason))),
+            Answer::Expired => Ok(Err(Gave::Denied(Some("nobody decided in time".to_owned())))),
+            other => Err(self.node.diverged(&format!("`{key}` was answered with {other:?}"))),
+        }
+    }
+
+    /// Waits for what the page gives.
+    async fn hand_over(&self, key: &str, wanted: &SaidCall) -> Result<Gave> {
+        let request = crate::agent::client_request(&self.node.run.id, &wanted.call);
+        let kind = WaitKind::ClientTool { call: wanted.call.clone(), name: wanted.name.clone() };
+        match wait_for(&self.node, key, "client-tool", request, kind, None).await? {
+            Answer::Output(output) => Ok(Gave::Output(ToolOutput::json(output))),
+            Answer::OutputError(error) => Ok(Gave::Failed(error)),
+            Answer::Expired => Ok(Gave::Failed("the page gave nothing in time".to_owned())),
+            other => Err(self.node.diverged(&format!("`{key}` was answered with {other:?}"))),
+        }
+    }
+
+    /// Calls a tool, once. What it gives is durable before anything else happens.
+    async fn execute(&self, key: &str, wanted: &SaidCall, tool: Arc<dyn Tool>, input: Value) -> Result<Gave> {
+        let unfinished = self.node.run.replay().began.contains(key);
+        let go = if unfinished { self.unfinished(key, wanted, &*tool).await? } else { None };
+        let work = async {
+            if let Some(gave) = go {
+                return Ok(gave);
+            }
+            let run = &self.node.run;
+            run.journal.effect(&Effect::Began { key: key.to_owned() })?.await?;
+            run.replay().began.insert(key.to_owned());
+            let context = self.context(key, wanted);
+            let cancel = context.cancel.clone();
+            let call = tool.call(input, context);
+            let stop = async {
+                cancel.cancelled().await;
+                tokio::time::sleep(GRACE).await;
+            };
+            tokio::select! {
+                biased;
+                gave = call => Ok(gave.map_or_else(|error| Gave::Failed(error.to_string()), Gave::Output)),
+                () = stop => Err(Error::new(ErrorKind::Stopped, "the run was stopped")),
+            }
+        };
+        self.node.once(key, "tool", None, work).await
+    }
+
+    fn context(&self, key: &str, wanted: &SaidCall) -> ToolContext {
+        let run = self.node.run.clone();
+        let (origin, call, name) = (self.origin.clone(), wanted.call.clone(), wanted.name.clone());
+        let shows = self.options.emit && self.options.tool_options.emit;
+        let digest = Sha256::digest(format!("{}\0{key}", run.id));
+        let short: Vec<u8> = digest.iter().copied().take(18).collect();
+        let mut context = ToolContext::new(wanted.call.clone(), URL_SAFE_NO_PAD.encode(short));
+        context.cancel = run.cancel.signal();
+        context.runtime_context = run.runtime_context.clone();
+        context.with_progress(move |output| {
+            if shows {
+                let event = Event::ToolOutput {
+                    call: call.clone(),
+                    name: Some(name.clone()),
+                    output: output.output,
+                    structured: output.structured,
+                    is_error: output.is_error,
+                    preliminary: true,
+                    metadata: None,
+                };
+                // Nobody waits for it, and a journal that cannot be written is found out by the next hook.
+                let _ = run.journal.fact(&origin, event);
+            }
+        })
+    }
+
+    /// A call was begun by a process that died: what is to be done with it? `None` is to make it again.
+    async fn unfinished(&self, key: &str, wanted: &SaidCall, tool: &dyn Tool) -> Result<Option<Gave>> {
+        // It is recorded already if it was finished.
+        if self.node.run.replay().hooks.contains_key(key) {
+            return Ok(None);
+        }
+        let unknown = || {
+            Gave::Failed(format!(
+                "the process died while `{}` was running: nobody knows whether it took effect",
+                wanted.name
+            ))
+        };
+        match tool.unfinished() {
+            Unfinished::Repeat => Ok(None),
+            Unfinished::Fail => Ok(Some(unknown())),
+            Unfinished::Ask => {
+                let key = format!("{key}/unfinished");
+                let request = request_id(&self.node.run.id, &key);
+                let option =
+                    |id: &str, label: &str| Choice { id: id.into(), label: label.into(), description: None };
+                let question = format!(
+                    "The process died while the tool {} was running. Nobody knows whether it took effect. Call it again?",
+                    wanted.name
+                );
+                let options = vec![option("repeat", "Call it again"), option("skip", "Do not call it again")];
+                let mut interrupt = Interrupt::choice(request.clone(), question, options);
+                interrupt.call = Some(wanted.call.clone());
+                let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable: true };
+                match wait_for(&self.node, &key, "unfinished", request, kind, None).await? {
+                    Answer::Given(Value::String(answer)) if answer == "repeat" => Ok(None),
+                    _ => Ok(Some(unknown())),
+                }
+            }
+        }
+    }
+
+    /// Shows what a call gave, unless an earlier execution did.
+    fn show(&self, call: &ToolCallId, name: &str, gave: &Gave) -> Result<()> {
+        if !(self.options.emit && self.options.tool_options.emit) {
+            return Ok(());
+        }
+        let journal = &self.node.run.journal;
+        let state = journal.with_state(|state| {
+            let messages = state.messages().iter().rev();
+            messages
+                .filter_map(|message| message.tool(call.as_str()))
+                .map(|tool| (tool.state, tool.preliminary))
+                .next()
+        });
+        let settled = |(state, preliminary): (ToolState, bool)| state.is_settled() && !preliminary;
+        if state.is_some_and(settled) {
+            return Ok(());
+        }
+        let (call, name) = (call.clone(), Some(name.to_owned()));
+        let event = match gave.clone() {
+            Gave::Output(output) => Event::ToolOutput {
+                call,
+                name,
+                output: output.output,
+                structured: output.structured,
+                is_error: output.is_error,
+                preliminary: false,
+                metadata: None,
+            },
+            Gave::Failed(error) => Event::ToolOutputError { call, name, error },
+            Gave::Denied(reason) => Event::ToolDenied { call, name, reason },
+        };
+        self.node.keep(journal.fact(&self.origin, event)).map(drop)
+    }
+}
+
+fn denied(reason: Option<&str>) -> String {
+    reason.map_or_else(
+        || "a person did not allow the call".to_owned(),
+        |reason| format!("a person did not allow the call: {reason}"),
+    )
+}
+
+fn told(gave: &Gave) -> ToolResultOutput {
+    match gave {
+        Gave::Output(ToolOutput { output: Value::String(text), is_error: false, .. }) => {
+            ToolResultOutput::Text { value: text.clone() }
+        }
+        Gave::Output(ToolOutput { output: Value::String(text), .. }) => {
+            ToolResultOutput::ErrorText { value: text.clone() }
+        }
+        Gave::Output(ToolOutput { output, is_error: false, .. }) => {
+            ToolResultOutput::Json { value: output.clone() }
+        }
+        Gave::Output(ToolOutput { output, .. }) => ToolResultOutput::ErrorJson { value: output.clone() },
+        Gave::Failed(error) => ToolResultOutput::ErrorText { value: error.clone() },
+        Gave::Denied(reason) => ToolResultOutput::ExecutionDenied { reason: reason.clone() },
+    }
+}

@@ -1,0 +1,184 @@
+//! What replay needs and no reader sees.
+
+use std::fmt;
+
+use headwater_protocol::{
+    ClientTool, FinishReason, Interrupt, Message, RequestId, SessionId, ToolCall, ToolCallId,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Error, next::Next};
+
+/// One thing that replay needs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub(crate) enum Effect {
+    /// What was asked for.
+    Begun(Box<Begun>),
+    /// A new driver goes on from here.
+    TakenOver,
+    /// A node is entered: it sees the state as it is here.
+    Entered { visit: Visit },
+    /// A try of a node failed; the hooks that failed in it are done again.
+    Failed { visit: Visit, error: Error },
+    /// A node is done.
+    Left(Box<Left>),
+    /// A hook is done.
+    Done {
+        key: String,
+        kind: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fingerprint: Option<String>,
+        outcome: Outcome,
+    },
+    /// Something with an effect outside is begun.
+    Began { key: String },
+    /// Somebody is asked for something.
+    Asked { key: String, wait: Box<Wait> },
+    /// It was given.
+    Answered { request: RequestId, answer: Answer },
+}
+
+/// What a visit of a node leaves behind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Left {
+    pub(crate) visit: Visit,
+    pub(crate) next: Next,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node_state: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) workflow_state: Map<String, Value>,
+    /// Why the last model that it asked stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) finish: Option<FinishReason>,
+    /// Why it failed for good, where the run goes on nevertheless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<Error>,
+}
+
+/// What a hook gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Outcome {
+    Value(Value),
+    Error(Error),
+}
+
+/// What was asked for when a run began.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct Begun {
+    /// The agent that it is of.
+    pub agent: String,
+    /// The workflow that it began with.
+    pub workflow: String,
+    /// Its version.
+    pub version: String,
+    /// What the person wrote.
+    pub input: String,
+    /// What the first node finds beside it.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub data: Map<String, Value>,
+    /// The conversation before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Message>,
+    /// When it began, in milliseconds since 1970.
+    pub created: u64,
+    /// Whose run it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// What the route approved.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub runtime_context: Value,
+    /// What the client says about itself: not to be trusted.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub client_context: Map<String, Value>,
+    /// The tools that the page can execute.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub client_tools: Vec<ClientTool>,
+    /// Which tool the model shall use, in the page's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<Value>,
+}
+
+/// One visit of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Visit {
+    /// The workflow with its version: `email@1`.
+    pub(crate) workflow: String,
+    pub(crate) node: String,
+    /// Counted from 1 for each node and branch.
+    pub(crate) visit: u32,
+    /// The numbers of the branches taken at each fork, empty outside of one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) branch: String,
+}
+
+impl fmt::Display for Visit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}#{}", self.workflow, self.node, self.visit)?;
+        if !self.branch.is_empty() {
+            write!(f, "~{}", self.branch)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is asked of somebody outside.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Wait {
+    /// The kind of hook that asks.
+    pub(crate) hook: String,
+    pub(crate) request: RequestId,
+    pub(crate) kind: WaitKind,
+    /// When it is given up, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires: Option<u64>,
+}
+
+/// Who is asked for what.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub(crate) enum WaitKind {
+    /// A person, for an answer.
+    Question { interrupt: Box<Interrupt>, declinable: bool },
+    /// A person, for a decision about a tool call.
+    Approval { tool: Box<ToolCall>, input: Value, signature: String },
+    /// The page, for the output of a tool.
+    ClientTool { call: ToolCallId, name: String },
+}
+
+/// What was given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Answer {
+    /// An answer to a question.
+    Given(Value),
+    /// The person did not want to answer.
+    Declined,
+    /// A decision about a tool call.
+    Approval {
+        /// Whether it may be made.
+        approved: bool,
+        /// Why, or why not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The input with which it is to be made instead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
+    },
+    /// What a tool of the page gave.
+    Output(Value),
+    /// Why a tool of the page gave nothing.
+    OutputError(String),
+    /// Nobody answered in time.
+    Expired,
+}

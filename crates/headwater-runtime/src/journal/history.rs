@@ -1,0 +1,179 @@
+//! What a run has done so far, read from its journal: what each hook returns when its node is run again.
+
+use std::collections::{HashMap, HashSet};
+
+use headwater_protocol::{AttemptId, Event, Origin, Record, RequestId, RunState, Usage};
+use headwater_store::{JournalId, ReadLimit, Store};
+
+use super::{Answer, Begun, Effect, Left, Outcome, Visit, Wait, entry::Stored};
+use crate::{Error, Result, error::ErrorKind, usage};
+
+/// What a run has done so far.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    pub(crate) begun: Option<Begun>,
+    pub(crate) state: RunState,
+    pub(crate) last: u64,
+    /// The walk through the graph, in order.
+    pub(crate) walk: Vec<Walked>,
+    pub(crate) hooks: HashMap<String, HookRecord>,
+    /// What was begun and not done.
+    pub(crate) began: HashSet<String>,
+    pub(crate) asked: HashMap<String, Wait>,
+    pub(crate) answers: HashMap<RequestId, Answer>,
+    /// What each visit has emitted, in order.
+    pub(crate) emits: HashMap<String, Vec<String>>,
+    /// The attempts that were under way, with the structured streams that they had begun.
+    pub(crate) open_attempts: Vec<OpenAttempt>,
+    pub(crate) tool_calls: HashSet<String>,
+    /// How many attempts were begun.
+    pub(crate) attempts: u64,
+    pub(crate) usage: Usage,
+    /// When the run began to wait, if it does.
+    pub(crate) waiting_since: Option<u64>,
+    pub(crate) ended: bool,
+    /// The newest snapshot.
+    pub(crate) snapshot: u64,
+}
+
+/// A step of the walk.
+#[derive(Debug, Clone)]
+pub(crate) enum Walked {
+    Entered(Visit),
+    Failed(Visit),
+    Left(Box<Left>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct HookRecord {
+    pub(crate) kind: String,
+    pub(crate) fingerprint: Option<String>,
+    pub(crate) outcome: Outcome,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct OpenAttempt {
+    pub(crate) attempt: AttemptId,
+    pub(crate) origin: Origin,
+    pub(crate) streams: Vec<String>,
+}
+
+impl History {
+    pub(crate) async fn read(store: &dyn Store, journal: &JournalId) -> Result<Self> {
+        let mut history = Self::default();
+        loop {
+            let page = store.read(journal, history.last, ReadLimit::default()).await?;
+            for record in &page.records {
+                history.add(record)?;
+            }
+            if history.last >= page.tail.last {
+                return Ok(history);
+            }
+        }
+    }
+
+    fn add(&mut self, record: &headwater_store::Record) -> Result<()> {
+        self.last = record.seq;
+        let stored = Stored::read(record)?;
+        if let Some(event) = stored.event {
+            let record = Record::new(record.seq, event).at(record.time.0).from(stored.origin);
+            self.event(&record, stored.emit);
+        } else if let Some(effect) = stored.effect {
+            self.effect(effect);
+        } else {
+            self.snapshot = record.seq;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, record: &Record, emit: Option<String>) {
+        // A state that cannot take an event was told so when the event was written.
+        let _ = self.state.apply(record);
+        self.waiting_since =
+            matches!(record.event, Event::RunWaiting { .. }).then_some(record.time).or(self.waiting_since);
+        match &record.event {
+            Event::AttemptStarted { attempt, .. } => {
+                self.attempts += 1;
+                self.open_attempts.push(OpenAttempt {
+                    attempt: attempt.clone(),
+                    origin: record.origin.clone(),
+                    streams: Vec::new(),
+                });
+            }
+            Event::AttemptFinished { attempt } | Event::AttemptRetracted { attempt, .. } => {
+                self.open_attempts.retain(|open| open.attempt != *attempt);
+            }
+            Event::Structured(update) => {
+                let attempt = &record.origin.attempt;
+                for open in
+                    self.open_attempts.iter_mut().filter(|open| Some(&open.attempt) == attempt.as_ref())
+                {
+                    if !open.streams.contains(&update.stream) {
+                        open.streams.push(update.stream.clone());
+                    }
+                }
+            }
+            Event::ToolInputStart(tool) | Event::ToolInputAvailable { tool, .. } => {
+                self.tool_calls.insert(tool.call.to_string());
+            }
+            event => self.ended |= event.kind().ends_run(),
+        }
+        if let Some(visit) = emit {
+            self.emits.entry(visit).or_default().push(fingerprint(&record.event));
+        }
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Begun(begun) => self.begun = Some(*begun),
+            Effect::TakenOver => self.waiting_since = None,
+            Effect::Entered { visit } => self.walk.push(Walked::Entered(visit)),
+            Effect::Failed { visit, .. } => {
+                let prefix = format!("{visit}/");
+                self.hooks.retain(|key, hook| {
+                    matches!(hook.outcome, Outcome::Value(_)) || !key.starts_with(&prefix)
+                });
+                self.walk.push(Walked::Failed(visit));
+            }
+            Effect::Left(left) => self.walk.push(Walked::Left(left)),
+            Effect::Done { key, kind, fingerprint, outcome } => {
+                self.began.remove(&key);
+                if let ("pass", Outcome::Value(said)) = (&*kind, &outcome) {
+                    let used = said.get("usage").and_then(|used| serde_json::from_value(used.clone()).ok());
+                    usage::add(&mut self.usage, &used.unwrap_or_default());
+                }
+                self.hooks.insert(key, HookRecord { kind, fingerprint, outcome });
+            }
+            Effect::Began { key } => {
+                self.began.insert(key);
+            }
+            Effect::Asked { key, wait } => {
+                self.asked.insert(key, *wait);
+            }
+            Effect::Answered { request, answer } => {
+                self.answers.insert(request, answer);
+            }
+        }
+    }
+
+    /// The workflows that the run was in, each with its version.
+    pub(crate) fn workflows(&self) -> HashSet<&str> {
+        let visits = self.walk.iter().filter_map(|walked| match walked {
+            Walked::Entered(visit) => Some(visit.workflow.as_str()),
+            _ => None,
+        });
+        visits.collect()
+    }
+
+    pub(crate) fn begun(&self, run: &str) -> Result<Begun> {
+        self.begun.clone().ok_or_else(|| {
+            let message = format!("run {run} never began: its journal has no record of what was asked for");
+            Error::new(ErrorKind::UnknownRun, message)
+        })
+    }
+}
+
+/// What an emit must be again when its node is run again.
+pub(crate) fn fingerprint(event: &Event) -> String {
+    serde_json::to_string(event).unwrap_or_default()
+}

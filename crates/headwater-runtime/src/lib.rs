@@ -1,0 +1,35 @@
+//! Runs agents: workflows of plain async functions, whose every effect is kept in a journal.
+//!
+//! Node code calls hooks on its [`Cx`]: it asks models, calls tools, asks people, keeps small state and shows things.
+//! What a hook gave is written down before it is returned; so a node that is run again, after a crash or an answer,
+//! starts from the top and gets the same from each hook, without anything being done twice.
+//!
+//! See [`Agent`] for the shortest program.
+
+mod agent;
+mod cx;
+mod error;
+mod hooks;
+mod journal;
+mod model;
+mod next;
+mod run;
+mod usage;
+mod workflow;
+
+pub use agent::{
+    Agent, AgentBuilder, AgentOptions, Answered, OpenQuestion, Outcome, Run, RunMeta, RunPhase, Start, Tended,
+};
+pub use cx::Cx;
+pub use error::{Error, ErrorKind, NodeError, Result};
+pub use hooks::{
+    Ask, AskMode, Choice, Declinable, Emit, Failover, Form, InterruptHook, MaybeAnswer, MultiChoice,
+    Question, Reason, ReasonFuture, Reply, State, Structured, StructuredHook, Text, ToolCallMade,
+    ToolOptions,
+};
+pub use journal::{Answer, Begun, Entry};
+pub use model::ModelRef;
+pub use next::{Next, NodeResult};
+pub use workflow::{
+    END, NodeFunction, NodeInput, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder,
+};

@@ -1,0 +1,194 @@
+//! What a node gives back: data for the nodes after it, and where to go.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Error, NodeError, Result, error::ErrorKind};
+
+/// What a node gives back, or why it failed.
+pub type NodeResult = std::result::Result<Next, NodeError>;
+
+/// What a node gives back.
+///
+/// ```
+/// use headwater_runtime::Next;
+/// use serde_json::json;
+///
+/// let next = Next::data(&json!({ "city": "Oslo" }))?.with_condition("found");
+/// # Ok::<(), headwater_runtime::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Next {
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(crate) data: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) structured: Option<NodeStructured>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) condition: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) intent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) transition: Option<Transition>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<Value>,
+}
+
+/// A finished object that a node shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeStructured {
+    pub(crate) data_type: String,
+    pub(crate) data: Value,
+}
+
+/// The workflow that goes on after this one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Transition {
+    pub(crate) to: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) payload: Option<Value>,
+}
+
+impl Next {
+    /// Nothing for the nodes after it: the plain edges are followed.
+    #[must_use]
+    pub fn go() -> Self {
+        Self::default()
+    }
+
+    /// Data that is merged into what the nodes after it take.
+    ///
+    /// # Errors
+    /// When it does not serialise to a JSON object.
+    pub fn data<T: Serialize + ?Sized>(data: &T) -> Result<Self> {
+        Self::default().with_data(data)
+    }
+
+    /// A message that is shown when the node is done.
+    #[must_use]
+    pub fn message(text: impl Into<String>) -> Self {
+        Self::default().with_message(text)
+    }
+
+    /// Which edge to follow.
+    #[must_use]
+    pub fn condition(condition: impl Into<String>) -> Self {
+        Self::default().with_condition(condition)
+    }
+
+    /// What the person wants: it chooses the edge where there is no condition.
+    #[must_use]
+    pub fn intent(intent: impl Into<String>) -> Self {
+        Self::default().with_intent(intent)
+    }
+
+    /// Goes on with another workflow when this one has ended.
+    #[must_use]
+    pub fn transition(workflow: impl Into<String>) -> Self {
+        Self::default().with_transition(workflow)
+    }
+
+    /// Adds data.
+    ///
+    /// # Errors
+    /// When it does not serialise to a JSON object.
+    pub fn with_data<T: Serialize + ?Sized>(mut self, data: &T) -> Result<Self> {
+        match serde_json::to_value(data) {
+            Ok(Value::Object(data)) => merge(&mut self.data, data),
+            Ok(other) => {
+                let kind = json_kind(&other);
+                let message = format!("a node's data must be a JSON object, not {kind}: give it a name");
+                return Err(Error::new(ErrorKind::State, message));
+            }
+            Err(error) => {
+                let message = format!("a node's data does not serialise: {error}");
+                return Err(Error::new(ErrorKind::State, message));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Adds a message.
+    #[must_use]
+    pub fn with_message(mut self, text: impl Into<String>) -> Self {
+        self.message = Some(text.into());
+        self
+    }
+
+    /// Adds a finished object to show.
+    #[must_use]
+    pub fn with_structured(mut self, data_type: impl Into<String>, data: Value) -> Self {
+        self.structured = Some(NodeStructured { data_type: data_type.into(), data });
+        self
+    }
+
+    /// Adds the run's public result, which readers get with its end. Data is never shown to them.
+    ///
+    /// # Errors
+    /// When it does not serialise.
+    pub fn with_result<T: Serialize + ?Sized>(mut self, result: &T) -> Result<Self> {
+        let result = serde_json::to_value(result).map_err(|error| {
+            Error::new(ErrorKind::State, format!("a run's result does not serialise: {error}"))
+        })?;
+        self.result = Some(result);
+        Ok(self)
+    }
+
+    /// Adds a condition.
+    #[must_use]
+    pub fn with_condition(mut self, condition: impl Into<String>) -> Self {
+        self.condition = Some(condition.into());
+        self
+    }
+
+    /// Adds an intent.
+    #[must_use]
+    pub fn with_intent(mut self, intent: impl Into<String>) -> Self {
+        self.intent = Some(intent.into());
+        self
+    }
+
+    /// Adds a transition.
+    #[must_use]
+    pub fn with_transition(mut self, workflow: impl Into<String>) -> Self {
+        self.transition = Some(Transition { to: workflow.into(), payload: None });
+        self
+    }
+
+    /// Hands something over to the workflow of the transition; without it, the node's data.
+    #[must_use]
+    pub fn with_payload(mut self, payload: Value) -> Self {
+        if let Some(transition) = &mut self.transition {
+            transition.payload = Some(payload);
+        }
+        self
+    }
+}
+
+/// Merges data into data: objects key by key, everything else replaced.
+pub(crate) fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(Value::Object(into)), Value::Object(from)) => merge(into, from),
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+/// What kind of JSON a value is, for messages.
+pub(crate) fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

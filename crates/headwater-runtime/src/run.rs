@@ -1,0 +1,15 @@
+//! One execution of an agent for one request, from its beginning or from what its journal holds.
+
+mod close;
+mod drive;
+mod inbox;
+mod shared;
+mod visit;
+mod walk;
+
+pub(crate) use close::closing;
+pub(crate) use drive::{Driven, drive};
+pub(crate) use inbox::{INBOX, inbox_key, request_id, stop_key};
+pub(crate) use shared::RunShared;
+pub(crate) use visit::{Executed, HookKey, NodeRun};
+pub(crate) use walk::{EntryState, Walk};

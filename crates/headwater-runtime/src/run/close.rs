@@ -1,0 +1,26 @@
+//! What is still open when a run ends is closed, so that the conversation stays usable.
+
+use headwater_protocol::{Event, Part, PartState, RunState};
+
+/// The events that close what can never be completed: texts that ended in the middle, and tool calls without a result,
+/// which a provider would refuse in the next turn.
+pub(crate) fn closing(state: &RunState) -> Vec<Event> {
+    let mut events = Vec::new();
+    for part in state.current_message().into_iter().flat_map(|message| &message.parts) {
+        match part {
+            Part::Text(text) if text.state == PartState::Streaming => {
+                events.push(Event::TextEnd { id: text.id.clone(), metadata: None });
+            }
+            Part::Reasoning(text) if text.state == PartState::Streaming => {
+                events.push(Event::ReasoningEnd { id: text.id.clone(), metadata: None });
+            }
+            Part::Tool(tool) if !tool.state.is_settled() => events.push(Event::ToolOutputError {
+                call: tool.call.clone(),
+                name: Some(tool.name.clone()),
+                error: "the run ended before the call was completed".to_owned(),
+            }),
+            _ => {}
+        }
+    }
+    events
+}

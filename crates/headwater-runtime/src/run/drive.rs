@@ -1,0 +1,410 @@
+//! The run loop: enters nodes, runs them side by side, and writes down what they give, until the run ends or waits.
+
+use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use headwater_protocol::{Event, FinishReason, RequestId, StructuredOp, StructuredUpdate, ToolCallId};
+use tokio::{sync::Notify, time::Instant};
+
+use super::{EntryState, Executed, NodeRun, RunShared, Walk, visit::execute, walk::Ended};
+use crate::{
+    Error, Next, OnError, Result,
+    error::ErrorKind,
+    hooks::answering,
+    journal::{Answer, Effect, Visit, WaitKind, Walked},
+    run::INBOX,
+};
+
+/// How long tools may take to come to an end when the run is stopped.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How far a run came.
+#[derive(Debug)]
+pub(crate) enum Driven {
+    Ended,
+    /// It waits for somebody, until then at most.
+    Waiting {
+        until: u64,
+    },
+}
+
+type Execution = Pin<Box<dyn Future<Output = (Arc<NodeRun>, Executed)> + Send>>;
+
+struct Driver {
+    run: Arc<RunShared>,
+    walk: Walk,
+    executing: FuturesUnordered<Execution>,
+    entries: HashMap<Visit, EntryState>,
+    parked: Vec<(Visit, Vec<RequestId>)>,
+    failures: HashMap<Visit, u32>,
+}
+
+/// Drives a run until it ends or waits.
+///
+/// # Errors
+/// When the journal cannot be written: another process has taken over, or the store has stopped. Everything else ends
+/// the run.
+pub(crate) async fn drive(
+    run: Arc<RunShared>,
+    walk: Walk,
+    recorded: Vec<Walked>,
+    wake: Arc<Notify>,
+) -> Result<Driven> {
+    let resumed = !recorded.is_empty();
+    let mut driver = Driver {
+        run,
+        walk,
+        executing: FuturesUnordered::new(),
+        entries: HashMap::new(),
+        parked: Vec::new(),
+        failures: HashMap::new(),
+    };
+    let driven = match driver.replay(recorded) {
+        Ok(()) => driver.go(&wake, resumed).await,
+        Err(error) => Err(error),
+    };
+    match driven {
+        Ok(driven) => Ok(driven),
+        Err(error) if error.kind() == ErrorKind::Store => Err(error),
+        Err(error) => driver.end(Event::RunFailed(error.info())).await,
+    }
+}
+
+impl Driver {
+    /// Walks as the journal says, without running anything.
+    fn replay(&mut self, recorded: Vec<Walked>) -> Result<()> {
+        let mut recorded = recorded.into_iter().peekable();
+        while let Some(walked) = recorded.next() {
+            match walked {
+                Walked::Entered(visit) => {
+                    let entry = self.walk.enter(&visit)?;
+                    self.entries.insert(visit, entry);
+                }
+                Walked::Failed(visit) => *self.failures.entry(visit).or_default() += 1,
+                Walked::Left(left) => {
+                    self.entries.remove(&left.visit);
+                    self.walk.leave(&left)?;
+                    // The workflow that followed is the one whose nodes were entered.
+                    if let (true, Some(Walked::Entered(next))) = (self.walk.is_over(), recorded.peek()) {
+                        let (id, version) = next.workflow.split_once('@').unwrap_or((&next.workflow, ""));
+                        self.transit(Some((id.to_owned(), version.to_owned())))?;
+                    }
+                }
+            }
+        }
+        let open: Vec<_> = self.entries.values().cloned().collect();
+        for entry in open {
+            self.start(entry, Duration::ZERO)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the workflow that the last one handed over to. Gives the end if there is none.
+    fn transit(&mut self, version: Option<(String, String)>) -> Result<Option<Ended>> {
+        match self.walk.ended() {
+            Ended::Transition(transition) => {
+                let agent = &self.run.agent;
+                let workflow = match version {
+                    Some((id, version)) => agent.workflow_version(&id, &version)?,
+                    None => agent.workflow(&transition.to)?,
+                };
+                let limit = agent.options.max_transitions;
+                self.walk.transit(workflow, transition.payload, limit)?;
+                Ok(None)
+            }
+            ended @ Ended::Finished { .. } => Ok(Some(ended)),
+        }
+    }
+
+    async fn go(&mut self, wake: &Notify, resumed: bool) -> Result<Driven> {
+        let mut look = resumed;
+        let lease_time = self.run.agent.options.lease;
+        let mut renewal = Instant::now() + lease_time / 3;
+        loop {
+            if let Some(error) = self.run.fatal() {
+                return self.fail(error).await;
+            }
+            if std::mem::take(&mut look) {
+                if let Some(reason) = self.absorb().await? {
+                    return self.stop(reason).await;
+                }
+                self.unpark()?;
+            }
+            self.enter_all()?;
+            if self.executing.is_empty() {
+                if self.parked.is_empty() {
+                    match self.transit(None)? {
+                        None => continue,
+                        Some(Ended::Finished { result, reason }) => {
+                            let reason = Some(reason.unwrap_or(FinishReason::Stop));
+                            let usage =
+                                Some(self.run.journal.usage()).filter(|usage| *usage != Default::default());
+                            return self.end(Event::RunFinished { reason, usage, data: result }).await;
+                        }
+                        Some(Ended::Transition(_)) => continue,
+                    }
+                }
+                // Somebody may have answered while the last node was being parked.
+                if let Some(reason) = self.absorb().await? {
+                    return self.stop(reason).await;
+                }
+                if !self.unpark()? {
+                    return self.wait().await;
+                }
+            }
+            tokio::select! {
+                Some((node, executed)) = self.executing.next() => self.executed(&node, executed).await?,
+                () = wake.notified() => look = true,
+                () = tokio::time::sleep_until(renewal) => {
+                    self.run.agent.store.renew(self.run.journal.lease(), lease_time).await?;
+                    renewal = Instant::now() + lease_time / 3;
+                }
+            }
+        }
+    }
+
+    fn enter_all(&mut self) -> Result<()> {
+        while let Some(visit) = self.walk.next_visit() {
+            drop(self.run.journal.effect(&Effect::Entered { visit: visit.clone() })?);
+            let entry = self.walk.enter(&visit)?;
+            self.entries.insert(visit, entry.clone());
+            self.start(entry, Duration::ZERO)?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, entry: EntryState, pause: Duration) -> Result<()> {
+        let Some(node) = self.walk.workflow().graph().nodes.get(&entry.visit.node) else {
+            let message = format!("the journal has a visit of `{}`, which is no node any more", entry.visit);
+            return Err(Error::new(ErrorKind::Diverged, message));
+        };
+        let (handler, options) = (node.run.clone(), node.options.clone());
+        let execution = execute(self.run.clone(), entry, handler, options);
+        self.executing.push(if pause.is_zero() {
+            Box::pin(execution)
+        } else {
+            Box::pin(async move {
+                tokio::time::sleep(pause).await;
+                execution.await
+            })
+        });
+        Ok(())
+    }
+
+    async fn executed(&mut self, node: &Arc<NodeRun>, executed: Executed) -> Result<()> {
+        match executed {
+            Executed::Parked(requests) => self.parked.push((node.visit.clone(), requests)),
+            Executed::Left(next) => self.left(node, *next, None).await?,
+            Executed::Failed(error) if error.is_fatal() => return Err(error),
+            Executed::Failed(error) => self.failed(node, error).await?,
+        }
+        Ok(())
+    }
+
+    async fn failed(&mut self, node: &Arc<NodeRun>, error: Error) -> Result<()> {
+        let visit = &node.visit;
+        let Some(options) =
+            self.walk.workflow().graph().nodes.get(&visit.node).map(|node| node.options.clone())
+        else {
+            return Err(error);
+        };
+        let failed = self.failures.entry(visit.clone()).or_default();
+        *failed += 1;
+        let failed = *failed;
+        if failed < options.retry.attempts {
+            let effect = Effect::Failed { visit: visit.clone(), error: error.clone() };
+            self.run.journal.effect(&effect)?.await?;
+            self.run.forget_failures(&node.name);
+            let message = format!("node `{}` failed and is tried again: {error}", visit.node);
+            drop(
+                self.run
+                    .journal
+                    .fact(&node.origin(), Event::Warning { message, code: Some(error.code().into()) })?,
+            );
+            if let Some(entry) = self.entries.get(visit).cloned() {
+                self.start(entry, options.retry.pause(failed))?;
+            }
+            return Ok(());
+        }
+        match options.on_error {
+            OnError::Stop => Err(error),
+            OnError::Continue | OnError::GoTo(_) => {
+                let event = Event::Error { error: error.info(), terminal: false };
+                drop(self.run.journal.fact(&node.origin(), event)?);
+                self.left(node, Next::go(), Some(error)).await
+            }
+        }
+    }
+
+    async fn left(&mut self, node: &Arc<NodeRun>, next: Next, error: Option<Error>) -> Result<()> {
+        let origin = node.origin();
+        if let Some(text) = next.message.as_ref().filter(|text| !text.trim().is_empty()) {
+            if node.was_streamed(text) {
+                let message = format!(
+                    "node `{}` gave a message equal to text that was streamed; it is not sent twice",
+                    node.visit.node
+                );
+                let code = Some("message.repeated".to_owned());
+                node.emit(&origin, Event::Warning { message, code })?;
+            } else {
+                node.emit(&origin, Event::Message { content: text.clone() })?;
+            }
+        }
+        if let Some(structured) = &next.structured {
+            let stream = super::request_id(&self.run.id, &format!("{}/structured", node.name));
+            let stream = stream.as_str().replacen("req_", "stream_", 1);
+            let op = StructuredOp::finish(structured.data.clone());
+            let mut update = StructuredUpdate::new(stream, &structured.data_type, op);
+            update.node = Some(node.visit.node.clone());
+            node.emit(&origin, Event::Structured(update))?;
+        }
+        if let Some(transition) = &next.transition {
+            // A workflow that is not there is found out before anyone is told to go there.
+            self.run.agent.workflow(&transition.to)?;
+            let event = Event::Transition { to: transition.to.clone(), payload: transition.payload.clone() };
+            node.emit(&origin, event)?;
+        }
+        let left = node.leave(next, error);
+        self.walk.leave(&left)?;
+        let limit = self.run.agent.options.max_state_bytes;
+        let size = self.walk.size();
+        if size > limit {
+            let message = format!(
+                "after node `{}` the run's data and state have {size} bytes, {limit} are allowed: keep large things \
+                 elsewhere and pass their names",
+                node.visit.node
+            );
+            return Err(Error::new(ErrorKind::Limit, message).with_code("state.too-large"));
+        }
+        drop(self.run.journal.effect(&Effect::Left(Box::new(left)))?);
+        self.entries.remove(&node.visit);
+        Ok(())
+    }
+
+    /// Takes what was sent to the run into its journal. Gives the reason of a stop.
+    async fn absorb(&mut self) -> Result<Option<Option<String>>> {
+        let prefix = format!("{INBOX}{}/", self.run.id);
+        let mut after: Option<String> = None;
+        let mut last = None;
+        loop {
+            let page = self.run.agent.store.list(&prefix, after.as_deref(), 100).await?;
+            for (key, value) in &page {
+                let name = key.strip_prefix(&prefix).unwrap_or(key);
+                if name == "!stop" {
+                    let reason = String::from_utf8_lossy(&value.bytes).into_owned();
+                    return Ok(Some(Some(reason).filter(|reason| !reason.is_empty())));
+                }
+                let request = RequestId::from(name);
+                let wait = {
+                    let replay = self.run.replay();
+                    if replay.answers.contains_key(&request) {
+                        continue;
+                    }
+                    replay.asked.values().find(|wait| wait.request == request).cloned()
+                };
+                // What was asked for is written down just after the question can be answered.
+                let Some(wait) = wait else { continue };
+                let answer: Answer = serde_json::from_slice(&value.bytes).map_err(|error| {
+                    Error::new(ErrorKind::Store, format!("the answer to {request} cannot be read: {error}"))
+                })?;
+                if let Some(event) = answering(&wait, &answer) {
+                    drop(self.run.say(event)?);
+                }
+                let effect = Effect::Answered { request: request.clone(), answer: answer.clone() };
+                last = Some(self.run.journal.effect(&effect)?);
+                self.run.replay().answers.insert(request, answer);
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
+                _ => break,
+            }
+        }
+        if let Some(receipt) = last {
+            receipt.await?;
+            self.run.answered.notify_waiters();
+        }
+        Ok(None)
+    }
+
+    /// Runs the parked nodes again whose questions were answered.
+    fn unpark(&mut self) -> Result<bool> {
+        let (go, stay): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.parked).into_iter().partition(|(_, requests)| {
+                let replay = self.run.replay();
+                requests.iter().any(|request| replay.answers.contains_key(request))
+            });
+        self.parked = stay;
+        let any = !go.is_empty();
+        for (visit, _) in go {
+            if let Some(entry) = self.entries.get(&visit).cloned() {
+                self.start(entry, Duration::ZERO)?;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Everything waits for somebody: tells so, and lets go.
+    async fn wait(&mut self) -> Result<Driven> {
+        let agent = self.run.agent.clone();
+        let mut until = agent.now().saturating_add(agent.options.max_wait.as_millis() as u64);
+        let mut tool_calls: Vec<ToolCallId> = Vec::new();
+        {
+            let replay = self.run.replay();
+            for wait in replay.asked.values().filter(|wait| !replay.answers.contains_key(&wait.request)) {
+                until = until.min(wait.expires.unwrap_or(u64::MAX));
+                if let WaitKind::ClientTool { call, .. } = &wait.kind {
+                    tool_calls.push(call.clone());
+                }
+            }
+        }
+        tool_calls.sort();
+        let usage = Some(self.run.journal.usage()).filter(|usage| *usage != Default::default());
+        drop(self.run.say(Event::RunWaiting { tool_calls, usage })?);
+        self.run.journal.snapshot()?.await?;
+        Ok(Driven::Waiting { until })
+    }
+
+    /// The run is to be stopped: models and tools are told, and get a moment.
+    async fn stop(&mut self, reason: Option<String>) -> Result<Driven> {
+        self.run.cancel.cancel();
+        let grace = tokio::time::sleep(GRACE);
+        let mut grace = std::pin::pin!(grace);
+        loop {
+            tokio::select! {
+                done = self.executing.next() => match done {
+                    // What is done is done, and is kept.
+                    Some((node, Executed::Left(next))) => self.left(&node, *next, None).await?,
+                    Some(_) => {}
+                    None => break,
+                },
+                () = &mut grace => break,
+            }
+        }
+        self.end(crate::agent::stopped(reason)).await
+    }
+
+    async fn fail(&mut self, error: Error) -> Result<Driven> {
+        match error.kind() {
+            ErrorKind::Store => Err(error),
+            ErrorKind::Stopped => {
+                self.run.cancel.cancel();
+                self.end(Event::RunCancelled { reason: Some(error.message().to_owned()) }).await
+            }
+            _ => self.end(Event::RunFailed(error.info())).await,
+        }
+    }
+
+    /// Closes what can never be completed, and tells the end.
+    async fn end(&mut self, end: Event) -> Result<Driven> {
+        self.run.cancel.cancel();
+        // Models and tools that are under way are dropped before the end is written.
+        self.executing.clear();
+        for closing in self.run.journal.with_state(crate::run::closing) {
+            drop(self.run.say(closing)?);
+        }
+        drop(self.run.say(Event::MessageFinished { message: self.run.message.clone() })?);
+        drop(self.run.say(end)?);
+        self.run.journal.snapshot()?.await?;
+        Ok(Driven::Ended)
+    }
+}

@@ -1,0 +1,141 @@
+//! What all nodes of a run share.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use headwater_protocol::{AttemptId, Event, MessageId, Origin, RequestId, RunId};
+use headwater_tools::CancelHandle;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::{
+    Error, Result,
+    agent::AgentInner,
+    journal::{Answer, Begun, Effect, History, HookRecord, Journal, Outcome, Wait},
+};
+
+/// What all nodes of a run share.
+#[derive(Debug)]
+pub(crate) struct RunShared {
+    pub(crate) id: RunId,
+    pub(crate) agent: Arc<AgentInner>,
+    pub(crate) begun: Begun,
+    pub(crate) runtime_context: Arc<Value>,
+    pub(crate) message: MessageId,
+    pub(crate) journal: Journal,
+    pub(crate) cancel: CancelHandle,
+    /// Wakes the hooks that wait for somebody.
+    pub(crate) answered: Notify,
+    replay: Mutex<Replay>,
+    fatal: Mutex<Option<Error>>,
+    attempts: AtomicU64,
+}
+
+/// What hooks return instead of being done again.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    pub(crate) hooks: HashMap<String, HookRecord>,
+    pub(crate) began: HashSet<String>,
+    pub(crate) asked: HashMap<String, Wait>,
+    pub(crate) answers: HashMap<RequestId, Answer>,
+    pub(crate) emits: HashMap<String, Vec<String>>,
+    pub(crate) tool_calls: HashSet<String>,
+}
+
+impl RunShared {
+    pub(crate) fn new(
+        id: RunId,
+        agent: Arc<AgentInner>,
+        begun: Begun,
+        journal: Journal,
+        history: History,
+    ) -> Self {
+        let message = MessageId::from(format!("msg_{id}"));
+        let attempts = history.attempts;
+        let replay = Replay {
+            hooks: history.hooks,
+            began: history.began,
+            asked: history.asked,
+            answers: history.answers,
+            emits: history.emits,
+            tool_calls: history.tool_calls,
+        };
+        Self {
+            id,
+            agent,
+            runtime_context: Arc::new(begun.runtime_context.clone()),
+            begun,
+            message,
+            journal,
+            cancel: CancelHandle::new(),
+            answered: Notify::new(),
+            replay: Mutex::new(replay),
+            fatal: Mutex::new(None),
+            attempts: AtomicU64::new(attempts),
+        }
+    }
+
+    pub(crate) fn replay(&self) -> MutexGuard<'_, Replay> {
+        self.replay.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The origin of what the run itself says.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { message: Some(self.message.clone()), ..Origin::default() }
+    }
+
+    /// Says something in the name of the run, seen when it is durable.
+    pub(crate) fn say(&self, event: Event) -> Result<headwater_store::Receipt> {
+        self.journal.fact(&self.origin(), event)
+    }
+
+    /// An attempt that no reader has seen: the record that begins it is seen only when it is durable.
+    pub(crate) fn next_attempt(&self) -> AttemptId {
+        format!("a{}", self.attempts.fetch_add(1, Ordering::Relaxed) + 1).into()
+    }
+
+    /// The end of the run, whatever its nodes make of it.
+    pub(crate) fn fail(&self, error: &Error) {
+        let mut fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner);
+        fatal.get_or_insert_with(|| error.clone());
+    }
+
+    pub(crate) fn fatal(&self) -> Option<Error> {
+        self.fatal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Records what a hook gave; it is durable when the receipt is ready.
+    pub(crate) fn done(
+        &self,
+        key: &str,
+        kind: &str,
+        fingerprint: Option<String>,
+        outcome: Outcome,
+    ) -> Result<headwater_store::Receipt> {
+        let hook = HookRecord { kind: kind.to_owned(), fingerprint, outcome };
+        let effect = Effect::Done {
+            key: key.to_owned(),
+            kind: hook.kind.clone(),
+            fingerprint: hook.fingerprint.clone(),
+            outcome: hook.outcome.clone(),
+        };
+        let receipt = self.journal.effect(&effect)?;
+        let mut replay = self.replay();
+        replay.began.remove(key);
+        replay.hooks.insert(key.to_owned(), hook);
+        Ok(receipt)
+    }
+
+    /// Forgets the hooks of a visit that failed, so that they are done again.
+    pub(crate) fn forget_failures(&self, visit: &str) {
+        let prefix = format!("{visit}/");
+        self.replay()
+            .hooks
+            .retain(|key, hook| matches!(hook.outcome, Outcome::Value(_)) || !key.starts_with(&prefix));
+    }
+}

@@ -1,0 +1,423 @@
+//! One execution of one visit of a node: what its hooks share, and when it is parked.
+
+use std::{
+    any::Any,
+    collections::{HashMap, HashSet},
+    future::Future,
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use futures_util::FutureExt as _;
+use headwater_protocol::{FinishReason, Origin, RequestId};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use super::{EntryState, RunShared};
+use crate::{
+    Cx, Error, Next, Result,
+    error::ErrorKind,
+    journal::{Left, Outcome, Visit},
+    workflow::{Handler, NodeOptions},
+};
+
+/// What the hooks of one visit share.
+#[derive(Debug)]
+pub(crate) struct NodeRun {
+    pub(crate) run: Arc<RunShared>,
+    pub(crate) visit: Visit,
+    /// The visit as text: the beginning of the keys of its hooks.
+    pub(crate) name: String,
+    pub(crate) input: crate::workflow::NodeInput,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// How often each id was used.
+    uses: HashMap<String, u32>,
+    /// Hooks without an id that are under way.
+    unnamed: HashSet<&'static str>,
+    asked_for: HashSet<String>,
+    emitted: usize,
+    running: usize,
+    waiting: Vec<RequestId>,
+    /// Why the last model stopped.
+    finish: Option<FinishReason>,
+    node_state: Map<String, Value>,
+    node_state_changed: bool,
+    workflow_state: Map<String, Value>,
+    workflow_writes: Map<String, Value>,
+    /// The texts that readers have seen already.
+    streamed: Vec<String>,
+}
+
+/// How an execution ended.
+#[derive(Debug)]
+pub(crate) enum Executed {
+    Left(Box<Next>),
+    Failed(Error),
+    /// Nothing can go on before somebody answers one of these.
+    Parked(Vec<RequestId>),
+}
+
+/// Names one use of one hook.
+#[derive(Debug)]
+pub(crate) struct HookKey {
+    pub(crate) text: String,
+    pub(crate) kind: &'static str,
+    node: Arc<NodeRun>,
+    named: bool,
+}
+
+impl Drop for HookKey {
+    fn drop(&mut self) {
+        if !self.named {
+            self.node.inner().unnamed.remove(self.kind);
+        }
+    }
+}
+
+/// Counts a hook as running or waiting for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Busy<'a> {
+    node: &'a NodeRun,
+    waiting: Option<RequestId>,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.node.inner();
+        match &self.waiting {
+            Some(request) => inner.waiting.retain(|waiting| waiting != request),
+            None => inner.running -= 1,
+        }
+    }
+}
+
+impl NodeRun {
+    fn new(run: Arc<RunShared>, entry: EntryState) -> Self {
+        let inner =
+            Inner { node_state: entry.node_state, workflow_state: entry.workflow_state, ..Inner::default() };
+        Self {
+            run,
+            name: entry.visit.to_string(),
+            visit: entry.visit,
+            input: entry.input,
+            inner: Mutex::new(inner),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where what it says comes from.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin {
+            node: Some(self.visit.node.clone()),
+            visit: Some(self.visit.visit),
+            branch: (!self.visit.branch.is_empty()).then(|| self.visit.branch.clone()),
+            message: Some(self.run.message.clone()),
+            ..Origin::default()
+        }
+    }
+
+    /// The key of a hook, fixed when the hook is built.
+    pub(crate) fn key(self: &Arc<Self>, kind: &'static str, id: Option<&str>) -> Result<HookKey> {
+        let mut inner = self.inner();
+        if id.is_none() && !inner.unnamed.insert(kind) {
+            let message = format!(
+                "node `{}`: two `{kind}` hooks without an id at the same time cannot be told apart when the run is \
+                 resumed: give them ids",
+                self.visit.node
+            );
+            let error = Error::new(ErrorKind::Hook, message);
+            self.run.fail(&error);
+            return Err(error);
+        }
+        let id = id.unwrap_or(kind);
+        let uses = inner.uses.entry(id.to_owned()).or_insert(0);
+        let text = format!("{}/{id}#{uses}", self.name);
+        *uses += 1;
+        drop(inner);
+        Ok(HookKey { text, kind, node: self.clone(), named: id != kind })
+    }
+
+    /// Counts a hook as doing something.
+    pub(crate) fn running(&self) -> Busy<'_> {
+        self.inner().running += 1;
+        Busy { node: self, waiting: None }
+    }
+
+    /// Counts a hook as waiting for somebody.
+    pub(crate) fn waiting(&self, request: &RequestId) -> Busy<'_> {
+        self.inner().waiting.push(request.clone());
+        Busy { node: self, waiting: Some(request.clone()) }
+    }
+
+    /// The requests that it waits for, when it does nothing else.
+    fn parked(&self) -> Option<Vec<RequestId>> {
+        let inner = self.inner();
+        (!inner.waiting.is_empty() && inner.running == 0).then(|| inner.waiting.clone())
+    }
+
+    /// Notes why a model stopped.
+    pub(crate) fn finished(&self, reason: &FinishReason) {
+        self.inner().finish = Some(reason.clone());
+    }
+
+    /// What the journal holds for a key.
+    pub(crate) fn recorded(
+        &self,
+        key: &str,
+        kind: &str,
+        fingerprint: Option<&str>,
+    ) -> Result<Option<Result<Value>>> {
+        self.inner().asked_for.insert(key.to_owned());
+        let Some(hook) = self.run.replay().hooks.get(key).cloned() else {
+            return Ok(None);
+        };
+        if hook.kind != kind {
+            let message = format!("`{key}` is a `{}` in the journal and a `{kind}` in the code", hook.kind);
+            return Err(self.diverged(&message));
+        }
+        if let (Some(now), Some(then)) = (fingerprint, hook.fingerprint.as_deref())
+            && now != then
+        {
+            let message = format!(
+                "`{key}` was called with something else than the journal says; what was recorded is used"
+            );
+            if self.run.agent.options.strict_replay {
+                return Err(self.diverged(&message));
+            }
+            tracing::warn!(run = %self.run.id, key, "{message}");
+            let code = Some("replay.changed".to_owned());
+            let warning = headwater_protocol::Event::Warning { message, code };
+            drop(self.run.journal.fact(&self.origin(), warning)?);
+        }
+        Ok(Some(match hook.outcome {
+            Outcome::Value(value) => Ok(value),
+            Outcome::Error(error) => Err(error),
+        }))
+    }
+
+    /// Stops the run because code and journal do not agree.
+    pub(crate) fn diverged(&self, what: &str) -> Error {
+        let message = format!("{what}: was the code of node `{}` changed?", self.visit.node);
+        let error = Error::new(ErrorKind::Diverged, message);
+        self.run.fail(&error);
+        error
+    }
+
+    /// Does something once: what the journal holds is returned, what is done anew is durable before it is returned.
+    pub(crate) async fn once<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        kind: &str,
+        fingerprint: Option<String>,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        if let Some(recorded) = self.recorded(key, kind, fingerprint.as_deref())? {
+            return self.revive(key, recorded?);
+        }
+        let _running = self.running();
+        let given = work.await;
+        if let Err(error) = &given
+            && error.is_fatal()
+        {
+            self.run.fail(error);
+            return given;
+        }
+        let outcome = match &given {
+            Ok(value) => Outcome::Value(self.value(key, value)?),
+            Err(error) => Outcome::Error(error.clone()),
+        };
+        self.keep(self.run.done(key, kind, fingerprint, outcome)?.await)?;
+        given
+    }
+
+    /// Does something at once and only once; durable before anything that follows.
+    pub(crate) fn once_now<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        kind: &str,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        if let Some(recorded) = self.recorded(key, kind, None)? {
+            return self.revive(key, recorded?);
+        }
+        let given = work()?;
+        let outcome = Outcome::Value(self.value(key, &given)?);
+        let receipt = self.run.done(key, kind, None, outcome);
+        self.keep(receipt.map(drop))?;
+        Ok(given)
+    }
+
+    /// An error of the store ends the run.
+    pub(crate) fn keep<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T> {
+        result.map_err(|error| {
+            let error = error.into();
+            self.run.fail(&error);
+            error
+        })
+    }
+
+    fn value(&self, key: &str, given: &impl Serialize) -> Result<Value> {
+        serde_json::to_value(given).map_err(|error| {
+            Error::new(ErrorKind::State, format!("what `{key}` gave does not serialise: {error}"))
+        })
+    }
+
+    fn revive<T: DeserializeOwned>(&self, key: &str, recorded: Value) -> Result<T> {
+        serde_json::from_value(recorded).map_err(|error| {
+            self.diverged(&format!("what the journal holds for `{key}` cannot be read any more: {error}"))
+        })
+    }
+
+    /// Emits an event, unless an earlier execution of this visit did.
+    pub(crate) fn emit(&self, origin: &Origin, event: headwater_protocol::Event) -> Result<()> {
+        let number = {
+            let mut inner = self.inner();
+            inner.emitted += 1;
+            inner.emitted - 1
+        };
+        let before = self.run.replay().emits.get(&self.name).and_then(|emits| emits.get(number).cloned());
+        if let Some(before) = before {
+            let now = crate::journal::fingerprint(&event);
+            if before != now {
+                let what = format!("node `{}` emitted {before} before and {now} now", self.visit.node);
+                return Err(self.diverged(&what));
+            }
+            return Ok(());
+        }
+        let receipt = self.run.journal.emit(origin, event, &self.name);
+        match receipt {
+            Err(error) if error.kind() == ErrorKind::Structured => Err(error),
+            receipt => self.keep(receipt).map(drop),
+        }
+    }
+
+    pub(crate) fn node_state(&self, key: &str) -> Option<Value> {
+        self.inner().node_state.get(key).cloned()
+    }
+
+    pub(crate) fn set_node_state(&self, key: &str, value: Value) {
+        let mut inner = self.inner();
+        inner.node_state_changed = true;
+        inner.node_state.insert(key.to_owned(), value);
+    }
+
+    pub(crate) fn workflow_state(&self, key: &str) -> Option<Value> {
+        self.inner().workflow_state.get(key).cloned()
+    }
+
+    pub(crate) fn set_workflow_state(&self, key: &str, value: Value) {
+        let mut inner = self.inner();
+        inner.workflow_state.insert(key.to_owned(), value.clone());
+        inner.workflow_writes.insert(key.to_owned(), value);
+    }
+
+    pub(crate) fn streamed(&self, text: &str) {
+        if !text.trim().is_empty() {
+            self.inner().streamed.push(text.trim().to_owned());
+        }
+    }
+
+    pub(crate) fn was_streamed(&self, text: &str) -> bool {
+        self.inner().streamed.iter().any(|streamed| streamed == text.trim())
+    }
+
+    /// What it leaves behind.
+    pub(crate) fn leave(&self, next: Next, error: Option<Error>) -> Left {
+        let mut inner = self.inner();
+        Left {
+            visit: self.visit.clone(),
+            next,
+            node_state: inner.node_state_changed.then(|| std::mem::take(&mut inner.node_state)),
+            workflow_state: std::mem::take(&mut inner.workflow_writes),
+            finish: inner.finish.take(),
+            error,
+        }
+    }
+
+    /// What the journal holds for this visit and nobody asked for.
+    fn unasked(&self) -> Option<String> {
+        let prefix = format!("{}/", self.name);
+        let replay = self.run.replay();
+        let inner = self.inner();
+        let emits = replay.emits.get(&self.name).map_or(0, Vec::len);
+        if inner.emitted < emits {
+            return Some(format!("{emits} emits in the journal and {} in the code", inner.emitted));
+        }
+        let asked = |key: &&String| key.starts_with(&prefix) && !inner.asked_for.contains(*key);
+        let mut lost: Vec<_> = replay.hooks.keys().chain(replay.asked.keys()).filter(asked).collect();
+        lost.sort_unstable();
+        lost.first().map(|key| format!("`{key}` is in the journal and was not called"))
+    }
+
+    /// Notes that a key was asked for, where its record is looked up elsewhere.
+    pub(crate) fn asked_for(&self, key: &str) {
+        self.inner().asked_for.insert(key.to_owned());
+    }
+}
+
+/// Runs a node until it gives something, fails, or waits for somebody.
+pub(crate) async fn execute(
+    run: Arc<RunShared>,
+    entry: EntryState,
+    handler: Handler,
+    options: NodeOptions,
+) -> (Arc<NodeRun>, Executed) {
+    let node = Arc::new(NodeRun::new(run, entry));
+    let executed = match options.timeout {
+        None => run_node(&node, &handler).await,
+        Some(limit) => timeout(limit, run_node(&node, &handler)).await.unwrap_or_else(|_| {
+            let message = format!("node `{}` took longer than {limit:?}", node.visit.node);
+            Executed::Failed(Error::new(ErrorKind::Timeout, message))
+        }),
+    };
+    (node, executed)
+}
+
+async fn run_node(node: &Arc<NodeRun>, handler: &Handler) -> Executed {
+    let cx = Cx::new(node.clone());
+    let future = match std::panic::catch_unwind(AssertUnwindSafe(|| handler(cx, node.input.clone()))) {
+        Ok(Ok(future)) => future,
+        Ok(Err(error)) => return Executed::Failed(error),
+        Err(panic) => return Executed::Failed(panicked(node, &*panic)),
+    };
+    let mut future = pin!(AssertUnwindSafe(future).catch_unwind());
+    let poll = |cx: &mut Context<'_>| {
+        let polled = future.as_mut().poll(cx);
+        // What ends the run is not for the node to catch.
+        if let Some(error) = node.run.fatal() {
+            return Poll::Ready(Executed::Failed(error));
+        }
+        match polled {
+            Poll::Ready(Ok(Ok(next))) => Poll::Ready(match node.unasked() {
+                Some(what) => Executed::Failed(node.diverged(&what)),
+                None => Executed::Left(Box::new(next)),
+            }),
+            Poll::Ready(Ok(Err(error))) => Poll::Ready(Executed::Failed(error.into_error())),
+            Poll::Ready(Err(panic)) => Poll::Ready(Executed::Failed(panicked(node, &*panic))),
+            Poll::Pending => match node.parked() {
+                Some(requests) => Poll::Ready(Executed::Parked(requests)),
+                None => Poll::Pending,
+            },
+        }
+    };
+    std::future::poll_fn(poll).await
+}
+
+fn panicked(node: &NodeRun, panic: &(dyn Any + Send)) -> Error {
+    let said = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a word");
+    Error::new(ErrorKind::Panic, format!("node `{}` panicked: {said}", node.visit.node))
+}

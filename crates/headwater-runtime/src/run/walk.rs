@@ -1,0 +1,324 @@
+//! The walk through the graph: which nodes are to be entered next, with what. Pure; the driver runs the nodes.
+
+use std::collections::HashMap;
+
+use headwater_protocol::FinishReason;
+use serde_json::{Map, Value};
+
+use crate::{
+    Error, Result, Workflow,
+    error::ErrorKind,
+    journal::{Left, Visit},
+    next::{Next, Transition, merge},
+    workflow::{END, Edge, Graph, NodeInput, OnError, START},
+};
+
+/// The walk of one run.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    workflow: Workflow,
+    raw: String,
+    tokens: Vec<Token>,
+    forks: Vec<Fork>,
+    visits: HashMap<(String, String, String), u32>,
+    workflow_state: Map<String, Value>,
+    node_states: HashMap<(String, String), Map<String, Value>>,
+    /// What all nodes of the workflow gave, merged.
+    data: Map<String, Value>,
+    transition: Option<Transition>,
+    result: Option<Value>,
+    finish: Option<FinishReason>,
+    steps: u32,
+    transitions: u32,
+}
+
+/// Something that walks: one, or one for each branch.
+#[derive(Debug, Clone)]
+struct Token {
+    node: String,
+    branch: String,
+    data: Map<String, Value>,
+    fork: Option<usize>,
+    /// The visit that is under way.
+    visit: Option<Visit>,
+}
+
+/// Where one token became several.
+#[derive(Debug)]
+struct Fork {
+    join: Option<String>,
+    branch: String,
+    outer: Option<usize>,
+    live: usize,
+    /// What the branches brought, by their number; the node is reached if any of them did.
+    brought: Vec<Map<String, Value>>,
+    reached: bool,
+}
+
+/// What a node sees when it is entered.
+#[derive(Debug, Clone)]
+pub(crate) struct EntryState {
+    pub(crate) visit: Visit,
+    pub(crate) input: NodeInput,
+    pub(crate) node_state: Map<String, Value>,
+    pub(crate) workflow_state: Map<String, Value>,
+}
+
+/// What comes after a workflow has ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    Transition(Transition),
+    Finished { result: Option<Value>, reason: Option<FinishReason> },
+}
+
+impl Walk {
+    pub(crate) fn new(workflow: Workflow, raw: String, data: Map<String, Value>) -> Self {
+        let mut walk = Self {
+            workflow,
+            raw,
+            tokens: Vec::new(),
+            forks: Vec::new(),
+            visits: HashMap::new(),
+            workflow_state: Map::new(),
+            node_states: HashMap::new(),
+            data: Map::new(),
+            transition: None,
+            result: None,
+            finish: None,
+            steps: 0,
+            transitions: 0,
+        };
+        walk.begin(data);
+        walk
+    }
+
+    fn begin(&mut self, data: Map<String, Value>) {
+        let mut start = Map::new();
+        start.insert("rawInput".into(), Value::String(self.raw.clone()));
+        merge(&mut start, data);
+        self.data.clone_from(&start);
+        let token = Token { node: START.into(), branch: String::new(), data: start, fork: None, visit: None };
+        self.follow(token, None);
+    }
+
+    fn graph(&self) -> &Graph {
+        self.workflow.graph()
+    }
+
+    pub(crate) fn workflow(&self) -> &Workflow {
+        &self.workflow
+    }
+
+    /// The next node that can be entered, as a visit that is not under way yet.
+    pub(crate) fn next_visit(&self) -> Option<Visit> {
+        let token = self.tokens.iter().find(|token| token.visit.is_none())?;
+        let workflow = format!("{}@{}", self.workflow.id(), self.workflow.version());
+        let key = (workflow.clone(), token.node.clone(), token.branch.clone());
+        let visit = self.visits.get(&key).copied().unwrap_or(0) + 1;
+        Some(Visit { workflow, node: token.node.clone(), visit, branch: token.branch.clone() })
+    }
+
+    /// Enters a node: it sees the state as it is now.
+    pub(crate) fn enter(&mut self, visit: &Visit) -> Result<EntryState> {
+        self.steps += 1;
+        let limit = self.graph().max_steps;
+        if self.steps > limit {
+            let message = format!(
+                "workflow {} entered more than {limit} nodes, the last `{}`: is there a loop without an end? \
+                 `max_steps` allows more",
+                self.workflow.id(),
+                visit.node
+            );
+            return Err(Error::new(ErrorKind::Limit, message).with_code("workflow.max-steps"));
+        }
+        let Some(token) = self
+            .tokens
+            .iter_mut()
+            .find(|token| token.visit.is_none() && token.node == visit.node && token.branch == visit.branch)
+        else {
+            return Err(diverged(visit, "the workflow does not lead there any more"));
+        };
+        let key = (visit.workflow.clone(), visit.node.clone(), visit.branch.clone());
+        self.visits.insert(key, visit.visit);
+        token.visit = Some(visit.clone());
+        let input = NodeInput { raw: self.raw.clone(), data: token.data.clone() };
+        let node_state =
+            self.node_states.get(&(visit.workflow.clone(), visit.node.clone())).cloned().unwrap_or_default();
+        Ok(EntryState {
+            visit: visit.clone(),
+            input,
+            node_state,
+            workflow_state: self.workflow_state.clone(),
+        })
+    }
+
+    /// Leaves a node with what it gave.
+    pub(crate) fn leave(&mut self, left: &Left) -> Result<()> {
+        let Left { visit, next, node_state, workflow_state, finish, error } = left;
+        let Some(at) = self.tokens.iter().position(|token| token.visit.as_ref() == Some(visit)) else {
+            return Err(diverged(visit, "it was left without having been entered"));
+        };
+        let mut token = self.tokens.swap_remove(at);
+        token.visit = None;
+        if let Some(state) = node_state {
+            let key = (visit.workflow.clone(), visit.node.clone());
+            self.node_states.insert(key, state.clone());
+        }
+        for (key, value) in workflow_state {
+            self.workflow_state.insert(key.clone(), value.clone());
+        }
+        merge(&mut token.data, next.data.clone());
+        merge(&mut self.data, next.data.clone());
+        if let Some(transition) = &next.transition {
+            let mut transition = transition.clone();
+            transition.payload.get_or_insert_with(|| Value::Object(next.data.clone()));
+            self.transition = Some(transition);
+        }
+        if finish.is_some() {
+            self.finish.clone_from(finish);
+        }
+        if next.result.is_some() {
+            self.result.clone_from(&next.result);
+        }
+        if let Some(error) = error {
+            let about = serde_json::json!({ "message": error.message(), "code": error.code() });
+            token.data.insert("error".into(), about);
+            let on_error = self.graph().nodes.get(&token.node).map(|node| node.options.on_error.clone());
+            if let Some(OnError::GoTo(to)) = on_error {
+                self.arrive(token, &to);
+                return Ok(());
+            }
+        }
+        self.follow(token, Some(next));
+        Ok(())
+    }
+
+    /// Follows the edges of a node: those whose condition was given, otherwise the plain ones.
+    fn follow(&mut self, token: Token, next: Option<&Next>) {
+        let edges = self.graph().edges.get(&token.node).cloned().unwrap_or_default();
+        let said = next.and_then(|next| next.condition.as_ref().or(next.intent.as_ref()));
+        let taken = |edge: &&Edge| edge.when.is_some() && edge.when.as_ref() == said;
+        let mut targets: Vec<_> = edges.iter().filter(taken).map(|edge| edge.to.clone()).collect();
+        if targets.is_empty() {
+            targets = edges.iter().filter(|edge| edge.when.is_none()).map(|edge| edge.to.clone()).collect();
+        }
+        match &*targets {
+            [] => self.end(token),
+            [only] => self.arrive(token, only),
+            _ => {
+                let fork = self.forks.len();
+                let join = self.graph().joins.get(&token.node).cloned();
+                self.forks.push(Fork {
+                    join,
+                    branch: token.branch.clone(),
+                    outer: token.fork,
+                    live: targets.len(),
+                    brought: vec![Map::new(); targets.len()],
+                    reached: false,
+                });
+                for (number, target) in targets.iter().enumerate() {
+                    let branch = if token.branch.is_empty() {
+                        number.to_string()
+                    } else {
+                        format!("{}.{number}", token.branch)
+                    };
+                    self.arrive(Token { branch, fork: Some(fork), ..token.clone() }, target);
+                }
+            }
+        }
+    }
+
+    /// Comes to a node, or to the place where branches wait for each other.
+    fn arrive(&mut self, mut token: Token, target: &str) {
+        if target == END {
+            return self.end(token);
+        }
+        let joins = |fork: &Fork| fork.join.as_deref() == Some(target);
+        if token.fork.and_then(|fork| self.forks.get(fork)).is_some_and(joins) {
+            return self.bring(token, true);
+        }
+        target.clone_into(&mut token.node);
+        self.tokens.push(token);
+    }
+
+    fn end(&mut self, token: Token) {
+        if token.fork.is_some() {
+            self.bring(token, false);
+        }
+    }
+
+    /// A branch has come to its end or to the join. The last one goes on for all.
+    fn bring(&mut self, token: Token, reached: bool) {
+        let Some(fork) = token.fork.and_then(|fork| self.forks.get_mut(fork)) else {
+            return;
+        };
+        let number = token.branch.rsplit('.').next().and_then(|number| number.parse::<usize>().ok());
+        if let Some(brought) = number.and_then(|number| fork.brought.get_mut(number)) {
+            *brought = token.data;
+        }
+        fork.reached |= reached;
+        fork.live -= 1;
+        if fork.live > 0 {
+            return;
+        }
+        let mut data = Map::new();
+        for brought in std::mem::take(&mut fork.brought) {
+            merge(&mut data, brought);
+        }
+        let (join, reached) = (fork.join.clone(), fork.reached);
+        let merged =
+            Token { node: String::new(), branch: fork.branch.clone(), data, fork: fork.outer, visit: None };
+        match join {
+            Some(join) if reached => self.arrive(merged, &join),
+            _ => self.end(merged),
+        }
+    }
+
+    /// Whether nothing walks any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// What comes after the workflow.
+    pub(crate) fn ended(&mut self) -> Ended {
+        match self.transition.take() {
+            Some(transition) => Ended::Transition(transition),
+            None => Ended::Finished { result: self.result.take(), reason: self.finish.take() },
+        }
+    }
+
+    /// Goes on with another workflow.
+    pub(crate) fn transit(&mut self, workflow: Workflow, payload: Option<Value>, limit: u32) -> Result<()> {
+        self.transitions += 1;
+        if self.transitions > limit {
+            let message = format!(
+                "more than {limit} transitions in one run, the last to {}: do two workflows call each other?",
+                workflow.id()
+            );
+            return Err(Error::new(ErrorKind::Limit, message).with_code("workflow.max-transitions"));
+        }
+        let mut data = std::mem::take(&mut self.data);
+        if let Some(Value::Object(payload)) = payload {
+            if let Some(Value::String(raw)) = payload.get("rawInput") {
+                self.raw.clone_from(raw);
+            }
+            merge(&mut data, payload);
+        }
+        data.remove("rawInput");
+        data.remove("error");
+        self.workflow = workflow;
+        self.begin(data);
+        Ok(())
+    }
+
+    /// The size of what the run holds for its nodes.
+    pub(crate) fn size(&self) -> usize {
+        let size = |map: &Map<String, Value>| serde_json::to_string(map).map_or(0, |text| text.len());
+        size(&self.workflow_state) + size(&self.data) + self.node_states.values().map(size).sum::<usize>()
+    }
+}
+
+fn diverged(visit: &Visit, why: &str) -> Error {
+    let message = format!("the journal has a visit of `{visit}`, but {why}: was the workflow changed?");
+    Error::new(ErrorKind::Diverged, message)
+}

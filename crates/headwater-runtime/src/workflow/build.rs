@@ -1,0 +1,258 @@
+//! Building a workflow, and saying what is wrong with it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::{END, Edge, Graph, Node, NodeFunction, NodeOptions, OnError, START, Workflow, erase};
+use crate::{Error, Result, error::ErrorKind};
+
+/// How many nodes one run enters at most, unless the workflow says otherwise.
+const MAX_STEPS: u32 = 1_000;
+
+/// A workflow that is being put together. See [`Workflow::new`].
+#[must_use]
+pub struct WorkflowBuilder {
+    id: String,
+    version: String,
+    description: Option<String>,
+    nodes: Vec<(String, Node)>,
+    edges: Vec<(String, Edge)>,
+    joins: Vec<(String, String)>,
+    max_steps: u32,
+}
+
+impl std::fmt::Debug for WorkflowBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkflowBuilder").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl WorkflowBuilder {
+    pub(super) fn new(id: String) -> Self {
+        Self {
+            id,
+            version: "1".into(),
+            description: None,
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            joins: Vec::new(),
+            max_steps: MAX_STEPS,
+        }
+    }
+
+    /// Says which version it is, `1` otherwise. A run ends on the version that it began with.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// Says what it does, for people.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Adds a node: an async function that takes a [`Cx`](crate::Cx) and its input.
+    pub fn node<T: DeserializeOwned + 'static>(
+        self,
+        name: impl Into<String>,
+        run: impl NodeFunction<T>,
+    ) -> Self {
+        self.node_with(name, NodeOptions::default(), run)
+    }
+
+    /// Adds a node that is treated in some way.
+    pub fn node_with<T: DeserializeOwned + 'static>(
+        mut self,
+        name: impl Into<String>,
+        options: NodeOptions,
+        run: impl NodeFunction<T>,
+    ) -> Self {
+        self.nodes.push((name.into(), Node { run: erase(run), options }));
+        self
+    }
+
+    /// Adds an edge that is always followed. Several from one node begin parallel branches.
+    pub fn edge(mut self, from: impl Into<String>, to: impl Into<String>) -> Self {
+        self.edges.push((from.into(), Edge { to: to.into(), when: None }));
+        self
+    }
+
+    /// Adds an edge that is followed when the node gives this condition, or this intent and no condition.
+    pub fn edge_when(
+        mut self,
+        from: impl Into<String>,
+        when: impl Into<String>,
+        to: impl Into<String>,
+    ) -> Self {
+        self.edges.push((from.into(), Edge { to: to.into(), when: Some(when.into()) }));
+        self
+    }
+
+    /// Says where the branches that begin at a node come together, where that is not the first node that all of them
+    /// lead to.
+    pub fn join(mut self, from: impl Into<String>, at: impl Into<String>) -> Self {
+        self.joins.push((from.into(), at.into()));
+        self
+    }
+
+    /// Limits how many nodes one run of it enters, 1,000 otherwise.
+    pub fn max_steps(mut self, steps: u32) -> Self {
+        self.max_steps = steps;
+        self
+    }
+
+    /// Checks it and makes it a workflow.
+    ///
+    /// # Errors
+    /// When it does not hold together; the message names what.
+    pub fn build(self) -> Result<Workflow> {
+        let fail = |what: String| {
+            Err(Error::new(ErrorKind::Build, format!("workflow {}: {what}", self.id))
+                .with_code("workflow.invalid"))
+        };
+        if self.id.trim().is_empty() {
+            return fail("it has no name".into());
+        }
+        let mut names = HashSet::new();
+        for (name, _) in &self.nodes {
+            if name == START || name == END || name.trim().is_empty() {
+                return fail(format!("a node cannot be called `{name}`"));
+            }
+            if !names.insert(name.as_str()) {
+                return fail(format!("there are two nodes called `{name}`"));
+            }
+        }
+        let known = |name: &str| names.contains(name);
+        let mut seen = HashSet::new();
+        for (from, edge) in &self.edges {
+            let said = match &edge.when {
+                Some(when) => format!("the edge from `{from}` to `{}` when `{when}`", edge.to),
+                None => format!("the edge from `{from}` to `{}`", edge.to),
+            };
+            if from == END || edge.to == START {
+                return fail(format!("{said} goes the wrong way"));
+            }
+            for name in [from, &edge.to] {
+                if name != START && name != END && !known(name) {
+                    return fail(format!("{said} names `{name}`, which is no node{}", nearest(name, &names)));
+                }
+            }
+            if from == START && edge.when.is_some() {
+                return fail(format!("{said} has a condition, and nothing gives one before the first node"));
+            }
+            // Two edges for one condition could not both be meant.
+            let same = edge
+                .when
+                .as_deref()
+                .map_or_else(|| (Some(edge.to.as_str()), None), |when| (None, Some(when)));
+            if !seen.insert((from.as_str(), same)) {
+                return fail(format!("{said} is there twice"));
+            }
+        }
+        if !self.edges.iter().any(|(from, _)| from == START) {
+            return fail("no edge leads from START: say where it begins".into());
+        }
+        let mut edges: HashMap<String, Vec<Edge>> = HashMap::new();
+        for (from, edge) in &self.edges {
+            edges.entry(from.clone()).or_default().push(edge.clone());
+        }
+        for (name, node) in &self.nodes {
+            if let OnError::GoTo(to) = &node.options.on_error {
+                if !known(to) {
+                    let near = nearest(to, &names);
+                    return fail(format!("node `{name}` goes to `{to}` on errors, which is no node{near}"));
+                }
+                edges.entry(name.clone()).or_default();
+            }
+        }
+        let failures: HashMap<&str, &str> = self
+            .nodes
+            .iter()
+            .filter_map(|(name, node)| match &node.options.on_error {
+                OnError::GoTo(to) => Some((name.as_str(), to.as_str())),
+                _ => None,
+            })
+            .collect();
+        let reached = distances(START, &edges, &failures);
+        let mut lost: Vec<_> = names.iter().filter(|name| !reached.contains_key(**name)).copied().collect();
+        lost.sort_unstable();
+        if let Some(first) = lost.first() {
+            return fail(format!("node `{first}` is never reached: no edge leads to it from START"));
+        }
+        let mut joins = HashMap::new();
+        for (from, at) in &self.joins {
+            if !(from == START || known(from)) || !(known(at) || at == END) {
+                return fail(format!("the join of `{from}` at `{at}` names no node"));
+            }
+            joins.insert(from.clone(), at.clone());
+        }
+        for (from, outgoing) in &edges {
+            let branches: Vec<_> = outgoing.iter().filter(|edge| edge.when.is_none()).collect();
+            if branches.len() > 1 && !joins.contains_key(from) {
+                let from_each: Vec<_> =
+                    branches.iter().map(|edge| distances(&edge.to, &edges, &failures)).collect();
+                if let Some(at) = first_common(&from_each) {
+                    joins.insert(from.clone(), at);
+                }
+            }
+        }
+        Ok(Workflow(Arc::new(Graph {
+            id: self.id,
+            version: self.version,
+            description: self.description,
+            nodes: self.nodes.into_iter().collect(),
+            edges,
+            joins,
+            max_steps: self.max_steps,
+        })))
+    }
+}
+
+/// How many edges away each node is, itself included.
+fn distances<'a>(
+    from: &'a str,
+    edges: &'a HashMap<String, Vec<Edge>>,
+    failures: &HashMap<&'a str, &'a str>,
+) -> HashMap<&'a str, usize> {
+    let mut reached = HashMap::from([(from, 0)]);
+    let mut queue = VecDeque::from([(from, 0)]);
+    while let Some((name, distance)) = queue.pop_front() {
+        let next = edges.get(name).into_iter().flatten().map(|edge| edge.to.as_str());
+        for to in next.chain(failures.get(name).copied()) {
+            if to != END && !reached.contains_key(to) {
+                reached.insert(to, distance + 1);
+                queue.push_back((to, distance + 1));
+            }
+        }
+    }
+    reached
+}
+
+/// The node that all branches lead to and that is nearest to the farthest of them.
+fn first_common(branches: &[HashMap<&str, usize>]) -> Option<String> {
+    let (first, others) = branches.split_first()?;
+    first
+        .iter()
+        .filter_map(|(&name, &distance)| {
+            let farthest = others
+                .iter()
+                .map(|branch| branch.get(name).copied())
+                .try_fold(distance, |farthest, distance| Some(farthest.max(distance?)))?;
+            Some((farthest, name))
+        })
+        .min()
+        .map(|(_, name)| name.to_owned())
+}
+
+/// ` (did you mean …?)`, where a name is near.
+fn nearest(name: &str, names: &HashSet<&str>) -> String {
+    let lower = name.to_lowercase();
+    let near = names.iter().filter(|known| {
+        let known = known.to_lowercase();
+        known.starts_with(&lower) || lower.starts_with(&known) || known == lower.replace(['-', ' '], "_")
+    });
+    near.min().map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"))
+}
