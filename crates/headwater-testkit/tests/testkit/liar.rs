@@ -533,6 +533,6 @@ fn poll_now<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(future).poll(&mut context) {
         std::task::Poll::Ready(result) => result,
-        std::task::Poll::Pending => panic!("the store in memory never lets one wait here"),
+        std::task::Poll::Pending => unreachable!("the store in memory never lets one wait here"),
     }
 }
