@@ -1,3 +1,11 @@
-//! Every store is held to the behaviour that is written once, in the testkit.
+//! Every store is held to the behaviour that is written once, in the testkit; and what the embedded store does on a real
+//! folder, driven step by step: no thread, no clock, no luck.
 
+mod damage;
+mod durability;
+mod embedded;
+mod journals;
 mod memory;
+mod space;
+mod support;
+mod values;
