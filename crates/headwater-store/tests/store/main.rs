@@ -6,6 +6,7 @@ mod durability;
 mod embedded;
 mod journals;
 mod memory;
+mod simulation;
 mod space;
 mod support;
 mod values;

@@ -269,6 +269,79 @@ impl Oracle {
         })
     }
 
+    /// A claim was refused.
+    ///
+    /// # Errors
+    /// When it should have been given.
+    pub fn claim_refused(&self, id: &JournalId, error: &Error, now: Time) -> Verdict {
+        let life = self.journals.get(id).and_then(Journal::life);
+        let fine = match (error.kind(), life) {
+            (ErrorKind::Held { .. }, Some(life)) => life.holder.is_some() && now < life.expires,
+            (ErrorKind::Closed, Some(life)) => life.closed.is_some(),
+            _ => self.stopped,
+        };
+        hold(Rule::OldEpochsAreRefused, fine, || format!("{id}: a claim is refused: {error}"))
+    }
+
+    /// A control call was refused.
+    ///
+    /// # Errors
+    /// When it should have been taken.
+    pub fn control_refused(&self, id: &JournalId, error: &Error) -> Verdict {
+        let held = matches!(error.kind(), ErrorKind::Held { .. });
+        let holder = self.journals.get(id).and_then(Journal::life).and_then(|life| life.holder);
+        // The simulation deletes only what it does not drive; whoever stole a lease drives it still.
+        hold(Rule::OldEpochsAreRefused, self.stopped || (held && holder.is_some()), || {
+            format!("{id}: a control call of {holder:?} is refused: {error}")
+        })
+    }
+
+    /// Whether a lease's epoch is the journal's newest, so that it may write.
+    #[must_use]
+    pub fn is_newest(&self, lease: &Lease) -> bool {
+        let life = self.journals.get(&lease.journal).and_then(Journal::life);
+        let open = life.filter(|life| life.closed.is_none() && !life.released);
+        open.and_then(|life| life.epochs.last()).is_some_and(|start| start.epoch == lease.epoch)
+    }
+
+    /// Whether a failed write has stopped the store.
+    #[must_use]
+    pub const fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Whether stored bytes were changed on purpose.
+    #[must_use]
+    pub const fn is_damaged(&self) -> bool {
+        self.damaged
+    }
+
+    /// The first sequence that a journal keeps, if it is there.
+    #[must_use]
+    pub fn first(&self, id: &JournalId) -> Option<u64> {
+        Some(self.journals.get(id)?.life()?.first)
+    }
+
+    /// The last sequence that was appended to a journal.
+    #[must_use]
+    pub fn last(&self, id: &JournalId) -> u64 {
+        self.journals.get(id).and_then(Journal::life).map_or(0, Life::last)
+    }
+
+    /// An error of a call that does not write.
+    ///
+    /// # Errors
+    /// When neither a failing disk nor damage explains it.
+    pub fn excuse(&self, what: &str, error: &Error) -> Verdict {
+        match error.kind() {
+            ErrorKind::Io | ErrorKind::Stopped => Ok(()),
+            ErrorKind::Corrupt => hold(Rule::DamageIsFound, self.damaged, || {
+                format!("{what}: called damaged, and it is not: {error}")
+            }),
+            _ => broken(Rule::NothingIsLost, format!("{what} fails: {error}")),
+        }
+    }
+
     // ---- seeing ----
 
     /// What a journal says about itself.
@@ -343,8 +416,8 @@ impl Oracle {
     // ---- values ----
 
     /// A change of a value has begun.
-    pub fn began_change(&mut self, key: &str, change: Change) {
-        self.values.entry(key.to_owned()).or_default().in_flight = Some(change);
+    pub fn began_change(&mut self, key: &str, change: Change, now: Time) {
+        self.values.entry(key.to_owned()).or_default().began(change, now);
     }
 
     /// A put was acknowledged.
@@ -353,7 +426,9 @@ impl Oracle {
     /// When it should have been refused, or its version is not new.
     pub fn put(&mut self, key: &str, version: u64, fits: bool) -> Verdict {
         self.wrote("a put")?;
-        hold(Rule::ExpectationsHold, fits, || format!("{key}: a put that expected something else succeeded"))?;
+        hold(Rule::ExpectationsHold, fits, || {
+            format!("{key}: a put that expected something else succeeded")
+        })?;
         self.newer(key, version)?;
         self.values.entry(key.to_owned()).or_default().put(version);
         Ok(())
@@ -363,14 +438,14 @@ impl Oracle {
     ///
     /// # Errors
     /// When it should have been refused, or is wrong about that.
-    pub fn removed(&mut self, key: &str, was_there: bool, fits: bool, now: Time) -> Verdict {
+    pub fn removed(&mut self, key: &str, was_there: bool, fits: bool) -> Verdict {
         if was_there {
             self.wrote("a removal")?;
         }
         hold(Rule::ExpectationsHold, fits, || {
             format!("{key}: a removal that expected something else succeeded")
         })?;
-        self.values.entry(key.to_owned()).or_default().removed(key, was_there, now)
+        self.values.entry(key.to_owned()).or_default().removed(key, was_there)
     }
 
     /// A change was refused because of what it expected.
@@ -404,7 +479,8 @@ impl Oracle {
     pub fn got(&mut self, key: &str, value: Option<&Value>, now: Time) -> Verdict {
         let damaged = self.damaged;
         let highest = self.highest_version;
-        let version = self.values.entry(key.to_owned()).or_default().got(key, value, now, highest, damaged)?;
+        let version =
+            self.values.entry(key.to_owned()).or_default().got(key, value, now, highest, damaged)?;
         self.highest_version = self.highest_version.max(version);
         Ok(())
     }

@@ -27,6 +27,8 @@ pub(super) struct Life {
     /// The epoch that may write.
     pub(super) holder: Option<u64>,
     pub(super) expires: Time,
+    /// The newest lease was given back.
+    pub(super) released: bool,
     pub(super) closed: Option<Option<Time>>,
     /// So many records are left, whatever happens.
     durable: u64,
@@ -82,11 +84,16 @@ impl Journal {
     ) -> Verdict {
         let id = &lease.journal;
         let Some(life) = &mut self.life else {
-            return broken(Rule::OldEpochsAreRefused, format!("{id}: an append to what is not there succeeds"));
+            return broken(
+                Rule::OldEpochsAreRefused,
+                format!("{id}: an append to what is not there succeeds"),
+            );
         };
         life.check_holder(lease)?;
         let next = life.records.len() as u64 + 1;
-        hold(Rule::NothingIsOther, first == next, || format!("{id}: {first} is given where {next} comes next"))?;
+        hold(Rule::NothingIsOther, first == next, || {
+            format!("{id}: {first} is given where {next} comes next")
+        })?;
         let epoch = lease.epoch;
         life.records.extend(bodies.iter().map(|body| Entry { epoch, class, time, body: body.clone() }));
         Ok(())
@@ -103,7 +110,10 @@ impl Journal {
                 life.holder = None;
             }
             Control::Trim(before) => life.first = life.trimmed_to(*before),
-            Control::Release => life.holder = None,
+            Control::Release => {
+                life.holder = None;
+                life.released = true;
+            }
             Control::Claim | Control::Delete => {}
         }
     }
@@ -111,6 +121,8 @@ impl Journal {
     pub(super) fn claimed(&mut self, lease: &Lease, now: Time) -> Verdict {
         self.in_flight = None;
         let id = &lease.journal;
+        // A sweep has let go of what was over.
+        self.life.take_if(|life| life.is_over(now));
         let life = self.life.get_or_insert_with(Life::new);
         hold(Rule::ClosesStay, life.closed.is_none(), || format!("{id}: a closed journal was claimed"))?;
         let held = life.holder.is_some() && now < life.expires;
@@ -122,6 +134,7 @@ impl Journal {
         life.epochs.push(EpochStart { epoch: lease.epoch, first: lease.first });
         life.holder = Some(lease.epoch);
         life.expires = lease.expires;
+        life.released = false;
         life.durable = next - 1;
         Ok(())
     }
@@ -137,9 +150,10 @@ impl Journal {
         let control = self.perhaps.take();
         let Some(info) = info else {
             if let Some(life) = &self.life {
-                let over = life.closed.flatten().is_some_and(|goes| goes <= now);
-                let gone = over || control == Some(Control::Delete) || damaged;
-                hold(Rule::NothingIsLost, gone, || format!("{id}: it is gone with {} records", life.durable))?;
+                let gone = life.is_over(now) || control == Some(Control::Delete) || damaged;
+                hold(Rule::NothingIsLost, gone, || {
+                    format!("{id}: it is gone with {} records", life.durable)
+                })?;
                 self.life = None;
             }
             return Ok(0);
@@ -164,12 +178,22 @@ impl Life {
             epochs: Vec::new(),
             holder: None,
             expires: Time(0),
+            released: false,
             closed: None,
             durable: 0,
             committed: 0,
             seen: 0,
             unsure: false,
         }
+    }
+
+    /// Whether it is closed and no longer kept.
+    fn is_over(&self, now: Time) -> bool {
+        self.closed.flatten().is_some_and(|goes| goes <= now)
+    }
+
+    pub(super) const fn last(&self) -> u64 {
+        self.records.len() as u64
     }
 
     fn trimmed_to(&self, before: u64) -> u64 {
@@ -185,7 +209,9 @@ impl Life {
     }
 
     pub(super) fn check_holder(&self, lease: &Lease) -> Verdict {
-        hold(Rule::ClosesStay, self.closed.is_none(), || format!("{}: it is closed, and written", lease.journal))?;
+        hold(Rule::ClosesStay, self.closed.is_none(), || {
+            format!("{}: it is closed, and written", lease.journal)
+        })?;
         hold(Rule::OldEpochsAreRefused, self.holder == Some(lease.epoch), || {
             format!("{}: epoch {} writes, {:?} may", lease.journal, lease.epoch, self.holder)
         })
@@ -202,7 +228,9 @@ impl Life {
                 format!("{id}: the fact {fact:?} is seen, {} is the last that is durable", self.committed)
             })?;
             let early = last - self.committed;
-            hold(Rule::NothingIsSeenEarly, early <= EARLY, || format!("{id}: {early} deltas are seen early"))?;
+            hold(Rule::NothingIsSeenEarly, early <= EARLY, || {
+                format!("{id}: {early} deltas are seen early")
+            })?;
         }
         self.seen = self.seen.max(last);
         Ok(())
@@ -218,7 +246,9 @@ impl Life {
         self.told_tail(id, info.tail, control, damaged)?;
         if info.tail.closed {
             let goes = self.closed.unwrap_or_default();
-            hold(Rule::ClosesStay, info.goes == goes, || format!("{id}: it goes at {:?}, not {goes:?}", info.goes))?;
+            hold(Rule::ClosesStay, info.goes == goes, || {
+                format!("{id}: it goes at {:?}, not {goes:?}", info.goes)
+            })?;
         }
         if info.first != self.first {
             let trimmed = match control {
@@ -284,9 +314,7 @@ impl Life {
         let new = told.strip_prefix(&*self.epochs);
         let expected = new.is_some_and(|new| match new {
             [] => true,
-            [start] => {
-                control == Some(&Control::Claim) && start.first == self.records.len() as u64 + 1
-            }
+            [start] => control == Some(&Control::Claim) && start.first == self.records.len() as u64 + 1,
             _ => false,
         });
         hold(Rule::EpochsGrow, (grows && expected) || damaged, || {
@@ -310,8 +338,10 @@ impl Life {
             format!("{id}: {end} was read, {} is the last", tail.last)
         })?;
         self.told_tail(id, tail, None, false)?;
-        hold(Rule::NothingIsLost, after < self.first.saturating_sub(1) || !records.is_empty() || tail.last <= after, || {
-            format!("{id}: a read after {after} gives nothing, {} is the last", tail.last)
-        })
+        hold(
+            Rule::NothingIsLost,
+            after < self.first.saturating_sub(1) || !records.is_empty() || tail.last <= after,
+            || format!("{id}: a read after {after} gives nothing, {} is the last", tail.last),
+        )
     }
 }

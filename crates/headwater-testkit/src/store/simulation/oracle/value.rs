@@ -10,6 +10,8 @@ use super::{Change, Rule, Verdict, hold};
 pub(super) struct Key {
     known: Option<Known>,
     pub(super) in_flight: Option<Change>,
+    /// Whether there was a value when that was called.
+    was_there: bool,
     /// What was in flight when the process died: done or not.
     perhaps: Option<Change>,
 }
@@ -26,6 +28,11 @@ impl Key {
         self.known.as_ref().filter(|known| known.expires.is_none_or(|expires| now < expires))
     }
 
+    pub(super) fn began(&mut self, change: Change, now: Time) {
+        self.was_there = self.live(now).is_some();
+        self.in_flight = Some(change);
+    }
+
     pub(super) fn crashed(&mut self) {
         if let Some(change) = self.in_flight.take() {
             self.perhaps = Some(change);
@@ -38,11 +45,10 @@ impl Key {
         }
     }
 
-    pub(super) fn removed(&mut self, key: &str, was_there: bool, now: Time) -> Verdict {
+    pub(super) fn removed(&mut self, key: &str, told: bool) -> Verdict {
         self.in_flight = None;
-        let live = self.live(now).is_some();
-        hold(Rule::ValuesStay, was_there == live, || {
-            format!("{key}: a removal says {was_there}, and {live} is so")
+        hold(Rule::ValuesStay, told == self.was_there, || {
+            format!("{key}: a removal says {told}, and {} is so", self.was_there)
         })?;
         self.known = None;
         Ok(())
