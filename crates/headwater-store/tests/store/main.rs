@@ -1,5 +1,13 @@
 //! What the embedded store does on a real folder, driven step by step: no thread, no clock, no luck.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that meets something unexpected should fail loudly"
+)]
+
 mod damage;
 mod durability;
 mod journals;
