@@ -116,7 +116,7 @@ pub fn check(files: &Arc<dyn Files>) -> Result<Report> {
         let scan = opened.scan(until, sealed)?;
         report.segments += 1;
         report.bytes += opened.size;
-        if !sealed && opened.header.is_none() && scan.commits == 0 {
+        if !sealed && opened.header.is_none() && scan.commits == 0 && opened.was_never_begun()? {
             report.torn += opened.size;
             continue;
         }

@@ -58,7 +58,24 @@ pub(super) struct FrameList {
     pub(super) frames: u32,
     offset: u32,
     encoded: Vec<u8>,
+    /// Places in the list from which it can be read, one for every so many frames.
+    marks: Vec<Mark>,
 }
+
+/// A place in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    /// The first sequence of the frame there.
+    first: u64,
+    /// Where it is in the encoded list.
+    at: u32,
+    /// What its numbers are counted from.
+    offset: u32,
+    next: u64,
+}
+
+/// So many frames have one mark.
+const MARK_EVERY: u32 = 256;
 
 /// Where one frame of records is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +108,10 @@ impl FrameList {
         if self.frames == 0 {
             self.first = frame.first;
         }
+        if self.frames > 0 && self.frames.is_multiple_of(MARK_EVERY) {
+            let at = u32::try_from(self.encoded.len()).unwrap_or(u32::MAX);
+            self.marks.push(Mark { first: frame.first, at, offset: self.offset, next: expected });
+        }
         let numbers =
             [u64::from(frame.offset - self.offset), frame.first - expected, frame.count, frame.bytes];
         numbers.iter().for_each(|number| put_varint(&mut self.encoded, *number));
@@ -102,6 +123,19 @@ impl FrameList {
 
     pub(super) fn iter(&self) -> Frames<'_> {
         Frames::new(self.first, &self.encoded)
+    }
+
+    /// The frames from the one on that has a sequence, and perhaps some before it.
+    pub(super) fn iter_near(&self, seq: u64) -> Frames<'_> {
+        let after = self.marks.partition_point(|mark| mark.first <= seq);
+        match after.checked_sub(1).and_then(|at| self.marks.get(at)) {
+            None => self.iter(),
+            Some(mark) => Frames {
+                offset: mark.offset,
+                next: mark.next,
+                input: Input(self.encoded.get(mark.at as usize..).unwrap_or_default()),
+            },
+        }
     }
 
     pub(super) fn encoded(&self) -> &[u8] {
@@ -149,6 +183,8 @@ impl SegmentIndex {
                 let part = self.journal(journal);
                 part.name = Some(name.into());
                 if !part.epochs.iter().any(|start| start.epoch == epoch) {
+                    // Most segments see one epoch of a journal, and there may be very many journals.
+                    part.epochs.reserve_exact(1);
                     part.epochs.push(EpochStart { epoch, first });
                 }
             }
@@ -206,5 +242,20 @@ mod tests {
         list.push(frames[1]);
         assert_eq!(list.iter().collect::<Vec<_>>(), frames);
         assert_eq!((list.first, list.last, list.bytes, list.frames), (5, 21, 40, 3));
+    }
+
+    #[test]
+    fn a_long_list_can_be_read_from_the_middle() {
+        let mut list = FrameList::default();
+        for n in 0..2_000_u32 {
+            let gap = u64::from(n) * 3 + u64::from(n / 700);
+            list.push(FrameAt { offset: 64 + n * 100, first: 1 + gap, count: 3, bytes: 7 });
+        }
+        let all: Vec<_> = list.iter().collect();
+        for seq in [0, 1, 767, 768, 769, 770, 3_000, 6_000, 9_000] {
+            let near: Vec<_> = list.iter_near(seq).skip_while(|frame| frame.last() < seq).collect();
+            let expected: Vec<_> = all.iter().copied().skip_while(|frame| frame.last() < seq).collect();
+            assert_eq!(near, expected, "from {seq}");
+        }
     }
 }

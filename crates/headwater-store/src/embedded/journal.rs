@@ -224,10 +224,11 @@ impl Journal {
         Some(records)
     }
 
-    /// The segment that has a durable sequence.
-    pub(super) fn piece_of(&self, seq: u64) -> Option<Piece> {
+    /// The piece that has a durable sequence, and the one after it.
+    pub(super) fn pieces_around(&self, seq: u64) -> (Option<Piece>, Option<Piece>) {
         let after = self.pieces.partition_point(|piece| piece.first <= seq);
-        self.pieces.get(after.checked_sub(1)?).copied()
+        let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
+        (piece.copied(), self.pieces.get(after).copied())
     }
 
     /// Notes durable records in a segment.

@@ -95,7 +95,8 @@ impl Log {
         }
         let due = match self.fsync {
             Fsync::Commit => true,
-            Fsync::Interval(interval) => self.last_sync.after(interval) <= now,
+            // A clock that went back must not put the next fsync off.
+            Fsync::Interval(interval) => self.last_sync.after(interval) <= now || now < self.last_sync,
             Fsync::Never => false,
         };
         if taken.sync || due {

@@ -5,13 +5,13 @@ use std::{io, sync::Arc};
 use super::{
     Damage, Options,
     core::{Active, Core},
-    disk::read_up_to,
+    disk::{Window, read_exact, read_up_to, write_all},
     files::{File, Files, Guard},
     format::{
         COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, segment_name, segment_number,
     },
     index::{SegmentIndex, footer::Footer},
-    log::Log,
+    log::{Log, write_error},
     scan::{Expected, Fault, Scan, scan},
     segment::{Lists, Sealed},
 };
@@ -84,6 +84,23 @@ impl Opened {
         Ok(scan)
     }
 
+    /// Whether it has neither a good header nor anything else: a header is durable before anything follows it.
+    pub(super) fn was_never_begun(&self) -> Result<bool> {
+        if self.size <= SEGMENT_HEADER as u64 {
+            return Ok(true);
+        }
+        let mut window = Window::new(&*self.file);
+        let mut at = 0;
+        while at < self.size {
+            let bytes = window.get(at, 64 << 10).map_err(|error| self.failed(error))?;
+            if bytes.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            at += bytes.len().max(1) as u64;
+        }
+        Ok(true)
+    }
+
     pub(super) fn failed(&self, error: io::Error) -> Error {
         Error::io(format_args!("reading {}", segment_name(self.number)), error)
     }
@@ -92,6 +109,8 @@ impl Opened {
 /// Opens the store in a folder that this process has locked.
 pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core, Log)> {
     remove_leftovers(&**files)?;
+    // The name of the last segment may not be durable either.
+    files.sync_names().map_err(|error| Error::io("making the folder's names durable", error))?;
     let mut numbers = segments(&**files)?;
     let mut last = None;
     if let Some(number) = numbers.pop() {
@@ -99,8 +118,7 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     }
     let mut rebuild = Rebuild::default();
     for number in numbers {
-        let (opened, sealed) = (Opened::open(&**files, number)?, true);
-        read_sealed(&opened, sealed, &mut rebuild)?;
+        read_sealed(&Opened::open(&**files, number)?, &mut rebuild)?;
     }
     let generation = |rebuild: &Rebuild| rebuild.generation.saturating_add(1);
     let place = match last {
@@ -109,7 +127,7 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
             rebuild.generation = rebuild.generation.max(scan.generation);
             rebuild.counters.raise(&scan.counters);
             rebuild.faults(opened.number, &scan.faults);
-            cut_off(&opened, scan.end)?;
+            cut_off(&opened, scan.unsure, scan.end)?;
             rebuild.apply(opened.number, &scan.index);
             let active = Active { number: opened.number, file: opened.file.clone(), index: scan.index };
             (active, scan.end, scan.commit)
@@ -117,9 +135,8 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
         last => {
             let (mut number, mut commit) = (1, 0);
             if let Some(Last::Sealed(opened)) = last {
-                opened.file.sync().map_err(|error| opened.failed(error))?;
-                commit = last_commit(&opened)?;
-                read_sealed(&opened, true, &mut rebuild)?;
+                commit = make_footer_durable(&opened)?;
+                read_sealed(&opened, &mut rebuild)?;
                 number = opened.number + 1;
             } else if let Some(newest) = rebuild.newest_segment() {
                 number = newest + 1;
@@ -150,6 +167,7 @@ fn remove_leftovers(files: &dyn Files) -> Result<()> {
 enum Last {
     /// To be written on.
     Active(Opened, Scan),
+    /// Complete, or damaged from its beginning.
     Sealed(Opened),
 }
 
@@ -161,6 +179,9 @@ fn open_last(files: &dyn Files, number: u64) -> Result<Option<Last>> {
     }
     let scan = opened.scan(opened.size, false)?;
     if opened.header.is_none() && scan.commits == 0 {
+        if !opened.was_never_begun()? {
+            return Ok(Some(Last::Sealed(opened)));
+        }
         let name = segment_name(number);
         let failed = |error| Error::io(format_args!("removing {name}, which was never begun"), error);
         files.remove(&name).map_err(failed)?;
@@ -170,30 +191,39 @@ fn open_last(files: &dyn Files, number: u64) -> Result<Option<Last>> {
     Ok(Some(Last::Active(opened, scan)))
 }
 
-/// Cuts off what is after the last good commit. What was read as good becomes durable, for it may only have been in the
-/// operating system's memory when the last process died.
-fn cut_off(opened: &Opened, end: u64) -> Result<()> {
+/// Cuts off what is after the last good commit, and makes the rest durable.
+///
+/// What was read as good may only have been in the operating system's memory when the last process died. It is written
+/// once more, for after a failed fsync the system may take for durable what is not.
+fn cut_off(opened: &Opened, unsure: u64, end: u64) -> Result<()> {
+    const PIECE: u64 = 1 << 20;
     let cut = || -> io::Result<()> {
         if opened.size > end {
             opened.file.truncate(end)?;
         }
+        let mut at = unsure;
+        while at < end {
+            let bytes = read_exact(&*opened.file, at, usize::try_from((end - at).min(PIECE)).unwrap_or(0))?;
+            write_all(&*opened.file, at, &bytes)?;
+            at += bytes.len() as u64;
+        }
         opened.file.sync()
     };
     let name = segment_name(opened.number);
-    cut()
-        .map_err(|error| Error::io(format_args!("cutting off the torn end of {name} at offset {end}"), error))
+    cut().map_err(|error| write_error(format_args!("making {name} durable up to offset {end}"), error))
 }
 
-/// The number of the marker before a segment's footer.
-fn last_commit(opened: &Opened) -> Result<u64> {
-    let Some((footer, _)) = opened.footer()? else { return Ok(0) };
-    let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
-    let bytes = read_up_to(&*opened.file, at, COMMIT_HEADER).map_err(|error| opened.failed(error))?;
+/// Makes a footer and the marker before it durable. Gives the number of the marker.
+fn make_footer_durable(opened: &Opened) -> Result<u64> {
     let before = opened.header.map_or(0, |header| header.commit_before);
+    let Some((footer, _)) = opened.footer()? else { return Ok(before) };
+    let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
+    cut_off(opened, at, opened.size)?;
+    let bytes = read_up_to(&*opened.file, at, COMMIT_HEADER).map_err(|error| opened.failed(error))?;
     Ok(CommitHeader::decode(&bytes, opened.number, at).map_or(before, |header| header.number))
 }
 
-fn read_sealed(opened: &Opened, sealed: bool, rebuild: &mut Rebuild) -> Result<()> {
+fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
     rebuild.header(opened.header.as_ref());
     let number = opened.number;
     let (lists, tombstones, damaged) = match opened.footer()? {
@@ -207,7 +237,7 @@ fn read_sealed(opened: &Opened, sealed: bool, rebuild: &mut Rebuild) -> Result<(
             (Lists::Footer(footer), index.has_tombstones(), opened.header.is_none())
         }
         None => {
-            let scan = opened.scan(opened.size, sealed)?;
+            let scan = opened.scan(opened.size, true)?;
             rebuild.generation = rebuild.generation.max(scan.generation);
             rebuild.counters.raise(&scan.counters);
             rebuild.faults(number, &scan.faults);

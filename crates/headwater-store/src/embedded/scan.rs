@@ -1,5 +1,7 @@
 //! Reads a segment from front to back and tells a torn end from damage.
 
+use std::{collections::VecDeque, io};
+
 use super::{
     disk::Window,
     files::File,
@@ -7,7 +9,6 @@ use super::{
     frame::{FRAME_HEADER, Frame, frame_length},
     index::SegmentIndex,
 };
-use std::io;
 
 /// What was found in a segment.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct Scan {
     pub(super) index: SegmentIndex,
     /// Where the last good commit ends.
     pub(super) end: u64,
+    /// Where the first commit begins that no later one knew to be durable.
+    pub(super) unsure: u64,
     /// The number of the last commit.
     pub(super) commit: u64,
     pub(super) generation: u32,
@@ -59,6 +62,7 @@ pub(super) fn scan(file: &dyn File, expected: Expected) -> io::Result<Scan> {
         ..Scan::default()
     };
     let mut window = Window::new(file);
+    let mut unsure = VecDeque::new();
     let mut started = expected.commit_before.is_some();
     let mut at = SEGMENT_HEADER as u64;
     while at < expected.until {
@@ -72,6 +76,10 @@ pub(super) fn scan(file: &dyn File, expected: Expected) -> io::Result<Scan> {
                 header.number == scan.commit + 1 && header.generation >= scan.generation
             };
             if follows && next <= expected.until && scan.take_commit(&mut window, at, &header)? {
+                unsure.push_back((header.number, at));
+                while unsure.front().is_some_and(|(number, _)| *number <= header.durable) {
+                    unsure.pop_front();
+                }
                 started = true;
                 at = next;
                 scan.end = at;
@@ -96,6 +104,7 @@ pub(super) fn scan(file: &dyn File, expected: Expected) -> io::Result<Scan> {
         at = next;
         scan.end = at;
     }
+    scan.unsure = unsure.front().map_or(scan.end, |(_, at)| *at);
     Ok(scan)
 }
 

@@ -125,10 +125,6 @@ impl Stepped {
         }
     }
 
-    pub(crate) fn flush(&self) {
-        self.drive(self.0.flush()).unwrap();
-    }
-
     pub(crate) fn info(&self, journal: &str) -> Option<headwater_store::JournalInfo> {
         self.drive(self.0.info(&journal.into())).unwrap()
     }

@@ -17,6 +17,9 @@ const MAX_NAME: usize = 4 << 10;
 /// The bytes that gather before a commit begins whoever waits.
 const URGENT_BYTES: usize = 1 << 20;
 
+/// What a record that waits takes apart from its body.
+const RECORD_OVERHEAD: usize = 96;
+
 /// What came of asking for a lease.
 #[derive(Debug)]
 pub(in crate::embedded) enum Claim {
@@ -85,7 +88,8 @@ impl Core {
         if journal.bytes + bytes as u64 > limits.journal {
             return Err(Error::full(&lease.journal, class, limits.journal));
         }
-        if waiting + bytes > limits.pending {
+        bytes += RECORD_OVERHEAD * bodies.len();
+        if waiting > 0 && waiting + bytes > limits.pending {
             let message = format!(
                 "{waiting} bytes wait to be written and at most {} may: the disk is too slow, try again",
                 limits.pending

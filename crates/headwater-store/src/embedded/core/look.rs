@@ -67,8 +67,8 @@ impl Core {
     }
 
     fn reading(&self, number: u64, journal: &Journal, from: u64, limit: &ReadLimit) -> Reading {
-        let piece = journal.piece_of(from);
-        let next = journal.pieces.iter().map(|piece| piece.first).find(|first| *first > from);
+        let (piece, next) = journal.pieces_around(from);
+        let next = next.map(|piece| piece.first);
         let recent = journal.recent.as_ref().map(|recent| recent.first());
         let until = [next, recent].into_iter().flatten().map(|first| first - 1).min().unwrap_or(u64::MAX);
         let segment = piece.map_or(self.active.number, |piece| piece.segment);
@@ -77,7 +77,7 @@ impl Core {
             None => {
                 let mut frames = Vec::new();
                 let (mut count, mut bytes) = (0, 0);
-                let list = self.active.index.journals.get(&number).map(|part| part.list.iter());
+                let list = self.active.index.journals.get(&number).map(|part| part.list.iter_near(from));
                 let list = list.filter(|_| segment == self.active.number);
                 for frame in list.into_iter().flatten().skip_while(|frame| frame.last() < from) {
                     if count >= limit.records as u64 || bytes >= limit.bytes as u64 {

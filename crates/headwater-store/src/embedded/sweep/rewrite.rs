@@ -91,12 +91,13 @@ impl Copy {
         };
         let mut window = Window::new(&*sealed.file);
         let mut at = SEGMENT_HEADER as u64;
+        let mut after_marker = false;
         while at < end {
             let header =
                 CommitHeader::decode(window.get(at, COMMIT_HEADER).map_err(reading)?, self.segment, at);
             let Some(header) = header else {
                 // Without a footer, the last commit is a marker and what follows it is the footer's remains.
-                if matches!(sealed.lists, Lists::Memory(_)) && self.frames == 0 {
+                if matches!(sealed.lists, Lists::Memory(_)) && after_marker {
                     break;
                 }
                 return Err(corrupt(format_args!(
@@ -120,7 +121,8 @@ impl Copy {
             }
             self.commit = header.number;
             self.generation = header.generation;
-            if self.pending.len() > PIECE || (header.frames == 0 && self.frames > 0) {
+            after_marker = header.frames == 0;
+            if self.pending.len() > PIECE {
                 self.write_commit().map_err(writing)?;
             }
             at = start + u64::from(header.body);
