@@ -4,3 +4,4 @@
 mod behaviour;
 mod disk;
 mod liar;
+mod oracle;
