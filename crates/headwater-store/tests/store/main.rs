@@ -13,6 +13,7 @@ mod damage;
 mod durability;
 mod embedded;
 mod journals;
+mod kills;
 mod memory;
 mod simulation;
 mod space;

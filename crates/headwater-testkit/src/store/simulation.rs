@@ -344,7 +344,8 @@ impl Simulation {
         match store.step() {
             Ok(something) => {
                 self.tell(format!("step: {something}"));
-                if !self.oracle.is_stopped() {
+                // A store that has stopped writes nothing and says so.
+                if something || !(self.write_failed || self.oracle.is_stopped()) {
                     self.oracle.committed();
                 }
                 self.summary.commits += u64::from(something);
