@@ -110,7 +110,7 @@ pub fn check(files: &Arc<dyn Files>) -> Result<Report> {
     let last = numbers.last().copied();
     for number in numbers {
         let opened = Opened::open(&**files, number)?;
-        let footer = opened.footer()?;
+        let footer = if Some(number) == last { opened.whole_footer()? } else { opened.footer()? };
         let sealed = footer.is_some() || Some(number) != last;
         let until = footer.as_ref().map_or(opened.size, |(footer, _)| u64::from(footer.lists));
         let scan = opened.scan(until, sealed)?;

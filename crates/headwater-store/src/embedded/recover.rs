@@ -66,6 +66,13 @@ impl Opened {
         Footer::read(&*self.file, self.number).map_err(|error| self.failed(error))
     }
 
+    /// The footer of the last segment, which may not have been made durable: only if all of it is there.
+    pub(super) fn whole_footer(&self) -> Result<Option<(Footer, SegmentIndex)>> {
+        let Some((footer, index)) = self.footer()? else { return Ok(None) };
+        let whole = footer.is_whole(&*self.file, self.number).map_err(|error| self.failed(error))?;
+        Ok(whole.then_some((footer, index)))
+    }
+
     /// Reads all commits up to the place where they end at the latest.
     pub(super) fn scan(&self, until: u64, sealed: bool) -> Result<Scan> {
         let expected = Expected {
@@ -174,7 +181,7 @@ enum Last {
 /// Opens the last segment; `None` if it was only just being made.
 fn open_last(files: &dyn Files, number: u64) -> Result<Option<Last>> {
     let opened = Opened::open(files, number)?;
-    if opened.footer()?.is_some() {
+    if opened.whole_footer()?.is_some() {
         return Ok(Some(Last::Sealed(opened)));
     }
     let scan = opened.scan(opened.size, false)?;

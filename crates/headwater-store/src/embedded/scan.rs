@@ -16,7 +16,7 @@ pub(super) struct Scan {
     pub(super) index: SegmentIndex,
     /// Where the last good commit ends.
     pub(super) end: u64,
-    /// Where the first commit begins that no later one knew to be durable.
+    /// Where the first commit begins that no later one knew to be durable; 0 if that is so of all, and of the header.
     pub(super) unsure: u64,
     /// The number of the last commit.
     pub(super) commit: u64,
@@ -105,6 +105,9 @@ pub(super) fn scan(file: &dyn File, expected: Expected) -> io::Result<Scan> {
         scan.end = at;
     }
     scan.unsure = unsure.front().map_or(scan.end, |(_, at)| *at);
+    if scan.unsure == SEGMENT_HEADER as u64 {
+        scan.unsure = 0;
+    }
     Ok(scan)
 }
 

@@ -205,8 +205,11 @@ impl Store for Embedded {
     fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool> {
         Box::pin(async move {
             let now = self.now();
-            let remove = |core: &mut Core| Ok(core.remove(key, expect, now)?.map(|batch| ((), batch)));
-            Ok(self.settled(remove).await?.is_some())
+            let (was_there, batch) = self.shared.core().remove(key, expect, now)?;
+            if let Some(batch) = batch {
+                self.wait_for(batch).await?;
+            }
+            Ok(was_there)
         })
     }
 

@@ -64,6 +64,11 @@ impl Values {
         }
     }
 
+    /// Whether a write of a key is under way.
+    pub(super) fn is_pending(&self, key: &str) -> bool {
+        self.pending.contains_key(key)
+    }
+
     /// Notes a write that is under way.
     pub(super) fn begin(&mut self, key: Arc<str>, version: u64, put: Option<Option<Time>>) {
         self.pending.insert(key, (version, put));

@@ -283,3 +283,39 @@ fn a_segment_that_is_gone_is_noticed_by_the_journals_that_miss_it() {
     assert_eq!(code(store.page("run", before)), "store.corrupt");
     assert_eq!(store.info("run").unwrap().tail.last, 40);
 }
+
+#[test]
+fn a_footer_that_is_there_in_part_is_as_good_as_none() {
+    let place = Place::new();
+    let store = place.open_small();
+    let lease = store.claim("run");
+    for n in 0..30 {
+        store.fact(&lease, format!("fact {n:0100}"));
+    }
+    let last_of_second = store.page("run", 0).unwrap().records.len();
+    drop(store);
+    for later in &place.segments()[2..] {
+        fs::remove_file(later).unwrap();
+    }
+    let sealed = place.last_segment();
+    let whole = fs::read(&sealed).unwrap();
+    let footer = usize::try_from(footer_offset(&sealed)).unwrap();
+    let expected = place.open_small().bodies("run", 0);
+    assert!(expected.len() > 15 && expected.len() < last_of_second);
+    // The power was cut before the footer was durable: any part of it and of the marker before it may be missing.
+    for missing in [footer - 40..footer, footer - 20..footer + 3, footer..footer + 4, footer + 1..whole.len()]
+    {
+        for later in &place.segments()[2..] {
+            fs::remove_file(later).unwrap();
+        }
+        let mut bytes = whole.clone();
+        bytes[missing].fill(0);
+        fs::write(&sealed, bytes).unwrap();
+        assert!(place.check().is_good(), "{}", place.check());
+        let store = place.open_small();
+        assert_eq!(store.bodies("run", 0), expected);
+        let lease = store.claim("run");
+        store.fact(&lease, "goes on");
+        assert!(store.0.damages().is_empty());
+    }
+}

@@ -109,3 +109,17 @@ fn a_watch_wakes_for_its_prefix_only_and_not_before_the_change_is_durable() {
     store.drive(store.0.remove("inbox/1/stop", Expect::Any)).unwrap();
     assert!(woken(&mut inbox));
 }
+
+#[test]
+fn nobody_is_told_that_a_value_is_gone_before_that_is_durable() {
+    let place = Place::new();
+    let store = place.open();
+    store.put("key", "value");
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut first = store.0.remove("key", Expect::Any);
+    assert!(first.as_mut().poll(&mut context).is_pending());
+    let mut second = store.0.remove("key", Expect::Any);
+    assert!(second.as_mut().poll(&mut context).is_pending());
+    assert!(store.drive(first).unwrap());
+    assert!(!store.drive(second).unwrap());
+}

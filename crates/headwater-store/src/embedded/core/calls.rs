@@ -265,18 +265,20 @@ impl Core {
         Ok((version, self.gather_op(Op::Put { key, version, expires, bytes })))
     }
 
-    /// Removes a value; `None` if there is none.
+    /// Removes a value. Gives whether there was one, and what to wait for.
     pub(in crate::embedded) fn remove(
         &mut self,
         key: &str,
         expect: Expect,
         now: Time,
-    ) -> Result<Option<Arc<Batch>>> {
+    ) -> Result<(bool, Option<Arc<Batch>>)> {
         self.running()?;
-        if self.values.check(key, expect, now)?.is_none() {
-            return Ok(None);
+        if self.values.check(key, expect, now)?.is_some() {
+            return Ok((true, Some(self.remove_any(key.into()))));
         }
-        Ok(Some(self.remove_any(key.into())))
+        // Nobody is told that it is gone before that is durable.
+        let batch = if self.values.is_pending(key) { Some(self.flush()?) } else { None };
+        Ok((false, batch))
     }
 
     pub(super) fn remove_any(&mut self, key: Arc<str>) -> Arc<Batch> {

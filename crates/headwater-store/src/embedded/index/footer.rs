@@ -8,7 +8,9 @@ use crate::{
     embedded::{
         disk::{read_exact, read_up_to},
         files::File,
-        format::{Input, placed_sum, put_text, put_time, put_u32, put_u64, put_varint},
+        format::{
+            COMMIT_HEADER, CommitHeader, Input, placed_sum, put_text, put_time, put_u32, put_u64, put_varint,
+        },
     },
 };
 
@@ -135,6 +137,23 @@ impl Footer {
             }
         }
         Ok(None)
+    }
+
+    /// Whether everything of the footer is there, with the marker before it. One that was not made durable may be there
+    /// in part.
+    pub(in crate::embedded) fn is_whole(&self, file: &dyn File, segment: u64) -> io::Result<bool> {
+        let Some(marker) = u64::from(self.lists).checked_sub(COMMIT_HEADER as u64) else { return Ok(false) };
+        if CommitHeader::decode(&read_up_to(file, marker, COMMIT_HEADER)?, segment, marker).is_none() {
+            return Ok(false);
+        }
+        let bytes = read_up_to(file, u64::from(self.lists), (self.summary - self.lists) as usize)?;
+        let (lists, directory) =
+            bytes.split_at_checked((self.directory - self.lists) as usize).unwrap_or_default();
+        Ok(directory.chunks(ENTRY).filter_map(Entry::decode).all(|entry| {
+            let start = entry.offset.checked_sub(self.lists).map(|start| start as usize);
+            let list = start.and_then(|start| lists.get(start..start.checked_add(entry.length as usize)?));
+            list.is_some_and(|list| crc32c::crc32c(list) == entry.sum)
+        }))
     }
 
     /// Whether all lists are good and say what was found by reading the frames.
