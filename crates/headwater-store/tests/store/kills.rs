@@ -38,7 +38,7 @@ fn what_was_acknowledged_before_a_kill_is_there_in_order_and_once() {
         acknowledged.verify(folder.path());
     }
     assert!(acknowledged.facts.values().map(BTreeMap::len).sum::<usize>() > kills);
-    println!("{kills} kills: {acknowledged}");
+    println!("told: {kills} kills: {acknowledged}");
 }
 
 /// Begins the process again, and kills it when so much was acknowledged.

@@ -14,7 +14,7 @@ fn number(name: &str) -> Option<u64> {
 fn the_embedded_store_keeps_its_promises_whatever_the_disk_does() {
     if let Some(seed) = number("HEADWATER_SEED") {
         let summary = run(seed, Settings::default()).unwrap_or_else(|broken| panic!("{broken}"));
-        println!("seed {seed}: {summary}");
+        println!("told: seed {seed}: {summary}");
         return;
     }
     let seeds = number("HEADWATER_SEEDS").unwrap_or(200);
@@ -22,6 +22,6 @@ fn the_embedded_store_keeps_its_promises_whatever_the_disk_does() {
     for seed in 0..seeds {
         summary += run(seed, Settings::default()).unwrap_or_else(|broken| panic!("{broken}"));
     }
-    println!("{seeds} histories: {summary}");
+    println!("told: {seeds} histories: {summary}");
     assert!(summary.kills > 0 && summary.power_cuts > 0 && summary.faults > 0 && summary.flips > 0);
 }
