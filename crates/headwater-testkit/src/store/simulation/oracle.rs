@@ -131,6 +131,8 @@ pub struct Oracle {
     values: BTreeMap<String, Key>,
     highest_epoch: u64,
     highest_version: u64,
+    /// The highest version before the last crash: what was in flight then has a higher one.
+    version_before: u64,
     stopped: bool,
     /// Stored bytes were changed on purpose: what is lost must be told, and may be lost.
     damaged: bool,
@@ -148,6 +150,7 @@ impl Oracle {
     /// The process died, or the store was dropped: what was not durable may be gone, what was in flight may be done or not.
     pub fn crashed(&mut self) {
         self.stopped = false;
+        self.version_before = self.highest_version;
         self.journals.values_mut().for_each(Journal::crashed);
         self.values.values_mut().for_each(Key::crashed);
     }
@@ -478,9 +481,9 @@ impl Oracle {
     /// When that was not put last.
     pub fn got(&mut self, key: &str, value: Option<&Value>, now: Time) -> Verdict {
         let damaged = self.damaged;
-        let highest = self.highest_version;
+        let before = self.version_before;
         let version =
-            self.values.entry(key.to_owned()).or_default().got(key, value, now, highest, damaged)?;
+            self.values.entry(key.to_owned()).or_default().got(key, value, now, before, damaged)?;
         self.highest_version = self.highest_version.max(version);
         Ok(())
     }

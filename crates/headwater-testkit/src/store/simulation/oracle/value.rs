@@ -60,7 +60,7 @@ impl Key {
         key: &str,
         value: Option<&Value>,
         now: Time,
-        highest: u64,
+        before: u64,
         damaged: bool,
     ) -> Verdict<u64> {
         let got = value.map(|value| Known {
@@ -72,7 +72,7 @@ impl Key {
         let change = self.perhaps.take();
         let as_changed = match (&change, &got) {
             (Some(Change::Put(bytes, expires)), Some(got)) => {
-                got.bytes == *bytes && got.expires == *expires && got.version > highest
+                got.bytes == *bytes && got.expires == *expires && got.version > before
             }
             (Some(Change::Put(_, Some(expires))), None) => *expires <= now,
             (Some(Change::Remove), None) => true,
