@@ -11,6 +11,7 @@
 mod damage;
 mod durability;
 mod journals;
+mod memory_use;
 mod space;
 mod support;
 mod values;
