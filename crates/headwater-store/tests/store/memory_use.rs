@@ -1,6 +1,6 @@
 //! What runs cost in memory.
 
-use headwater_store::{Class, Store};
+use headwater_store::{Class, Store, embedded::Fsync};
 
 use crate::support::{Place, Stepped};
 
@@ -18,7 +18,9 @@ fn idle_run(store: &Stepped, number: u64) {
 #[test]
 fn an_idle_run_costs_less_than_a_kibibyte_in_the_process_that_ran_it() {
     let place = Place::new();
-    let store = place.open();
+    let mut options = place.options();
+    options.fsync = Fsync::Never;
+    let store = place.open_with(options);
     idle_run(&store, 0);
     let used = allocation_counter::measure(|| (1..=RUNS).for_each(|number| idle_run(&store, number)));
     let each = used.bytes_current / i64::try_from(RUNS).unwrap();
@@ -30,6 +32,7 @@ fn an_idle_run_costs_less_than_half_a_kibibyte_once_its_segment_is_sealed() {
     let place = Place::new();
     let mut options = place.options();
     options.segment_bytes = 64 << 10;
+    options.fsync = Fsync::Never;
     let store = place.open_with(options.clone());
     (0..RUNS).for_each(|number| idle_run(&store, number));
     drop(store);
