@@ -231,6 +231,20 @@ impl Journal {
         (piece.copied(), self.pieces.get(after).copied())
     }
 
+    /// Tells that the records of some segments are in another one now, which comes after them.
+    pub(super) fn join_pieces(&mut self, gone: &[u64], into: u64) {
+        for piece in self.pieces.iter_mut().filter(|piece| gone.contains(&piece.segment)) {
+            piece.segment = into;
+        }
+        self.pieces.dedup_by(|later, piece| {
+            let same = later.segment == piece.segment;
+            if same {
+                piece.bytes += later.bytes;
+            }
+            same
+        });
+    }
+
     /// Notes durable records in a segment.
     pub(super) fn add_piece(&mut self, segment: u64, first: u64, bytes: u64) {
         match self.pieces.last_mut() {

@@ -34,6 +34,15 @@ struct Wanted {
 }
 
 impl Wanted {
+    fn join(&mut self, other: Self) {
+        self.journals.extend(other.journals);
+        self.values.extend(other.values);
+        self.deleted.extend(other.deleted);
+        // Segments come in their order, so the later version counts.
+        self.removed.extend(other.removed);
+        self.dead += other.dead;
+    }
+
     fn is_empty(&self) -> bool {
         self.journals.is_empty()
             && self.values.is_empty()
@@ -41,6 +50,9 @@ impl Wanted {
             && self.removed.is_empty()
     }
 }
+
+/// So many small neighbours are made one segment, so that each byte is copied a few times at most.
+const JOINED: usize = 4;
 
 /// When a segment is rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,9 +109,8 @@ impl Embedded {
 }
 
 impl Shared {
-    /// Looks at all segments in which something died. Gives the bytes that became free.
+    /// Looks at all segments in which something died, and joins small ones. Gives the bytes that became free.
     fn reclaim(&self, worth: Worth) -> Result<u64> {
-        let mut freed = 0;
         let mut stale = {
             let mut core = self.core();
             let sealed: BTreeSet<u64> = core.sealed.keys().copied().collect();
@@ -107,13 +118,22 @@ impl Shared {
             core.stale_segments.retain(|segment| !sealed.contains(segment));
             stale
         };
+        let freed = self.reclaim_stale(&mut stale, worth);
+        // What could not be looked at this time is looked at the next.
+        self.core().stale_segments.extend(stale);
+        Ok(freed? + self.join_small_segments()?)
+    }
+
+    fn reclaim_stale(&self, stale: &mut BTreeSet<u64>, worth: Worth) -> Result<u64> {
+        let mut freed = 0;
         // Oldest first: what a deletion took away goes before the deletion itself.
-        while let Some(number) = stale.pop_first() {
+        while let Some(number) = stale.first().copied() {
             if self.quit.load(Ordering::SeqCst) {
                 break;
             }
-            let Some(sealed) = self.core().sealed.get(&number).cloned() else { continue };
-            let bytes = self.reclaim_segment(&sealed, worth)?;
+            let sealed = self.core().sealed.get(&number).cloned();
+            let bytes = sealed.map_or(Ok(0), |sealed| self.reclaim_segment(&sealed, worth))?;
+            stale.remove(&number);
             if bytes > 0 {
                 freed += bytes;
                 let core = self.core();
@@ -122,6 +142,42 @@ impl Shared {
             }
         }
         Ok(freed)
+    }
+
+    /// Makes one segment of several small neighbours: what lives long would else leave a small file for each segment
+    /// that ever was.
+    fn join_small_segments(&self) -> Result<u64> {
+        let mut freed = 0;
+        while !self.quit.load(Ordering::SeqCst) {
+            let Some(neighbours) = self.small_neighbours() else { break };
+            // What one of them takes away from another is kept: that other may outlive a crash.
+            let mut all = Wanted::default();
+            for sealed in &neighbours {
+                all.join(self.wanted(sealed, &read_index(sealed)?)?);
+            }
+            freed += rewrite::rewrite(self, &neighbours, &all)?;
+        }
+        Ok(freed)
+    }
+
+    fn small_neighbours(&self) -> Option<Vec<Arc<Sealed>>> {
+        let whole = self.options.segment_bytes;
+        let mut run: Vec<Arc<Sealed>> = Vec::new();
+        for sealed in self.core().sealed.values() {
+            let size: u64 = run.iter().map(|sealed| sealed.size).sum();
+            let joins = sealed.size <= whole / JOINED as u64
+                && size + sealed.size <= whole
+                && !sealed.damaged
+                && matches!(sealed.lists, Lists::Footer(_));
+            if joins {
+                run.push(sealed.clone());
+            } else if run.len() >= JOINED {
+                break;
+            } else {
+                run.clear();
+            }
+        }
+        (run.len() >= JOINED).then_some(run)
     }
 
     fn reclaim_segment(&self, sealed: &Arc<Sealed>, worth: Worth) -> Result<u64> {
@@ -145,7 +201,11 @@ impl Shared {
             Worth::Most => wanted.dead > sealed.size / 2,
             Worth::Anything => wanted.dead > 0,
         };
-        if worth_it || no_footer { rewrite::rewrite(self, sealed, &wanted) } else { Ok(0) }
+        if worth_it || no_footer {
+            rewrite::rewrite(self, std::slice::from_ref(sealed), &wanted)
+        } else {
+            Ok(0)
+        }
     }
 
     fn remove_segment(&self, sealed: &Arc<Sealed>) -> Result<u64> {

@@ -113,9 +113,9 @@ impl Values {
     }
 
     /// Tells that a value's frame has moved.
-    pub(super) fn moved(&mut self, key: &str, version: u64, offset: u32) {
+    pub(super) fn moved(&mut self, key: &str, version: u64, segment: u64, offset: u32) {
         if let Some(stored) = self.durable.get_mut(key).filter(|stored| stored.version == version) {
-            stored.offset = offset;
+            (stored.segment, stored.offset) = (segment, offset);
         }
     }
 

@@ -205,6 +205,7 @@ fn single_records_take_at_most_half_as_much_again_on_disk() {
     let place = Place::new();
     let mut options = place.options();
     options.segment_bytes = 64 << 10;
+    options.fsync = Fsync::Never;
     let store = place.open_with(options);
     let lease = store.claim("run");
     let records = 2_000;

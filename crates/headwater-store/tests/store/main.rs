@@ -15,6 +15,7 @@ mod embedded;
 mod journals;
 mod kills;
 mod memory;
+mod memory_use;
 mod simulation;
 mod space;
 mod support;

@@ -1,6 +1,9 @@
 //! Retention, and the space that comes back.
 
-use headwater_store::{Store, embedded::compact};
+use headwater_store::{
+    Store,
+    embedded::{Fsync, compact},
+};
 
 use crate::support::{MINUTE, Place, Stepped, code};
 
@@ -145,4 +148,69 @@ fn readers_of_a_segment_go_on_while_it_is_rewritten() {
     assert_eq!(store.bodies("keeper", 10), first);
     store.fact(&keeper, "and on");
     assert_eq!(store.bodies("keeper", 20), ["and on"]);
+}
+
+#[test]
+fn what_lives_long_does_not_leave_a_file_for_each_segment_that_ever_was() {
+    let place = Place::new();
+    let mut options = place.options();
+    options.segment_bytes = 8_000;
+    options.fsync = Fsync::Never;
+    let store = place.open_with(options);
+    let keeper = store.claim("keeper");
+    let mut expected = Vec::new();
+    for round in 0..40 {
+        expected.push(format!("kept {round}"));
+        store.fact(&keeper, format!("kept {round}"));
+        store.put(&format!("kept/{round}"), "value");
+        fill(&store, &format!("run {round}"), 60);
+        place.clock.advance(MINUTE);
+        store.drive(store.0.sweep()).unwrap();
+        assert_eq!(store.bodies("keeper", 0), expected);
+    }
+    assert!(place.segments().len() < 15, "{} segments", place.segments().len());
+    let all_there = |store: &Stepped| {
+        assert_eq!(store.bodies("keeper", 0), expected);
+        assert_eq!(
+            store.info("keeper").unwrap().bytes,
+            expected.iter().map(String::len).sum::<usize>() as u64
+        );
+        for round in 0..40 {
+            assert_eq!(store.get(&format!("kept/{round}")).as_deref(), Some("value"));
+        }
+    };
+    all_there(&store);
+    drop(store);
+    assert!(place.check().is_good());
+    all_there(&place.open_small());
+}
+
+#[test]
+fn segments_that_were_joined_and_are_still_there_count_once() {
+    let place = Place::new();
+    let store = place.open_small();
+    let keeper = store.claim("keeper");
+    for n in 0..12 {
+        store.fact(&keeper, format!("kept {n}"));
+        store.put("value", &format!("at {n}"));
+        fill(&store, &format!("run {n}"), 20);
+    }
+    let expected = store.bodies("keeper", 0);
+    let old: Vec<_> =
+        place.segments().iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+    place.clock.advance(MINUTE);
+    store.drive(store.0.sweep()).unwrap();
+    drop(store);
+    // As if the process had died before the old files were removed, one or all of them.
+    for (path, bytes) in old.iter().rev().filter(|(path, _)| !path.exists()).collect::<Vec<_>>() {
+        std::fs::write(path, bytes).unwrap();
+        let report = place.check();
+        assert!(report.is_good(), "{report}");
+        let store = place.open_small();
+        assert_eq!(store.bodies("keeper", 0), expected);
+        assert_eq!(store.get("value").as_deref(), Some("at 11"));
+    }
+    let store = place.open_small();
+    store.drive(store.0.sweep()).unwrap();
+    assert_eq!(store.bodies("keeper", 0), expected);
 }

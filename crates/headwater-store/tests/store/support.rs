@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use headwater_store::{
     Class, Embedded, Error, JournalId, Lease, ManualClock, Page, ReadLimit, Record, Result, Store,
-    embedded::{Files, Folder, Options, Report, Writer, check},
+    embedded::{Files, Folder, Fsync, Options, Report, Writer, check},
 };
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
@@ -39,10 +39,11 @@ impl Place {
         self.open_with(self.options())
     }
 
-    /// With segments so small that a few records fill one.
+    /// With segments so small that a few records fill one, each of which is made durable when it is full.
     pub(crate) fn open_small(&self) -> Stepped {
         let mut options = self.options();
         options.segment_bytes = 2_000;
+        options.fsync = Fsync::Never;
         self.open_with(options)
     }
 

@@ -112,16 +112,27 @@ impl Core {
         batch.map(|batch| (journals, values, batch))
     }
 
-    /// Puts a rewritten segment in the place of the old one.
-    pub(in crate::embedded) fn replace_segment(
+    /// Puts a rewritten segment in the place of the old one and of older ones that it was joined with.
+    pub(in crate::embedded) fn replace_segments(
         &mut self,
         sealed: Arc<Sealed>,
+        gone: &[u64],
+        journals: impl Iterator<Item = u64>,
         moved: &[(Arc<str>, u64, u32)],
     ) {
+        let number = sealed.number;
         for (key, version, offset) in moved {
-            self.values.moved(key, *version, *offset);
+            self.values.moved(key, *version, number, *offset);
         }
-        self.sealed.insert(sealed.number, sealed);
+        for journal in journals {
+            if let Some(journal) = self.journals.get_mut(&journal) {
+                journal.join_pieces(gone, number);
+            }
+        }
+        for segment in gone {
+            self.sealed.remove(segment);
+        }
+        self.sealed.insert(number, sealed);
     }
 }
 

@@ -482,8 +482,7 @@ impl Oracle {
     pub fn got(&mut self, key: &str, value: Option<&Value>, now: Time) -> Verdict {
         let damaged = self.damaged;
         let before = self.version_before;
-        let version =
-            self.values.entry(key.to_owned()).or_default().got(key, value, now, before, damaged)?;
+        let version = self.values.entry(key.to_owned()).or_default().got(key, value, now, before, damaged)?;
         self.highest_version = self.highest_version.max(version);
         Ok(())
     }
