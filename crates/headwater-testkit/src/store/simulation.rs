@@ -272,7 +272,7 @@ impl Simulation {
         self.log.push_back(format!("{:>4} {}", self.summary.steps, step.into()));
     }
 
-    /// Whether a power cut keeps what was acknowledged. If not, only kills are simulated.
+    /// Whether a power cut keeps what was acknowledged.
     fn survives_power_cuts(&self) -> bool {
         self.options.fsync == Fsync::Commit
     }

@@ -155,6 +155,14 @@ impl Oracle {
         self.values.values_mut().for_each(Key::crashed);
     }
 
+    /// The power was cut under a store that promises nothing for that: what is found may be older, but must have been so
+    /// once; and no epoch and no version is given again.
+    pub fn forgot(&mut self) {
+        self.crashed();
+        self.journals.values_mut().for_each(Journal::forget);
+        self.values.values_mut().for_each(Key::forget);
+    }
+
     /// A write failed: from now on the store takes no more.
     pub fn stopped(&mut self) {
         self.stopped = true;

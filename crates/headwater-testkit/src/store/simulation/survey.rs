@@ -20,22 +20,30 @@ impl Simulation {
         self.old.extend(std::mem::take(&mut self.leases).into_values());
         let first = self.old.len().saturating_sub(20);
         self.old.drain(..first);
-        if self.survives_power_cuts() && self.random.one_in(2) {
-            self.tell("the power is cut");
-            self.summary.power_cuts += 1;
-            self.disk.cut_power();
-        } else {
-            self.tell("the process is killed");
-            self.summary.kills += 1;
-            self.disk.kill();
-        }
+        self.die("");
         // A store that nobody told of the crash must not write either: its files are gone.
         self.store = None;
         self.disk.make_room();
         self.hear_of_faults();
         self.write_failed = false;
-        self.oracle.crashed();
         self.reopen()
+    }
+
+    /// Kills the process, or cuts the power.
+    fn die(&mut self, when: &str) {
+        if self.random.one_in(2) {
+            self.tell(format!("the power is cut{when}"));
+            self.summary.power_cuts += 1;
+            self.disk.cut_power();
+            if !self.survives_power_cuts() {
+                self.oracle.forgot();
+            }
+        } else {
+            self.tell(format!("the process is killed{when}"));
+            self.summary.kills += 1;
+            self.disk.kill();
+        }
+        self.oracle.crashed();
     }
 
     fn files(&self) -> Arc<dyn Files> {
@@ -75,15 +83,7 @@ impl Simulation {
                 opened => {
                     drop(opened);
                     self.hear_of_faults();
-                    if self.survives_power_cuts() && self.random.one_in(2) {
-                        self.tell("the power is cut while it opens");
-                        self.summary.power_cuts += 1;
-                        self.disk.cut_power();
-                    } else {
-                        self.tell("the process is killed while it opens");
-                        self.summary.kills += 1;
-                        self.disk.kill();
-                    }
+                    self.die(" while it opens");
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! What is known about one journal.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use headwater_store::{Class, EpochStart, JournalId, JournalInfo, Lease, Record, Tail, Time};
 
@@ -15,6 +17,10 @@ pub(super) struct Journal {
     pub(super) in_flight: Option<Control>,
     /// What was in flight when the process died: done or not.
     perhaps: Option<Control>,
+    /// Everything that was ever appended, by epoch and sequence.
+    ever: BTreeMap<(u64, u64), Entry>,
+    /// Any of it may be lost: what is found next is the truth, if it was ever so.
+    forgotten: bool,
 }
 
 /// A journal from its first claim until it is deleted.
@@ -67,6 +73,10 @@ impl Journal {
         }
     }
 
+    pub(super) fn forget(&mut self) {
+        *self = Self { ever: std::mem::take(&mut self.ever), forgotten: true, ..Self::default() };
+    }
+
     pub(super) fn committed(&mut self) {
         if let Some(life) = &mut self.life {
             life.committed = life.records.len() as u64;
@@ -95,7 +105,11 @@ impl Journal {
             format!("{id}: {first} is given where {next} comes next")
         })?;
         let epoch = lease.epoch;
-        life.records.extend(bodies.iter().map(|body| Entry { epoch, class, time, body: body.clone() }));
+        for (seq, body) in (next..).zip(bodies) {
+            let entry = Entry { epoch, class, time, body: body.clone() };
+            self.ever.insert((epoch, seq), entry.clone());
+            life.records.push(entry);
+        }
         Ok(())
     }
 
@@ -147,6 +161,9 @@ impl Journal {
         now: Time,
         damaged: bool,
     ) -> Verdict<u64> {
+        if std::mem::take(&mut self.forgotten) {
+            self.life = info.map(|info| self.found(id, info)).transpose()?;
+        }
         let control = self.perhaps.take();
         let Some(info) = info else {
             if let Some(life) = &self.life {
@@ -161,12 +178,41 @@ impl Journal {
         let life = match &mut self.life {
             Some(life) => life,
             none => {
-                let claiming = control == Some(Control::Claim) || damaged;
+                if damaged && control != Some(Control::Claim) {
+                    // What was damaged is what said that it was deleted.
+                    return Ok(0);
+                }
+                let claiming = control == Some(Control::Claim);
                 hold(Rule::DeletesStay, claiming, || format!("{id}: it is there, and was deleted"))?;
                 none.insert(Life::new())
             }
         };
         life.informed(id, info, control.as_ref(), damaged)
+    }
+}
+
+impl Journal {
+    /// A journal as it was found where anything may have been lost: it must have been so once.
+    fn found(&self, id: &JournalId, info: &JournalInfo) -> Verdict<Life> {
+        let mut life = Life::new();
+        let last = info.tail.last;
+        for seq in 1..=last {
+            let epoch =
+                info.epochs.iter().rev().find(|start| start.first <= seq).map_or(0, |start| start.epoch);
+            // What was trimmed away is not looked at again.
+            let trimmed = Entry { epoch, class: Class::Delta, time: Time(0), body: Bytes::new() };
+            let entry = self.ever.get(&(epoch, seq)).cloned();
+            let Some(entry) = entry.or((seq < info.first).then_some(trimmed)) else {
+                let what = format!("{id}: {seq} of epoch {epoch} is there, and was never appended");
+                return broken(Rule::NothingIsOther, what);
+            };
+            life.records.push(entry);
+        }
+        life.first = info.first;
+        life.epochs.clone_from(&info.epochs);
+        life.closed = info.tail.closed.then_some(info.goes);
+        (life.durable, life.committed, life.seen) = (last, last, last);
+        Ok(life)
     }
 }
 

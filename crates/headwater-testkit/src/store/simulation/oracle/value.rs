@@ -14,6 +14,10 @@ pub(super) struct Key {
     was_there: bool,
     /// What was in flight when the process died: done or not.
     perhaps: Option<Change>,
+    /// Everything that was ever put.
+    ever: Vec<(Bytes, Option<Time>)>,
+    /// Any of it may be lost: what is found next is the truth, if it was ever so.
+    forgotten: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +34,9 @@ impl Key {
 
     pub(super) fn began(&mut self, change: Change, now: Time) {
         self.was_there = self.live(now).is_some();
+        if let Change::Put(bytes, expires) = &change {
+            self.ever.push((bytes.clone(), *expires));
+        }
         self.in_flight = Some(change);
     }
 
@@ -37,6 +44,10 @@ impl Key {
         if let Some(change) = self.in_flight.take() {
             self.perhaps = Some(change);
         }
+    }
+
+    pub(super) fn forget(&mut self) {
+        *self = Self { ever: std::mem::take(&mut self.ever), forgotten: true, ..Self::default() };
     }
 
     pub(super) fn put(&mut self, version: u64) {
@@ -68,6 +79,13 @@ impl Key {
             version: value.version,
             expires: value.expires,
         });
+        if std::mem::take(&mut self.forgotten)
+            && let Some(got) = &got
+        {
+            let was_put = self.ever.contains(&(got.bytes.clone(), got.expires));
+            hold(Rule::ValuesStay, was_put, || format!("{key}: {got:?} was never put"))?;
+            self.known = Some(got.clone());
+        }
         let as_known = got.as_ref() == self.live(now);
         let change = self.perhaps.take();
         let as_changed = match (&change, &got) {
