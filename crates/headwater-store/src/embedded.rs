@@ -42,7 +42,7 @@ pub use options::{Fsync, Options, Writer};
 pub use sweep::compact;
 
 use self::{core::Core, log::Log, segment::ListCache};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// A store in a folder.
 ///
@@ -196,6 +196,10 @@ impl Drop for Embedded {
             // A thread that panicked has nothing to tell that the log does not.
             let _ = thread.join();
         }
+        // Without a thread something may be left that nobody will write: who waits for it must not wait for ever.
+        self.shared
+            .core()
+            .stop(Error::new(ErrorKind::Stopped, "the store was closed before this was written"));
     }
 }
 
