@@ -27,6 +27,8 @@ pub(crate) enum Subject {
     Protocol,
     /// Field extraction and partial values, per document
     Json,
+    /// Appends, reads, wake-ups, memory and space of the stores
+    Store,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -34,6 +36,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
     match subject {
         Subject::Protocol => run_protocol(&root, without),
         Subject::Json => json::run(&root, without),
+        Subject::Store => bench_of(&root, "headwater-store", "store"),
     }
 }
 
@@ -66,6 +69,13 @@ fn run_protocol(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> 
         rows.iter().filter(|row| row.misses()).count() + flatness.iter().filter(|flat| flat.misses()).count();
     anstream::println!("\n{} measurements, {missed} miss their aim", rows.len() + flatness.len());
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A bench that prints its own tables and aims.
+fn bench_of(root: &Path, package: &str, bench: &str) -> Result<ExitCode, Failure> {
+    let status = cargo(root, &["bench", "-p", package, "--bench", bench]).status();
+    let status = status.map_err(|error| Failure::new(format!("cargo bench cannot be started: {error}")))?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn measure_vendors(root: &Path, streams: &Streams) -> Result<Vec<Measurement>, Failure> {
