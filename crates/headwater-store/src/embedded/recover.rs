@@ -10,6 +10,7 @@ use super::{
     format::{
         COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, segment_name, segment_number,
     },
+    handles::{Handles, SegmentFile},
     index::{SegmentIndex, footer::Footer},
     log::{Log, write_error},
     scan::{Expected, Fault, Scan, scan},
@@ -123,9 +124,10 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     if let Some(number) = numbers.pop() {
         last = open_last(&**files, number)?;
     }
+    let handles = Handles::new(files.clone(), options.max_open_files);
     let mut rebuild = Rebuild::default();
     for number in numbers {
-        read_sealed(&Opened::open(&**files, number)?, &mut rebuild)?;
+        read_sealed(&Opened::open(&**files, number)?, &handles, &mut rebuild)?;
     }
     let generation = |rebuild: &Rebuild| rebuild.generation.saturating_add(1);
     let place = match last {
@@ -143,7 +145,7 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
             let (mut number, mut commit) = (1, 0);
             if let Some(Last::Sealed(opened)) = last {
                 commit = make_footer_durable(&opened)?;
-                read_sealed(&opened, &mut rebuild)?;
+                read_sealed(&opened, &handles, &mut rebuild)?;
                 number = opened.number + 1;
             } else if let Some(newest) = rebuild.newest_segment() {
                 number = newest + 1;
@@ -157,7 +159,7 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     let at = (active.number, active.file.clone(), offset);
     let generation = generation(&rebuild);
     let core = rebuild.finish(Core::new(options, active));
-    let log = Log::resume(files.clone(), options, at, commit, generation);
+    let log = Log::resume(handles, options, at, commit, generation);
     Ok((core, log))
 }
 
@@ -230,7 +232,7 @@ fn make_footer_durable(opened: &Opened) -> Result<u64> {
     Ok(CommitHeader::decode(&bytes, opened.number, at).map_or(before, |header| header.number))
 }
 
-fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
+fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -> Result<()> {
     rebuild.header(opened.header.as_ref());
     let number = opened.number;
     let (lists, tombstones, damaged) = match opened.footer()? {
@@ -255,8 +257,15 @@ fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
             (Lists::Memory(scan.index), tombstones, !scan.faults.is_empty())
         }
     };
-    let file = opened.file.clone();
-    rebuild.sealed.push(Sealed { number, file, size: opened.size, lists, tombstones, damaged });
+    let file = SegmentFile::new(number, handles);
+    rebuild.sealed.push(Sealed {
+        number,
+        file,
+        size: opened.size,
+        lists,
+        tombstones,
+        damaged: damaged.into(),
+    });
     Ok(())
 }
 
