@@ -156,8 +156,13 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     let (active, offset, commit) = place;
     let at = (active.number, active.file.clone(), offset);
     let generation = generation(&rebuild);
-    let core = rebuild.finish(Core::new(options, active));
-    let log = Log::resume(files.clone(), options, at, commit, generation);
+    rebuild.counters.begin(generation);
+    let mut core = rebuild.finish(Core::new(options, active));
+    let mut log = Log::resume(files.clone(), options, at, commit, generation);
+    if let Err(cause) = log.begin_generation(options.clock.now()) {
+        // On a disk that is full, what is there can still be read.
+        core.stop(cause);
+    }
     Ok((core, log))
 }
 
