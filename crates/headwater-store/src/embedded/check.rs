@@ -1,6 +1,6 @@
 //! Reads every byte of a folder and says what is damaged.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use super::{
     Options,
@@ -101,15 +101,15 @@ impl fmt::Display for Report {
 /// # Errors
 /// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder, [`Format`](crate::ErrorKind::Format) if a
 /// newer version wrote it, [`Io`](crate::ErrorKind::Io). What is damaged is not an error but in the report.
-pub fn check(files: &Arc<dyn Files>) -> Result<Report> {
-    let _guard = recover::lock(&**files, "of the store")?;
-    let numbers = recover::segments(&**files)?;
+pub fn check(files: &dyn Files) -> Result<Report> {
+    let _guard = recover::lock(files, "of the store")?;
+    let numbers = recover::segments(files)?;
     let mut report = Report::default();
     let mut all = Rebuild::default();
     let mut active = None;
     let last = numbers.last().copied();
     for number in numbers {
-        let opened = Opened::open(&**files, number)?;
+        let opened = Opened::open(files, number)?;
         let footer = if Some(number) == last { opened.whole_footer()? } else { opened.footer()? };
         let sealed = footer.is_some() || Some(number) != last;
         let until = footer.as_ref().map_or(opened.size, |(footer, _)| u64::from(footer.lists));
@@ -141,7 +141,7 @@ pub fn check(files: &Arc<dyn Files>) -> Result<Report> {
         let Opened { file, size, .. } = opened;
         active = Some(Active { number: number + 1, file: file.clone(), index: SegmentIndex::default() });
         let lists = Lists::Memory(scan.index);
-        all.sealed.push(Sealed { number, file, size, lists, tombstones: false, damaged: false });
+        all.sealed.push(Sealed { number, file, size, lists, tombstones: false, damaged: false.into() });
     }
     if let Some(active) = active {
         let core = all.finish(Core::new(&Options::default(), active));

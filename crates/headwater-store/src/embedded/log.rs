@@ -183,7 +183,7 @@ impl Log {
             size: at + bytes.len() as u64,
             lists: Lists::Footer(footer),
             tombstones,
-            damaged: false,
+            damaged: false.into(),
         };
         let number = self.segment + 1;
         let file = Self::create(&*self.files, number, self.commit, counters, self.generation)?;

@@ -261,7 +261,14 @@ fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
         }
     };
     let file = opened.file.clone();
-    rebuild.sealed.push(Sealed { number, file, size: opened.size, lists, tombstones, damaged });
+    rebuild.sealed.push(Sealed {
+        number,
+        file,
+        size: opened.size,
+        lists,
+        tombstones,
+        damaged: damaged.into(),
+    });
     Ok(())
 }
 

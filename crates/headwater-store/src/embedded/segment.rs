@@ -3,7 +3,10 @@
 use std::{
     collections::VecDeque,
     io,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -30,7 +33,7 @@ pub(super) struct Sealed {
     /// Whether it says of something that it is gone.
     pub(super) tombstones: bool,
     /// Whether something in it is damaged. It is not rewritten then.
-    pub(super) damaged: bool,
+    pub(super) damaged: AtomicBool,
 }
 
 /// Where the lists of frames are.
@@ -56,6 +59,10 @@ impl List {
 }
 
 impl Sealed {
+    pub(super) fn is_damaged(&self) -> bool {
+        self.damaged.load(Ordering::SeqCst)
+    }
+
     /// The list of a journal's frames; empty if there are none.
     pub(super) fn list(&self, journal: u64) -> io::Result<List> {
         let list = match &self.lists {

@@ -56,7 +56,7 @@ impl Place {
     }
 
     pub(crate) fn check(&self) -> Report {
-        check(&self.files()).unwrap()
+        check(&*self.files()).unwrap()
     }
 
     /// The segments, in order.

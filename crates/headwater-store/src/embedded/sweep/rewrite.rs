@@ -1,6 +1,9 @@
 //! Rewrites segments: what is wanted is copied with its checksums into a new file, which then takes their place.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::Wanted;
 use crate::{
@@ -50,8 +53,14 @@ pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted)
         file.sync().and_then(|()| shared.files.rename(&new, &name)).and_then(|()| shared.files.sync_names());
     swapped.map_err(|error| shared.fail(failed(error)))?;
     let tombstones = copy.index.has_tombstones();
-    let rewritten =
-        Sealed { number: last.number, file, size, lists: Lists::Footer(footer), tombstones, damaged: false };
+    let rewritten = Sealed {
+        number: last.number,
+        file,
+        size,
+        lists: Lists::Footer(footer),
+        tombstones,
+        damaged: false.into(),
+    };
     let journals = copy.index.journals.keys().copied();
     let gone: Vec<u64> = others.iter().map(|sealed| sealed.number).collect();
     shared.core().replace_segments(Arc::new(rewritten), &gone, journals, &copy.moved);
@@ -126,8 +135,10 @@ impl Copy {
     fn copy(&mut self, sealed: &Sealed, wanted: &Wanted) -> Result<()> {
         let name = segment_name(sealed.number);
         let reading = |error| Error::io(format_args!("reading {name}"), error);
-        let damaged =
-            |at: u64| corrupt(format_args!("{name} is damaged at offset {at} and cannot be rewritten"));
+        let damaged = |at: u64| {
+            sealed.damaged.store(true, Ordering::SeqCst);
+            corrupt(format_args!("{name} is damaged at offset {at} and cannot be rewritten"))
+        };
         let end = match &sealed.lists {
             Lists::Footer(footer) => u64::from(footer.lists),
             Lists::Memory(_) => sealed.size,
