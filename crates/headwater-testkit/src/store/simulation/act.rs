@@ -41,7 +41,7 @@ impl Simulation {
         }
     }
 
-    fn store(&self) -> Verdict<Arc<Embedded>> {
+    pub(super) fn store(&self) -> Verdict<Arc<Embedded>> {
         self.store
             .clone()
             .ok_or_else(|| Violation { rule: Rule::FailuresStop, what: "no store is open".into() })
