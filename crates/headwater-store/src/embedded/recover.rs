@@ -10,6 +10,7 @@ use super::{
     format::{
         COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, segment_name, segment_number,
     },
+    handles::{Handles, SegmentFile},
     index::{SegmentIndex, footer::Footer},
     log::{Log, write_error},
     scan::{Expected, Fault, Scan, scan},
@@ -123,9 +124,10 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     if let Some(number) = numbers.pop() {
         last = open_last(&**files, number)?;
     }
+    let handles = Handles::new(files.clone(), options.max_open_files);
     let mut rebuild = Rebuild::default();
     for number in numbers {
-        read_sealed(&Opened::open(&**files, number)?, &mut rebuild)?;
+        read_sealed(&Opened::open(&**files, number)?, &handles, &mut rebuild)?;
     }
     let generation = |rebuild: &Rebuild| rebuild.generation.saturating_add(1);
     let place = match last {
@@ -143,7 +145,7 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
             let (mut number, mut commit) = (1, 0);
             if let Some(Last::Sealed(opened)) = last {
                 commit = make_footer_durable(&opened)?;
-                read_sealed(&opened, &mut rebuild)?;
+                read_sealed(&opened, &handles, &mut rebuild)?;
                 number = opened.number + 1;
             } else if let Some(newest) = rebuild.newest_segment() {
                 number = newest + 1;
@@ -158,7 +160,7 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     let generation = generation(&rebuild);
     rebuild.counters.begin(generation);
     let mut core = rebuild.finish(Core::new(options, active));
-    let mut log = Log::resume(files.clone(), options, at, commit, generation);
+    let mut log = Log::resume(handles, options, at, commit, generation);
     if let Err(cause) = log.begin_generation(options.clock.now()) {
         // On a disk that is full, what is there can still be read.
         core.stop(cause);
@@ -241,7 +243,7 @@ fn marker_before(opened: &Opened, footer: &Footer) -> Result<Option<CommitHeader
     Ok(CommitHeader::decode(&bytes, opened.number, at))
 }
 
-fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
+fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -> Result<()> {
     rebuild.header(opened.header.as_ref());
     let number = opened.number;
     let (lists, tombstones, damaged) = match opened.footer()? {
@@ -269,7 +271,7 @@ fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
             (Lists::Memory(scan.index), tombstones, !scan.faults.is_empty())
         }
     };
-    let file = opened.file.clone();
+    let file = SegmentFile::new(number, handles);
     rebuild.sealed.push(Sealed {
         number,
         file,

@@ -216,6 +216,7 @@ impl Shared {
     fn remove_segment(&self, sealed: &Arc<Sealed>) -> Result<u64> {
         self.make_deaths_durable()?;
         let name = segment_name(sealed.number);
+        sealed.file.pin().map_err(|error| Error::io(format_args!("opening {name}"), error))?;
         self.core().sealed.remove(&sealed.number);
         self.lists.forget(sealed.number);
         let removed = self.files.remove(&name).and_then(|()| self.files.sync_names());

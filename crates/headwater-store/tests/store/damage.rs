@@ -255,7 +255,7 @@ fn a_newer_format_is_refused_with_both_numbers() {
     let error = Embedded::open(place.folder.path()).unwrap_err();
     assert_eq!(error.code(), "store.format");
     assert!(error.to_string().contains("format 9") && error.to_string().contains("up to 1"), "{error}");
-    assert_eq!(code(check(&*place.files())), "store.format");
+    assert_eq!(code(check(place.files())), "store.format");
 }
 
 fn crc32c(bytes: &[u8]) -> u32 {

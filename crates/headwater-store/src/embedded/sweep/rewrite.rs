@@ -14,6 +14,7 @@ use crate::{
         files::File,
         format::{COMMIT_HEADER, CommitHeader, SEGMENT_HEADER, SegmentHeader, rewrite_name, segment_name},
         frame::{Frame, Records},
+        handles::SegmentFile,
         index::{SegmentIndex, footer::Footer},
         log::write_error,
         segment::{Lists, Sealed, corrupt},
@@ -55,7 +56,7 @@ pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted)
     let tombstones = copy.index.has_tombstones();
     let rewritten = Sealed {
         number: last.number,
-        file,
+        file: SegmentFile::new(last.number, &shared.handles),
         size,
         lists: Lists::Footer(footer),
         tombstones,
