@@ -99,7 +99,7 @@ impl Acknowledged {
     }
 
     fn verify(&self, folder: &Path) {
-        let report = check(&Folder::new(folder.to_owned()).unwrap()).unwrap();
+        let report = check(Arc::new(Folder::new(folder.to_owned()).unwrap())).unwrap();
         assert!(report.is_good(), "{report}");
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {

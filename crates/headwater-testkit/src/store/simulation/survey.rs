@@ -91,7 +91,7 @@ impl Simulation {
     }
 
     fn check(&mut self) -> Verdict {
-        match check(&self.disk) {
+        match check(self.files()) {
             Ok(report) => {
                 self.tell(format!("check: {:?}", report.damages));
                 self.oracle.checked(!report.is_good())
@@ -159,7 +159,7 @@ impl Simulation {
         self.summary.flips += 1;
         self.oracle.crashed();
         self.oracle.damaged();
-        let report = match check(&self.disk) {
+        let report = match check(self.files()) {
             Ok(report) => report,
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Format) => return Ok(()),
             Err(error) => {
