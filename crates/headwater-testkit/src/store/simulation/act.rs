@@ -281,6 +281,7 @@ impl Simulation {
         let Some(page) = now_or_never(store.read(journal, after, limit)) else {
             return self.hangs("read").map(|()| None);
         };
+        self.hear_of_faults();
         match page {
             Ok(page) => {
                 self.oracle.read(journal, after, &page.records, page.tail)?;
