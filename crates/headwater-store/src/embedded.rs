@@ -1,7 +1,7 @@
 //! A store in a folder: one checksummed log of segments for records, epochs and values, so that one fsync covers them all.
 //!
-//! The bytes are described in `docs/store-format.md`. Inside, [`core`] decides and knows nothing of threads, time or
-//! files; [`log`] writes; [`recover`] opens; this file puts them together and waits.
+//! The bytes are described in `docs/store-format.md`. Inside, `core` decides and knows nothing of threads, time or
+//! waiting; `log` writes; `recover` opens; `sweep` makes room; this file puts them together.
 
 use std::{
     fmt,

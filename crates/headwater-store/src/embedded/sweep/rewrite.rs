@@ -30,6 +30,8 @@ pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted)
     let Some((last, others)) = sources.split_last() else { return Ok(0) };
     let (name, new) = (segment_name(last.number), rewrite_name(last.number));
     let failed = |error| write_error(format_args!("rewriting {name} as {new}"), error);
+    // Their names will be given away, and somebody may be reading them.
+    sources.iter().try_for_each(|sealed| sealed.file.pin()).map_err(failed)?;
     let file: Arc<dyn File> = create(shared, &new).map(Arc::from).map_err(failed)?;
     let mut copy = Copy {
         segment: last.number,
