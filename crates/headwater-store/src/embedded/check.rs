@@ -132,7 +132,9 @@ pub fn check(files: Arc<dyn Files>) -> Result<Report> {
         all.faults(number, &scan.faults);
         match &footer {
             Some((footer, summary)) => {
-                if scan.faults.is_empty() && !footer.lists_agree(&*opened.file, &scan.index) {
+                // The marker before the footer belongs to it.
+                let whole = scan.end == until && footer.lists_agree(&*opened.file, &scan.index);
+                if scan.faults.is_empty() && !whole {
                     report.footers.push(segment_name(number));
                 }
                 name_what_is_missing(&mut all, number, summary, &scan.index);

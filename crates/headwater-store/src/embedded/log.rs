@@ -158,6 +158,12 @@ impl Log {
         self.write_commit(&mut [0; COMMIT_HEADER], 0)
     }
 
+    /// Makes durable, whatever the policy, that another generation has begun.
+    pub(super) fn begin_generation(&mut self, now: Time) -> Result<()> {
+        self.write_commit(&mut [0; COMMIT_HEADER], 0)?;
+        self.sync(now)
+    }
+
     /// Seals the segment and begins the next.
     pub(super) fn rotate(&mut self, core: &std::sync::Mutex<Core>, now: Time) -> Result<()> {
         let lock = || core.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

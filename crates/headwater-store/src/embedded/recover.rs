@@ -158,8 +158,13 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     let (active, offset, commit) = place;
     let at = (active.number, active.file.clone(), offset);
     let generation = generation(&rebuild);
-    let core = rebuild.finish(Core::new(options, active));
-    let log = Log::resume(handles, options, at, commit, generation);
+    rebuild.counters.begin(generation);
+    let mut core = rebuild.finish(Core::new(options, active));
+    let mut log = Log::resume(handles, options, at, commit, generation);
+    if let Err(cause) = log.begin_generation(options.clock.now()) {
+        // On a disk that is full, what is there can still be read.
+        core.stop(cause);
+    }
     Ok((core, log))
 }
 
@@ -228,8 +233,14 @@ fn make_footer_durable(opened: &Opened) -> Result<u64> {
     let Some((footer, _)) = opened.footer()? else { return Ok(before) };
     let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
     cut_off(opened, at, opened.size)?;
+    Ok(marker_before(opened, &footer)?.map_or(before, |marker| marker.number))
+}
+
+/// The marker before a footer, if it is good.
+fn marker_before(opened: &Opened, footer: &Footer) -> Result<Option<CommitHeader>> {
+    let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
     let bytes = read_up_to(&*opened.file, at, COMMIT_HEADER).map_err(|error| opened.failed(error))?;
-    Ok(CommitHeader::decode(&bytes, opened.number, at).map_or(before, |header| header.number))
+    Ok(CommitHeader::decode(&bytes, opened.number, at))
 }
 
 fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -> Result<()> {
@@ -242,6 +253,9 @@ fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -
                 let fault = Fault { offset: 0, bytes: SEGMENT_HEADER as u64, what, journal: None };
                 rebuild.faults(number, &[fault]);
             }
+            // The segment was begun by one process and sealed by another, whose own next segment may never have begun.
+            let sealed_by = marker_before(opened, &footer)?.map_or(0, |marker| marker.generation);
+            rebuild.generation = rebuild.generation.max(sealed_by);
             rebuild.apply(number, &index);
             (Lists::Footer(footer), index.has_tombstones(), opened.header.is_none())
         }

@@ -214,6 +214,7 @@ impl Shared {
     }
 
     fn remove_segment(&self, sealed: &Arc<Sealed>) -> Result<u64> {
+        self.make_deaths_durable()?;
         let name = segment_name(sealed.number);
         sealed.file.pin().map_err(|error| Error::io(format_args!("opening {name}"), error))?;
         self.core().sealed.remove(&sealed.number);
@@ -221,6 +222,13 @@ impl Shared {
         let removed = self.files.remove(&name).and_then(|()| self.files.sync_names());
         removed.map_err(|error| self.fail(Error::io(format_args!("removing {name}"), error)))?;
         Ok(sealed.size)
+    }
+
+    /// Makes durable, whatever the policy, what says that something is dead. A power cut would else bring back a journal
+    /// whose records are gone.
+    fn make_deaths_durable(&self) -> Result<()> {
+        let synced = self.log().sync(self.options.clock.now());
+        synced.map_err(|cause| self.fail(cause))
     }
 
     /// Stops the store for a cause.

@@ -92,7 +92,7 @@ fn a_flipped_bit_before_the_last_commit_is_damage_and_not_a_torn_end() {
         assert!(!report.is_good(), "offset {offset}");
         let store = place.open();
         assert!(!store.0.damages().is_empty(), "offset {offset}");
-        assert_eq!(size(&place.last_segment()), whole.len() as u64, "nothing is cut off");
+        assert!(size(&place.last_segment()) >= whole.len() as u64, "nothing is cut off");
         for (journal, text) in [("run", "fact"), ("other", "other")] {
             match store.page(journal, 0).map(|page| page.records.len()) {
                 Ok(5) => {}

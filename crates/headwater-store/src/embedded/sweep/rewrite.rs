@@ -26,6 +26,7 @@ const PIECE: usize = 1 << 20;
 
 /// Rewrites neighbours as one segment, which gets the place of the last of them. Gives the bytes that became free.
 pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted) -> Result<u64> {
+    shared.make_deaths_durable()?;
     let Some((last, others)) = sources.split_last() else { return Ok(0) };
     let (name, new) = (segment_name(last.number), rewrite_name(last.number));
     let failed = |error| write_error(format_args!("rewriting {name} as {new}"), error);

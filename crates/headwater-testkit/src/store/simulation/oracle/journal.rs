@@ -175,6 +175,9 @@ impl Journal {
             }
             return Ok(0);
         };
+        // A sweep may have let go of what was over, and a claim that was in flight may have begun it anew.
+        let anew = control == Some(Control::Claim) && !info.tail.closed;
+        self.life.take_if(|life| anew && life.is_over(now));
         let life = match &mut self.life {
             Some(life) => life,
             none => {
