@@ -11,7 +11,7 @@ use crate::{
     Error, Result,
     error::ErrorKind,
     journal::{Begun, Effect, History, Journal},
-    run::{Driven, INBOX, RunShared, Walk, drive},
+    run::{Driven, INBOX, RunShared, STOP, Walk, drive},
 };
 
 /// The runs that this process drives, by their names.
@@ -39,10 +39,15 @@ impl AgentInner {
         }
     }
 
+    /// Whether this process drives a run.
+    pub(super) fn drives(&self, run: &RunId) -> bool {
+        self.drivers().all.contains_key(run)
+    }
+
     /// Begins a run: it is durable when this returns.
     pub(super) async fn begin(self: &Arc<Self>, run: RunId, begun: Begun) -> Result<()> {
         let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
-        let lease = self.store.claim(&run.as_str().into(), &self.owner, self.options.lease).await?;
+        let lease = self.fresh_journal(&run).await?;
         let history = History::default();
         let journal =
             Journal::new(self.store.clone(), lease, history.state.clone(), history.usage.clone(), 0);
@@ -64,6 +69,22 @@ impl AgentInner {
         let walk = Walk::new(workflow, begun.input.clone(), begun.data.clone());
         self.spawn(shared, walk, Vec::new());
         Ok(())
+    }
+
+    /// Makes the journal of a new run: a name that was given by somebody may be taken.
+    async fn fresh_journal(&self, run: &RunId) -> Result<Lease> {
+        use headwater_store::ErrorKind::{Closed, Held};
+        let taken =
+            || Error::new(ErrorKind::Exists, format!("there is a run {run} already: choose another name"));
+        match self.store.claim(&run.as_str().into(), &self.owner, self.options.lease).await {
+            Ok(lease) if lease.first == 1 => Ok(lease),
+            Ok(lease) => {
+                self.store.release(&lease).await?;
+                Err(taken())
+            }
+            Err(error) if matches!(error.kind(), Held { .. } | Closed) => Err(taken()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Takes up a run that nobody drives: one that waited, or whose process died.
@@ -217,7 +238,7 @@ impl AgentInner {
         !history.ended
             && mail.iter().any(|(key, _)| {
                 let name = key.strip_prefix(&prefix).unwrap_or(key);
-                name == "!stop" || !history.answers.contains_key(&headwater_protocol::RequestId::from(name))
+                name == STOP || !history.answers.contains_key(&headwater_protocol::RequestId::from(name))
             })
     }
 

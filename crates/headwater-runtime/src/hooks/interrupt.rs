@@ -20,7 +20,7 @@ use crate::{
     Error, Result,
     error::ErrorKind,
     journal::{Answer, Effect, Wait, WaitKind},
-    run::{NodeRun, request_id},
+    run::{HookKey, NodeRun, request_id},
 };
 
 /// A question that is about to be asked. Await it.
@@ -99,12 +99,16 @@ impl<Q: Question> InterruptHook<Q> {
         Declinable(self)
     }
 
-    async fn ask(self, declinable: bool) -> Result<MaybeAnswer<Q::Answer>> {
-        let key = self.node.key("interrupt", self.id.as_deref())?;
+    /// The key is fixed when the hook is built, not when it is polled.
+    fn key(&self) -> Result<HookKey> {
+        self.node.key("interrupt", self.id.as_deref())
+    }
+
+    async fn ask(self, key: HookKey, declinable: bool) -> Result<MaybeAnswer<Q::Answer>> {
         let request = request_id(&self.node.run.id, &key.text);
         let mut interrupt = self.question.interrupt(request.clone());
         interrupt.id = self.id;
-        interrupt.workflow = Some(self.node.visit.workflow.split('@').next().unwrap_or_default().to_owned());
+        interrupt.workflow = Some(self.node.workflow_id().to_owned());
         interrupt.schema_id = self.schema_id;
         interrupt.schema_version = self.schema_version;
         if let Some(meta) = self.meta {
@@ -146,8 +150,9 @@ impl<Q: Question> IntoFuture for InterruptHook<Q> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
+        let key = self.key();
         Box::pin(async {
-            match self.ask(false).await? {
+            match self.ask(key?, false).await? {
                 MaybeAnswer::Given(answer) => Ok(answer),
                 MaybeAnswer::Declined => {
                     Err(Error::new(ErrorKind::Declined, "the person did not want to answer"))
@@ -176,7 +181,8 @@ impl<Q: Question> IntoFuture for Declinable<Q> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.0.ask(true))
+        let key = self.0.key();
+        Box::pin(async { self.0.ask(key?, true).await })
     }
 }
 
@@ -201,6 +207,7 @@ pub(crate) async fn wait_for(
         }
         Some(_) => {}
         None => {
+            node.may_begin()?;
             let _running = node.running();
             let wait = run.agent.ask(run, node, hook, request.clone(), kind, expires).await?;
             node.keep(

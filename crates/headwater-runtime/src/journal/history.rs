@@ -1,11 +1,14 @@
 //! What a run has done so far, read from its journal: what each hook returns when its node is run again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use headwater_protocol::{AttemptId, Event, Origin, Record, RequestId, RunState, Usage};
 use headwater_store::{JournalId, ReadLimit, Store};
 
-use super::{Answer, Begun, Effect, Left, Outcome, Visit, Wait, entry::Stored};
+use super::{
+    Answer, Begun, Effect, Left, Outcome, Visit, Wait,
+    entry::{Emitted, Stored},
+};
 use crate::{Error, Result, error::ErrorKind, usage};
 
 /// What a run has done so far.
@@ -21,8 +24,7 @@ pub(crate) struct History {
     pub(crate) began: HashSet<String>,
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, Answer>,
-    /// What each visit has emitted, in order.
-    pub(crate) emits: HashMap<String, Vec<String>>,
+    pub(crate) emits: Emits,
     /// The attempts that were under way, with the structured streams that they had begun.
     pub(crate) open_attempts: Vec<OpenAttempt>,
     pub(crate) tool_calls: HashSet<String>,
@@ -35,6 +37,9 @@ pub(crate) struct History {
     /// The newest snapshot.
     pub(crate) snapshot: u64,
 }
+
+/// What each visit has emitted, by number.
+pub(crate) type Emits = HashMap<String, BTreeMap<usize, String>>;
 
 /// A step of the walk.
 #[derive(Debug, Clone)]
@@ -86,7 +91,7 @@ impl History {
         Ok(())
     }
 
-    fn event(&mut self, record: &Record, emit: Option<String>) {
+    fn event(&mut self, record: &Record, emit: Option<Emitted>) {
         // A state that cannot take an event was told so when the event was written.
         let _ = self.state.apply(record);
         self.waiting_since =
@@ -118,8 +123,8 @@ impl History {
             }
             event => self.ended |= event.kind().ends_run(),
         }
-        if let Some(visit) = emit {
-            self.emits.entry(visit).or_default().push(fingerprint(&record.event));
+        if let Some(emitted) = emit {
+            emitted.note(&mut self.emits, fingerprint(&record.event));
         }
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     Effect,
-    entry::{WrittenEffect, WrittenEvent, WrittenSnapshot},
+    entry::{Emitted, WrittenEffect, WrittenEvent, WrittenSnapshot},
 };
 use crate::{Error, Result, error::ErrorKind, usage};
 
@@ -68,11 +68,11 @@ impl Journal {
     }
 
     /// Writes what node code emits.
-    pub(crate) fn emit(&self, origin: &Origin, event: Event, visit: &str) -> Result<Receipt> {
-        self.event(Class::Fact, origin, event, Some(visit))
+    pub(crate) fn emit(&self, origin: &Origin, event: Event, emitted: &Emitted) -> Result<Receipt> {
+        self.event(Class::Fact, origin, event, Some(emitted))
     }
 
-    fn event(&self, class: Class, origin: &Origin, event: Event, emit: Option<&str>) -> Result<Receipt> {
+    fn event(&self, class: Class, origin: &Origin, event: Event, emit: Option<&Emitted>) -> Result<Receipt> {
         let body = body(&WrittenEvent { event: &event, origin, emit })?;
         let mut inner = self.inner();
         let record = Record::new(inner.last + 1, event).from(origin.clone());

@@ -11,8 +11,8 @@ use crate::{
     Error, Next, OnError, Result,
     error::ErrorKind,
     hooks::answering,
-    journal::{Answer, Effect, Visit, WaitKind, Walked},
-    run::INBOX,
+    journal::{Effect, Visit, WaitKind, Walked},
+    run::{INBOX, STOP, Sent},
 };
 
 /// How long tools may take to come to an end when the run is stopped.
@@ -65,8 +65,7 @@ pub(crate) async fn drive(
     };
     match driven {
         Ok(driven) => Ok(driven),
-        Err(error) if error.kind() == ErrorKind::Store => Err(error),
-        Err(error) => driver.end(Event::RunFailed(error.info())).await,
+        Err(error) => driver.fail(error).await,
     }
 }
 
@@ -179,7 +178,8 @@ impl Driver {
             return Err(Error::new(ErrorKind::Diverged, message));
         };
         let (handler, options) = (node.run.clone(), node.options.clone());
-        let execution = execute(self.run.clone(), entry, handler, options);
+        let retried = self.failures.contains_key(&entry.visit);
+        let execution = execute(self.run.clone(), entry, retried, handler, options);
         self.executing.push(if pause.is_zero() {
             Box::pin(execution)
         } else {
@@ -261,8 +261,12 @@ impl Driver {
         if let Some(transition) = &next.transition {
             // A workflow that is not there is found out before anyone is told to go there.
             self.run.agent.workflow(&transition.to)?;
+            transition.check()?;
             let event = Event::Transition { to: transition.to.clone(), payload: transition.payload.clone() };
             node.emit(&origin, event)?;
+        }
+        if let (None, Some(what)) = (&error, node.unemitted()) {
+            return Err(node.diverged(&what));
         }
         let left = node.leave(next, error);
         self.walk.leave(&left)?;
@@ -286,33 +290,36 @@ impl Driver {
         let prefix = format!("{INBOX}{}/", self.run.id);
         let mut after: Option<String> = None;
         let mut last = None;
+        let mut taken = Vec::new();
         loop {
             let page = self.run.agent.store.list(&prefix, after.as_deref(), 100).await?;
             for (key, value) in &page {
                 let name = key.strip_prefix(&prefix).unwrap_or(key);
-                if name == "!stop" {
+                if name == STOP {
                     let reason = String::from_utf8_lossy(&value.bytes).into_owned();
                     return Ok(Some(Some(reason).filter(|reason| !reason.is_empty())));
                 }
                 let request = RequestId::from(name);
+                let sent: Sent = serde_json::from_slice(&value.bytes).map_err(|error| {
+                    Error::new(ErrorKind::Store, format!("the answer to {request} cannot be read: {error}"))
+                })?;
                 let wait = {
                     let replay = self.run.replay();
                     if replay.answers.contains_key(&request) {
+                        taken.push((request, sent));
                         continue;
                     }
                     replay.asked.values().find(|wait| wait.request == request).cloned()
                 };
                 // What was asked for is written down just after the question can be answered.
                 let Some(wait) = wait else { continue };
-                let answer: Answer = serde_json::from_slice(&value.bytes).map_err(|error| {
-                    Error::new(ErrorKind::Store, format!("the answer to {request} cannot be read: {error}"))
-                })?;
-                if let Some(event) = answering(&wait, &answer) {
+                if let Some(event) = answering(&wait, &sent.answer) {
                     drop(self.run.say(event)?);
                 }
-                let effect = Effect::Answered { request: request.clone(), answer: answer.clone() };
+                let effect = Effect::Answered { request: request.clone(), answer: sent.answer.clone() };
                 last = Some(self.run.journal.effect(&effect)?);
-                self.run.replay().answers.insert(request, answer);
+                self.run.replay().answers.insert(request.clone(), sent.answer.clone());
+                taken.push((request, sent));
             }
             match page.last() {
                 Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
@@ -322,6 +329,9 @@ impl Driver {
         if let Some(receipt) = last {
             receipt.await?;
             self.run.answered.notify_waiters();
+        }
+        for (request, sent) in taken {
+            self.run.agent.close_question(&self.run.id, &request, Some(&sent.answer), Some(sent.id)).await?;
         }
         Ok(None)
     }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use crate::{
     Error, Result,
     agent::AgentInner,
-    journal::{Answer, Begun, Effect, History, HookRecord, Journal, Outcome, Wait},
+    journal::{Answer, Begun, Effect, Emits, History, HookRecord, Journal, Outcome, Wait},
 };
 
 /// What all nodes of a run share.
@@ -43,7 +43,7 @@ pub(crate) struct Replay {
     pub(crate) began: HashSet<String>,
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, Answer>,
-    pub(crate) emits: HashMap<String, Vec<String>>,
+    pub(crate) emits: Emits,
     pub(crate) tool_calls: HashSet<String>,
 }
 

@@ -20,7 +20,7 @@ use super::{EntryState, RunShared};
 use crate::{
     Cx, Error, Next, Result,
     error::ErrorKind,
-    journal::{Left, Outcome, Visit},
+    journal::{Emitted, Left, Outcome, Visit},
     workflow::{Handler, NodeOptions},
 };
 
@@ -32,6 +32,8 @@ pub(crate) struct NodeRun {
     /// The visit as text: the beginning of the keys of its hooks.
     pub(crate) name: String,
     pub(crate) input: crate::workflow::NodeInput,
+    /// A try of it has failed before: what that try did and this one does not is no divergence.
+    retried: bool,
     inner: Mutex<Inner>,
 }
 
@@ -99,7 +101,7 @@ impl Drop for Busy<'_> {
 }
 
 impl NodeRun {
-    fn new(run: Arc<RunShared>, entry: EntryState) -> Self {
+    fn new(run: Arc<RunShared>, entry: EntryState, retried: bool) -> Self {
         let inner =
             Inner { node_state: entry.node_state, workflow_state: entry.workflow_state, ..Inner::default() };
         Self {
@@ -107,6 +109,7 @@ impl NodeRun {
             name: entry.visit.to_string(),
             visit: entry.visit,
             input: entry.input,
+            retried,
             inner: Mutex::new(inner),
         }
     }
@@ -126,6 +129,11 @@ impl NodeRun {
         }
     }
 
+    /// The workflow that it is in, without its version.
+    pub(crate) fn workflow_id(&self) -> &str {
+        self.visit.workflow.split('@').next().unwrap_or_default()
+    }
+
     /// The key of a hook, fixed when the hook is built.
     pub(crate) fn key(self: &Arc<Self>, kind: &'static str, id: Option<&str>) -> Result<HookKey> {
         let mut inner = self.inner();
@@ -139,12 +147,13 @@ impl NodeRun {
             self.run.fail(&error);
             return Err(error);
         }
+        let named = id.is_some();
         let id = id.unwrap_or(kind);
         let uses = inner.uses.entry(id.to_owned()).or_insert(0);
         let text = format!("{}/{id}#{uses}", self.name);
         *uses += 1;
         drop(inner);
-        Ok(HookKey { text, kind, node: self.clone(), named: id != kind })
+        Ok(HookKey { text, kind, node: self.clone(), named })
     }
 
     /// Counts a hook as doing something.
@@ -213,6 +222,14 @@ impl NodeRun {
         error
     }
 
+    /// Nothing is begun in a run that was stopped or cannot go on.
+    pub(crate) fn may_begin(&self) -> Result<()> {
+        if self.run.cancel.is_cancelled() {
+            self.run.fail(&Error::new(ErrorKind::Stopped, "the run was stopped"));
+        }
+        self.run.fatal().map_or(Ok(()), Err)
+    }
+
     /// Does something once: what the journal holds is returned, what is done anew is durable before it is returned.
     pub(crate) async fn once<T: Serialize + DeserializeOwned>(
         &self,
@@ -224,6 +241,7 @@ impl NodeRun {
         if let Some(recorded) = self.recorded(key, kind, fingerprint.as_deref())? {
             return self.revive(key, recorded?);
         }
+        self.may_begin()?;
         let _running = self.running();
         let given = work.await;
         if let Err(error) = &given
@@ -285,20 +303,43 @@ impl NodeRun {
             inner.emitted += 1;
             inner.emitted - 1
         };
-        let before = self.run.replay().emits.get(&self.name).and_then(|emits| emits.get(number).cloned());
-        if let Some(before) = before {
-            let now = crate::journal::fingerprint(&event);
-            if before != now {
+        let refused = format!("{}/!emit.{number}", self.name);
+        if let Some(Err(error)) = self.recorded(&refused, "emit", None)? {
+            return Err(error);
+        }
+        let now = crate::journal::fingerprint(&event);
+        let before = self.run.replay().emits.get(&self.name).and_then(|emits| emits.get(&number).cloned());
+        match before {
+            Some(before) if before == now => return Ok(()),
+            Some(before) if !self.retried => {
                 let what = format!("node `{}` emitted {before} before and {now} now", self.visit.node);
                 return Err(self.diverged(&what));
             }
-            return Ok(());
+            _ => {}
         }
-        let receipt = self.run.journal.emit(origin, event, &self.name);
-        match receipt {
-            Err(error) if error.kind() == ErrorKind::Structured => Err(error),
-            receipt => self.keep(receipt).map(drop),
+        let emitted = Emitted { visit: self.name.clone(), number };
+        match self.run.journal.emit(origin, event, &emitted) {
+            // What the state cannot take is for the node to handle, now and when it is run again.
+            Err(error) if error.kind() == ErrorKind::Structured => {
+                let outcome = Outcome::Error(error.clone());
+                self.keep(self.run.done(&refused, "emit", None, outcome).map(drop))?;
+                Err(error)
+            }
+            receipt => {
+                self.keep(receipt.map(drop))?;
+                emitted.note(&mut self.run.replay().emits, now);
+                Ok(())
+            }
         }
+    }
+
+    /// What an earlier execution emitted and this one did not.
+    pub(crate) fn unemitted(&self) -> Option<String> {
+        let emitted = self.inner().emitted;
+        let replay = self.run.replay();
+        let before = replay.emits.get(&self.name)?;
+        let last = before.keys().next_back().filter(|last| !self.retried && **last >= emitted)?;
+        Some(format!("{} emits in the journal and {emitted} in the code", last + 1))
     }
 
     pub(crate) fn node_state(&self, key: &str) -> Option<Value> {
@@ -349,9 +390,8 @@ impl NodeRun {
         let prefix = format!("{}/", self.name);
         let replay = self.run.replay();
         let inner = self.inner();
-        let emits = replay.emits.get(&self.name).map_or(0, Vec::len);
-        if inner.emitted < emits {
-            return Some(format!("{emits} emits in the journal and {} in the code", inner.emitted));
+        if self.retried {
+            return None;
         }
         let asked = |key: &&String| key.starts_with(&prefix) && !inner.asked_for.contains(*key);
         let mut lost: Vec<_> = replay.hooks.keys().chain(replay.asked.keys()).filter(asked).collect();
@@ -369,10 +409,11 @@ impl NodeRun {
 pub(crate) async fn execute(
     run: Arc<RunShared>,
     entry: EntryState,
+    retried: bool,
     handler: Handler,
     options: NodeOptions,
 ) -> (Arc<NodeRun>, Executed) {
-    let node = Arc::new(NodeRun::new(run, entry));
+    let node = Arc::new(NodeRun::new(run, entry, retried));
     let executed = match options.timeout {
         None => run_node(&node, &handler).await,
         Some(limit) => timeout(limit, run_node(&node, &handler)).await.unwrap_or_else(|_| {

@@ -7,4 +7,9 @@
     clippy::print_stdout
 )]
 
+mod control;
 mod email;
+mod harness;
+mod interrupts;
+mod nodes;
+mod workflows;

@@ -523,7 +523,7 @@ impl<'a> Speaker<'a> {
     /// The model died. What it said is taken back, or kept for the next one to go on from.
     fn die(mut self, error: ModelError) -> Result<Attempted> {
         let only_text = self.said.parts.iter().all(|part| matches!(part, SaidPart::Text { .. }));
-        if self.call.options.failover == Failover::Continue && only_text && !self.structured {
+        if self.call.options.failover == Failover::Continue && only_text && self.call.fields.is_none() {
             let said = self.said.text();
             self.close()?;
             return Ok(Attempted::Died { error, said });
