@@ -60,6 +60,9 @@ pub(crate) struct WrittenEvent<'a> {
     /// The visit of a node that emitted it, so that it is not emitted again when the node is run again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) emit: Option<&'a str>,
+    /// What replay needs of it. One record, so that a crash cannot leave one without the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) effect: Option<&'a Effect>,
 }
 
 fn is_nowhere(origin: &&Origin) -> bool {
