@@ -46,6 +46,18 @@ enum Task {
         #[arg(default_value_t = 1_000_000)]
         inputs: u64,
     },
+    /// Put the embedded store through random histories of crashes and failing disks
+    Faults {
+        /// How many histories
+        #[arg(default_value_t = 10_000)]
+        seeds: u64,
+    },
+    /// Kill a process that appends to the embedded store, and look for all that it had acknowledged
+    Kills {
+        /// How often
+        #[arg(default_value_t = 100)]
+        times: u64,
+    },
     /// Hold the dialects to their laws on generated runs that no test run has seen
     Laws {
         /// How many runs for each law
@@ -70,6 +82,8 @@ fn main() -> ExitCode {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
         Task::Bench { subject, without } => bench::run(subject, &without),
         Task::Garbage { inputs } => test::garbage(inputs),
+        Task::Faults { seeds } => test::faults(seeds),
+        Task::Kills { times } => test::kills(times),
         Task::Laws { runs } => test::laws(runs),
     };
     match done {

@@ -69,6 +69,28 @@ pub(crate) fn laws(runs: u64) -> Result<ExitCode, Failure> {
     long(&[Suite { name: "laws", package: "headwater-protocol", filter: "laws::", settings: &settings }])
 }
 
+/// The embedded store on a faulty disk: so many random histories.
+pub(crate) fn faults(seeds: u64) -> Result<ExitCode, Failure> {
+    anstream::println!("{seeds} histories; ten thousand take some minutes");
+    let settings = [("HEADWATER_SEEDS", &*seeds.to_string())];
+    long(&[
+        Suite { name: "faults", package: "headwater-store", filter: "simulation::", settings: &settings },
+        Suite {
+            name: "the judge of faults",
+            package: "headwater-testkit",
+            filter: "oracle::",
+            settings: &[],
+        },
+    ])
+}
+
+/// A process that appends is killed so many times.
+pub(crate) fn kills(times: u64) -> Result<ExitCode, Failure> {
+    anstream::println!("{times} kills; a hundred take less than a minute");
+    let settings = [("HEADWATER_KILLS", &*times.to_string())];
+    long(&[Suite { name: "kills", package: "headwater-store", filter: "kills::", settings: &settings }])
+}
+
 /// Tests of one crate that take a number from the environment.
 struct Suite<'a> {
     name: &'static str,
@@ -77,18 +99,25 @@ struct Suite<'a> {
     settings: &'a [(&'static str, &'a str)],
 }
 
+/// What comes before the words with which a test tells what it did.
+const TOLD: &str = "told: ";
+
 fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
     let mut counts = Counts::default();
     let mut ok = true;
     for suite in suites {
         anstream::println!("== {}", suite.name);
         let start = std::time::Instant::now();
-        let arguments = ["test", "--release", "-p", suite.package, "--test", "*", suite.filter];
+        let arguments =
+            ["test", "--release", "-p", suite.package, "--test", "*", suite.filter, "--", "--nocapture"];
         let mut tests = cargo(&root(), &arguments);
         tests.envs(suite.settings.iter().copied());
         let finished = finish(tests)?;
         if !finished.ok {
             anstream::print!("{}", finished.output);
+        }
+        for line in finished.output.lines().filter_map(|line| Some(line.split_once(TOLD)?.1)) {
+            anstream::println!("   {line}");
         }
         let verdict = if finished.ok { "ok" } else { "FAILED" };
         anstream::println!("   {verdict} in {:.1} s", start.elapsed().as_secs_f64());

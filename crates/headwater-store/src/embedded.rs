@@ -1,5 +1,215 @@
-//! A store in a folder.
+//! A store in a folder: one checksummed log of segments for records, epochs and values, so that one fsync covers them all.
+//!
+//! The bytes are described in `docs/store-format.md`. Inside, [`core`] decides and knows nothing of threads, time or
+//! files; [`log`] writes; [`recover`] opens; this file puts them together and waits.
 
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use tokio::sync::Semaphore;
+
+mod batch;
+mod check;
+mod core;
+mod disk;
 mod files;
+mod folder;
+mod format;
+mod frame;
+mod index;
+mod journal;
+mod log;
+mod options;
+mod recover;
+mod scan;
+mod segment;
+mod store;
+mod sweep;
+mod values;
+mod writer;
 
+pub use check::{Damage, Report, check};
 pub use files::{File, Files, Guard};
+pub use folder::Folder;
+pub use options::{Fsync, Options, Writer};
+pub use sweep::compact;
+
+use self::{core::Core, log::Log, segment::ListCache};
+use crate::{Error, ErrorKind, Result};
+
+/// A store in a folder.
+///
+/// ```
+/// use std::time::Duration;
+/// use headwater_store::{Class, ReadLimit, Store, embedded::Embedded};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let folder = tempfile::tempdir()?;
+/// let store = Embedded::open(folder.path())?;
+/// let run = "run_1".into();
+/// let lease = store.claim(&run, "me", Duration::from_secs(30)).await?;
+/// store.append(&lease, Class::Fact, &["it began".into()])?.await?;
+/// drop(store);
+///
+/// let store = Embedded::open(folder.path())?;
+/// let page = store.read(&run, 0, ReadLimit::default()).await?;
+/// assert_eq!(page.records[0].body, "it began");
+/// assert_eq!(store.expired(10).await?, [run]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Embedded {
+    shared: Arc<Shared>,
+    writer: Option<thread::JoinHandle<()>>,
+    sweeper: Mutex<Option<thread::JoinHandle<()>>>,
+    /// At most one sweep rewrites segments.
+    sweeping: Arc<Semaphore>,
+}
+
+/// What the store and its threads share.
+#[derive(Debug)]
+struct Shared {
+    core: Mutex<Core>,
+    /// Locked before the core, never after it.
+    log: Mutex<Log>,
+    /// Wakes the writer.
+    wake: Condvar,
+    quit: AtomicBool,
+    lists: ListCache,
+    options: Options,
+    files: Arc<dyn Files>,
+    _guard: Box<dyn Guard>,
+}
+
+impl Embedded {
+    /// Opens the store in a folder, or begins one there, with the default options.
+    ///
+    /// # Errors
+    /// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder, [`Format`](crate::ErrorKind::Format) if
+    /// a newer version wrote it, [`Io`](crate::ErrorKind::Io). Damage is not an error here: what is left is served, and
+    /// [`damages`](Self::damages) tells.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
+        Self::open_folder(folder, Options::default())
+    }
+
+    /// Opens the store in a folder with other options.
+    ///
+    /// # Errors
+    /// Like [`open`](Self::open).
+    pub fn open_folder(folder: impl Into<PathBuf>, options: Options) -> Result<Self> {
+        let path = folder.into();
+        let place = path.display().to_string();
+        let files =
+            Folder::new(path).map_err(|error| Error::io(format_args!("making the folder {place}"), error))?;
+        Self::open_at(Arc::new(files), options, &place)
+    }
+
+    /// Opens the store in any kind of folder.
+    ///
+    /// # Errors
+    /// Like [`open`](Self::open).
+    pub fn open_with(files: Arc<dyn Files>, options: Options) -> Result<Self> {
+        Self::open_at(files, options, "of the store")
+    }
+
+    fn open_at(files: Arc<dyn Files>, options: Options, place: &str) -> Result<Self> {
+        let guard = recover::lock(&*files, place)?;
+        let (core, log) = recover::recover(&files, &options)?;
+        let manual = options.writer == Writer::Manual;
+        let shared = Arc::new(Shared::new(core, log, options, files, guard));
+        let writer = if manual { None } else { Some(writer::start(&shared)?) };
+        Ok(Self { shared, writer, sweeper: Mutex::new(None), sweeping: Arc::new(Semaphore::new(1)) })
+    }
+
+    /// Writes one commit with all that was called so far, in the calling thread. Gives whether there was anything to
+    /// write. For simulations, with [`Writer::Manual`].
+    ///
+    /// # Errors
+    /// What stopped the store.
+    pub fn step(&self) -> Result<bool> {
+        self.shared.commit()
+    }
+
+    /// What was found damaged when the store was opened.
+    #[must_use]
+    pub fn damages(&self) -> Vec<Damage> {
+        self.shared.core().damages.clone()
+    }
+}
+
+impl Shared {
+    fn new(core: Core, log: Log, options: Options, files: Arc<dyn Files>, guard: Box<dyn Guard>) -> Self {
+        Self {
+            core: Mutex::new(core),
+            log: Mutex::new(log),
+            wake: Condvar::new(),
+            quit: AtomicBool::new(false),
+            lists: ListCache::default(),
+            options,
+            files,
+            _guard: guard,
+        }
+    }
+
+    fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes one commit with all that was called so far.
+    fn commit(&self) -> Result<bool> {
+        let mut log = self.log();
+        let buffer = std::mem::take(&mut log.buffer);
+        let Some(mut taken) = self.core().take(buffer) else { return Ok(false) };
+        let now = self.options.clock.now();
+        let rotated = if log.is_full() { log.rotate(&self.core, now) } else { Ok(()) };
+        let outcome = rotated.and_then(|()| log.write(&mut taken, now));
+        let failed = outcome.as_ref().err().cloned();
+        let mut buffer = self.core().settle(taken, outcome);
+        buffer.shrink_to(4 << 20);
+        log.buffer = buffer;
+        failed.map_or(Ok(true), Err)
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.shared.quit.store(true, Ordering::SeqCst);
+        {
+            // Taken so that the writer either has not looked yet or is waiting already.
+            let _core = self.shared.core();
+            self.shared.wake.notify_all();
+        }
+        let sweeper = self.sweeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        for thread in [sweeper, self.writer.take()].into_iter().flatten() {
+            // A thread that panicked has nothing to tell that the log does not.
+            let _ = thread.join();
+        }
+        // Without a thread something may be left that nobody will write: who waits for it must not wait for ever.
+        self.shared
+            .core()
+            .stop(Error::new(ErrorKind::Stopped, "the store was closed before this was written"));
+    }
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let core = self.shared.core();
+        f.debug_struct("Embedded")
+            .field("journals", &core.journals.len())
+            .field("values", &core.values.len())
+            .field("segments", &(core.sealed.len() + 1))
+            .finish_non_exhaustive()
+    }
+}

@@ -42,6 +42,7 @@ mod value;
 
 pub use clock::{Clock, ManualClock, SystemClock, Time};
 pub use cursor::{Cursor, Place};
+pub use embedded::Embedded;
 pub use error::{CursorFault, Error, ErrorKind, Result};
 pub use journal::{Class, EpochStart, JournalId, JournalInfo, Page, ReadLimit, Receipt, Record, Tail};
 pub use lease::Lease;

@@ -2,6 +2,7 @@
 
 mod cases;
 mod check;
+pub mod simulation;
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -129,6 +130,11 @@ struct Home<'a> {
 /// A store that is being opened.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = Arc<dyn Store>> + 'a>>;
 
+/// The names of the cases of [`reopening`].
+pub fn reopening_cases() -> impl Iterator<Item = &'static str> {
+    cases::reopening::CASES.iter().map(|case| case.name)
+}
+
 /// Puts a store that outlives its process to the cases about that: what must hold after it was closed and opened again.
 ///
 /// `place` makes a new, empty place for each case; what it gives opens the store that is there, each time it is called.
@@ -138,7 +144,7 @@ pub type Opening<'a> = Pin<Box<dyn Future<Output = Arc<dyn Store>> + 'a>>;
 /// Every case that the store failed, with what it did instead.
 pub async fn reopening<P>(place: impl Fn(Setup) -> P) -> Result<(), Failures>
 where
-    P: Fn() -> Pin<Box<dyn Future<Output = Arc<dyn Store>>>>,
+    P: Fn() -> Opening<'static>,
 {
     let mut failures = Vec::new();
     for case in cases::reopening::CASES {

@@ -372,7 +372,7 @@ impl AgentInner {
             return;
         }
         match self.resume(run).await {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Busy => tracing::debug!(run = %run, "{error}"),
             Err(error) => {
                 tracing::error!(run = %run, %error, "a run cannot be resumed now; what it was sent is kept");

@@ -44,7 +44,8 @@ impl Agent {
                 _ => {}
             }
             match agent.resume(&run).await {
-                Ok(()) => tended.taken_over.push(run),
+                Ok(true) => tended.taken_over.push(run),
+                Ok(false) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
                 Err(error) => tended.stuck.push((run, error.to_string())),
             }
@@ -54,7 +55,8 @@ impl Agent {
                 continue;
             }
             match agent.resume(&run).await {
-                Ok(()) => tended.taken_over.push(run),
+                Ok(true) => tended.taken_over.push(run),
+                Ok(false) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
                 Err(error) => tended.stuck.push((run, error.to_string())),
             }

@@ -100,11 +100,12 @@ impl<Q: Question> InterruptHook<Q> {
     }
 
     /// The key is fixed when the hook is built, not when it is polled.
-    fn key(&self) -> Result<HookKey> {
-        self.node.key("interrupt", self.id.as_deref())
+    fn ask(self, declinable: bool) -> impl Future<Output = Result<MaybeAnswer<Q::Answer>>> + Send {
+        let key = self.node.key("interrupt", self.id.as_deref());
+        async move { self.ask_as(key?, declinable).await }
     }
 
-    async fn ask(self, key: HookKey, declinable: bool) -> Result<MaybeAnswer<Q::Answer>> {
+    async fn ask_as(self, key: HookKey, declinable: bool) -> Result<MaybeAnswer<Q::Answer>> {
         let request = request_id(&self.node.run.id, &key.text);
         let mut interrupt = self.question.interrupt(request.clone());
         interrupt.id = self.id;
@@ -150,9 +151,9 @@ impl<Q: Question> IntoFuture for InterruptHook<Q> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let key = self.key();
+        let asked = self.ask(false);
         Box::pin(async {
-            match self.ask(key?, false).await? {
+            match asked.await? {
                 MaybeAnswer::Given(answer) => Ok(answer),
                 MaybeAnswer::Declined => {
                     Err(Error::new(ErrorKind::Declined, "the person did not want to answer"))
@@ -181,8 +182,7 @@ impl<Q: Question> IntoFuture for Declinable<Q> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let key = self.0.key();
-        Box::pin(async { self.0.ask(key?, true).await })
+        Box::pin(self.0.ask(true))
     }
 }
 
@@ -210,12 +210,9 @@ pub(crate) async fn wait_for(
             node.may_begin()?;
             let _running = node.running();
             let wait = run.agent.ask(run, node, hook, request.clone(), kind, expires).await?;
-            node.keep(
-                run.journal.effect(&Effect::Asked { key: key.to_owned(), wait: Box::new(wait.clone()) }),
-            )?;
-            if let Some(event) = asking(&wait) {
-                node.keep(run.journal.fact(&node.origin(), event))?;
-            }
+            let effect = Effect::Asked { key: key.to_owned(), wait: Box::new(wait.clone()) };
+            let origin = node.origin();
+            node.keep(run.record(&effect, asking(&wait).map(|event| (&origin, event))))?;
             run.replay().asked.insert(key.to_owned(), wait);
         }
     }

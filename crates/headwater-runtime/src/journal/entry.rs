@@ -60,6 +60,9 @@ pub(crate) struct WrittenEvent<'a> {
     /// What a node emitted, so that it is not emitted again when the node is run again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) emit: Option<&'a Emitted>,
+    /// What replay needs of it. One record, so that a crash cannot leave one without the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) effect: Option<&'a Effect>,
 }
 
 /// Which emit of which visit an event is.

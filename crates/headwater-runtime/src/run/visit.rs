@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use headwater_protocol::{FinishReason, Origin, RequestId};
+use headwater_protocol::{Event, FinishReason, Origin, RequestId};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -205,7 +205,7 @@ impl NodeRun {
             }
             tracing::warn!(run = %self.run.id, key, "{message}");
             let code = Some("replay.changed".to_owned());
-            let warning = headwater_protocol::Event::Warning { message, code };
+            let warning = Event::Warning { message, code };
             drop(self.run.journal.fact(&self.origin(), warning)?);
         }
         Ok(Some(match hook.outcome {
@@ -238,12 +238,25 @@ impl NodeRun {
         fingerprint: Option<String>,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
+        let origin = Origin::default();
+        self.once_told(key, kind, fingerprint, &origin, async { (work.await, None) }).await
+    }
+
+    /// As [`NodeRun::once`], with an event that is told in the same record as what was done.
+    pub(crate) async fn once_told<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        kind: &str,
+        fingerprint: Option<String>,
+        origin: &Origin,
+        work: impl Future<Output = (Result<T>, Option<Event>)>,
+    ) -> Result<T> {
         if let Some(recorded) = self.recorded(key, kind, fingerprint.as_deref())? {
             return self.revive(key, recorded?);
         }
         self.may_begin()?;
         let _running = self.running();
-        let given = work.await;
+        let (given, event) = work.await;
         if let Err(error) = &given
             && error.is_fatal()
         {
@@ -254,7 +267,8 @@ impl NodeRun {
             Ok(value) => Outcome::Value(self.value(key, value)?),
             Err(error) => Outcome::Error(error.clone()),
         };
-        self.keep(self.run.done(key, kind, fingerprint, outcome)?.await)?;
+        let told = event.map(|event| (origin, event));
+        self.keep(self.run.done(key, kind, fingerprint, outcome, told)?.await)?;
         given
     }
 
@@ -270,9 +284,18 @@ impl NodeRun {
         }
         let given = work()?;
         let outcome = Outcome::Value(self.value(key, &given)?);
-        let receipt = self.run.done(key, kind, None, outcome);
+        let receipt = self.run.done(key, kind, None, outcome, None);
         self.keep(receipt.map(drop))?;
         Ok(given)
+    }
+
+    /// Tells readers something once: an event that is its own record of having been told.
+    pub(crate) fn tell_once(&self, key: &str, kind: &str, origin: &Origin, event: Event) -> Result<()> {
+        if self.recorded(key, kind, None)?.is_none() {
+            let receipt = self.run.done(key, kind, None, Outcome::Value(Value::Null), Some((origin, event)));
+            self.keep(receipt.map(drop))?;
+        }
+        Ok(())
     }
 
     /// An error of the store ends the run.
@@ -297,7 +320,7 @@ impl NodeRun {
     }
 
     /// Emits an event, unless an earlier execution of this visit did.
-    pub(crate) fn emit(&self, origin: &Origin, event: headwater_protocol::Event) -> Result<()> {
+    pub(crate) fn emit(&self, origin: &Origin, event: Event) -> Result<()> {
         let number = {
             let mut inner = self.inner();
             inner.emitted += 1;
@@ -322,7 +345,7 @@ impl NodeRun {
             // What the state cannot take is for the node to handle, now and when it is run again.
             Err(error) if error.kind() == ErrorKind::Structured => {
                 let outcome = Outcome::Error(error.clone());
-                self.keep(self.run.done(&refused, "emit", None, outcome).map(drop))?;
+                self.keep(self.run.done(&refused, "emit", None, outcome, None).map(drop))?;
                 Err(error)
             }
             receipt => {

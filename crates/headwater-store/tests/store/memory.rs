@@ -120,3 +120,47 @@ async fn two_stores_share_no_epoch() {
         }
     }
 }
+
+#[test]
+fn an_idle_run_costs_less_than_a_kibibyte_beside_its_records() {
+    let store = Memory::new();
+    let runs: Vec<_> = (0..10_000).map(|number| format!("run_{number:026}").into()).collect();
+    let used = allocation_counter::measure(|| {
+        for run in &runs {
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(store.claim(run, "a driver's name", TTL).as_mut().poll(&mut context).is_ready());
+        }
+    });
+    let each = used.bytes_current / i64::try_from(runs.len()).unwrap();
+    assert!(each < 1_024, "{each} bytes for each run");
+}
+
+#[tokio::test]
+async fn a_delta_allocates_next_to_nothing() {
+    let store = Memory::new();
+    let lease = store.claim(&"run".into(), "driver", TTL).await.unwrap();
+    let body = [Bytes::from_static(b"a delta of some twenty bytes")];
+    let append = || {
+        for _ in 0..1_000 {
+            drop(store.append(&lease, Class::Delta, &body).unwrap());
+        }
+    };
+    append();
+    let used = allocation_counter::measure(append);
+    // The journal grows by doubling, now and then.
+    assert!(used.count_total <= 2, "{used:?}");
+}
+
+#[tokio::test]
+async fn a_wait_that_is_given_up_leaves_nothing_behind() {
+    let store = Memory::new();
+    let lease = store.claim(&"run".into(), "driver", TTL).await.unwrap();
+    let used = allocation_counter::measure(|| {
+        for _ in 0..100 {
+            let mut waits: Vec<_> = (0..3).map(|_| store.wait(&lease.journal, 0)).collect();
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(waits.iter_mut().all(|wait| wait.as_mut().poll(&mut context).is_pending()));
+        }
+    });
+    assert_eq!(used.bytes_current, 0, "{used:?}");
+}

@@ -278,6 +278,7 @@ impl Call {
             self.add(&said, shown);
             let wanted: Vec<_> = said.calls().cloned().collect();
             if wanted.is_empty() {
+                self.end_step(&key)?;
                 return Ok(said);
             }
             if steps >= self.options.tool_options.max_steps {

@@ -152,6 +152,8 @@ impl Call {
 
     /// Calls a tool, once. What it gives is durable before anything else happens.
     async fn execute(&self, key: &str, wanted: &SaidCall, tool: Arc<dyn Tool>, input: Value) -> Result<Gave> {
+        // A question about an earlier crash is not asked again once the call is done.
+        self.node.asked_for(&format!("{key}/unfinished"));
         let unfinished = self.node.run.replay().began.contains(key);
         let go = if unfinished { self.unfinished(key, wanted, &*tool).await? } else { None };
         let work = async {

@@ -146,7 +146,8 @@ async fn late(s: Subject) -> Outcome {
     let first = s.store.append(&lease, Class::Fact, &["first".into()])?;
     let second = s.store.append(&lease, Class::Fact, &["second".into()])?;
     same("the second receipt", second.await?, 2)?;
-    same("the first receipt", first.await?, 1)
+    same("the first receipt", first.await?, 1)?;
+    same("the bodies", s.bodies(&lease.journal).await?, ["first", "second"].map(str::to_owned).into())
 }
 
 async fn apart(s: Subject) -> Outcome {

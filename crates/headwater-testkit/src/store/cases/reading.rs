@@ -166,8 +166,11 @@ async fn follow(store: Arc<dyn Store>, journal: JournalId) -> Outcome<Vec<Record
     loop {
         let after = records.last().map_or(0, |record| record.seq);
         let tail = soon("a reader's wait", store.wait(&journal, after)).await??;
+        holds("a wait ends with something to read, or at the end", tail.last > after || tail.closed)?;
         let page = store.read(&journal, after, ReadLimit { records: 32, bytes: 4_096 }).await?;
         holds("what was waited for can be read", tail.last <= after || !page.records.is_empty())?;
+        let follows = page.records.first().is_none_or(|record| record.seq == after + 1);
+        holds("a page begins after what was read", follows)?;
         records.extend(page.records);
         if page.tail.closed && records.last().map_or(0, |record| record.seq) == page.tail.last {
             return Ok(records);

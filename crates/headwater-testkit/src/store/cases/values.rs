@@ -257,6 +257,7 @@ async fn pages(s: Subject) -> Outcome {
                 break;
             }
             all.extend(page);
+            holds("no key is listed twice", all.len() <= KEYS.len())?;
         }
         same(&format!("all pages of {limit}"), all, expected("a", None))?;
     }

@@ -1,0 +1,169 @@
+//! Reads every byte of a folder and says what is damaged.
+
+use std::{fmt, sync::Arc};
+
+use super::{
+    Options,
+    core::{Active, Core},
+    files::Files,
+    format::segment_name,
+    index::{SegmentIndex, ValuePart},
+    recover::{self, Opened, Rebuild},
+    segment::{Lists, Sealed},
+};
+use crate::{JournalId, Result};
+
+/// A place where stored bytes are not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// Where in it.
+    pub offset: u64,
+    /// How many bytes; 0 if that cannot be said.
+    pub bytes: u64,
+    /// What is wrong.
+    pub what: String,
+    /// The journal that lost something, as far as that can be told.
+    pub journal: Option<JournalId>,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at offset {}: {}", self.file, self.offset, self.what)?;
+        if self.bytes > 0 {
+            write!(f, ", {} bytes", self.bytes)?;
+        }
+        match &self.journal {
+            Some(journal) => write!(f, ", journal {journal}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What was found in a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// Segments.
+    pub segments: u64,
+    /// Bytes of all segments.
+    pub bytes: u64,
+    /// Commits.
+    pub commits: u64,
+    /// Frames, each with a good checksum.
+    pub frames: u64,
+    /// Records, also of journals that were deleted since.
+    pub records: u64,
+    /// Journals that are not deleted.
+    pub journals: u64,
+    /// Values that are not removed.
+    pub values: u64,
+    /// The bytes of a torn end, which opening cuts off. They were never durable.
+    pub torn: u64,
+    /// Footers that opening builds anew from the frames.
+    pub footers: Vec<String>,
+    /// What is damaged.
+    pub damages: Vec<Damage>,
+}
+
+impl Report {
+    /// Whether nothing is damaged. A torn end and a footer are not damage: nothing is lost with them.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.damages.is_empty()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} segments, {} bytes, {} commits, {} frames: {} journals with {} records, {} values",
+            self.segments, self.bytes, self.commits, self.frames, self.journals, self.records, self.values
+        )?;
+        if self.torn > 0 {
+            writeln!(f, "torn end of {} bytes: never durable, cut off when the store is opened", self.torn)?;
+        }
+        for file in &self.footers {
+            writeln!(f, "{file}: the footer is damaged and is built anew from the frames; nothing is lost")?;
+        }
+        for damage in &self.damages {
+            writeln!(f, "damaged: {damage}")?;
+        }
+        write!(f, "{}", if self.is_good() { "good" } else { "damaged: restore the folder from a copy" })
+    }
+}
+
+/// Reads every byte of a folder that no process uses, and changes nothing.
+///
+/// # Errors
+/// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder, [`Format`](crate::ErrorKind::Format) if a
+/// newer version wrote it, [`Io`](crate::ErrorKind::Io). What is damaged is not an error but in the report.
+pub fn check(files: &Arc<dyn Files>) -> Result<Report> {
+    let _guard = recover::lock(&**files, "of the store")?;
+    let numbers = recover::segments(&**files)?;
+    let mut report = Report::default();
+    let mut all = Rebuild::default();
+    let mut active = None;
+    let last = numbers.last().copied();
+    for number in numbers {
+        let opened = Opened::open(&**files, number)?;
+        let footer = if Some(number) == last { opened.whole_footer()? } else { opened.footer()? };
+        let sealed = footer.is_some() || Some(number) != last;
+        let until = footer.as_ref().map_or(opened.size, |(footer, _)| u64::from(footer.lists));
+        let scan = opened.scan(until, sealed)?;
+        report.segments += 1;
+        report.bytes += opened.size;
+        if !sealed && opened.header.is_none() && scan.commits == 0 && opened.was_never_begun()? {
+            report.torn += opened.size;
+            continue;
+        }
+        report.commits += scan.commits;
+        report.frames += scan.frames;
+        report.records += scan.records;
+        if !sealed {
+            report.torn += opened.size.saturating_sub(scan.end);
+        }
+        all.faults(number, &scan.faults);
+        match &footer {
+            Some((footer, summary)) => {
+                if scan.faults.is_empty() && !footer.lists_agree(&*opened.file, &scan.index) {
+                    report.footers.push(segment_name(number));
+                }
+                name_what_is_missing(&mut all, number, summary, &scan.index);
+            }
+            None if sealed => report.footers.push(segment_name(number)),
+            None => {}
+        }
+        all.apply(number, &scan.index);
+        let Opened { file, size, .. } = opened;
+        active = Some(Active { number: number + 1, file: file.clone(), index: SegmentIndex::default() });
+        let lists = Lists::Memory(scan.index);
+        all.sealed.push(Sealed { number, file, size, lists, tombstones: false, damaged: false });
+    }
+    if let Some(active) = active {
+        let core = all.finish(Core::new(&Options::default(), active));
+        (report.journals, report.values) = (core.journals.len() as u64, core.values.len() as u64);
+        report.damages = core.damages;
+    }
+    Ok(report)
+}
+
+/// The footer of a damaged segment still knows what its frames said.
+fn name_what_is_missing(all: &mut Rebuild, segment: u64, summary: &SegmentIndex, found: &SegmentIndex) {
+    for (number, part) in &summary.journals {
+        let left = found.journals.get(number).map_or(0, |part| part.list.frames);
+        let lost = part.list.frames.saturating_sub(left);
+        if lost > 0 {
+            let what = format!("{lost} of {} frames of records are damaged", part.list.frames);
+            all.lost(segment, what, part.name.clone());
+        }
+    }
+    for (key, part) in &summary.values {
+        if found.values.get(key).map(ValuePart::version) != Some(part.version()) {
+            all.lost(segment, format!("value {key} at version {} is damaged", part.version()), None);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The store without threads, clocks or waiting: calls go into a gathering commit, [`Core::take`] hands that out to be
+//! written, and [`Core::settle`] tells everyone what became of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+
+use super::{
+    Damage, Options,
+    batch::Batch,
+    files::File,
+    format::{COMMIT_HEADER, Counters},
+    frame::{Frame, encode_records},
+    index::{FrameAt, SegmentIndex},
+    journal::Journal,
+    segment::Sealed,
+    values::{Stored, Values},
+};
+use crate::{Error, ErrorKind, JournalId, Result, Time};
+
+mod calls;
+mod look;
+mod space;
+
+pub(super) use calls::{Claim, Trim};
+pub(super) use look::{Located, ReadStep, Waiting};
+
+/// All that a store knows.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) journals: HashMap<u64, Box<Journal>>,
+    pub(super) names: HashMap<JournalId, u64>,
+    /// Journals that are neither closed nor given back.
+    pub(super) driven: BTreeSet<u64>,
+    /// Closed journals by the time when they go.
+    pub(super) going: BTreeSet<(Time, u64)>,
+    pub(super) values: Values,
+    pub(super) counters: Counters,
+    pub(super) sealed: BTreeMap<u64, Arc<Sealed>>,
+    pub(super) active: Active,
+    /// Sealed segments in which something died since they were looked at.
+    pub(super) stale_segments: BTreeSet<u64>,
+    pub(super) damages: Vec<Damage>,
+    gather: Gather,
+    stopped: Option<Error>,
+    limits: Limits,
+    /// The memory of all journals' recent records.
+    recent_bytes: usize,
+    /// Journals with recent records, the one that was longest in it first.
+    recent: VecDeque<u64>,
+    /// How many may be in it before those without any are let go.
+    recent_room: usize,
+}
+
+/// The segment that is written.
+#[derive(Debug)]
+pub(super) struct Active {
+    pub(super) number: u64,
+    pub(super) file: Arc<dyn File>,
+    pub(super) index: SegmentIndex,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    record: usize,
+    value: usize,
+    journal: u64,
+    pending: usize,
+    deltas: u64,
+    recent_each: usize,
+    recent_all: usize,
+}
+
+/// What the next commit will hold.
+#[derive(Debug, Default)]
+struct Gather {
+    batch: Arc<Batch>,
+    ops: Vec<Op>,
+    /// Journals with records that no commit has taken.
+    dirty: Vec<u64>,
+    bytes: usize,
+    /// Whether somebody waits for it.
+    urgent: bool,
+    /// Whether it must be fsynced whatever the policy is.
+    sync: bool,
+}
+
+/// A change other than records.
+#[derive(Debug)]
+pub(super) enum Op {
+    Claimed { journal: u64, name: JournalId, epoch: u64, first: u64 },
+    Released { journal: u64, epoch: u64 },
+    Closed { journal: u64, goes: Option<Time> },
+    Trimmed { journal: u64, before: u64 },
+    Deleted { journal: u64 },
+    Put { key: Arc<str>, version: u64, expires: Option<Time>, bytes: Bytes },
+    Removed { key: Arc<str>, version: u64 },
+}
+
+impl Op {
+    fn frame(&self) -> Frame<'_> {
+        match self {
+            Self::Claimed { journal, name, epoch, first } => {
+                Frame::Claimed { journal: *journal, name: name.as_str(), epoch: *epoch, first: *first }
+            }
+            Self::Released { journal, epoch } => Frame::Released { journal: *journal, epoch: *epoch },
+            Self::Closed { journal, goes } => Frame::Closed { journal: *journal, goes: *goes },
+            Self::Trimmed { journal, before } => Frame::Trimmed { journal: *journal, before: *before },
+            Self::Deleted { journal } => Frame::Deleted { journal: *journal },
+            Self::Put { key, version, expires, bytes } => {
+                Frame::Put { key, version: *version, expires: *expires, bytes }
+            }
+            Self::Removed { key, version } => Frame::Removed { key, version: *version },
+        }
+    }
+}
+
+/// A commit that is to be written.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// Room for the commit's header, and the frames.
+    pub(super) bytes: Vec<u8>,
+    pub(super) frames: u32,
+    pub(super) sync: bool,
+    batch: Arc<Batch>,
+    ops: Vec<(Op, usize, usize)>,
+    spans: Vec<Span>,
+}
+
+/// Records of one journal within a commit.
+#[derive(Debug)]
+struct Span {
+    journal: u64,
+    first: u64,
+    count: u64,
+    bytes: u64,
+    offset: usize,
+}
+
+impl Core {
+    pub(super) fn new(options: &Options, active: Active) -> Self {
+        Self {
+            journals: HashMap::new(),
+            names: HashMap::new(),
+            driven: BTreeSet::new(),
+            going: BTreeSet::new(),
+            values: Values::with_cache(options.cache_bytes / 2),
+            counters: Counters::default(),
+            sealed: BTreeMap::new(),
+            active,
+            stale_segments: BTreeSet::new(),
+            damages: Vec::new(),
+            gather: Gather::default(),
+            stopped: None,
+            limits: Limits {
+                record: options.max_record_bytes,
+                value: options.max_value_bytes,
+                journal: options.max_journal_bytes,
+                pending: options.max_pending_bytes.min(1 << 30),
+                deltas: options.delta_limit,
+                recent_each: options.tail_bytes,
+                recent_all: options.cache_bytes,
+            },
+            recent_bytes: 0,
+            recent: VecDeque::new(),
+            recent_room: 64,
+        }
+    }
+
+    /// Whether there is something to write, and whether somebody waits for it.
+    pub(super) fn pending(&self) -> (bool, bool) {
+        let gather = &self.gather;
+        let some = gather.sync || !gather.ops.is_empty() || !gather.dirty.is_empty();
+        (some && self.stopped.is_none(), gather.urgent)
+    }
+
+    /// Takes what has gathered, as the bytes of one commit. What is called from now on gathers for the next.
+    pub(super) fn take(&mut self, mut bytes: Vec<u8>) -> Option<Taken> {
+        if !self.pending().0 {
+            return None;
+        }
+        let gather = std::mem::take(&mut self.gather);
+        bytes.clear();
+        bytes.resize(COMMIT_HEADER, 0);
+        let mut spans = Vec::with_capacity(gather.dirty.len());
+        for number in gather.dirty {
+            if let Some(journal) = self.journals.get_mut(&number) {
+                take_records(number, journal, &mut bytes, &mut spans);
+            }
+        }
+        let mut ops = Vec::with_capacity(gather.ops.len());
+        for op in gather.ops {
+            let offset = bytes.len();
+            op.frame().encode(&mut bytes);
+            ops.push((op, offset, bytes.len() - offset));
+        }
+        let frames = u32::try_from(spans.len() + ops.len()).unwrap_or(u32::MAX);
+        Some(Taken { bytes, frames, sync: gather.sync, batch: gather.batch, ops, spans })
+    }
+
+    /// Tells what became of a commit: where in the active segment it was written, or why it was not. Gives its buffer
+    /// back.
+    pub(super) fn settle(&mut self, taken: Taken, outcome: Result<u64>) -> Vec<u8> {
+        let Taken { bytes, batch, ops, spans, .. } = taken;
+        match outcome {
+            Ok(at) => {
+                for span in spans {
+                    self.settle_records(&span, at);
+                }
+                for (op, offset, length) in ops {
+                    let offset = u32::try_from(at + offset as u64).unwrap_or(u32::MAX);
+                    self.settle_op(op, offset, u32::try_from(length).unwrap_or(u32::MAX));
+                }
+                self.forget_recent();
+                batch.settle(Ok(()));
+            }
+            Err(cause) => {
+                batch.settle(Err(cause.clone()));
+                self.stop(cause);
+            }
+        }
+        bytes
+    }
+
+    /// Takes no more writes, for a cause that all are told who wait.
+    pub(super) fn stop(&mut self, cause: Error) {
+        let gather = std::mem::take(&mut self.gather);
+        gather.batch.settle(Err(cause.clone()));
+        self.stopped.get_or_insert(cause);
+        for journal in self.journals.values_mut() {
+            journal.wake();
+        }
+    }
+
+    /// Refuses if the store has stopped.
+    pub(super) fn running(&self) -> Result<()> {
+        match &self.stopped {
+            None => Ok(()),
+            Some(cause) => {
+                let message = format!(
+                    "the store has stopped and takes no more writes: {cause}; repair that and open the store anew"
+                );
+                Err(Error::new(ErrorKind::Stopped, message))
+            }
+        }
+    }
+
+    /// A batch that is settled when all that was called so far is durable.
+    pub(super) fn flush(&mut self) -> Result<Arc<Batch>> {
+        self.running()?;
+        self.gather.sync = true;
+        self.gather.urgent = true;
+        Ok(self.gather.batch.clone())
+    }
+
+    fn gather_op(&mut self, op: Op) -> Arc<Batch> {
+        self.gather.bytes += match &op {
+            Op::Put { bytes, .. } => bytes.len(),
+            _ => 0,
+        };
+        self.gather.ops.push(op);
+        self.gather.urgent = true;
+        self.gather.batch.clone()
+    }
+
+    fn settle_records(&mut self, span: &Span, at: u64) {
+        let Some(journal) = self.journals.get_mut(&span.journal) else { return };
+        let offset = u32::try_from(at + span.offset as u64).unwrap_or(u32::MAX);
+        let part = self.active.index.journal(span.journal);
+        part.name.get_or_insert_with(|| journal.name.clone());
+        part.list.push(FrameAt { offset, first: span.first, count: span.count, bytes: span.bytes });
+        journal.add_piece(self.active.number, span.first, span.bytes);
+        journal.durable = span.first + span.count - 1;
+        journal.show(self.limits.deltas);
+        let keep = if journal.held.is_some() { self.limits.recent_each } else { 0 };
+        self.recent_bytes -= journal.forget(keep);
+    }
+
+    fn settle_op(&mut self, op: Op, offset: u32, length: u32) {
+        self.active.index.add(&op.frame(), offset, length);
+        let segment = self.active.number;
+        match op {
+            Op::Put { key, version, expires, bytes } => {
+                let stored = Stored { version, expires, segment, offset, length };
+                let before = self.values.put(&key, stored, Some(&bytes));
+                self.stale_segments.extend(before.map(|stored| stored.segment));
+            }
+            Op::Removed { key, version } => {
+                let before = self.values.remove(&key, version);
+                self.stale_segments.extend(before.map(|stored| stored.segment));
+            }
+            Op::Deleted { journal } => self.forget_journal(journal),
+            Op::Claimed { journal, .. }
+            | Op::Released { journal, .. }
+            | Op::Closed { journal, .. }
+            | Op::Trimmed { journal, .. } => self.settle_journal_op(journal, &op),
+        }
+    }
+
+    /// Keeps the memory of recent records within its limit: what was longest in it goes first.
+    fn forget_recent(&mut self) {
+        for _ in 0..self.recent.len() {
+            if self.recent_bytes <= self.limits.recent_all {
+                break;
+            }
+            let Some(number) = self.recent.pop_front() else { break };
+            let Some(journal) = self.journals.get_mut(&number) else { continue };
+            self.recent_bytes -= journal.forget(0);
+            if journal.recent.is_some() {
+                self.recent.push_back(number);
+            }
+        }
+    }
+}
+
+/// Encodes what no commit has taken of a journal: one frame for each epoch, which nearly always is one frame.
+fn take_records(number: u64, journal: &mut Journal, bytes: &mut Vec<u8>, spans: &mut Vec<Span>) {
+    journal.dirty = false;
+    let Some(recent) = &journal.recent else { return };
+    while journal.taken < journal.last {
+        let first = journal.taken + 1;
+        let Some(epoch) = recent.get(first).map(|entry| entry.epoch) else { return };
+        let mut last = journal.last;
+        if recent.get(last).is_some_and(|entry| entry.epoch != epoch) {
+            let same = recent.between(first, last).take_while(|entry| entry.epoch == epoch).count() as u64;
+            last = first + same - 1;
+        }
+        let offset = bytes.len();
+        let body_bytes = encode_records(bytes, number, first, recent.between(first, last));
+        spans.push(Span { journal: number, first, count: last - first + 1, bytes: body_bytes, offset });
+        journal.taken = last;
+    }
+}

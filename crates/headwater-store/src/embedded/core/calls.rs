@@ -1,0 +1,307 @@
+//! What a store is asked to do to its journals and values. Each call changes what is gathered at once, and says which
+//! batch makes it durable.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+
+use super::{Batch, Core, Journal, Op};
+use crate::{
+    Class, EpochStart, Error, Expect, JournalId, Lease, Receipt, Result, Time,
+    embedded::{frame::Entry, journal::Held},
+};
+
+/// The longest name of a journal and key of a value.
+const MAX_NAME: usize = 4 << 10;
+
+/// The bytes that gather before a commit begins whoever waits.
+const URGENT_BYTES: usize = 1 << 20;
+
+/// What a record that waits takes apart from its body.
+const RECORD_OVERHEAD: usize = 96;
+
+/// What came of asking for a lease.
+#[derive(Debug)]
+pub(in crate::embedded) enum Claim {
+    /// The lease, once the batch is durable.
+    Given(Lease, Arc<Batch>),
+    /// The journal is being deleted: ask again after the batch.
+    Later(Arc<Batch>),
+}
+
+/// What came of letting records go.
+#[derive(Debug)]
+pub(in crate::embedded) enum Trim {
+    /// They are gone already.
+    Nothing,
+    /// They are gone once the batch is durable.
+    Begun(Arc<Batch>),
+    /// Ask again after the batch.
+    Later(Arc<Batch>),
+}
+
+impl Core {
+    fn number(&self, name: &JournalId) -> Result<u64> {
+        self.names.get(name).copied().ok_or_else(|| Error::unknown(name))
+    }
+
+    fn journal_mut(&mut self, name: &JournalId) -> Result<(u64, &mut Journal)> {
+        let number = self.number(name)?;
+        let journal = self.journals.get_mut(&number).ok_or_else(|| Error::unknown(name))?;
+        Ok((number, journal))
+    }
+
+    /// The journal of a lease that may still write.
+    fn leased(&mut self, lease: &Lease) -> Result<(u64, &mut Journal)> {
+        self.running()?;
+        let (number, journal) = self.journal_mut(&lease.journal)?;
+        if journal.closing || journal.closed.is_some() {
+            return Err(Error::closed(&lease.journal));
+        }
+        match &journal.held {
+            Some(held) if held.epoch == lease.epoch => Ok((number, journal)),
+            held => Err(Error::stale(&lease.journal, lease.epoch, held.as_ref().map(|held| held.epoch))),
+        }
+    }
+
+    /// Appends records. Gives a receipt, and whether the writer has to be woken.
+    pub(in crate::embedded) fn append(
+        &mut self,
+        lease: &Lease,
+        class: Class,
+        bodies: &[Bytes],
+        now: Time,
+    ) -> Result<(Receipt, bool)> {
+        let limits = self.limits;
+        let waiting = self.gather.bytes;
+        let (number, journal) = self.leased(lease)?;
+        let mut bytes = 0;
+        for body in bodies {
+            if body.len() > limits.record {
+                return Err(Error::too_large("record", body.len(), limits.record));
+            }
+            bytes += body.len();
+        }
+        if bytes > limits.pending {
+            return Err(Error::too_large("batch of records", bytes, limits.pending));
+        }
+        if journal.bytes + bytes as u64 > limits.journal {
+            return Err(Error::full(&lease.journal, class, limits.journal));
+        }
+        bytes += RECORD_OVERHEAD * bodies.len();
+        if waiting > 0 && waiting + bytes > limits.pending {
+            let message = format!(
+                "{waiting} bytes wait to be written and at most {} may: the disk is too slow, try again",
+                limits.pending
+            );
+            return Err(Error::new(crate::ErrorKind::Full, message));
+        }
+        let first = journal.last + 1;
+        let count = bodies.len() as u64;
+        if count == 0 {
+            return Ok((Receipt::settled(first, journal.last), false));
+        }
+        let nothing_hidden = journal.visible == journal.last;
+        let time = now.max(journal.time);
+        let had_none = journal.recent.is_none();
+        let mut memory = 0;
+        for body in bodies {
+            memory += journal.push(Entry { epoch: lease.epoch, time, class, body: body.clone() });
+        }
+        let last = journal.last;
+        let at_once = class == Class::Delta && nothing_hidden && last - journal.durable <= limits.deltas;
+        if at_once {
+            journal.visible = last;
+            journal.wake();
+        }
+        let was_clean = !std::mem::replace(&mut journal.dirty, true);
+        self.recent_bytes += memory;
+        if had_none {
+            self.remember_recent(number);
+        }
+        let gather = &mut self.gather;
+        let was_idle = gather.dirty.is_empty() && gather.ops.is_empty() && !gather.sync;
+        if was_clean {
+            gather.dirty.push(number);
+        }
+        gather.bytes += bytes;
+        let urgent = !at_once || gather.bytes > URGENT_BYTES;
+        let wake = was_idle || (urgent && !gather.urgent);
+        gather.urgent |= urgent;
+        if at_once {
+            return Ok((Receipt::settled(first, last), wake));
+        }
+        let batch = gather.batch.clone();
+        Ok((Receipt::later(first, last, Box::pin(batch.wait())), wake))
+    }
+
+    /// Asks for the lease of a journal.
+    pub(in crate::embedded) fn claim(
+        &mut self,
+        name: &JournalId,
+        owner: &str,
+        ttl: Duration,
+        now: Time,
+    ) -> Result<Claim> {
+        self.running()?;
+        if name.as_str().len() > MAX_NAME {
+            return Err(Error::too_large("name of a journal", name.as_str().len(), MAX_NAME));
+        }
+        let number = match self.names.get(name) {
+            Some(number) => *number,
+            None => {
+                self.counters.journal += 1;
+                let number = self.counters.journal;
+                self.names.insert(name.clone(), number);
+                self.journals.insert(number, Box::new(Journal::new(name.clone(), self.active.number)));
+                number
+            }
+        };
+        let journal = self.journals.get_mut(&number).ok_or_else(|| Error::unknown(name))?;
+        if journal.deleting {
+            return Ok(Claim::Later(self.flush()?));
+        }
+        if journal.closing || journal.closed.is_some() {
+            return Err(Error::closed(name));
+        }
+        if let Some(held) = journal.held.as_ref().filter(|held| now < held.expires) {
+            return Err(Error::held(name, &held.owner, held.expires));
+        }
+        self.counters.epoch += 1;
+        let epoch = self.counters.epoch;
+        let (owner, expires, first) = (Arc::<str>::from(owner), now.after(ttl), journal.last + 1);
+        journal.held = Some(Box::new(Held { epoch, owner: owner.clone(), expires, first }));
+        journal.released = false;
+        self.driven.insert(number);
+        let batch = self.gather_op(Op::Claimed { journal: number, name: name.clone(), epoch, first });
+        Ok(Claim::Given(Lease { journal: name.clone(), epoch, owner, expires, first }, batch))
+    }
+
+    /// Makes a lease last longer. That is not written: all leases end with the process.
+    pub(in crate::embedded) fn renew(&mut self, lease: &Lease, ttl: Duration, now: Time) -> Result<Lease> {
+        let (_, journal) = self.leased(lease)?;
+        let expires = now.after(ttl);
+        let mut renewed = Lease { expires, ..lease.clone() };
+        if let Some(held) = &mut journal.held {
+            held.expires = expires;
+            renewed.first = held.first;
+        }
+        Ok(renewed)
+    }
+
+    /// Gives a lease back.
+    pub(in crate::embedded) fn release(&mut self, lease: &Lease) -> Result<Arc<Batch>> {
+        let (number, journal) = self.leased(lease)?;
+        journal.held = None;
+        journal.released = true;
+        let epoch = lease.epoch;
+        self.driven.remove(&number);
+        Ok(self.gather_op(Op::Released { journal: number, epoch }))
+    }
+
+    /// Ends a journal.
+    pub(in crate::embedded) fn close(&mut self, lease: &Lease, goes: Option<Time>) -> Result<Arc<Batch>> {
+        let (number, journal) = self.leased(lease)?;
+        journal.held = None;
+        journal.closing = true;
+        self.driven.remove(&number);
+        Ok(self.gather_op(Op::Closed { journal: number, goes }))
+    }
+
+    /// Lets go of the records before a sequence. Those that are not durable yet must become so first.
+    pub(in crate::embedded) fn trim(&mut self, lease: &Lease, before: u64) -> Result<Trim> {
+        let (number, journal) = self.leased(lease)?;
+        let before = before.min(journal.last + 1);
+        if before <= journal.first {
+            return Ok(Trim::Nothing);
+        }
+        if before > journal.durable + 1 {
+            return Ok(Trim::Later(self.flush()?));
+        }
+        Ok(Trim::Begun(self.gather_op(Op::Trimmed { journal: number, before })))
+    }
+
+    /// Deletes a journal.
+    pub(in crate::embedded) fn delete(&mut self, name: &JournalId, now: Time) -> Result<Option<Arc<Batch>>> {
+        self.running()?;
+        let Ok((number, journal)) = self.journal_mut(name) else { return Ok(None) };
+        if journal.deleting {
+            return self.flush().map(Some);
+        }
+        if let Some(held) = journal.held.as_ref().filter(|held| now < held.expires) {
+            return Err(Error::held(name, &held.owner, held.expires));
+        }
+        journal.deleting = true;
+        // A holder whose lease has run out must not write to what is being deleted.
+        journal.held = None;
+        Ok(Some(self.gather_op(Op::Deleted { journal: number })))
+    }
+
+    /// Puts a value.
+    pub(in crate::embedded) fn put(
+        &mut self,
+        key: &str,
+        bytes: Bytes,
+        expect: Expect,
+        expires: Option<Time>,
+        now: Time,
+    ) -> Result<(u64, Arc<Batch>)> {
+        self.running()?;
+        if key.len() > MAX_NAME {
+            return Err(Error::too_large("key", key.len(), MAX_NAME));
+        }
+        if bytes.len() > self.limits.value {
+            return Err(Error::too_large("value", bytes.len(), self.limits.value));
+        }
+        self.values.check(key, expect, now)?;
+        if self.gather.bytes + bytes.len() > self.limits.pending {
+            let message = format!("value {key}: too much waits to be written, try again");
+            return Err(Error::new(crate::ErrorKind::Full, message));
+        }
+        self.counters.version += 1;
+        let version = self.counters.version;
+        let key = Arc::<str>::from(key);
+        self.values.begin(key.clone(), version, Some(expires));
+        Ok((version, self.gather_op(Op::Put { key, version, expires, bytes })))
+    }
+
+    /// Removes a value. Gives whether there was one, and what to wait for.
+    pub(in crate::embedded) fn remove(
+        &mut self,
+        key: &str,
+        expect: Expect,
+        now: Time,
+    ) -> Result<(bool, Option<Arc<Batch>>)> {
+        self.running()?;
+        if self.values.check(key, expect, now)?.is_some() {
+            return Ok((true, Some(self.remove_any(key.into()))));
+        }
+        // Nobody is told that it is gone before that is durable.
+        let batch = if self.values.is_pending(key) { Some(self.flush()?) } else { None };
+        Ok((false, batch))
+    }
+
+    pub(super) fn remove_any(&mut self, key: Arc<str>) -> Arc<Batch> {
+        self.counters.version += 1;
+        let version = self.counters.version;
+        self.values.begin(key.clone(), version, None);
+        self.gather_op(Op::Removed { key, version })
+    }
+
+    /// Shows a journal's change that is durable.
+    pub(super) fn settle_journal_op(&mut self, number: u64, op: &Op) {
+        let Some(journal) = self.journals.get_mut(&number) else { return };
+        match *op {
+            Op::Claimed { epoch, first, .. } => journal.epochs.push(EpochStart { epoch, first }),
+            Op::Closed { goes, .. } => {
+                journal.closing = false;
+                journal.closed = Some(goes);
+                self.going.extend(goes.map(|goes| (goes, number)));
+                journal.wake();
+            }
+            Op::Trimmed { before, .. } => self.settle_trim(number, before),
+            _ => {}
+        }
+        self.forget_idle(number);
+    }
+}

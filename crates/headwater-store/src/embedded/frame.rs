@@ -1,0 +1,332 @@
+//! Frames: the units of the log that have a checksum of their own.
+
+use bytes::Bytes;
+
+use super::format::{Input, put_text, put_time, put_u32, put_varint};
+use crate::{Class, Record, Time};
+
+/// The bytes before a frame's payload: checksum and length.
+pub(super) const FRAME_HEADER: usize = 8;
+
+const RECORDS: u8 = 1;
+const CLAIMED: u8 = 2;
+const RELEASED: u8 = 3;
+const CLOSED: u8 = 4;
+const TRIMMED: u8 = 5;
+const DELETED: u8 = 6;
+const PUT: u8 = 7;
+const REMOVED: u8 = 8;
+
+/// What a frame says. It borrows from the bytes that it was read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frame<'a> {
+    Records(Records<'a>),
+    Claimed { journal: u64, name: &'a str, epoch: u64, first: u64 },
+    Released { journal: u64, epoch: u64 },
+    Closed { journal: u64, goes: Option<Time> },
+    Trimmed { journal: u64, before: u64 },
+    Deleted { journal: u64 },
+    Put { key: &'a str, version: u64, expires: Option<Time>, bytes: &'a [u8] },
+    Removed { key: &'a str, version: u64 },
+}
+
+/// Records of one journal and epoch, without gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Records<'a> {
+    pub(super) journal: u64,
+    pub(super) epoch: u64,
+    pub(super) first: u64,
+    pub(super) count: u64,
+    time: u64,
+    /// The table of times, lengths and classes, and then the bodies.
+    rest: &'a [u8],
+}
+
+/// One record that is to be encoded.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) epoch: u64,
+    pub(super) time: Time,
+    pub(super) class: Class,
+    pub(super) body: Bytes,
+}
+
+impl Records<'_> {
+    /// The records, whose bodies share `whole`, which this frame was read from.
+    pub(super) fn decode(&self, whole: &Bytes) -> Option<Vec<Record>> {
+        let mut lengths = Vec::with_capacity(usize::try_from(self.count).ok()?.min(self.rest.len()));
+        let mut input = Input(self.rest);
+        for _ in 0..self.count {
+            lengths.push((input.varint()?, input.varint()?));
+        }
+        let mut records = Vec::with_capacity(lengths.len());
+        let mut time = self.time;
+        for (seq, (later, length)) in (self.first..).zip(lengths) {
+            time = time.checked_add(later)?;
+            let class = if length & 1 == 1 { Class::Fact } else { Class::Delta };
+            let body = input.take(usize::try_from(length >> 1).ok()?)?;
+            // An empty slice need not lie within the whole.
+            let body = if body.is_empty() { Bytes::new() } else { whole.slice_ref(body) };
+            records.push(Record { seq, epoch: self.epoch, time: Time(time), class, body });
+        }
+        input.0.is_empty().then_some(records)
+    }
+
+    /// The bytes of all bodies.
+    pub(super) fn body_bytes(&self) -> Option<u64> {
+        self.body_bytes_from(0)
+    }
+
+    /// The bytes of the bodies from the n-th on.
+    pub(super) fn body_bytes_from(&self, skip: u64) -> Option<u64> {
+        let mut input = Input(self.rest);
+        let mut sum = 0_u64;
+        for at in 0..self.count {
+            input.varint()?;
+            let length = input.varint()? >> 1;
+            if at >= skip {
+                sum = sum.checked_add(length)?;
+            }
+        }
+        Some(sum)
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Reads the frame at the front and gives its length with it; `None` if its bytes are not what was written.
+    pub(super) fn decode(bytes: &'a [u8]) -> Option<(Self, usize)> {
+        let length = frame_length(bytes)?;
+        let sum = Input(bytes).u32()?;
+        if crc32c::crc32c(bytes.get(4..length)?) != sum {
+            return None;
+        }
+        let frame = Self::payload(Input(bytes.get(FRAME_HEADER..length)?))?;
+        Some((frame, length))
+    }
+
+    fn payload(mut input: Input<'a>) -> Option<Self> {
+        let kind = input.u8()?;
+        let frame = match kind {
+            RECORDS => {
+                let (journal, epoch, first) = (input.varint()?, input.varint()?, input.varint()?);
+                let (time, count) = (input.varint()?, input.varint()?);
+                let rest = input.take(input.0.len())?;
+                Self::Records(Records { journal, epoch, first, count, time, rest })
+            }
+            CLAIMED => Self::Claimed {
+                journal: input.varint()?,
+                name: input.text()?,
+                epoch: input.varint()?,
+                first: input.varint()?,
+            },
+            RELEASED => Self::Released { journal: input.varint()?, epoch: input.varint()? },
+            CLOSED => Self::Closed { journal: input.varint()?, goes: input.time()? },
+            TRIMMED => Self::Trimmed { journal: input.varint()?, before: input.varint()? },
+            DELETED => Self::Deleted { journal: input.varint()? },
+            PUT => Self::Put {
+                key: input.text()?,
+                version: input.varint()?,
+                expires: input.time()?,
+                bytes: input.take(input.0.len())?,
+            },
+            REMOVED => Self::Removed { key: input.text()?, version: input.varint()? },
+            _ => return None,
+        };
+        input.0.is_empty().then_some(frame)
+    }
+
+    /// Appends the frame. Records are written by [`encode_records`].
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let start = begin(out);
+        match *self {
+            Self::Records(Records { journal, epoch, first, count, time, rest }) => {
+                out.push(RECORDS);
+                for number in [journal, epoch, first, time, count] {
+                    put_varint(out, number);
+                }
+                out.extend_from_slice(rest);
+            }
+            Self::Claimed { journal, name, epoch, first } => {
+                out.push(CLAIMED);
+                put_varint(out, journal);
+                put_text(out, name);
+                put_varint(out, epoch);
+                put_varint(out, first);
+            }
+            Self::Released { journal, epoch } => {
+                out.push(RELEASED);
+                put_varint(out, journal);
+                put_varint(out, epoch);
+            }
+            Self::Closed { journal, goes } => {
+                out.push(CLOSED);
+                put_varint(out, journal);
+                put_time(out, goes);
+            }
+            Self::Trimmed { journal, before } => {
+                out.push(TRIMMED);
+                put_varint(out, journal);
+                put_varint(out, before);
+            }
+            Self::Deleted { journal } => {
+                out.push(DELETED);
+                put_varint(out, journal);
+            }
+            Self::Put { key, version, expires, bytes } => {
+                out.push(PUT);
+                put_text(out, key);
+                put_varint(out, version);
+                put_time(out, expires);
+                out.extend_from_slice(bytes);
+            }
+            Self::Removed { key, version } => {
+                out.push(REMOVED);
+                put_text(out, key);
+                put_varint(out, version);
+            }
+        }
+        finish(out, start);
+    }
+
+    /// What a whole frame seems to say, whether or not its checksum is good.
+    pub(super) fn guess(bytes: &'a [u8]) -> Option<Self> {
+        Self::payload(Input(bytes.get(FRAME_HEADER..)?))
+    }
+
+    /// The journal that the frame is about, if it is about one.
+    pub(super) fn journal(&self) -> Option<u64> {
+        match *self {
+            Self::Records(Records { journal, .. })
+            | Self::Claimed { journal, .. }
+            | Self::Released { journal, .. }
+            | Self::Closed { journal, .. }
+            | Self::Trimmed { journal, .. }
+            | Self::Deleted { journal } => Some(journal),
+            Self::Put { .. } | Self::Removed { .. } => None,
+        }
+    }
+}
+
+/// Appends a frame of records, all of one epoch, the first of which has the sequence `first`. Gives the bytes of all bodies.
+pub(super) fn encode_records<'e>(
+    out: &mut Vec<u8>,
+    journal: u64,
+    first: u64,
+    entries: impl ExactSizeIterator<Item = &'e Entry> + Clone,
+) -> u64 {
+    let Some(head) = entries.clone().next() else { return 0 };
+    let start = begin(out);
+    out.push(RECORDS);
+    let count = entries.len() as u64;
+    for number in [journal, head.epoch, first, head.time.0, count] {
+        put_varint(out, number);
+    }
+    let mut time = head.time.0;
+    let mut bytes = 0;
+    for entry in entries.clone() {
+        put_varint(out, entry.time.0.saturating_sub(time));
+        // A clock that went back must not give a record an earlier time than the one before it.
+        time = time.max(entry.time.0);
+        let fact = u64::from(entry.class == Class::Fact);
+        put_varint(out, (entry.body.len() as u64) << 1 | fact);
+        bytes += entry.body.len() as u64;
+    }
+    for entry in entries {
+        out.extend_from_slice(&entry.body);
+    }
+    finish(out, start);
+    bytes
+}
+
+/// The length of the frame at the front, by what it says of itself. It is not to be trusted before the checksum is.
+pub(super) fn frame_length(bytes: &[u8]) -> Option<usize> {
+    let payload = usize::try_from(Input(bytes.get(4..)?).u32()?).ok()?;
+    payload.checked_add(FRAME_HEADER).filter(|length| *length <= bytes.len())
+}
+
+fn begin(out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    put_u32(out, 0);
+    put_u32(out, 0);
+    start
+}
+
+fn finish(out: &mut [u8], start: usize) {
+    // Frames are bounded by what one commit may gather, far below four gigabytes.
+    let length = u32::try_from(out.len() - start - FRAME_HEADER).unwrap_or(u32::MAX);
+    if let Some(room) = out.get_mut(start + 4..start + 8) {
+        room.copy_from_slice(&length.to_le_bytes());
+    }
+    let sum = crc32c::crc32c(out.get(start + 4..).unwrap_or_default());
+    if let Some(room) = out.get_mut(start..start + 4) {
+        room.copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_frame_comes_back() {
+        let frames = [
+            Frame::Claimed { journal: 1, name: "run", epoch: 300, first: 1 },
+            Frame::Released { journal: 1, epoch: 300 },
+            Frame::Closed { journal: 1, goes: None },
+            Frame::Closed { journal: 1, goes: Some(Time(0)) },
+            Frame::Trimmed { journal: 1, before: 9 },
+            Frame::Deleted { journal: u64::MAX },
+            Frame::Put { key: "a/b", version: 7, expires: Some(Time(8)), bytes: b"xyz" },
+            Frame::Put { key: "", version: 7, expires: None, bytes: b"" },
+            Frame::Removed { key: "a/b", version: 8 },
+        ];
+        let mut out = Vec::new();
+        frames.iter().for_each(|frame| frame.encode(&mut out));
+        let mut rest = &out[..];
+        for frame in frames {
+            let (read, length) = Frame::decode(rest).unwrap();
+            assert_eq!(read, frame);
+            rest = &rest[length..];
+        }
+        assert!(rest.is_empty());
+    }
+
+    fn some_records() -> Vec<Entry> {
+        let entry = |time, class, body| Entry { epoch: 5, time: Time(time), class, body };
+        vec![
+            entry(1_000, Class::Delta, Bytes::from_static(b"one")),
+            entry(1_000, Class::Fact, Bytes::new()),
+            entry(1_250, Class::Delta, Bytes::from_static(b"three")),
+        ]
+    }
+
+    #[test]
+    fn records_come_back_with_their_times_and_classes() {
+        let entries = some_records();
+        let mut out = Vec::new();
+        assert_eq!(encode_records(&mut out, 9, 41, entries.iter()), 8);
+        let whole = Bytes::from(out);
+        let (Frame::Records(records), length) = Frame::decode(&whole).unwrap() else { panic!() };
+        assert_eq!(length, whole.len());
+        assert_eq!((records.body_bytes(), records.body_bytes_from(1)), (Some(8), Some(5)));
+        let read = records.decode(&whole).unwrap();
+        assert_eq!(read.iter().map(|record| record.seq).collect::<Vec<_>>(), [41, 42, 43]);
+        for (record, entry) in read.iter().zip(&entries) {
+            assert_eq!(
+                (record.epoch, record.time, record.class, &record.body),
+                (entry.epoch, entry.time, entry.class, &entry.body)
+            );
+        }
+    }
+
+    #[test]
+    fn any_flipped_bit_in_a_frame_is_noticed() {
+        let mut out = Vec::new();
+        encode_records(&mut out, 9, 41, some_records().iter());
+        for bit in 0..out.len() * 8 {
+            let mut flipped = out.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Frame::decode(&flipped).is_none(), "bit {bit}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What a segment holds, without its bodies: built while it is written or scanned, and kept as the footer of a sealed one.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    format::{Input, put_varint},
+    frame::Frame,
+};
+use crate::{EpochStart, JournalId, Time};
+
+pub(super) mod footer;
+
+/// What one segment says about each journal and value.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct SegmentIndex {
+    pub(super) journals: BTreeMap<u64, Part>,
+    pub(super) values: BTreeMap<Arc<str>, ValuePart>,
+}
+
+/// What one segment says about one journal.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) name: Option<JournalId>,
+    pub(super) epochs: Vec<EpochStart>,
+    /// The newest epoch that was given back, or 0.
+    pub(super) released: u64,
+    /// Whether it was closed, and when it goes.
+    pub(super) closed: Option<Option<Time>>,
+    /// The first sequence that is kept, or 0.
+    pub(super) trimmed: u64,
+    pub(super) deleted: bool,
+    pub(super) list: FrameList,
+}
+
+/// The newest that one segment says about a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ValuePart {
+    Put { version: u64, expires: Option<Time>, offset: u32, length: u32 },
+    Removed { version: u64 },
+}
+
+impl ValuePart {
+    pub(super) fn version(&self) -> u64 {
+        match *self {
+            Self::Put { version, .. } | Self::Removed { version } => version,
+        }
+    }
+}
+
+/// Where the records of one journal are within a segment, a few bytes for each frame.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct FrameList {
+    /// The first sequence, 0 if there are none.
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// The bytes of all bodies.
+    pub(super) bytes: u64,
+    pub(super) frames: u32,
+    offset: u32,
+    encoded: Vec<u8>,
+    /// Places in the list from which it can be read, one for every so many frames.
+    marks: Vec<Mark>,
+}
+
+/// A place in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    /// The first sequence of the frame there.
+    first: u64,
+    /// Where it is in the encoded list.
+    at: u32,
+    /// What its numbers are counted from.
+    offset: u32,
+    next: u64,
+}
+
+/// So many frames have one mark.
+const MARK_EVERY: u32 = 256;
+
+/// Where one frame of records is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FrameAt {
+    pub(super) offset: u32,
+    pub(super) first: u64,
+    pub(super) count: u64,
+    /// The bytes of its bodies.
+    pub(super) bytes: u64,
+}
+
+impl FrameAt {
+    pub(super) fn last(&self) -> u64 {
+        self.first + self.count.saturating_sub(1)
+    }
+
+    /// More bytes than the frame can have, however its numbers are encoded.
+    pub(super) fn room(&self) -> u64 {
+        self.bytes + 64 + 20 * self.count
+    }
+}
+
+impl FrameList {
+    /// Adds a frame at the end. One whose records are there already is left out.
+    pub(super) fn push(&mut self, frame: FrameAt) {
+        if frame.count == 0 || (self.frames > 0 && frame.first <= self.last) || frame.offset < self.offset {
+            return;
+        }
+        let expected = if self.frames == 0 { frame.first } else { self.last + 1 };
+        if self.frames == 0 {
+            self.first = frame.first;
+        }
+        if self.frames > 0 && self.frames.is_multiple_of(MARK_EVERY) {
+            let at = u32::try_from(self.encoded.len()).unwrap_or(u32::MAX);
+            self.marks.push(Mark { first: frame.first, at, offset: self.offset, next: expected });
+        }
+        let numbers =
+            [u64::from(frame.offset - self.offset), frame.first - expected, frame.count, frame.bytes];
+        numbers.iter().for_each(|number| put_varint(&mut self.encoded, *number));
+        self.offset = frame.offset;
+        self.last = frame.last();
+        self.bytes += frame.bytes;
+        self.frames += 1;
+    }
+
+    pub(super) fn iter(&self) -> Frames<'_> {
+        Frames::new(self.first, &self.encoded)
+    }
+
+    /// The frames from the one on that has a sequence, and perhaps some before it.
+    pub(super) fn iter_near(&self, seq: u64) -> Frames<'_> {
+        let after = self.marks.partition_point(|mark| mark.first <= seq);
+        match after.checked_sub(1).and_then(|at| self.marks.get(at)) {
+            None => self.iter(),
+            Some(mark) => Frames {
+                offset: mark.offset,
+                next: mark.next,
+                input: Input(self.encoded.get(mark.at as usize..).unwrap_or_default()),
+            },
+        }
+    }
+
+    pub(super) fn encoded(&self) -> &[u8] {
+        &self.encoded
+    }
+}
+
+/// Goes through an encoded list of frames.
+#[derive(Debug, Clone)]
+pub(super) struct Frames<'a> {
+    offset: u32,
+    next: u64,
+    input: Input<'a>,
+}
+
+impl<'a> Frames<'a> {
+    pub(super) fn new(first: u64, encoded: &'a [u8]) -> Self {
+        Self { offset: 0, next: first, input: Input(encoded) }
+    }
+}
+
+impl Iterator for Frames<'_> {
+    type Item = FrameAt;
+
+    fn next(&mut self) -> Option<FrameAt> {
+        let offset = self.offset.checked_add(u32::try_from(self.input.varint()?).ok()?)?;
+        let first = self.next.checked_add(self.input.varint()?)?;
+        let (count, bytes) = (self.input.varint()?, self.input.varint()?);
+        self.offset = offset;
+        self.next = first.checked_add(count)?;
+        Some(FrameAt { offset, first, count, bytes })
+    }
+}
+
+impl SegmentIndex {
+    /// Takes in what a frame says that lies at an offset of the segment's file.
+    pub(super) fn add(&mut self, frame: &Frame<'_>, offset: u32, length: u32) {
+        match *frame {
+            Frame::Records(records) => {
+                let bytes = records.body_bytes().unwrap_or_default();
+                let at = FrameAt { offset, first: records.first, count: records.count, bytes };
+                self.journal(records.journal).list.push(at);
+            }
+            Frame::Claimed { journal, name, epoch, first } => {
+                let part = self.journal(journal);
+                part.name = Some(name.into());
+                if !part.epochs.iter().any(|start| start.epoch == epoch) {
+                    // Most segments see one epoch of a journal, and there may be very many journals.
+                    part.epochs.reserve_exact(1);
+                    part.epochs.push(EpochStart { epoch, first });
+                }
+            }
+            Frame::Released { journal, epoch } => {
+                let part = self.journal(journal);
+                part.released = part.released.max(epoch);
+            }
+            Frame::Closed { journal, goes } => self.journal(journal).closed = Some(goes),
+            Frame::Trimmed { journal, before } => {
+                let part = self.journal(journal);
+                part.trimmed = part.trimmed.max(before);
+            }
+            Frame::Deleted { journal } => self.journal(journal).deleted = true,
+            Frame::Put { key, version, expires, .. } => {
+                self.value(key, ValuePart::Put { version, expires, offset, length });
+            }
+            Frame::Removed { key, version } => self.value(key, ValuePart::Removed { version }),
+        }
+    }
+
+    /// Whether it says of something that it is gone.
+    pub(super) fn has_tombstones(&self) -> bool {
+        self.journals.values().any(|part| part.deleted)
+            || self.values.values().any(|part| matches!(part, ValuePart::Removed { .. }))
+    }
+
+    pub(super) fn journal(&mut self, number: u64) -> &mut Part {
+        self.journals.entry(number).or_default()
+    }
+
+    fn value(&mut self, key: &str, part: ValuePart) {
+        match self.values.get_mut(key) {
+            Some(known) if known.version() >= part.version() => {}
+            Some(known) => *known = part,
+            None => {
+                self.values.insert(key.into(), part);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_gives_its_frames_back_and_shows_a_gap() {
+        let frames = [
+            FrameAt { offset: 100, first: 5, count: 3, bytes: 30 },
+            FrameAt { offset: 900, first: 8, count: 1, bytes: 10 },
+            FrameAt { offset: 1_000, first: 20, count: 2, bytes: 0 },
+        ];
+        let mut list = FrameList::default();
+        frames.iter().for_each(|frame| list.push(*frame));
+        list.push(frames[1]);
+        assert_eq!(list.iter().collect::<Vec<_>>(), frames);
+        assert_eq!((list.first, list.last, list.bytes, list.frames), (5, 21, 40, 3));
+    }
+
+    #[test]
+    fn a_long_list_can_be_read_from_the_middle() {
+        let mut list = FrameList::default();
+        for n in 0..2_000_u32 {
+            let gap = u64::from(n) * 3 + u64::from(n / 700);
+            list.push(FrameAt { offset: 64 + n * 100, first: 1 + gap, count: 3, bytes: 7 });
+        }
+        let all: Vec<_> = list.iter().collect();
+        for seq in [0, 1, 767, 768, 769, 770, 3_000, 6_000, 9_000] {
+            let near: Vec<_> = list.iter_near(seq).skip_while(|frame| frame.last() < seq).collect();
+            let expected: Vec<_> = all.iter().copied().skip_while(|frame| frame.last() < seq).collect();
+            assert_eq!(near, expected, "from {seq}");
+        }
+    }
+}

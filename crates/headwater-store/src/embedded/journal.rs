@@ -1,0 +1,265 @@
+//! What is kept in memory of one journal: a few hundred bytes while nobody drives it, and its tail while somebody does.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use tokio::sync::Notify;
+
+use super::frame::Entry;
+use crate::{Class, EpochStart, JournalId, JournalInfo, ReadLimit, Record, Tail, Time};
+
+/// One journal.
+#[derive(Debug)]
+pub(super) struct Journal {
+    pub(super) name: JournalId,
+    /// Those that are durable, oldest first; none while the first claim is not.
+    pub(super) epochs: Vec<EpochStart>,
+    pub(super) held: Option<Box<Held>>,
+    /// Whether the newest epoch was given back.
+    pub(super) released: bool,
+    /// Whether it is closed, durably, and when it goes.
+    pub(super) closed: Option<Option<Time>>,
+    /// What is under way and not durable yet.
+    pub(super) closing: bool,
+    pub(super) deleting: bool,
+    /// Whether it is among those with records to write.
+    pub(super) dirty: bool,
+    /// The first sequence that is kept.
+    pub(super) first: u64,
+    /// The last sequence that was appended.
+    pub(super) last: u64,
+    /// The last sequence that may be seen.
+    pub(super) visible: u64,
+    /// The last sequence that was handed to the writer.
+    pub(super) taken: u64,
+    /// The last sequence that is durable.
+    pub(super) durable: u64,
+    /// The bytes of all kept records.
+    pub(super) bytes: u64,
+    /// The time of the last record, which the next one's is not before.
+    pub(super) time: Time,
+    /// The segment that had its first frame.
+    pub(super) since: u64,
+    /// Which segments have its durable records, oldest first.
+    pub(super) pieces: Vec<Piece>,
+    pub(super) recent: Option<Box<Recent>>,
+    pub(super) waiters: Option<Arc<Notify>>,
+}
+
+/// A lease that this process gave.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) epoch: u64,
+    pub(super) owner: Arc<str>,
+    pub(super) expires: Time,
+    pub(super) first: u64,
+}
+
+/// The records of a journal that one segment has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) segment: u64,
+    pub(super) first: u64,
+    pub(super) bytes: u64,
+}
+
+/// The last records of a journal.
+#[derive(Debug)]
+pub(super) struct Recent {
+    /// The sequence of the first of them.
+    first: u64,
+    entries: VecDeque<Entry>,
+    pub(super) bytes: usize,
+}
+
+/// What an entry costs apart from its body.
+const ENTRY_BYTES: usize = 96;
+
+impl Recent {
+    fn starting_at(first: u64) -> Self {
+        Self { first, entries: VecDeque::new(), bytes: 0 }
+    }
+
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    pub(super) fn get(&self, seq: u64) -> Option<&Entry> {
+        self.entries.get(usize::try_from(seq.checked_sub(self.first)?).ok()?)
+    }
+
+    /// The entries from one sequence to another.
+    pub(super) fn between(&self, from: u64, to: u64) -> impl ExactSizeIterator<Item = &Entry> + Clone {
+        let place = |seq: u64| usize::try_from(seq.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        let end = place(to.saturating_add(1)).min(self.entries.len());
+        self.entries.range(place(from).min(end)..end)
+    }
+
+    fn push(&mut self, entry: Entry) -> usize {
+        let bytes = entry.body.len() + ENTRY_BYTES;
+        self.entries.push_back(entry);
+        self.bytes += bytes;
+        bytes
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        let entry = self.entries.pop_front()?;
+        self.first += 1;
+        let bytes = entry.body.len() + ENTRY_BYTES;
+        self.bytes -= bytes;
+        Some(bytes)
+    }
+}
+
+impl Journal {
+    pub(super) fn new(name: JournalId, since: u64) -> Self {
+        Self {
+            name,
+            since,
+            epochs: Vec::new(),
+            held: None,
+            released: false,
+            closed: None,
+            closing: false,
+            deleting: false,
+            dirty: false,
+            first: 1,
+            last: 0,
+            visible: 0,
+            taken: 0,
+            durable: 0,
+            bytes: 0,
+            time: Time::default(),
+            pieces: Vec::new(),
+            recent: None,
+            waiters: None,
+        }
+    }
+
+    /// Whether anyone may know of it: not before its first claim is durable.
+    pub(super) fn is_known(&self) -> bool {
+        !self.epochs.is_empty()
+    }
+
+    pub(super) fn tail(&self) -> Tail {
+        Tail { last: self.visible, closed: self.closed.is_some() }
+    }
+
+    pub(super) fn info(&self) -> JournalInfo {
+        JournalInfo {
+            first: self.first,
+            tail: self.tail(),
+            epochs: self.epochs.clone(),
+            bytes: self.bytes,
+            goes: self.closed.flatten(),
+        }
+    }
+
+    /// Adds an entry to the end. Gives the memory that it takes.
+    pub(super) fn push(&mut self, entry: Entry) -> usize {
+        self.last += 1;
+        self.bytes += entry.body.len() as u64;
+        self.time = entry.time;
+        let last = self.last;
+        self.recent.get_or_insert_with(|| Box::new(Recent::starting_at(last))).push(entry)
+    }
+
+    /// Lets durable records go from memory until at most so many bytes are left. Gives what that freed.
+    pub(super) fn forget(&mut self, keep: usize) -> usize {
+        let Some(recent) = &mut self.recent else { return 0 };
+        let mut freed = 0;
+        while recent.bytes > keep && recent.first <= self.durable {
+            let Some(bytes) = recent.pop() else { break };
+            freed += bytes;
+        }
+        if recent.entries.is_empty() && self.last == self.durable {
+            self.recent = None;
+        }
+        freed
+    }
+
+    /// Shows what may be seen: all that is durable, and after it deltas up to the limit. Tells waiting readers.
+    pub(super) fn show(&mut self, delta_limit: u64) {
+        let mut visible = self.visible.max(self.durable);
+        while visible < self.last && visible - self.durable < delta_limit {
+            let next = self.recent.as_ref().and_then(|recent| recent.get(visible + 1));
+            if next.is_none_or(|entry| entry.class == Class::Fact) {
+                break;
+            }
+            visible += 1;
+        }
+        if visible > self.visible {
+            self.visible = visible;
+            self.wake();
+        }
+    }
+
+    /// Wakes all who wait for a record.
+    pub(super) fn wake(&mut self) {
+        if let Some(waiters) = &self.waiters {
+            waiters.notify_waiters();
+            if Arc::strong_count(waiters) == 1 {
+                self.waiters = None;
+            }
+        }
+    }
+
+    /// The records from a sequence on that are in memory and may be seen, within a limit; `None` if the first is not
+    /// in memory.
+    pub(super) fn recent_records(
+        &self,
+        from: u64,
+        limit: &mut ReadLimit,
+        has_some: bool,
+    ) -> Option<Vec<Record>> {
+        let recent = self.recent.as_ref().filter(|recent| recent.first() <= from)?;
+        let entries = recent.between(from, self.visible);
+        let mut records = Vec::with_capacity(entries.len().min(limit.records));
+        for (seq, entry) in (from..).zip(entries) {
+            if !room_for(limit, !has_some && records.is_empty(), entry.body.len()) {
+                break;
+            }
+            let Entry { epoch, time, class, body } = entry.clone();
+            records.push(Record { seq, epoch, time, class, body });
+        }
+        Some(records)
+    }
+
+    /// The piece that has a durable sequence, and the one after it.
+    pub(super) fn pieces_around(&self, seq: u64) -> (Option<Piece>, Option<Piece>) {
+        let after = self.pieces.partition_point(|piece| piece.first <= seq);
+        let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
+        (piece.copied(), self.pieces.get(after).copied())
+    }
+
+    /// Tells that the records of some segments are in another one now, which comes after them.
+    pub(super) fn join_pieces(&mut self, gone: &[u64], into: u64) {
+        for piece in self.pieces.iter_mut().filter(|piece| gone.contains(&piece.segment)) {
+            piece.segment = into;
+        }
+        self.pieces.dedup_by(|later, piece| {
+            let same = later.segment == piece.segment;
+            if same {
+                piece.bytes += later.bytes;
+            }
+            same
+        });
+    }
+
+    /// Notes durable records in a segment.
+    pub(super) fn add_piece(&mut self, segment: u64, first: u64, bytes: u64) {
+        match self.pieces.last_mut() {
+            Some(piece) if piece.segment == segment => piece.bytes += bytes,
+            _ => self.pieces.push(Piece { segment, first, bytes }),
+        }
+    }
+}
+
+/// Takes a record out of a limit, if there is room for it or it is the first.
+pub(super) fn room_for(limit: &mut ReadLimit, is_first: bool, bytes: usize) -> bool {
+    if !is_first && (limit.records == 0 || limit.bytes < bytes) {
+        return false;
+    }
+    limit.records = limit.records.saturating_sub(1);
+    limit.bytes = limit.bytes.saturating_sub(bytes);
+    true
+}

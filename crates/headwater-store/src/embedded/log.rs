@@ -1,0 +1,206 @@
+//! The end of the log: writes commits, makes them durable, seals full segments.
+
+use std::{io, sync::Arc, time::Duration};
+
+use super::{
+    Fsync, Options,
+    core::{Active, Core, Taken},
+    disk::write_all,
+    files::{File, Files},
+    format::{COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, segment_name},
+    index::{SegmentIndex, footer::Footer},
+    segment::{Lists, Sealed},
+};
+use crate::{Error, ErrorKind, Result, Time};
+
+/// The largest segment, so that offsets have room in 32 bits together with one commit and a footer.
+const MAX_SEGMENT: u64 = 1 << 30;
+
+/// The end of the log.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) files: Arc<dyn Files>,
+    pub(super) segment: u64,
+    pub(super) file: Arc<dyn File>,
+    /// Where the next commit goes.
+    pub(super) offset: u64,
+    /// The last commit that was written.
+    pub(super) commit: u64,
+    /// The last commit that is durable.
+    pub(super) synced: u64,
+    pub(super) generation: u32,
+    /// Whether the last commit is a marker.
+    pub(super) marked: bool,
+    fsync: Fsync,
+    segment_bytes: u64,
+    last_sync: Time,
+    /// The buffer of the last commit, to be used for the next.
+    pub(super) buffer: Vec<u8>,
+}
+
+impl Log {
+    /// A log that goes on at a place where everything before it is durable.
+    pub(super) fn resume(
+        files: Arc<dyn Files>,
+        options: &Options,
+        (segment, file, offset): (u64, Arc<dyn File>, u64),
+        commit: u64,
+        generation: u32,
+    ) -> Self {
+        Self {
+            files,
+            segment,
+            file,
+            offset,
+            commit,
+            synced: commit,
+            generation,
+            marked: true,
+            fsync: options.fsync,
+            segment_bytes: options.segment_bytes.min(MAX_SEGMENT),
+            last_sync: options.clock.now(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Makes a new segment with a durable name and header.
+    pub(super) fn create(
+        files: &dyn Files,
+        number: u64,
+        commit_before: u64,
+        counters: Counters,
+        generation: u32,
+    ) -> Result<Arc<dyn File>> {
+        let name = segment_name(number);
+        let header = SegmentHeader { number, commit_before, counters, generation };
+        let create = || -> io::Result<Box<dyn File>> {
+            let file = files.create(&name)?;
+            write_all(&*file, 0, &header.encode())?;
+            file.sync()?;
+            files.sync_names()?;
+            Ok(file)
+        };
+        create().map(Arc::from).map_err(|error| write_error(format_args!("beginning {name}"), error))
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.offset >= self.segment_bytes
+    }
+
+    /// Writes a commit, and makes it durable if the policy says so. Gives its place.
+    pub(super) fn write(&mut self, taken: &mut Taken, now: Time) -> Result<u64> {
+        let at = self.offset;
+        if taken.frames > 0 {
+            self.write_commit(&mut taken.bytes, taken.frames)?;
+        }
+        let due = match self.fsync {
+            Fsync::Commit => true,
+            // A clock that went back must not put the next fsync off.
+            Fsync::Interval(interval) => self.last_sync.after(interval) <= now || now < self.last_sync,
+            Fsync::Never => false,
+        };
+        if taken.sync || due {
+            self.sync(now)?;
+        }
+        Ok(at)
+    }
+
+    fn write_commit(&mut self, bytes: &mut [u8], frames: u32) -> Result<()> {
+        let at = self.offset;
+        let (room, body) = bytes.split_at_mut_checked(COMMIT_HEADER).unwrap_or_default();
+        let header = CommitHeader {
+            body: u32::try_from(body.len()).unwrap_or(u32::MAX),
+            body_sum: crc32c::crc32c(body),
+            frames,
+            generation: self.generation,
+            number: self.commit + 1,
+            durable: self.synced,
+        };
+        header.encode_into(room, self.segment, at);
+        write_all(&*self.file, at, bytes).map_err(|error| {
+            write_error(format_args!("writing {} at offset {at}", segment_name(self.segment)), error)
+        })?;
+        self.offset += bytes.len() as u64;
+        self.commit += 1;
+        self.marked = frames == 0;
+        Ok(())
+    }
+
+    /// Makes everything durable that was written.
+    pub(super) fn sync(&mut self, now: Time) -> Result<()> {
+        if self.synced < self.commit {
+            self.file.sync().map_err(|error| {
+                write_error(format_args!("making {} durable", segment_name(self.segment)), error)
+            })?;
+            self.synced = self.commit;
+        }
+        self.last_sync = now;
+        Ok(())
+    }
+
+    /// How long until the policy wants what was written to be durable; `None` if nothing is to be done.
+    pub(super) fn sync_after(&self) -> Option<Duration> {
+        match self.fsync {
+            Fsync::Interval(interval) if self.synced < self.commit => Some(interval),
+            _ => None,
+        }
+    }
+
+    /// Writes, without making it durable, that everything before it is: so that damage to the last commit can be told
+    /// from a torn end.
+    pub(super) fn mark(&mut self) -> Result<()> {
+        if self.marked || self.synced < self.commit {
+            return Ok(());
+        }
+        self.write_commit(&mut [0; COMMIT_HEADER], 0)
+    }
+
+    /// Seals the segment and begins the next.
+    pub(super) fn rotate(&mut self, core: &std::sync::Mutex<Core>, now: Time) -> Result<()> {
+        let lock = || core.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.sync(now)?;
+        self.write_commit(&mut [0; COMMIT_HEADER], 0)?;
+        let (footer, counters, tombstones) = {
+            let core = lock();
+            let index = &core.active.index;
+            (self.footer(index), core.counters, index.has_tombstones())
+        };
+        let (footer, bytes) = footer;
+        let name = segment_name(self.segment);
+        let at = self.offset;
+        write_all(&*self.file, at, &bytes)
+            .map_err(|error| write_error(format_args!("sealing {name} at offset {at}"), error))?;
+        self.sync(now)?;
+        let sealed = Sealed {
+            number: self.segment,
+            file: self.file.clone(),
+            size: at + bytes.len() as u64,
+            lists: Lists::Footer(footer),
+            tombstones,
+            damaged: false,
+        };
+        let number = self.segment + 1;
+        let file = Self::create(&*self.files, number, self.commit, counters, self.generation)?;
+        self.segment = number;
+        self.file = file.clone();
+        self.offset = SEGMENT_HEADER as u64;
+        let mut core = lock();
+        core.sealed.insert(sealed.number, Arc::new(sealed));
+        core.active = Active { number, file, index: SegmentIndex::default() };
+        Ok(())
+    }
+
+    fn footer(&self, index: &SegmentIndex) -> (Footer, Vec<u8>) {
+        Footer::encode(index, self.segment, u32::try_from(self.offset).unwrap_or(u32::MAX))
+    }
+}
+
+/// A failed write: full if the disk is.
+pub(super) fn write_error(doing: std::fmt::Arguments<'_>, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            Error::new(ErrorKind::Full, format!("{doing}: {error}; make room and open the store anew"))
+        }
+        _ => Error::io(doing, error),
+    }
+}

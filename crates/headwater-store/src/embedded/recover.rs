@@ -1,0 +1,287 @@
+//! Opens a folder: reads the footers of the sealed segments, scans the active one, and cuts off a torn end.
+
+use std::{io, sync::Arc};
+
+use super::{
+    Damage, Options,
+    core::{Active, Core},
+    disk::{Window, read_exact, read_up_to, write_all},
+    files::{File, Files, Guard},
+    format::{
+        COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, segment_name, segment_number,
+    },
+    index::{SegmentIndex, footer::Footer},
+    log::{Log, write_error},
+    scan::{Expected, Fault, Scan, scan},
+    segment::{Lists, Sealed},
+};
+use crate::{Error, ErrorKind, Result};
+
+mod rebuild;
+
+pub(super) use rebuild::Rebuild;
+
+/// Takes the folder for this process.
+pub(super) fn lock(files: &dyn Files, place: &str) -> Result<Box<dyn Guard>> {
+    files.lock().map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            let message = format!(
+                "the folder {place} is used by another process; stop that one, or give this one a folder of its own"
+            );
+            Error::new(ErrorKind::Locked, message)
+        }
+        _ => Error::io(format_args!("locking the folder {place}"), error),
+    })
+}
+
+/// The numbers of all segments, in order.
+pub(super) fn segments(files: &dyn Files) -> Result<Vec<u64>> {
+    let names = files.list().map_err(|error| Error::io("listing the folder's files", error))?;
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| segment_number(name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// One segment's file and header.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) number: u64,
+    pub(super) file: Arc<dyn File>,
+    pub(super) size: u64,
+    pub(super) header: Option<SegmentHeader>,
+}
+
+impl Opened {
+    pub(super) fn open(files: &dyn Files, number: u64) -> Result<Self> {
+        let name = segment_name(number);
+        let failed = |error| Error::io(format_args!("opening {name}"), error);
+        let file: Arc<dyn File> = files.open(&name).map(Arc::from).map_err(failed)?;
+        let size = file.size().map_err(failed)?;
+        let bytes = read_up_to(&*file, 0, SEGMENT_HEADER).map_err(failed)?;
+        let header = SegmentHeader::decode(&bytes, &name)?.filter(|header| header.number == number);
+        Ok(Self { number, file, size, header })
+    }
+
+    pub(super) fn footer(&self) -> Result<Option<(Footer, SegmentIndex)>> {
+        Footer::read(&*self.file, self.number).map_err(|error| self.failed(error))
+    }
+
+    /// The footer of the last segment, which may not have been made durable: only if all of it is there.
+    pub(super) fn whole_footer(&self) -> Result<Option<(Footer, SegmentIndex)>> {
+        let Some((footer, index)) = self.footer()? else { return Ok(None) };
+        let whole = footer.is_whole(&*self.file, self.number).map_err(|error| self.failed(error))?;
+        Ok(whole.then_some((footer, index)))
+    }
+
+    /// Reads all commits up to the place where they end at the latest.
+    pub(super) fn scan(&self, until: u64, sealed: bool) -> Result<Scan> {
+        let expected = Expected {
+            segment: self.number,
+            commit_before: self.header.map(|header| header.commit_before),
+            generation: self.header.map_or(0, |header| header.generation),
+            until,
+            sealed,
+        };
+        let mut scan = scan(&*self.file, expected).map_err(|error| self.failed(error))?;
+        if self.header.is_none() {
+            let what = "the header of the segment is damaged";
+            let fault = Fault { offset: 0, bytes: SEGMENT_HEADER as u64, what, journal: None };
+            scan.faults.insert(0, fault);
+        }
+        Ok(scan)
+    }
+
+    /// Whether it has neither a good header nor anything else: a header is durable before anything follows it.
+    pub(super) fn was_never_begun(&self) -> Result<bool> {
+        if self.size <= SEGMENT_HEADER as u64 {
+            return Ok(true);
+        }
+        let mut window = Window::new(&*self.file);
+        let mut at = 0;
+        while at < self.size {
+            let bytes = window.get(at, 64 << 10).map_err(|error| self.failed(error))?;
+            if bytes.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            at += bytes.len().max(1) as u64;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn failed(&self, error: io::Error) -> Error {
+        Error::io(format_args!("reading {}", segment_name(self.number)), error)
+    }
+}
+
+/// Opens the store in a folder that this process has locked.
+pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core, Log)> {
+    remove_leftovers(&**files)?;
+    // The name of the last segment may not be durable either.
+    files.sync_names().map_err(|error| Error::io("making the folder's names durable", error))?;
+    let mut numbers = segments(&**files)?;
+    let mut last = None;
+    if let Some(number) = numbers.pop() {
+        last = open_last(&**files, number)?;
+    }
+    let mut rebuild = Rebuild::default();
+    for number in numbers {
+        read_sealed(&Opened::open(&**files, number)?, &mut rebuild)?;
+    }
+    let generation = |rebuild: &Rebuild| rebuild.generation.saturating_add(1);
+    let place = match last {
+        Some(Last::Active(opened, scan)) => {
+            rebuild.header(opened.header.as_ref());
+            rebuild.generation = rebuild.generation.max(scan.generation);
+            rebuild.counters.raise(&scan.counters);
+            rebuild.faults(opened.number, &scan.faults);
+            cut_off(&opened, scan.unsure, scan.end)?;
+            rebuild.apply(opened.number, &scan.index);
+            let active = Active { number: opened.number, file: opened.file.clone(), index: scan.index };
+            (active, scan.end, scan.commit)
+        }
+        last => {
+            let (mut number, mut commit) = (1, 0);
+            if let Some(Last::Sealed(opened)) = last {
+                commit = make_footer_durable(&opened)?;
+                read_sealed(&opened, &mut rebuild)?;
+                number = opened.number + 1;
+            } else if let Some(newest) = rebuild.newest_segment() {
+                number = newest + 1;
+            }
+            rebuild.leap_if_damaged();
+            let file = Log::create(&**files, number, commit, rebuild.counters, generation(&rebuild))?;
+            (Active { number, file, index: SegmentIndex::default() }, SEGMENT_HEADER as u64, commit)
+        }
+    };
+    let (active, offset, commit) = place;
+    let at = (active.number, active.file.clone(), offset);
+    let generation = generation(&rebuild);
+    let core = rebuild.finish(Core::new(options, active));
+    let log = Log::resume(files.clone(), options, at, commit, generation);
+    Ok((core, log))
+}
+
+/// Removes files of a rewriting that did not come to its end.
+fn remove_leftovers(files: &dyn Files) -> Result<()> {
+    let failed = |error| Error::io("removing what an interrupted rewriting left", error);
+    let names = files.list().map_err(failed)?;
+    for name in names.iter().filter(|name| name.ends_with(".seg.new")) {
+        files.remove(name).map_err(failed)?;
+    }
+    Ok(())
+}
+
+enum Last {
+    /// To be written on.
+    Active(Opened, Scan),
+    /// Complete, or damaged from its beginning.
+    Sealed(Opened),
+}
+
+/// Opens the last segment; `None` if it was only just being made.
+fn open_last(files: &dyn Files, number: u64) -> Result<Option<Last>> {
+    let opened = Opened::open(files, number)?;
+    if opened.whole_footer()?.is_some() {
+        return Ok(Some(Last::Sealed(opened)));
+    }
+    let scan = opened.scan(opened.size, false)?;
+    if opened.header.is_none() && scan.commits == 0 {
+        if !opened.was_never_begun()? {
+            return Ok(Some(Last::Sealed(opened)));
+        }
+        let name = segment_name(number);
+        let failed = |error| Error::io(format_args!("removing {name}, which was never begun"), error);
+        files.remove(&name).map_err(failed)?;
+        files.sync_names().map_err(failed)?;
+        return Ok(None);
+    }
+    Ok(Some(Last::Active(opened, scan)))
+}
+
+/// Cuts off what is after the last good commit, and makes the rest durable.
+///
+/// What was read as good may only have been in the operating system's memory when the last process died. It is written
+/// once more, for after a failed fsync the system may take for durable what is not.
+fn cut_off(opened: &Opened, unsure: u64, end: u64) -> Result<()> {
+    const PIECE: u64 = 1 << 20;
+    let cut = || -> io::Result<()> {
+        if opened.size > end {
+            opened.file.truncate(end)?;
+        }
+        let mut at = unsure;
+        while at < end {
+            let bytes = read_exact(&*opened.file, at, usize::try_from((end - at).min(PIECE)).unwrap_or(0))?;
+            write_all(&*opened.file, at, &bytes)?;
+            at += bytes.len() as u64;
+        }
+        opened.file.sync()
+    };
+    let name = segment_name(opened.number);
+    cut().map_err(|error| write_error(format_args!("making {name} durable up to offset {end}"), error))
+}
+
+/// Makes a footer and the marker before it durable. Gives the number of the marker.
+fn make_footer_durable(opened: &Opened) -> Result<u64> {
+    let before = opened.header.map_or(0, |header| header.commit_before);
+    let Some((footer, _)) = opened.footer()? else { return Ok(before) };
+    let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
+    cut_off(opened, at, opened.size)?;
+    let bytes = read_up_to(&*opened.file, at, COMMIT_HEADER).map_err(|error| opened.failed(error))?;
+    Ok(CommitHeader::decode(&bytes, opened.number, at).map_or(before, |header| header.number))
+}
+
+fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
+    rebuild.header(opened.header.as_ref());
+    let number = opened.number;
+    let (lists, tombstones, damaged) = match opened.footer()? {
+        Some((footer, index)) => {
+            if opened.header.is_none() {
+                let what = "the header of the segment is damaged";
+                let fault = Fault { offset: 0, bytes: SEGMENT_HEADER as u64, what, journal: None };
+                rebuild.faults(number, &[fault]);
+            }
+            rebuild.apply(number, &index);
+            (Lists::Footer(footer), index.has_tombstones(), opened.header.is_none())
+        }
+        None => {
+            let scan = opened.scan(opened.size, true)?;
+            rebuild.generation = rebuild.generation.max(scan.generation);
+            rebuild.counters.raise(&scan.counters);
+            rebuild.faults(number, &scan.faults);
+            rebuild.apply(number, &scan.index);
+            // Rewriting gives the segment a footer again.
+            rebuild.core_stale.push(number);
+            let tombstones = scan.index.has_tombstones();
+            (Lists::Memory(scan.index), tombstones, !scan.faults.is_empty())
+        }
+    };
+    let file = opened.file.clone();
+    rebuild.sealed.push(Sealed { number, file, size: opened.size, lists, tombstones, damaged });
+    Ok(())
+}
+
+/// Counters that a damaged header may have hidden are found again in the frames.
+pub(super) fn counters_of(index: &SegmentIndex) -> Counters {
+    Counters {
+        epoch: index
+            .journals
+            .values()
+            .flat_map(|part| &part.epochs)
+            .map(|start| start.epoch)
+            .max()
+            .unwrap_or(0),
+        version: index.values.values().map(super::index::ValuePart::version).max().unwrap_or(0),
+        journal: index.journals.keys().last().copied().unwrap_or(0),
+    }
+}
+
+/// What a fault is called outside.
+pub(super) fn damage(segment: u64, fault: &Fault) -> Damage {
+    Damage {
+        file: segment_name(segment),
+        offset: fault.offset,
+        bytes: fault.bytes,
+        what: fault.what.to_owned(),
+        journal: None,
+    }
+}

@@ -1,0 +1,227 @@
+//! Reads a segment from front to back and tells a torn end from damage.
+
+use std::{collections::VecDeque, io};
+
+use super::{
+    disk::Window,
+    files::File,
+    format::{COMMIT_HEADER, COMMIT_MAGIC, CommitHeader, Counters, SEGMENT_HEADER},
+    frame::{FRAME_HEADER, Frame, frame_length},
+    index::SegmentIndex,
+};
+
+/// What was found in a segment.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    pub(super) index: SegmentIndex,
+    /// Where the last good commit ends.
+    pub(super) end: u64,
+    /// Where the first commit begins that no later one knew to be durable; 0 if that is so of all, and of the header.
+    pub(super) unsure: u64,
+    /// The number of the last commit.
+    pub(super) commit: u64,
+    pub(super) generation: u32,
+    /// The highest of each that a frame names.
+    pub(super) counters: Counters,
+    /// Whether the last good commit has no frames.
+    pub(super) ends_with_marker: bool,
+    pub(super) commits: u64,
+    pub(super) frames: u64,
+    pub(super) records: u64,
+    pub(super) faults: Vec<Fault>,
+}
+
+/// A place where a segment is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+    pub(super) what: &'static str,
+    /// The journal that the bytes seem to belong to.
+    pub(super) journal: Option<u64>,
+}
+
+/// What is known about a segment before its commits are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected {
+    pub(super) segment: u64,
+    /// The last commit before it, if its header says so.
+    pub(super) commit_before: Option<u64>,
+    pub(super) generation: u32,
+    /// Where the commits end at the latest.
+    pub(super) until: u64,
+    pub(super) sealed: bool,
+}
+
+/// Reads the commits of a segment.
+pub(super) fn scan(file: &dyn File, expected: Expected) -> io::Result<Scan> {
+    let mut scan = Scan {
+        end: SEGMENT_HEADER as u64,
+        commit: expected.commit_before.unwrap_or_default(),
+        generation: expected.generation,
+        ..Scan::default()
+    };
+    let mut window = Window::new(file);
+    let mut unsure = VecDeque::new();
+    let mut started = expected.commit_before.is_some();
+    let mut at = SEGMENT_HEADER as u64;
+    while at < expected.until {
+        if let Some(header) = header_at(&mut window, &expected, at)? {
+            let next = at + COMMIT_HEADER as u64 + u64::from(header.body);
+            let follows = if !started {
+                true
+            } else if expected.sealed {
+                header.number >= scan.commit
+            } else {
+                header.number == scan.commit + 1 && header.generation >= scan.generation
+            };
+            if follows && next <= expected.until && scan.take_commit(&mut window, at, &header)? {
+                unsure.push_back((header.number, at));
+                while unsure.front().is_some_and(|(number, _)| *number <= header.durable) {
+                    unsure.pop_front();
+                }
+                started = true;
+                at = next;
+                scan.end = at;
+                continue;
+            }
+        }
+        let later = Later::search(&mut window, &expected, at + 1, &scan, started)?;
+        let was_durable = later.durable > scan.commit || (!started && later.first.is_some());
+        if !expected.sealed && !was_durable {
+            break;
+        }
+        let next = later.first.map_or(expected.until, |(offset, _)| offset);
+        if expected.sealed && later.first.is_none() && scan.ends_with_marker {
+            // The marker was the last commit: what follows is a footer that cannot be read.
+            break;
+        }
+        scan.salvage(&mut window, at, next)?;
+        if let Some((_, header)) = later.first {
+            scan.commit = header.number.saturating_sub(1);
+        }
+        started = true;
+        at = next;
+        scan.end = at;
+    }
+    scan.unsure = unsure.front().map_or(scan.end, |(_, at)| *at);
+    if scan.unsure == SEGMENT_HEADER as u64 {
+        scan.unsure = 0;
+    }
+    Ok(scan)
+}
+
+fn header_at(window: &mut Window<'_>, expected: &Expected, at: u64) -> io::Result<Option<CommitHeader>> {
+    Ok(CommitHeader::decode(window.get(at, COMMIT_HEADER)?, expected.segment, at))
+}
+
+impl Scan {
+    /// Takes in a whole commit; `false`, with nothing taken, if it is not good.
+    fn take_commit(&mut self, window: &mut Window<'_>, at: u64, header: &CommitHeader) -> io::Result<bool> {
+        let start = at + COMMIT_HEADER as u64;
+        let body = window.get(start, header.body as usize)?;
+        if body.len() != header.body as usize || crc32c::crc32c(body) != header.body_sum {
+            return Ok(false);
+        }
+        let mut rest = body;
+        let mut frames = Vec::with_capacity(header.frames.min(1 << 16) as usize);
+        while !rest.is_empty() {
+            let Some((frame, length)) = Frame::decode(rest) else { return Ok(false) };
+            frames.push((frame, start + (body.len() - rest.len()) as u64, length));
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        for (frame, offset, length) in frames {
+            self.take_frame(&frame, offset, length);
+        }
+        self.commit = header.number;
+        self.generation = self.generation.max(header.generation);
+        self.commits += 1;
+        self.ends_with_marker = header.frames == 0;
+        Ok(true)
+    }
+
+    fn take_frame(&mut self, frame: &Frame<'_>, offset: u64, length: usize) {
+        self.frames += 1;
+        match *frame {
+            Frame::Records(records) => self.records += records.count,
+            Frame::Claimed { epoch, .. } => self.counters.epoch = self.counters.epoch.max(epoch),
+            Frame::Put { version, .. } | Frame::Removed { version, .. } => {
+                self.counters.version = self.counters.version.max(version);
+            }
+            _ => {}
+        }
+        self.counters.journal = self.counters.journal.max(frame.journal().unwrap_or_default());
+        let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+        self.index.add(frame, offset, u32::try_from(length).unwrap_or(u32::MAX));
+    }
+
+    /// Keeps the good frames of a damaged commit and notes where it is damaged.
+    fn salvage(&mut self, window: &mut Window<'_>, at: u64, next: u64) -> io::Result<()> {
+        let whole = usize::try_from(next - at).unwrap_or(usize::MAX);
+        let bytes = window.get(at, whole)?.to_vec();
+        let before = self.faults.len();
+        let mut skip = COMMIT_HEADER;
+        while let Some(rest) = bytes.get(skip..).filter(|rest| rest.len() > FRAME_HEADER) {
+            let offset = at + skip as u64;
+            if let Some((frame, length)) = Frame::decode(rest) {
+                self.take_frame(&frame, offset, length);
+                skip += length;
+                continue;
+            }
+            let length = frame_length(rest);
+            let journal = length.and_then(|length| Frame::guess(rest.get(..length)?)?.journal());
+            let bytes = length.unwrap_or(rest.len()) as u64;
+            self.faults.push(Fault { offset, bytes, what: "a frame is damaged", journal });
+            let Some(length) = length else { break };
+            skip += length;
+        }
+        if self.faults.len() == before {
+            let what = "the header of a commit is damaged";
+            self.faults.push(Fault { offset: at, bytes: COMMIT_HEADER as u64, what, journal: None });
+        }
+        self.ends_with_marker = false;
+        Ok(())
+    }
+}
+
+/// The good commits after a bad place.
+struct Later {
+    first: Option<(u64, CommitHeader)>,
+    /// The highest commit that one of them knew to be durable.
+    durable: u64,
+}
+
+impl Later {
+    fn search(
+        window: &mut Window<'_>,
+        expected: &Expected,
+        mut at: u64,
+        scan: &Scan,
+        started: bool,
+    ) -> io::Result<Self> {
+        let mut later = Self { first: None, durable: 0 };
+        while at < expected.until {
+            let piece = window.get(at, 64 << 10)?;
+            let Some(found) = piece.windows(COMMIT_MAGIC.len()).position(|bytes| bytes == COMMIT_MAGIC)
+            else {
+                if piece.len() < COMMIT_HEADER {
+                    break;
+                }
+                at += (piece.len() - COMMIT_MAGIC.len() + 1) as u64;
+                continue;
+            };
+            at += found as u64;
+            if let Some(header) = header_at(window, expected, at)? {
+                let newer = header.number > scan.commit || !started || expected.sealed;
+                if newer && header.generation >= scan.generation {
+                    later.first.get_or_insert((at, header));
+                    later.durable = later.durable.max(header.durable);
+                    at += COMMIT_HEADER as u64 + u64::from(header.body);
+                    continue;
+                }
+            }
+            at += 1;
+        }
+        Ok(later)
+    }
+}

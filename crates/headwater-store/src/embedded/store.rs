@@ -1,0 +1,249 @@
+//! The store's trait, on top of the core: locks, waits, reads.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+
+use super::{
+    Embedded,
+    batch::Batch,
+    core::{Claim, Core, Located, ReadStep, Trim, Waiting},
+    values::Stored,
+};
+use crate::{
+    Class, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt, Result, Store, Swept,
+    Tail, Time, Value, Watch,
+};
+
+impl Embedded {
+    fn now(&self) -> Time {
+        self.shared.options.clock.now()
+    }
+
+    fn wake(&self) {
+        self.shared.wake.notify_one();
+    }
+
+    /// Calls the core, wakes the writer and waits until what was called is durable.
+    async fn settled<T>(
+        &self,
+        call: impl FnOnce(&mut Core) -> Result<Option<(T, Arc<Batch>)>>,
+    ) -> Result<Option<T>> {
+        let called = call(&mut self.shared.core())?;
+        let Some((given, batch)) = called else { return Ok(None) };
+        self.wait_for(batch).await?;
+        Ok(Some(given))
+    }
+
+    async fn wait_for(&self, batch: Arc<Batch>) -> Result<()> {
+        self.wake();
+        batch.wait().await
+    }
+
+    fn read_page(&self, journal: &JournalId, after: u64, mut limit: ReadLimit) -> Result<Page> {
+        let mut records = Vec::new();
+        let mut from = after.saturating_add(1);
+        let mut seen = None;
+        loop {
+            let step = self.shared.core().read_step(journal, from, &mut limit, !records.is_empty());
+            match (step, seen) {
+                // What was read until the journal was deleted or trimmed was true then.
+                (Err(_), Some(tail)) => return Ok(Page { records, tail }),
+                (Err(error), None) => return Err(error),
+                (Ok(ReadStep::Done(more, tail)), _) => {
+                    if records.is_empty() {
+                        records = more;
+                    } else {
+                        records.extend(more);
+                    }
+                    return Ok(Page { records, tail });
+                }
+                (Ok(ReadStep::Disk(reading, tail)), _) => {
+                    let before = records.len();
+                    reading.read(&self.shared.lists, &mut limit, &mut records)?;
+                    let Some(last) = records.last().filter(|_| records.len() > before) else {
+                        return Ok(Page { records, tail });
+                    };
+                    if limit.records == 0 || last.seq >= tail.last {
+                        return Ok(Page { records, tail });
+                    }
+                    from = last.seq + 1;
+                    seen = Some(tail);
+                }
+            }
+        }
+    }
+
+    fn value(&self, key: &str, stored: &Stored, found: Located) -> Result<Value> {
+        let Stored { version, expires, .. } = *stored;
+        let bytes = match found {
+            Located::Cached(bytes) => bytes,
+            Located::At(place) => {
+                let bytes = place.read(key)?;
+                self.shared.core().values.cache(key, version, bytes.clone());
+                bytes
+            }
+        };
+        Ok(Value { bytes, version, expires })
+    }
+}
+
+impl Store for Embedded {
+    fn append(&self, lease: &Lease, class: Class, bodies: &[Bytes]) -> Result<Receipt> {
+        let now = self.now();
+        let (receipt, wake) = self.shared.core().append(lease, class, bodies, now)?;
+        if wake {
+            self.wake();
+        }
+        Ok(receipt)
+    }
+
+    fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page> {
+        Box::pin(async move { self.read_page(journal, after, limit) })
+    }
+
+    fn wait<'a>(&'a self, journal: &'a JournalId, after: u64) -> Pending<'a, Tail> {
+        Box::pin(async move {
+            loop {
+                let waiters = match self.shared.core().wait_step(journal, after)? {
+                    Waiting::Ready(tail) => return Ok(tail),
+                    Waiting::Until(waiters) => waiters,
+                };
+                let mut woken = std::pin::pin!(waiters.notified());
+                // Registered before the second look, or a record between the two would wake nobody.
+                woken.as_mut().enable();
+                if let Waiting::Ready(tail) = self.shared.core().wait_step(journal, after)? {
+                    return Ok(tail);
+                }
+                woken.await;
+            }
+        })
+    }
+
+    fn info<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, Option<JournalInfo>> {
+        Box::pin(async move { Ok(self.shared.core().info(journal)) })
+    }
+
+    fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let goes = keep.map(|keep| self.now().after(keep));
+            self.settled(|core| Ok(Some(((), core.close(lease, goes)?)))).await.map(drop)
+        })
+    }
+
+    fn trim<'a>(&'a self, lease: &'a Lease, before: u64) -> Pending<'a, ()> {
+        Box::pin(async move {
+            loop {
+                let trim = self.shared.core().trim(lease, before)?;
+                match trim {
+                    Trim::Nothing => return Ok(()),
+                    Trim::Begun(batch) => return self.wait_for(batch).await,
+                    Trim::Later(batch) => self.wait_for(batch).await?,
+                }
+            }
+        })
+    }
+
+    fn delete<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let now = self.now();
+            let delete = |core: &mut Core| Ok(core.delete(journal, now)?.map(|batch| ((), batch)));
+            self.settled(delete).await.map(drop)
+        })
+    }
+
+    fn claim<'a>(&'a self, journal: &'a JournalId, owner: &'a str, ttl: Duration) -> Pending<'a, Lease> {
+        Box::pin(async move {
+            loop {
+                let claim = self.shared.core().claim(journal, owner, ttl, self.now())?;
+                match claim {
+                    Claim::Given(lease, batch) => return self.wait_for(batch).await.map(|()| lease),
+                    Claim::Later(batch) => self.wait_for(batch).await?,
+                }
+            }
+        })
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Pending<'a, Lease> {
+        Box::pin(async move { self.shared.core().renew(lease, ttl, self.now()) })
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()> {
+        Box::pin(async move { self.settled(|core| Ok(Some(((), core.release(lease)?)))).await.map(drop) })
+    }
+
+    fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {
+        Box::pin(async move { Ok(self.shared.core().expired(limit, self.now())) })
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>> {
+        Box::pin(async move {
+            let found = {
+                let core = self.shared.core();
+                core.values.get(key, self.now()).map(|stored| (stored, core.locate(&stored)))
+            };
+            found.map(|(stored, found)| self.value(key, &stored, found)).transpose()
+        })
+    }
+
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: Bytes,
+        expect: Expect,
+        ttl: Option<Duration>,
+    ) -> Pending<'a, u64> {
+        Box::pin(async move {
+            let now = self.now();
+            let expires = ttl.map(|ttl| now.after(ttl));
+            let (version, batch) = self.shared.core().put(key, bytes, expect, expires, now)?;
+            self.wait_for(batch).await?;
+            Ok(version)
+        })
+    }
+
+    fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool> {
+        Box::pin(async move {
+            let now = self.now();
+            let (was_there, batch) = self.shared.core().remove(key, expect, now)?;
+            if let Some(batch) = batch {
+                self.wait_for(batch).await?;
+            }
+            Ok(was_there)
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> Pending<'a, Vec<(String, Value)>> {
+        Box::pin(async move {
+            let found: Vec<_> = {
+                let core = self.shared.core();
+                let values = core.values.list(prefix, after, limit, self.now());
+                values.into_iter().map(|(key, stored)| (key, stored, core.locate(&stored))).collect()
+            };
+            found
+                .into_iter()
+                .map(|(key, stored, found)| Ok((key.to_string(), self.value(&key, &stored, found)?)))
+                .collect()
+        })
+    }
+
+    fn watch(&self, prefix: &str) -> Watch {
+        self.shared.core().values.watch(prefix)
+    }
+
+    fn sweep(&self) -> Pending<'_, Swept> {
+        Box::pin(self.sweep_all())
+    }
+
+    fn flush(&self) -> Pending<'_, ()> {
+        Box::pin(async move {
+            let batch = self.shared.core().flush()?;
+            self.wait_for(batch).await
+        })
+    }
+}

@@ -1,0 +1,345 @@
+//! Lets go of what retention no longer keeps, and of the space that it took.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::{Arc, PoisonError, atomic::Ordering},
+    thread,
+};
+
+use tokio::sync::oneshot;
+
+use super::{
+    Embedded, Files, Options, Shared, Writer,
+    format::segment_name,
+    index::{SegmentIndex, ValuePart, footer::Footer},
+    recover,
+    segment::{Lists, Sealed},
+};
+use crate::{Error, ErrorKind, Result, Swept};
+
+mod rewrite;
+
+/// What of a segment is still wanted.
+#[derive(Debug, Default)]
+struct Wanted {
+    /// Journals with the first sequence that is kept and the newest epoch.
+    journals: HashMap<u64, (u64, u64)>,
+    /// Keys with the version that counts.
+    values: HashMap<Arc<str>, u64>,
+    /// Deletions and removals that an older segment still needs.
+    deleted: HashSet<u64>,
+    removed: HashMap<Arc<str>, u64>,
+    /// About how many bytes nobody wants.
+    dead: u64,
+}
+
+impl Wanted {
+    fn join(&mut self, other: Self) {
+        self.journals.extend(other.journals);
+        self.values.extend(other.values);
+        self.deleted.extend(other.deleted);
+        // Segments come in their order, so the later version counts.
+        self.removed.extend(other.removed);
+        self.dead += other.dead;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.journals.is_empty()
+            && self.values.is_empty()
+            && self.deleted.is_empty()
+            && self.removed.is_empty()
+    }
+}
+
+/// So many small neighbours are made one segment, so that each byte is copied a few times at most.
+const JOINED: usize = 4;
+
+/// When a segment is rewritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    /// When most of it is dead.
+    Most,
+    /// When anything is.
+    Anything,
+}
+
+impl Embedded {
+    /// Deletes what is over, and rewrites what is mostly dead in a thread of its own, so that no task is blocked.
+    pub(super) async fn sweep_all(&self) -> Result<Swept> {
+        let mut swept = Swept::default();
+        let now = self.shared.options.clock.now();
+        let over = {
+            let mut core = self.shared.core();
+            core.running()?;
+            core.let_go(now)
+        };
+        if let Some((journals, values, batch)) = over {
+            self.shared.wake.notify_one();
+            batch.wait().await?;
+            (swept.journals, swept.values) = (journals, values);
+        }
+        swept.bytes = match self.shared.options.writer {
+            Writer::Manual => self.shared.reclaim(Worth::Most)?,
+            Writer::Thread => self.reclaim_apart().await?,
+        };
+        Ok(swept)
+    }
+
+    async fn reclaim_apart(&self) -> Result<u64> {
+        let stopped = || Error::new(ErrorKind::Stopped, "the store was closed during a sweep");
+        let permit = self.sweeping.clone().acquire_owned().await.map_err(|_| stopped())?;
+        let (tell, told) = oneshot::channel();
+        let shared = self.shared.clone();
+        let sweep = move || {
+            let _permit = permit;
+            // Whoever asked may have gone; the space is free all the same.
+            let _ = tell.send(shared.reclaim(Worth::Most));
+        };
+        let thread = thread::Builder::new()
+            .name("headwater-sweep".to_owned())
+            .spawn(sweep)
+            .map_err(|error| Error::io("starting a sweep", error))?;
+        // The last sweep's thread has given its permit back and is as good as ended.
+        let last = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner).replace(thread);
+        if let Some(last) = last {
+            let _ = last.join();
+        }
+        told.await.map_err(|_| stopped())?
+    }
+}
+
+impl Shared {
+    /// Looks at all segments in which something died, and joins small ones. Gives the bytes that became free.
+    fn reclaim(&self, worth: Worth) -> Result<u64> {
+        let mut stale = {
+            let mut core = self.core();
+            let sealed: BTreeSet<u64> = core.sealed.keys().copied().collect();
+            let stale: BTreeSet<u64> = core.stale_segments.intersection(&sealed).copied().collect();
+            core.stale_segments.retain(|segment| !sealed.contains(segment));
+            stale
+        };
+        let freed = self.reclaim_stale(&mut stale, worth);
+        // What could not be looked at this time is looked at the next.
+        self.core().stale_segments.extend(stale);
+        Ok(freed? + self.join_small_segments()?)
+    }
+
+    fn reclaim_stale(&self, stale: &mut BTreeSet<u64>, worth: Worth) -> Result<u64> {
+        let mut freed = 0;
+        // Oldest first: what a deletion took away goes before the deletion itself.
+        while let Some(number) = stale.first().copied() {
+            if self.quit.load(Ordering::SeqCst) {
+                break;
+            }
+            let sealed = self.core().sealed.get(&number).cloned();
+            let bytes = sealed.map_or(Ok(0), |sealed| self.reclaim_segment(&sealed, worth))?;
+            stale.remove(&number);
+            if bytes > 0 {
+                freed += bytes;
+                let core = self.core();
+                let newer = core.sealed.range(number + 1..).filter(|(_, sealed)| sealed.tombstones);
+                stale.extend(newer.map(|(number, _)| *number));
+            }
+        }
+        Ok(freed)
+    }
+
+    /// Makes one segment of several small neighbours: what lives long would else leave a small file for each segment
+    /// that ever was.
+    fn join_small_segments(&self) -> Result<u64> {
+        let mut freed = 0;
+        while !self.quit.load(Ordering::SeqCst) {
+            let Some(neighbours) = self.small_neighbours() else { break };
+            // What one of them takes away from another is kept: that other may outlive a crash.
+            let mut all = Wanted::default();
+            for sealed in &neighbours {
+                all.join(self.wanted(sealed, &read_index(sealed)?)?);
+            }
+            freed += rewrite::rewrite(self, &neighbours, &all)?;
+        }
+        Ok(freed)
+    }
+
+    fn small_neighbours(&self) -> Option<Vec<Arc<Sealed>>> {
+        let whole = self.options.segment_bytes;
+        let mut run: Vec<Arc<Sealed>> = Vec::new();
+        for sealed in self.core().sealed.values() {
+            let size: u64 = run.iter().map(|sealed| sealed.size).sum();
+            let joins = sealed.size <= whole / JOINED as u64
+                && size + sealed.size <= whole
+                && !sealed.damaged
+                && matches!(sealed.lists, Lists::Footer(_));
+            if joins {
+                run.push(sealed.clone());
+            } else if run.len() >= JOINED {
+                break;
+            } else {
+                run.clear();
+            }
+        }
+        (run.len() >= JOINED).then_some(run)
+    }
+
+    fn reclaim_segment(&self, sealed: &Arc<Sealed>, worth: Worth) -> Result<u64> {
+        if sealed.damaged {
+            return Ok(0);
+        }
+        let read;
+        let index = match &sealed.lists {
+            Lists::Memory(index) => index,
+            Lists::Footer(_) => {
+                read = read_index(sealed)?;
+                &read
+            }
+        };
+        let wanted = self.wanted(sealed, index)?;
+        if wanted.is_empty() {
+            return self.remove_segment(sealed);
+        }
+        let no_footer = matches!(sealed.lists, Lists::Memory(_));
+        let worth_it = match worth {
+            Worth::Most => wanted.dead > sealed.size / 2,
+            Worth::Anything => wanted.dead > 0,
+        };
+        if worth_it || no_footer {
+            rewrite::rewrite(self, std::slice::from_ref(sealed), &wanted)
+        } else {
+            Ok(0)
+        }
+    }
+
+    fn remove_segment(&self, sealed: &Arc<Sealed>) -> Result<u64> {
+        let name = segment_name(sealed.number);
+        self.core().sealed.remove(&sealed.number);
+        self.lists.forget(sealed.number);
+        let removed = self.files.remove(&name).and_then(|()| self.files.sync_names());
+        removed.map_err(|error| self.fail(Error::io(format_args!("removing {name}"), error)))?;
+        Ok(sealed.size)
+    }
+
+    /// Stops the store for a cause.
+    fn fail(&self, cause: Error) -> Error {
+        self.core().stop(cause.clone());
+        cause
+    }
+
+    fn wanted(&self, sealed: &Sealed, index: &SegmentIndex) -> Result<Wanted> {
+        let mut wanted = Wanted::default();
+        let mut older: BTreeMap<u64, Arc<Sealed>>;
+        {
+            let core = self.core();
+            older = core
+                .sealed
+                .range(..sealed.number)
+                .map(|(number, sealed)| (*number, sealed.clone()))
+                .collect();
+            for (number, part) in &index.journals {
+                let bytes = part.list.bytes + 24 * u64::from(part.list.frames);
+                let Some(journal) = core.journals.get(number) else {
+                    wanted.dead += bytes + 32;
+                    if part.deleted {
+                        wanted.deleted.insert(*number);
+                    }
+                    continue;
+                };
+                let newest = journal.epochs.last().map_or(0, |start| start.epoch);
+                if part.list.frames > 0 && part.list.first < journal.first {
+                    let gone = journal.first.min(part.list.last + 1) - part.list.first;
+                    wanted.dead += bytes * gone / (part.list.last - part.list.first + 1);
+                }
+                let is_spoken_of = !part.epochs.is_empty()
+                    || part.closed.is_some()
+                    || (part.released > 0 && part.released >= newest)
+                    || (part.trimmed > 0 && part.trimmed >= journal.first)
+                    || (part.list.frames > 0 && part.list.last >= journal.first);
+                if is_spoken_of {
+                    wanted.journals.insert(*number, (journal.first, newest));
+                }
+            }
+            for (key, part) in &index.values {
+                match *part {
+                    ValuePart::Put { version, .. } if core.values.is_newest(key, version) => {
+                        wanted.values.insert(key.clone(), version);
+                    }
+                    ValuePart::Put { length, .. } => wanted.dead += u64::from(length),
+                    ValuePart::Removed { version } => {
+                        wanted.removed.insert(key.clone(), version);
+                    }
+                }
+            }
+        }
+        self.keep_needed_tombstones(&mut wanted, &mut older)?;
+        Ok(wanted)
+    }
+
+    /// Keeps only those deletions and removals for which an older segment has something.
+    fn keep_needed_tombstones(
+        &self,
+        wanted: &mut Wanted,
+        older: &mut BTreeMap<u64, Arc<Sealed>>,
+    ) -> Result<()> {
+        let deleted = std::mem::take(&mut wanted.deleted);
+        let removed = std::mem::take(&mut wanted.removed);
+        wanted.dead += 24 * (deleted.len() + removed.len()) as u64;
+        if deleted.is_empty() && removed.is_empty() {
+            return Ok(());
+        }
+        while let Some((_, sealed)) = older.pop_first() {
+            let read;
+            let index = match &sealed.lists {
+                Lists::Memory(index) => index,
+                Lists::Footer(_) => {
+                    read = read_index(&sealed)?;
+                    &read
+                }
+            };
+            wanted.deleted.extend(deleted.iter().filter(|number| index.journals.contains_key(number)));
+            let needed = removed.iter().filter(|(key, _)| index.values.contains_key(*key));
+            wanted.removed.extend(needed.map(|(key, version)| (key.clone(), *version)));
+            // A damaged segment may hide what they take away.
+            if sealed.damaged {
+                wanted.deleted.extend(&deleted);
+                wanted.removed.extend(removed.iter().map(|(key, version)| (key.clone(), *version)));
+            }
+        }
+        wanted.dead -= 24 * (wanted.deleted.len() + wanted.removed.len()) as u64;
+        Ok(())
+    }
+}
+
+fn read_index(sealed: &Sealed) -> Result<SegmentIndex> {
+    let name = segment_name(sealed.number);
+    let footer = Footer::read(&*sealed.file, sealed.number)
+        .map_err(|error| Error::io(format_args!("reading the footer of {name}"), error))?;
+    footer.map(|(_, index)| index).ok_or_else(|| {
+        super::segment::corrupt(format_args!("the footer of {name} was good and is damaged now"))
+    })
+}
+
+/// Rewrites all segments of a folder in which anything is dead, and deletes what is over. The folder must not be in use.
+/// Gives what was let go.
+///
+/// # Errors
+/// Like [`Embedded::open`], and what stopped the store.
+pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
+    let options = Options { writer: Writer::Manual, ..Options::default() };
+    let now = options.clock.now();
+    let guard = recover::lock(&*files, "of the store")?;
+    let (core, log) = recover::recover(&files, &options)?;
+    let shared = Shared::new(core, log, options, files, guard);
+    let over = shared.core().let_go(now);
+    let mut swept = Swept::default();
+    if let Some((journals, values, _)) = over {
+        (swept.journals, swept.values) = (journals, values);
+    }
+    while shared.commit()? {}
+    // What is dead in the active segment can only be left out once that is sealed.
+    let size = shared.log().offset;
+    if size > super::format::SEGMENT_HEADER as u64 {
+        shared.log().rotate(&shared.core, now)?;
+    }
+    let everything: Vec<u64> = shared.core().sealed.keys().copied().collect();
+    shared.core().stale_segments.extend(everything);
+    swept.bytes = shared.reclaim(Worth::Anything)?;
+    Ok(swept)
+}

@@ -1,0 +1,97 @@
+//! The thread that writes. While one fsync runs, the next commit gathers.
+
+use std::{
+    sync::{Arc, PoisonError, atomic::Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::Shared;
+use crate::{Error, Result};
+
+/// How long nothing must be written before the log is marked as durable to its end.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// Starts the writer.
+pub(super) fn start(shared: &Arc<Shared>) -> Result<thread::JoinHandle<()>> {
+    let shared = shared.clone();
+    thread::Builder::new()
+        .name("headwater-store".to_owned())
+        .spawn(move || run(&shared))
+        .map_err(|error| Error::io("starting the store's writer", error))
+}
+
+fn run(shared: &Shared) {
+    while !shared.quit.load(Ordering::SeqCst) {
+        if wait_for_work(shared) {
+            // A failure has stopped the store, and all who wait were told.
+            let _ = shared.commit();
+        } else if let Err(cause) = keep_house(shared) {
+            shared.core().stop(cause);
+        }
+    }
+    close(shared);
+}
+
+/// Waits until a commit should begin. `false` when there is nothing to write and time to keep house, or to stop.
+fn wait_for_work(shared: &Shared) -> bool {
+    let idle = {
+        let log = shared.log();
+        log.sync_after().or((!log.marked).then_some(IDLE))
+    };
+    let mut core = shared.core();
+    let mut window_ends = None;
+    loop {
+        if shared.quit.load(Ordering::SeqCst) {
+            return false;
+        }
+        let (some, urgent) = core.pending();
+        if some && urgent {
+            return true;
+        }
+        let timeout = if some {
+            let ends = *window_ends.get_or_insert_with(|| Instant::now() + shared.options.delta_window);
+            let left = ends.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            Some(left)
+        } else {
+            idle
+        };
+        match timeout {
+            None => core = shared.wake.wait(core).unwrap_or_else(PoisonError::into_inner),
+            Some(timeout) => {
+                let (back, result) =
+                    shared.wake.wait_timeout(core, timeout).unwrap_or_else(PoisonError::into_inner);
+                core = back;
+                if result.timed_out() && !core.pending().0 {
+                    return false;
+                }
+            }
+        }
+    }
+}
+
+fn keep_house(shared: &Shared) -> Result<()> {
+    if shared.quit.load(Ordering::SeqCst) || shared.core().running().is_err() {
+        return Ok(());
+    }
+    let mut log = shared.log();
+    if log.sync_after().is_some() {
+        return log.sync(shared.options.clock.now());
+    }
+    log.mark()
+}
+
+/// Writes all that is left and marks the log as complete.
+fn close(shared: &Shared) {
+    while let Ok(true) = shared.commit() {}
+    if shared.core().running().is_err() {
+        return;
+    }
+    let mut log = shared.log();
+    let now = shared.options.clock.now();
+    // Nobody is left to be told; what could not be made durable is found when the store is opened.
+    let _ = log.sync(now).and_then(|()| log.mark()).and_then(|()| log.sync(now));
+}

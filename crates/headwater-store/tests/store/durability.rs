@@ -1,0 +1,233 @@
+//! Which commits survive what, and what a failed write does.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use headwater_store::{
+    Class, Embedded, Expect, ReadLimit, Store,
+    embedded::{File, Files, Folder, Fsync, Guard, Writer},
+};
+
+use crate::support::{MINUTE, Place, Stepped, bodies, code};
+
+/// A folder whose file operations fail from the n-th write or sync on.
+#[derive(Debug)]
+struct Failing {
+    inner: Folder,
+    left: Arc<AtomicUsize>,
+    error: io::ErrorKind,
+    writes: bool,
+}
+
+#[derive(Debug)]
+struct FailingFile {
+    inner: Box<dyn File>,
+    left: Arc<AtomicUsize>,
+    error: io::ErrorKind,
+    writes: bool,
+}
+
+fn spend(left: &AtomicUsize, error: io::ErrorKind) -> io::Result<()> {
+    let spent = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    spent.map(drop).map_err(|_| error.into())
+}
+
+impl Failing {
+    fn file(&self, inner: Box<dyn File>) -> Box<dyn File> {
+        Box::new(FailingFile { inner, left: self.left.clone(), error: self.error, writes: self.writes })
+    }
+}
+
+impl Files for Failing {
+    fn lock(&self) -> io::Result<Box<dyn Guard>> {
+        self.inner.lock()
+    }
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.inner.list()
+    }
+    fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
+        self.inner.open(name).map(|file| self.file(file))
+    }
+    fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+        self.inner.create(name).map(|file| self.file(file))
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.inner.remove(name)
+    }
+    fn sync_names(&self) -> io::Result<()> {
+        self.inner.sync_names()
+    }
+}
+
+impl File for FailingFile {
+    fn size(&self) -> io::Result<u64> {
+        self.inner.size()
+    }
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        self.inner.read_at(offset, into)
+    }
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        if self.writes {
+            spend(&self.left, self.error)?;
+        }
+        self.inner.write_at(offset, bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        if !self.writes {
+            spend(&self.left, self.error)?;
+        }
+        self.inner.sync()
+    }
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.inner.truncate(len)
+    }
+}
+
+fn open_failing(place: &Place, writes: bool, error: io::ErrorKind) -> (Stepped, Arc<AtomicUsize>) {
+    let left = Arc::new(AtomicUsize::new(1_000));
+    let inner = Folder::new(place.folder.path()).unwrap();
+    let files = Failing { inner, left: left.clone(), error, writes };
+    (Stepped(Embedded::open_with(Arc::new(files), place.options()).unwrap()), left)
+}
+
+#[test]
+fn a_failed_fsync_stops_the_store_and_shows_nothing_that_was_not_durable() {
+    for (writes, error, cause) in
+        [(false, io::ErrorKind::Other, "store.io"), (true, io::ErrorKind::StorageFull, "store.full")]
+    {
+        let place = Place::new();
+        let (store, left) = open_failing(&place, writes, error);
+        let lease = store.claim("run");
+        store.fact(&lease, "durable");
+        store.put("key", "durable");
+        left.store(0, Ordering::SeqCst);
+        let receipt = store.0.append(&lease, Class::Fact, &["lost".into()]).unwrap();
+        let later = store.0.append(&lease, Class::Delta, &["lost too".into()]).unwrap();
+        let put = store.0.put("key", "lost".into(), Expect::Any, None);
+        let waiting = store.0.wait(&lease.journal, 1);
+        assert_eq!(code(store.drive(put)), cause);
+        assert_eq!(code(store.drive(receipt)), cause);
+        assert_eq!(code(store.drive(later)), cause);
+        left.store(1_000, Ordering::SeqCst);
+        let again = store.0.append(&lease, Class::Fact, &["again".into()]).unwrap_err();
+        assert_eq!(again.code(), "store.stopped");
+        assert!(again.to_string().contains("0000000000000001.seg"), "{again}");
+        assert_eq!(code(store.drive(store.0.flush())), "store.stopped");
+        assert_eq!(code(store.drive(store.0.claim(&"other".into(), "b", MINUTE))), "store.stopped");
+        assert_eq!(code(store.drive(waiting)), "store.stopped");
+        assert_eq!(bodies(&store.page("run", 0).unwrap()), ["durable"]);
+        assert_eq!(store.get("key").as_deref(), Some("durable"));
+        drop(store);
+        let store = place.open();
+        assert_eq!(store.bodies("run", 0)[0], "durable");
+        assert!(store.0.damages().is_empty());
+        store.claim("run");
+    }
+}
+
+#[test]
+fn a_store_that_is_dropped_writes_everything_and_stops_its_thread() {
+    let place = Place::new();
+    let mut options = place.options();
+    options.writer = Writer::Thread;
+    options.delta_window = Duration::from_secs(3_600);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let store = Embedded::open_folder(place.folder.path(), options).unwrap();
+        let lease = store.claim(&"run".into(), "me", MINUTE).await.unwrap();
+        store.append(&lease, Class::Delta, &["delta".into()]).unwrap().await.unwrap();
+        drop(store);
+        let store = Embedded::open(place.folder.path()).unwrap();
+        let page = store.read(&"run".into(), 0, ReadLimit::default()).await.unwrap();
+        assert_eq!(bodies(&page), ["delta"]);
+    });
+}
+
+#[test]
+fn many_writers_and_readers_at_once_see_every_record_once_and_in_order() {
+    let place = Place::new();
+    let mut options = headwater_store::embedded::Options::default();
+    options.segment_bytes = 64 << 10;
+    options.tail_bytes = 4 << 10;
+    options.fsync = Fsync::Never;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    runtime.block_on(async {
+        let store = Arc::new(Embedded::open_folder(place.folder.path(), options).unwrap());
+        let mut tasks = tokio::task::JoinSet::new();
+        for run in 0..8 {
+            let lease = store.claim(&format!("run {run}").into(), "me", MINUTE).await.unwrap();
+            for _ in 0..3 {
+                let (store, journal) = (store.clone(), lease.journal.clone());
+                tasks.spawn(async move {
+                    let mut seen = 0;
+                    loop {
+                        let tail = store.wait(&journal, seen).await.unwrap();
+                        let page = store.read(&journal, seen, ReadLimit::default()).await.unwrap();
+                        for record in page.records {
+                            seen += 1;
+                            assert_eq!((record.seq, &record.body[..]), (seen, &seen.to_be_bytes()[..]));
+                        }
+                        if tail.closed && seen == tail.last {
+                            assert_eq!(seen, 2_000);
+                            return;
+                        }
+                    }
+                });
+            }
+            let store = store.clone();
+            tasks.spawn(async move {
+                for n in 1_u64..=2_000 {
+                    let class = if n % 50 == 0 { Class::Fact } else { Class::Delta };
+                    let body = bytes::Bytes::copy_from_slice(&n.to_be_bytes());
+                    store.append(&lease, class, &[body]).unwrap().await.unwrap();
+                }
+                store.close(&lease, None).await.unwrap();
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.unwrap();
+        }
+    });
+    assert!(place.check().is_good());
+}
+
+#[test]
+fn single_records_take_at_most_half_as_much_again_on_disk() {
+    let place = Place::new();
+    let mut options = place.options();
+    options.segment_bytes = 64 << 10;
+    options.fsync = Fsync::Never;
+    let store = place.open_with(options);
+    let lease = store.claim("run");
+    let records = 2_000;
+    for _ in 0..records {
+        store.fact(&lease, vec![b'x'; 200]);
+    }
+    let ratio = place.bytes() as f64 / (records * 200) as f64;
+    assert!(ratio < 1.5, "{ratio}");
+}
+
+#[test]
+fn with_interval_a_fact_is_seen_when_written_and_flush_makes_it_durable() {
+    let place = Place::new();
+    let left = Arc::new(AtomicUsize::new(1_000));
+    let inner = Folder::new(place.folder.path()).unwrap();
+    let files = Failing { inner, left: left.clone(), error: io::ErrorKind::Other, writes: false };
+    let mut options = place.options();
+    options.fsync = Fsync::Interval(MINUTE);
+    let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
+    let lease = store.claim("run");
+    left.store(0, Ordering::SeqCst);
+    store.fact(&lease, "written");
+    assert_eq!(bodies(&store.page("run", 0).unwrap()), ["written"]);
+    assert_eq!(code(store.drive(store.0.flush())), "store.io");
+}

@@ -1,0 +1,63 @@
+//! What runs cost in memory.
+
+use headwater_store::{Class, Store, embedded::Fsync};
+
+use crate::support::{Place, Stepped};
+
+const RUNS: u64 = 2_000;
+
+/// A run as it is when nobody drives it any more: claimed, some records, closed.
+fn idle_run(store: &Stepped, number: u64) {
+    let lease = store.claim(&format!("run_{number:026}"));
+    for class in [Class::Delta, Class::Delta, Class::Fact] {
+        drop(store.0.append(&lease, class, &[vec![b'x'; 200].into()]).unwrap());
+    }
+    store.drive(store.0.close(&lease, None)).unwrap();
+}
+
+#[test]
+fn an_idle_run_costs_less_than_a_kibibyte_in_the_process_that_ran_it() {
+    let place = Place::new();
+    let mut options = place.options();
+    options.fsync = Fsync::Never;
+    let store = place.open_with(options);
+    idle_run(&store, 0);
+    let used = allocation_counter::measure(|| (1..=RUNS).for_each(|number| idle_run(&store, number)));
+    let each = used.bytes_current / i64::try_from(RUNS).unwrap();
+    assert!(each < 1_024, "{each} bytes for each run");
+}
+
+#[test]
+fn an_idle_run_costs_less_than_half_a_kibibyte_once_its_segment_is_sealed() {
+    let place = Place::new();
+    let mut options = place.options();
+    options.segment_bytes = 64 << 10;
+    options.fsync = Fsync::Never;
+    let store = place.open_with(options.clone());
+    (0..RUNS).for_each(|number| idle_run(&store, number));
+    drop(store);
+    let mut opened = None;
+    let used = allocation_counter::measure(|| opened = Some(place.open_with(options)));
+    let each = used.bytes_current / i64::try_from(RUNS).unwrap();
+    assert!(each < 512, "{each} bytes for each run");
+}
+
+#[test]
+fn a_delta_that_is_seen_at_once_allocates_next_to_nothing() {
+    let place = Place::new();
+    let mut options = place.options();
+    options.delta_limit = u64::MAX;
+    let store = place.open_with(options);
+    let lease = store.claim("run");
+    let body = [bytes::Bytes::from_static(b"a delta of some twenty bytes")];
+    for _ in 0..1_000 {
+        drop(store.0.append(&lease, Class::Delta, &body).unwrap());
+    }
+    let used = allocation_counter::measure(|| {
+        for _ in 0..1_000 {
+            drop(store.0.append(&lease, Class::Delta, &body).unwrap());
+        }
+    });
+    // The tail grows by doubling, now and then.
+    assert!(used.count_total <= 2, "{used:?}");
+}

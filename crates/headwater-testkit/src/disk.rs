@@ -1,0 +1,383 @@
+//! A disk in memory that forgets what was not made durable, as a real one does when the power is cut, and that fails
+//! when told to.
+//!
+//! It knows what a program may rely on and nothing more: a file's bytes are durable after its `sync`, names after
+//! `sync_names`. All else is decided by a seed, so that the same seed always forgets the same.
+
+mod file;
+mod powercut;
+
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use headwater_store::embedded::{File, Files, Guard};
+
+use self::file::{Handle, Inode};
+use crate::random::Random;
+
+/// A disk. Its clones are the same disk.
+///
+/// ```
+/// use headwater_store::embedded::Files;
+/// use headwater_testkit::disk::Disk;
+///
+/// let disk = Disk::new(7);
+/// let file = disk.create("a")?;
+/// disk.sync_names()?;
+/// file.write_at(0, b"durable")?;
+/// file.sync()?;
+/// disk.cut_power();
+///
+/// assert!(file.size().is_err(), "a file that was open is gone with the process");
+/// assert_eq!(disk.open("a")?.size()?, 7);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Disk(Arc<Mutex<State>>);
+
+/// What goes wrong, once, at the next operation that it can happen to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A write takes only a part of the bytes and says so.
+    ShortWrite,
+    /// A write fails; a part of the bytes may have been written.
+    WriteError,
+    /// The disk is full: this write fails, and so do all that follow, until [`Disk::make_room`].
+    NoSpace,
+    /// Making a file durable fails. As on Linux, any part of what was written since may be durable, the rest never will be,
+    /// and the next sync succeeds as if nothing had happened.
+    SyncError,
+    /// Making the names durable fails.
+    NamesError,
+    /// A new file cannot be made.
+    CreateError,
+    /// A read fails.
+    ReadError,
+    /// The process dies in the middle of the operation: it fails, and so does every later one of this process.
+    Death,
+}
+
+struct State {
+    random: Random,
+    inodes: BTreeMap<u64, Inode>,
+    next_inode: u64,
+    names: BTreeMap<String, u64>,
+    durable_names: BTreeMap<String, u64>,
+    unsynced_names: Vec<NameChange>,
+    /// Which process: what an earlier one has opened does nothing any more.
+    process: u64,
+    dead: bool,
+    locked: bool,
+    full: bool,
+    lies_about_sync: bool,
+    armed: Vec<(Fault, u64)>,
+    fired: Vec<Fault>,
+    operations: u64,
+}
+
+#[derive(Debug, Clone)]
+enum NameChange {
+    Link(String, u64),
+    Unlink(String),
+    Rename(String, String),
+}
+
+/// What an operation is, as far as faults go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Write,
+    Sync,
+    SyncNames,
+    Create,
+    Read,
+    Other,
+}
+
+impl Fault {
+    const fn happens_to(self, operation: Operation) -> bool {
+        match self {
+            Self::ShortWrite | Self::WriteError | Self::NoSpace => matches!(operation, Operation::Write),
+            Self::SyncError => matches!(operation, Operation::Sync),
+            Self::NamesError => matches!(operation, Operation::SyncNames),
+            Self::CreateError => matches!(operation, Operation::Create),
+            Self::ReadError => matches!(operation, Operation::Read),
+            Self::Death => true,
+        }
+    }
+}
+
+impl Disk {
+    /// An empty disk that forgets by this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            random: Random::new(seed),
+            inodes: BTreeMap::new(),
+            next_inode: 0,
+            names: BTreeMap::new(),
+            durable_names: BTreeMap::new(),
+            unsynced_names: Vec::new(),
+            process: 0,
+            dead: false,
+            locked: false,
+            full: false,
+            lies_about_sync: false,
+            armed: Vec::new(),
+            fired: Vec::new(),
+            operations: 0,
+        })))
+    }
+
+    /// Lets a fault happen: `skip` operations that it could happen to go well, the next one does not.
+    pub fn arm(&self, fault: Fault, skip: u64) {
+        self.state().armed.push((fault, skip));
+    }
+
+    /// Takes back the faults that have not happened yet.
+    pub fn disarm(&self) {
+        self.state().armed.clear();
+    }
+
+    /// The faults that have happened since this was last asked.
+    pub fn fired(&self) -> Vec<Fault> {
+        std::mem::take(&mut self.state().fired)
+    }
+
+    /// Whether the process that used the disk has died.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.state().dead
+    }
+
+    /// How many operations there were.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.state().operations
+    }
+
+    /// Ends [`Fault::NoSpace`].
+    pub fn make_room(&self) {
+        self.state().full = false;
+    }
+
+    /// From now on the disk says that bytes are durable when they are not: to show that a test would notice.
+    pub fn lie_about_sync(&self) {
+        self.state().lies_about_sync = true;
+    }
+
+    /// Ends the process that uses the disk, by itself: what it wrote is there, durable or not.
+    pub fn kill(&self) {
+        self.state().begin_process();
+    }
+
+    /// Cuts the power: of what was not durable any part may be left.
+    pub fn cut_power(&self) {
+        self.state().cut_power();
+    }
+
+    /// Turns one bit of a file around, durably. False if the file has no such byte.
+    pub fn flip(&self, name: &str, offset: u64, bit: u8) -> bool {
+        let mut state = self.state();
+        let inode = state.names.get(name).copied();
+        inode.and_then(|inode| state.inodes.get_mut(&inode)).is_some_and(|inode| inode.flip(offset, bit))
+    }
+
+    /// The names of all files and their sizes.
+    #[must_use]
+    pub fn sizes(&self) -> BTreeMap<String, u64> {
+        let state = self.state();
+        let size = |inode| state.inodes.get(inode).map_or(0, Inode::size);
+        state.names.iter().map(|(name, inode)| (name.clone(), size(inode))).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins an operation of the process that runs now.
+    fn begin(&self, operation: Operation) -> io::Result<MutexGuard<'_, State>> {
+        let mut state = self.state();
+        state.begin(operation)?;
+        Ok(state)
+    }
+
+    fn handle(&self, inode: u64, process: u64) -> Box<dyn File> {
+        Box::new(Handle { disk: self.clone(), inode, process })
+    }
+}
+
+impl State {
+    /// Counts an operation, and fails it if that is what is to happen now.
+    fn begin(&mut self, operation: Operation) -> io::Result<Option<Fault>> {
+        if self.dead {
+            return Err(gone());
+        }
+        self.operations += 1;
+        if self.full && operation == Operation::Write {
+            return Ok(Some(Fault::NoSpace));
+        }
+        let mut happens = None;
+        for (at, (fault, skip)) in self.armed.iter_mut().enumerate() {
+            if fault.happens_to(operation) {
+                if *skip == 0 {
+                    happens = Some(at);
+                    break;
+                }
+                *skip -= 1;
+            }
+        }
+        let Some(at) = happens else { return Ok(None) };
+        let (fault, _) = self.armed.remove(at);
+        self.fired.push(fault);
+        match fault {
+            Fault::NoSpace => self.full = true,
+            Fault::Death => self.dead = true,
+            _ => {}
+        }
+        // Writes and syncs do a part of their work before they fail.
+        match (fault, operation) {
+            (Fault::Death, Operation::Write | Operation::Sync) => Ok(Some(fault)),
+            (Fault::Death, _) => Err(gone()),
+            (Fault::NamesError | Fault::CreateError | Fault::ReadError, _) => Err(broken()),
+            _ => Ok(Some(fault)),
+        }
+    }
+
+    fn begin_process(&mut self) {
+        self.process += 1;
+        self.dead = false;
+        self.locked = false;
+        self.armed.clear();
+    }
+
+    fn change_name(&mut self, change: NameChange) {
+        change.apply(&mut self.names);
+        self.unsynced_names.push(change);
+    }
+}
+
+impl NameChange {
+    fn apply(&self, names: &mut BTreeMap<String, u64>) {
+        match self {
+            Self::Link(name, inode) => drop(names.insert(name.clone(), *inode)),
+            Self::Unlink(name) => drop(names.remove(name)),
+            Self::Rename(from, to) => {
+                if let Some(inode) = names.remove(from) {
+                    names.insert(to.clone(), inode);
+                }
+            }
+        }
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the process that used the disk has died")
+}
+
+fn broken() -> io::Error {
+    io::Error::other("the disk failed, as it was told to")
+}
+
+fn full() -> io::Error {
+    io::Error::from(io::ErrorKind::StorageFull)
+}
+
+impl Files for Disk {
+    fn lock(&self) -> io::Result<Box<dyn Guard>> {
+        let mut state = self.begin(Operation::Other)?;
+        if state.locked {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        state.locked = true;
+        Ok(Box::new(Lock { disk: self.clone(), process: state.process }))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(self.begin(Operation::Other)?.names.keys().cloned().collect())
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
+        let state = self.begin(Operation::Other)?;
+        let inode = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        let process = state.process;
+        drop(state);
+        Ok(self.handle(inode, process))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+        let mut state = self.begin(Operation::Create)?;
+        if state.names.contains_key(name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        if state.full {
+            return Err(full());
+        }
+        let inode = state.next_inode;
+        state.next_inode += 1;
+        state.inodes.insert(inode, Inode::default());
+        state.change_name(NameChange::Link(name.to_owned(), inode));
+        let process = state.process;
+        drop(state);
+        Ok(self.handle(inode, process))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.begin(Operation::Other)?;
+        if !state.names.contains_key(from) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.change_name(NameChange::Rename(from.to_owned(), to.to_owned()));
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.begin(Operation::Other)?;
+        if !state.names.contains_key(name) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.change_name(NameChange::Unlink(name.to_owned()));
+        Ok(())
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        let mut state = self.begin(Operation::SyncNames)?;
+        if !state.lies_about_sync {
+            state.unsynced_names.clear();
+            state.durable_names = state.names.clone();
+        }
+        Ok(())
+    }
+}
+
+/// Holds the disk for one process.
+struct Lock {
+    disk: Disk,
+    process: u64,
+}
+
+impl Guard for Lock {}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let mut state = self.disk.state();
+        // The lock of a process that has died was given back when it died.
+        if state.process == self.process {
+            state.locked = false;
+        }
+    }
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Disk").field(&self.sizes()).finish()
+    }
+}

@@ -1,0 +1,387 @@
+//! A simulation of the embedded store on a faulty disk: random calls, commits, faults, crashes and reopenings, all decided
+//! by a seed, judged by an [`Oracle`](oracle::Oracle) that knows what the store owes.
+//!
+//! There is no thread and no real clock: the same seed is the same history, on every machine.
+
+mod act;
+pub mod oracle;
+mod survey;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use headwater_store::{
+    Cursor, Error, ErrorKind, JournalId, Lease, ManualClock,
+    embedded::{Embedded, Fsync, Options, Writer},
+};
+
+use self::oracle::{Oracle, Verdict, Violation};
+use crate::{
+    disk::{Disk, Fault},
+    random::Random,
+};
+
+/// How many of the last steps are told when a promise was broken.
+const LAST_STEPS: usize = 60;
+
+/// What may happen in a simulation.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// How many steps it has.
+    pub steps: usize,
+    /// The disk says that bytes are durable when they are not: to show that the oracle notices.
+    pub disk_lies: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { steps: 300, disk_lies: false }
+    }
+}
+
+/// What happened in a simulation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Steps.
+    pub steps: u64,
+    /// Records that were appended.
+    pub records: u64,
+    /// Values that were put.
+    pub values: u64,
+    /// Commits that succeeded.
+    pub commits: u64,
+    /// Times that the process was killed.
+    pub kills: u64,
+    /// Times that the power was cut.
+    pub power_cuts: u64,
+    /// Faults of the disk that happened.
+    pub faults: u64,
+    /// Bits that were turned around.
+    pub flips: u64,
+}
+
+impl std::ops::AddAssign for Summary {
+    fn add_assign(&mut self, other: Self) {
+        self.steps += other.steps;
+        self.records += other.records;
+        self.values += other.values;
+        self.commits += other.commits;
+        self.kills += other.kills;
+        self.power_cuts += other.power_cuts;
+        self.faults += other.faults;
+        self.flips += other.flips;
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { steps, records, values, commits, kills, power_cuts, faults, flips } = self;
+        write!(
+            f,
+            "{steps} steps, {records} records, {values} values, {commits} commits, {kills} kills, \
+             {power_cuts} power cuts, {faults} faults of the disk, {flips} flipped bits"
+        )
+    }
+}
+
+/// A promise that was broken, with the steps that led to it.
+#[derive(Debug)]
+pub struct Broken {
+    /// The seed of the history.
+    pub seed: u64,
+    /// What was broken.
+    pub violation: Violation,
+    setup: String,
+    steps: Vec<String>,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {}", self.seed, self.violation)?;
+        writeln!(f, "{}; the last steps:", self.setup)?;
+        for step in &self.steps {
+            writeln!(f, "  {step}")?;
+        }
+        write!(f, "replay it with HEADWATER_SEED={}", self.seed)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// Simulates one history.
+///
+/// ```
+/// use headwater_testkit::store::simulation::{Settings, run};
+///
+/// let settings = Settings { steps: 50, ..Settings::default() };
+/// let summary = run(7, settings)?;
+/// assert_eq!(run(7, settings)?, summary, "the same seed is the same history");
+/// # Ok::<(), headwater_testkit::store::simulation::Broken>(())
+/// ```
+///
+/// # Errors
+/// The first promise that the store broke.
+pub fn run(seed: u64, settings: Settings) -> Result<Summary, Broken> {
+    let mut simulation = Simulation::new(seed, settings);
+    match simulation.run(settings.steps) {
+        Ok(()) => Ok(simulation.summary),
+        Err(violation) => {
+            Err(Broken { seed, violation, setup: simulation.setup(), steps: simulation.log.into() })
+        }
+    }
+}
+
+/// A call that has begun and is not done.
+struct Flight {
+    name: String,
+    call: Call,
+    future: Pin<Box<dyn Future<Output = Answer>>>,
+}
+
+/// What was called.
+#[derive(Debug, Clone)]
+enum Call {
+    Append(JournalId),
+    Claim(JournalId),
+    Control(JournalId),
+    Put(String, bool),
+    Remove(String, bool),
+    Sweep,
+    Flush,
+}
+
+/// How a call ended.
+enum Answer {
+    Settled(Result<u64, Error>),
+    Leased(Result<Lease, Error>),
+    Done(Result<(), Error>),
+    Version(Result<u64, Error>),
+    Removed(Result<bool, Error>),
+}
+
+struct Simulation {
+    random: Random,
+    disk: Disk,
+    clock: Arc<ManualClock>,
+    options: Options,
+    store: Option<Arc<Embedded>>,
+    oracle: Oracle,
+    flights: Vec<Flight>,
+    journals: Vec<JournalId>,
+    keys: Vec<String>,
+    /// Journals and keys with a call that is not done, or whose outcome is open until the store is opened anew.
+    busy: BTreeSet<String>,
+    leases: BTreeMap<JournalId, Lease>,
+    /// Leases of drivers that should have stopped.
+    old: Vec<Lease>,
+    cursors: Vec<(Cursor, Bytes)>,
+    /// A write of this process has failed.
+    write_failed: bool,
+    /// Makes each body another.
+    bodies: u64,
+    summary: Summary,
+    log: VecDeque<String>,
+}
+
+impl Simulation {
+    fn new(seed: u64, settings: Settings) -> Self {
+        let mut random = Random::new(seed);
+        let disk = Disk::new(random.next());
+        if settings.disk_lies {
+            disk.lie_about_sync();
+        }
+        // Later than any real clock, so that an offline compaction finds nothing that is over.
+        let clock = Arc::new(ManualClock::at(9_000_000_000_000));
+        let mut options = Options::default();
+        options.writer = Writer::Manual;
+        options.clock = clock.clone();
+        options.fsync = match random.below(6) {
+            0 => Fsync::Never,
+            1 => Fsync::Interval(Duration::from_millis(500)),
+            _ => Fsync::Commit,
+        };
+        options.segment_bytes = *random.pick(&[1_024, 4_096, 16_384, 64 << 20]).unwrap_or(&4_096);
+        options.tail_bytes = *random.pick(&[0, 200, 4_096, 256 << 10]).unwrap_or(&0);
+        options.cache_bytes = *random.pick(&[0, 1_000, 32 << 20]).unwrap_or(&0);
+        options.max_journal_bytes = 1 << 20;
+        let journals = ["run", "läuft 🦀", "third"];
+        let journals = journals.iter().take(1 + random.below(3)).map(|name| JournalId::from(*name)).collect();
+        let keys = (0..=random.below(4)).map(|key| format!("key/{key}")).collect();
+        Self {
+            random,
+            disk,
+            clock,
+            options,
+            store: None,
+            oracle: Oracle::new(),
+            flights: Vec::new(),
+            journals,
+            keys,
+            busy: BTreeSet::new(),
+            leases: BTreeMap::new(),
+            old: Vec::new(),
+            cursors: Vec::new(),
+            write_failed: false,
+            bodies: 0,
+            summary: Summary::default(),
+            log: VecDeque::new(),
+        }
+    }
+
+    fn run(&mut self, steps: usize) -> Verdict {
+        self.reopen()?;
+        for _ in 0..steps {
+            self.summary.steps += 1;
+            self.act()?;
+            self.hear_of_faults();
+            if self.disk.is_dead() {
+                self.tell("the process dies of its fault");
+                self.crash()?;
+            } else if self.oracle.is_stopped() && self.random.one_in(8) {
+                self.crash()?;
+            }
+        }
+        self.tell("the end");
+        self.crash()?;
+        if self.random.one_in(3) {
+            self.flip()?;
+        }
+        Ok(())
+    }
+
+    fn setup(&self) -> String {
+        let options = &self.options;
+        format!(
+            "fsync {:?}, segments of {}, tails of {}, caches of {}",
+            options.fsync, options.segment_bytes, options.tail_bytes, options.cache_bytes
+        )
+    }
+
+    fn tell(&mut self, step: impl Into<String>) {
+        if self.log.len() == LAST_STEPS {
+            self.log.pop_front();
+        }
+        self.log.push_back(format!("{:>4} {}", self.summary.steps, step.into()));
+    }
+
+    /// Whether a power cut keeps what was acknowledged.
+    fn survives_power_cuts(&self) -> bool {
+        self.options.fsync == Fsync::Commit
+    }
+
+    fn body(&mut self) -> Bytes {
+        self.bodies += 1;
+        let size = match self.random.below(20) {
+            0 => 3_000,
+            1..=4 => 0,
+            size => size * 8,
+        };
+        format!("{}:{}", self.bodies, "x".repeat(size)).into()
+    }
+
+    /// Begins a call, and gives its answer if it has one at once.
+    fn begin(&mut self, name: String, call: Call, future: Pin<Box<dyn Future<Output = Answer>>>) -> Verdict {
+        let mut flight = Flight { name, call, future };
+        match poll(&mut flight.future) {
+            Some(answer) => self.answered(&flight.name, flight.call, answer),
+            None => {
+                self.tell(flight.name.clone());
+                self.flights.push(flight);
+                Ok(())
+            }
+        }
+    }
+
+    /// Hears of all calls that are done.
+    fn listen(&mut self) -> Verdict {
+        for mut flight in std::mem::take(&mut self.flights) {
+            match poll(&mut flight.future) {
+                Some(answer) => self.answered(&flight.name, flight.call, answer)?,
+                None => self.flights.push(flight),
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, name: &str, call: Call, answer: Answer) -> Verdict {
+        let failed = match &answer {
+            Answer::Settled(Err(error))
+            | Answer::Leased(Err(error))
+            | Answer::Done(Err(error))
+            | Answer::Version(Err(error))
+            | Answer::Removed(Err(error)) => Some(error.clone()),
+            _ => None,
+        };
+        let how =
+            failed.as_ref().map_or_else(|| "done".to_owned(), |error| format!("{} ({error})", error.code()));
+        self.tell(format!("{name}: {how}"));
+        // A write that failed half-way may be found or not when the store is opened anew.
+        self.hear_of_faults();
+        let open = failed.as_ref().is_some_and(|error| {
+            matches!(error.kind(), ErrorKind::Io | ErrorKind::Stopped)
+                || (*error.kind() == ErrorKind::Full && self.oracle.is_stopped())
+        });
+        self.judge(call, answer, open)
+    }
+
+    fn hear_of_faults(&mut self) {
+        let fired = self.disk.fired();
+        self.summary.faults += fired.len() as u64;
+        self.write_failed |= fired.iter().any(|fault| !matches!(fault, Fault::ReadError | Fault::ShortWrite));
+    }
+
+    /// One commit.
+    fn step(&mut self) -> Verdict {
+        let Some(store) = self.store.clone() else { return Ok(()) };
+        match store.step() {
+            Ok(something) => {
+                self.tell(format!("step: {something}"));
+                // A store that has stopped writes nothing and says so.
+                if something || !(self.write_failed || self.oracle.is_stopped()) {
+                    self.oracle.committed();
+                }
+                self.summary.commits += u64::from(something);
+            }
+            Err(error) => {
+                self.tell(format!("step: {} ({error})", error.code()));
+                self.oracle.stopped();
+            }
+        }
+        self.listen()
+    }
+
+    fn arm(&mut self) {
+        let faults = [
+            Fault::ShortWrite,
+            Fault::WriteError,
+            Fault::NoSpace,
+            Fault::SyncError,
+            Fault::NamesError,
+            Fault::CreateError,
+            Fault::ReadError,
+            Fault::Death,
+            Fault::Death,
+        ];
+        let skip = self.random.below(12) as u64;
+        if let Some(fault) = self.random.pick(&faults).copied() {
+            self.tell(format!("arm {fault:?} after {skip}"));
+            self.disk.arm(fault, skip);
+        }
+    }
+}
+
+/// Whoever simulates looks again by himself, so nobody has to be woken.
+fn poll<T>(future: &mut Pin<Box<dyn Future<Output = T>>>) -> Option<T> {
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}

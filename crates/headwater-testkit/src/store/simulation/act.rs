@@ -1,0 +1,417 @@
+//! What a simulation does to its store, one step after another.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use headwater_store::{
+    Class, Clock as _, Cursor, Error, ErrorKind, Expect, JournalId, Lease, Pending, ReadLimit, Store as _,
+    Time, embedded::Embedded,
+};
+
+use super::{
+    Answer, Call, Simulation,
+    oracle::{Change, Control, Rule, Verdict, Violation},
+};
+
+/// How long a lease lasts.
+const TTL: Duration = Duration::from_secs(10);
+
+impl Simulation {
+    /// One step.
+    pub(super) fn act(&mut self) -> Verdict {
+        match self.random.below(100) {
+            0..=29 => self.append(),
+            30..=49 => self.step(),
+            50..=56 => self.look(),
+            57..=63 => self.claim(),
+            64..=66 => self.control(),
+            67..=69 => self.try_old_lease(),
+            70..=77 => self.change_value(),
+            78..=82 => self.get(),
+            83..=85 => self.look_at_cursor(),
+            86..=88 => self.pass_time(),
+            89..=91 => self.sweep(),
+            92 => self.flush(),
+            93 => self.list(),
+            94..=96 => {
+                self.arm();
+                Ok(())
+            }
+            _ => self.crash(),
+        }
+    }
+
+    fn store(&self) -> Verdict<Arc<Embedded>> {
+        self.store
+            .clone()
+            .ok_or_else(|| Violation { rule: Rule::FailuresStop, what: "no store is open".into() })
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn a_journal(&mut self) -> JournalId {
+        self.random.pick(&self.journals).cloned().unwrap_or_else(|| "run".into())
+    }
+
+    fn a_key(&mut self) -> String {
+        self.random.pick(&self.keys).cloned().unwrap_or_default()
+    }
+
+    fn append(&mut self) -> Verdict {
+        let journal = self.a_journal();
+        let Some(lease) = self.leases.get(&journal).cloned() else { return self.claim() };
+        if self.busy.contains(journal.as_str()) {
+            return self.step();
+        }
+        let class = if self.random.one_in(3) { Class::Fact } else { Class::Delta };
+        let many = if self.random.one_in(15) { 100 } else { 3 };
+        let bodies: Vec<Bytes> = (0..=self.random.below(many)).map(|_| self.body()).collect();
+        let store = self.store()?;
+        let name = format!("append {} {class}s to {journal}", bodies.len());
+        match store.append(&lease, class, &bodies) {
+            Ok(receipt) => {
+                let name = format!("{name} at {}", receipt.first());
+                self.oracle.appended(&lease, class, &bodies, receipt.first(), self.now())?;
+                self.summary.records += bodies.len() as u64;
+                let future = async move {
+                    let _open = store;
+                    Answer::Settled(receipt.await)
+                };
+                self.begin(name, Call::Append(journal), Box::pin(future))
+            }
+            Err(error) => {
+                self.tell(format!("{name}: {} ({error})", error.code()));
+                self.hear_of_stop(&error);
+                self.oracle.write_refused(&lease, &error)
+            }
+        }
+    }
+
+    fn claim(&mut self) -> Verdict {
+        let journal = self.a_journal();
+        if !self.busy.insert(journal.to_string()) {
+            return self.step();
+        }
+        self.oracle.began(&journal, Control::Claim);
+        let store = self.store()?;
+        let claimed = journal.clone();
+        let future = async move { Answer::Leased(store.claim(&claimed, "driver", TTL).await) };
+        self.begin(format!("claim {journal}"), Call::Claim(journal), Box::pin(future))
+    }
+
+    /// Renews, releases, trims, closes or deletes.
+    fn control(&mut self) -> Verdict {
+        let journal = self.a_journal();
+        if self.busy.contains(journal.as_str()) {
+            return self.step();
+        }
+        let store = self.store()?;
+        let Some(lease) = self.leases.get(&journal).cloned() else {
+            self.busy.insert(journal.to_string());
+            self.oracle.began(&journal, Control::Delete);
+            let deleted = journal.clone();
+            let future = async move { Answer::Done(store.delete(&deleted).await) };
+            return self.begin(format!("delete {journal}"), Call::Control(journal), Box::pin(future));
+        };
+        let (name, control) = match self.random.below(8) {
+            0 | 1 => return self.renew(&lease),
+            2 | 3 => ("release", Control::Release),
+            4 | 5 => {
+                let last = self.oracle.last(&journal);
+                let reach = usize::try_from(last).unwrap_or(0) + 2;
+                ("trim", Control::Trim(self.random.below(reach) as u64))
+            }
+            _ => {
+                let keep = self.random.one_in(2).then_some(TTL * 2);
+                ("close", Control::Close(keep.map(|keep| self.now().after(keep))))
+            }
+        };
+        self.busy.insert(journal.to_string());
+        self.oracle.began(&journal, control.clone());
+        let name = format!("{name} {journal}: {control:?}");
+        let now = self.now();
+        if control == Control::Release || matches!(control, Control::Close(_)) {
+            self.leases.remove(&journal);
+            self.old.push(lease.clone());
+        }
+        let future = async move {
+            Answer::Done(match control {
+                Control::Release => store.release(&lease).await,
+                Control::Trim(before) => store.trim(&lease, before).await,
+                Control::Close(goes) => {
+                    let keep = goes.map(|goes| Duration::from_millis(goes.0 - now.0));
+                    store.close(&lease, keep).await
+                }
+                Control::Claim | Control::Delete => Ok(()),
+            })
+        };
+        self.begin(name, Call::Control(journal), Box::pin(future))
+    }
+
+    fn renew(&mut self, lease: &Lease) -> Verdict {
+        let store = self.store()?;
+        let Some(renewed) = now_or_never(store.renew(lease, TTL)) else { return Ok(()) };
+        self.tell(format!("renew {}: {renewed:?}", lease.journal));
+        match renewed {
+            Ok(renewed) => {
+                self.oracle.renewed(&renewed)?;
+                self.leases.insert(renewed.journal.clone(), renewed);
+                Ok(())
+            }
+            Err(error) => {
+                self.hear_of_stop(&error);
+                self.oracle.write_refused(lease, &error)
+            }
+        }
+    }
+
+    /// A sweep that failed may have stopped the store or not; the next write tells.
+    fn hear_of_stop(&mut self, error: &Error) {
+        if *error.kind() == ErrorKind::Stopped && self.write_failed {
+            self.oracle.stopped();
+        }
+    }
+
+    /// A driver that should have stopped goes on.
+    fn try_old_lease(&mut self) -> Verdict {
+        let Some(lease) = self.random.pick(&self.old).cloned() else { return Ok(()) };
+        // Until somebody claims the journal, a lease that was not given back is as good as before.
+        if self.busy.contains(lease.journal.as_str()) || self.oracle.is_newest(&lease) {
+            return Ok(());
+        }
+        let store = self.store()?;
+        let journal = lease.journal.clone();
+        let (name, refused) = match self.random.below(5) {
+            0 => ("append", store.append(&lease, Class::Fact, &["stale".into()]).err().is_some()),
+            1 => ("renew", is_refused(store.renew(&lease, TTL))),
+            2 => ("trim", is_refused(store.trim(&lease, 1_000))),
+            3 => ("release", is_refused(store.release(&lease))),
+            _ => ("close", is_refused(store.close(&lease, None))),
+        };
+        self.tell(format!("{name} {journal} with the old epoch {}: refused {refused}", lease.epoch));
+        if refused {
+            return Ok(());
+        }
+        let what = format!("{journal}: {name} with the old epoch {} is not refused", lease.epoch);
+        Err(Violation { rule: Rule::OldEpochsAreRefused, what })
+    }
+
+    fn change_value(&mut self) -> Verdict {
+        let key = self.a_key();
+        if !self.busy.insert(key.clone()) {
+            return self.step();
+        }
+        let now = self.now();
+        let current = self.oracle.version(&key, now);
+        let (expect, fits) = match self.random.below(6) {
+            0 => (Expect::Absent, current.is_none()),
+            1 => (Expect::Version(self.random.below(50) as u64 + 1_000_000_000), false),
+            2 | 3 => current.map_or((Expect::Absent, true), |current| (Expect::Version(current), true)),
+            _ => (Expect::Any, true),
+        };
+        let store = self.store()?;
+        let named = key.clone();
+        if self.random.one_in(4) {
+            self.oracle.began_change(&key, Change::Remove, now);
+            let future = async move { Answer::Removed(store.remove(&named, expect).await) };
+            let name = format!("remove {key}, {expect:?}");
+            return self.begin(name, Call::Remove(key, fits), Box::pin(future));
+        }
+        let bytes = self.body();
+        let ttl = self.random.one_in(3).then_some(TTL / 2);
+        self.oracle.began_change(&key, Change::Put(bytes.clone(), ttl.map(|ttl| now.after(ttl))), now);
+        let name = format!("put {key} {:?}, {expect:?}, {ttl:?}", bytes.get(..8).unwrap_or(&bytes));
+        let future = async move { Answer::Version(store.put(&named, bytes, expect, ttl).await) };
+        self.begin(name, Call::Put(key, fits), Box::pin(future))
+    }
+
+    pub(super) fn get(&mut self) -> Verdict {
+        let key = self.a_key();
+        self.get_key(&key)
+    }
+
+    pub(super) fn get_key(&mut self, key: &str) -> Verdict {
+        let store = self.store()?;
+        let Some(got) = now_or_never(store.get(key)) else { return self.hangs("get") };
+        match got {
+            Ok(value) => self.oracle.got(key, value.as_ref(), self.now()),
+            Err(error) => self.excused("get", &error),
+        }
+    }
+
+    /// All values at once are what each is by itself.
+    fn list(&mut self) -> Verdict {
+        let store = self.store()?;
+        let Some(listed) = now_or_never(store.list("key/", None, 100)) else { return self.hangs("list") };
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(error) => return self.excused("list", &error),
+        };
+        for key in self.keys.clone() {
+            let value = listed.iter().find(|(name, _)| *name == key).map(|(_, value)| value);
+            self.oracle.got(&key, value, self.now())?;
+        }
+        Ok(())
+    }
+
+    /// Reads some of a journal, and takes a cursor along.
+    fn look(&mut self) -> Verdict {
+        let journal = self.a_journal();
+        self.inform(&journal)?;
+        let last = usize::try_from(self.oracle.last(&journal)).unwrap_or(0);
+        let after = self.random.below(last + 2) as u64;
+        let limit = ReadLimit { records: 1 + self.random.below(40), bytes: 1 + self.random.below(5_000) };
+        self.read(&journal, after, limit).map(drop)
+    }
+
+    pub(super) fn inform(&mut self, journal: &JournalId) -> Verdict {
+        let store = self.store()?;
+        let Some(info) = now_or_never(store.info(journal)) else { return self.hangs("info") };
+        match info {
+            Ok(info) => self.oracle.informed(journal, info.as_ref(), self.now()),
+            Err(error) => self.excused("info", &error),
+        }
+    }
+
+    /// Gives the last sequence that was read; `None` at the end or where it failed.
+    pub(super) fn read(&mut self, journal: &JournalId, after: u64, limit: ReadLimit) -> Verdict<Option<u64>> {
+        let store = self.store()?;
+        let Some(page) = now_or_never(store.read(journal, after, limit)) else {
+            return self.hangs("read").map(|()| None);
+        };
+        match page {
+            Ok(page) => {
+                self.oracle.read(journal, after, &page.records, page.tail)?;
+                if let Some(record) = self.random.pick(&page.records) {
+                    let &headwater_store::Record { epoch, seq, ref body, .. } = record;
+                    let cursor = Cursor { journal: journal.clone(), epoch, seq, frame: 0, count: 0 };
+                    self.cursors.push((cursor, body.clone()));
+                }
+                let waits = now_or_never(store.wait(journal, after));
+                let ready = matches!(waits, Some(Ok(tail)) if tail == page.tail);
+                let expected = page.tail.last > after || page.tail.closed;
+                if ready != expected {
+                    let what = format!(
+                        "{journal}: a wait after {after} gives {waits:?}, the tail is {:?}",
+                        page.tail
+                    );
+                    return Err(Violation { rule: Rule::NothingDisappears, what });
+                }
+                Ok(page.records.last().map(|record| record.seq))
+            }
+            Err(error) if *error.kind() == ErrorKind::Io => self.excused("read", &error).map(|()| None),
+            Err(error) => self.oracle.read_failed(journal, after, &error).map(|()| None),
+        }
+    }
+
+    fn look_at_cursor(&mut self) -> Verdict {
+        let Some((cursor, body)) = self.random.pick(&self.cursors).cloned() else { return Ok(()) };
+        self.place(&cursor, &body)
+    }
+
+    pub(super) fn place(&mut self, cursor: &Cursor, body: &Bytes) -> Verdict {
+        let store = self.store()?;
+        let Some(Ok(Some(info))) = now_or_never(store.info(&cursor.journal)) else { return Ok(()) };
+        let place = cursor.place(&cursor.journal, &info);
+        self.oracle.placed(cursor, body, place.as_ref().copied())
+    }
+
+    fn pass_time(&mut self) -> Verdict {
+        let passed = if self.random.one_in(3) { TTL } else { Duration::from_millis(700) };
+        self.clock.advance(passed);
+        self.tell(format!("{passed:?} pass"));
+        // The driver of a lease that ran out does not know it, and goes on until somebody takes over.
+        Ok(())
+    }
+
+    fn sweep(&mut self) -> Verdict {
+        let store = self.store()?;
+        let future = async move { Answer::Done(store.sweep().await.map(drop)) };
+        self.begin("sweep".into(), Call::Sweep, Box::pin(future))
+    }
+
+    fn flush(&mut self) -> Verdict {
+        let store = self.store()?;
+        let future = async move { Answer::Done(store.flush().await) };
+        self.begin("flush".into(), Call::Flush, Box::pin(future))
+    }
+
+    /// Tells the oracle how a call ended.
+    pub(super) fn judge(&mut self, call: Call, answer: Answer, open: bool) -> Verdict {
+        let now = self.now();
+        if let Call::Claim(name) | Call::Control(name) = &call
+            && !open
+        {
+            self.busy.remove(name.as_str());
+        }
+        if let Call::Put(key, _) | Call::Remove(key, _) = &call
+            && !open
+        {
+            self.busy.remove(key);
+        }
+        if open {
+            // A sweep also reads, and what it could not rewrite is still there as it was.
+            if !matches!(call, Call::Sweep) {
+                self.oracle.stopped();
+            }
+            return Ok(());
+        }
+        match (call, answer) {
+            (Call::Append(journal), Answer::Settled(Ok(last))) => self.oracle.settled(&journal, last),
+            (Call::Claim(journal), Answer::Leased(Ok(lease))) => {
+                if let Some(before) = self.leases.insert(journal, lease.clone()) {
+                    self.old.push(before);
+                }
+                self.oracle.claimed(&lease, now)
+            }
+            (Call::Claim(journal), Answer::Leased(Err(error))) => {
+                self.oracle.refused(&journal);
+                self.oracle.claim_refused(&journal, &error, now)
+            }
+            (Call::Control(journal), Answer::Done(Ok(()))) => self.oracle.acknowledged(&journal),
+            (Call::Control(journal), Answer::Done(Err(error))) => {
+                self.oracle.refused(&journal);
+                self.oracle.control_refused(&journal, &error)
+            }
+            (Call::Put(key, fits), Answer::Version(Ok(version))) => {
+                self.summary.values += 1;
+                self.oracle.put(&key, version, fits)
+            }
+            (Call::Remove(key, fits), Answer::Removed(Ok(there))) => self.oracle.removed(&key, there, fits),
+            (Call::Put(key, fits), Answer::Version(Err(error)))
+            | (Call::Remove(key, fits), Answer::Removed(Err(error))) => match error.kind() {
+                ErrorKind::Conflict { current } => self.oracle.conflicted(&key, fits, *current, now),
+                _ => {
+                    self.oracle.change_refused(&key);
+                    self.excused("change", &error)
+                }
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// An error that only a failing disk explains.
+    pub(super) fn excused(&mut self, what: &str, error: &Error) -> Verdict {
+        self.tell(format!("{what}: {} ({error})", error.code()));
+        self.oracle.excuse(what, error)
+    }
+
+    fn hangs(&self, what: &str) -> Verdict {
+        Err(Violation { rule: Rule::NothingIsLost, what: format!("{what} has no answer") })
+    }
+}
+
+/// What has its answer at once.
+pub(super) fn now_or_never<T>(pending: Pending<'_, T>) -> Option<Result<T, Error>> {
+    let mut pending = pending;
+    match pending.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        std::task::Poll::Ready(result) => Some(result),
+        std::task::Poll::Pending => None,
+    }
+}
+
+fn is_refused<T>(pending: Pending<'_, T>) -> bool {
+    now_or_never(pending).is_some_and(|result| result.is_err())
+}

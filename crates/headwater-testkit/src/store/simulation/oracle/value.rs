@@ -1,0 +1,108 @@
+//! What is known about one key.
+
+use bytes::Bytes;
+use headwater_store::{Time, Value};
+
+use super::{Change, Rule, Verdict, hold};
+
+/// A key, and the value that it has if it has one.
+#[derive(Debug, Default)]
+pub(super) struct Key {
+    known: Option<Known>,
+    pub(super) in_flight: Option<Change>,
+    /// Whether there was a value when that was called.
+    was_there: bool,
+    /// What was in flight when the process died: done or not.
+    perhaps: Option<Change>,
+    /// Everything that was ever put.
+    ever: Vec<(Bytes, Option<Time>)>,
+    /// Any of it may be lost: what is found next is the truth, if it was ever so.
+    forgotten: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    bytes: Bytes,
+    pub(super) version: u64,
+    expires: Option<Time>,
+}
+
+impl Key {
+    pub(super) fn live(&self, now: Time) -> Option<&Known> {
+        self.known.as_ref().filter(|known| known.expires.is_none_or(|expires| now < expires))
+    }
+
+    pub(super) fn began(&mut self, change: Change, now: Time) {
+        self.was_there = self.live(now).is_some();
+        if let Change::Put(bytes, expires) = &change {
+            self.ever.push((bytes.clone(), *expires));
+        }
+        self.in_flight = Some(change);
+    }
+
+    pub(super) fn crashed(&mut self) {
+        if let Some(change) = self.in_flight.take() {
+            self.perhaps = Some(change);
+        }
+    }
+
+    pub(super) fn forget(&mut self) {
+        *self = Self { ever: std::mem::take(&mut self.ever), forgotten: true, ..Self::default() };
+    }
+
+    pub(super) fn put(&mut self, version: u64) {
+        if let Some(Change::Put(bytes, expires)) = self.in_flight.take() {
+            self.known = Some(Known { bytes, version, expires });
+        }
+    }
+
+    pub(super) fn removed(&mut self, key: &str, told: bool) -> Verdict {
+        self.in_flight = None;
+        hold(Rule::ValuesStay, told == self.was_there, || {
+            format!("{key}: a removal says {told}, and {} is so", self.was_there)
+        })?;
+        self.known = None;
+        Ok(())
+    }
+
+    /// Gives the version that was got.
+    pub(super) fn got(
+        &mut self,
+        key: &str,
+        value: Option<&Value>,
+        now: Time,
+        before: u64,
+        damaged: bool,
+    ) -> Verdict<u64> {
+        let got = value.map(|value| Known {
+            bytes: value.bytes.clone(),
+            version: value.version,
+            expires: value.expires,
+        });
+        if std::mem::take(&mut self.forgotten)
+            && let Some(got) = &got
+        {
+            let was_put = self.ever.contains(&(got.bytes.clone(), got.expires));
+            hold(Rule::ValuesStay, was_put, || format!("{key}: {got:?} was never put"))?;
+            self.known = Some(got.clone());
+        }
+        let as_known = got.as_ref() == self.live(now);
+        let change = self.perhaps.take();
+        let as_changed = match (&change, &got) {
+            (Some(Change::Put(bytes, expires)), Some(got)) => {
+                got.bytes == *bytes && got.expires == *expires && got.version > before
+            }
+            (Some(Change::Put(_, Some(expires))), None) => *expires <= now,
+            (Some(Change::Remove), None) => true,
+            _ => false,
+        };
+        hold(Rule::ValuesStay, as_known || as_changed || damaged, || {
+            format!("{key}: got {got:?}; {:?} was put, then perhaps {change:?}", self.known)
+        })?;
+        let version = got.as_ref().map_or(0, |got| got.version);
+        if !as_known {
+            self.known = got;
+        }
+        Ok(version)
+    }
+}

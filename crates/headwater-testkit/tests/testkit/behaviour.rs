@@ -1,0 +1,72 @@
+//! The behaviour suite lets an honest store pass, catches every lie, and has no case that cannot fail.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use headwater_store::{Memory, MemoryOptions, Store};
+use headwater_testkit::store::{Failures, Opening, Setup, behaviour, cases, reopening, reopening_cases};
+
+use super::liar::{Liar, Lie};
+
+async fn judge(lie: Lie) -> Result<(), Failures> {
+    behaviour(async |setup: Setup| Arc::new(Liar::new(setup, lie)) as Arc<dyn Store>).await
+}
+
+/// A store in memory stands for one that outlives its process: opening it again gives the same, or an empty one.
+async fn judge_reopening(lie: Lie, forgets: bool) -> Result<(), Failures> {
+    reopening(|setup| {
+        let open = move || {
+            Arc::new(Memory::with(MemoryOptions { clock: setup.clock.clone(), ..MemoryOptions::default() }))
+        };
+        let kept = open();
+        move || {
+            let memory = if forgets { open() } else { kept.clone() };
+            let store: Arc<dyn Store> = Arc::new(Liar::around(memory, lie));
+            Box::pin(std::future::ready(store)) as Opening<'static>
+        }
+    })
+    .await
+}
+
+fn names(failures: Result<(), Failures>) -> BTreeSet<&'static str> {
+    failures.map_or_else(|failures| failures.iter().map(|(name, _)| name).collect(), |()| BTreeSet::new())
+}
+
+#[tokio::test]
+async fn an_honest_store_passes() {
+    judge(Lie::None).await.unwrap_or_else(|failures| panic!("{failures}"));
+    judge_reopening(Lie::None, false).await.unwrap_or_else(|failures| panic!("{failures}"));
+}
+
+// The clock is paused: where everybody sleeps for ever, the case is told at once that it hangs.
+#[tokio::test(start_paused = true)]
+async fn every_lie_is_caught_and_every_case_can_fail() {
+    let mut failed = BTreeSet::new();
+    for lie in Lie::ALL {
+        let caught = names(judge(lie).await);
+        assert!(!caught.is_empty(), "no case catches a store that {lie:?}");
+        failed.extend(caught);
+    }
+    let idle: Vec<&str> = cases().map(|case| case.name()).filter(|name| !failed.contains(name)).collect();
+    assert!(idle.is_empty(), "no lie makes these cases fail: {idle:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_lie_about_reopening_is_caught_and_every_case_can_fail() {
+    let mut failed = names(judge_reopening(Lie::None, true).await);
+    assert!(failed.len() > 8, "a store that forgets everything fails nearly all: {failed:?}");
+    for lie in [Lie::SweepsNothing, Lie::KeepsForEver, Lie::ForgetsTimeToLive, Lie::IgnoresEpochs] {
+        let caught = names(judge_reopening(lie, false).await);
+        assert!(!caught.is_empty(), "no case catches a store that {lie:?}");
+        failed.extend(caught);
+    }
+    let idle: Vec<&str> = reopening_cases().filter(|name| !failed.contains(name)).collect();
+    assert!(idle.is_empty(), "no lie makes these cases fail: {idle:#?}");
+}
+
+#[test]
+fn no_two_cases_have_the_same_name() {
+    let mut seen = BTreeSet::new();
+    for name in cases().map(|case| case.name()).chain(reopening_cases()) {
+        assert!(seen.insert(name), "two cases say: {name}");
+    }
+}

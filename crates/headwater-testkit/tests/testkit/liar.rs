@@ -1,0 +1,538 @@
+//! A store that is right but for one thing.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use headwater_store::{
+    Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Memory, MemoryOptions, Page, Pending,
+    ReadLimit, Receipt, Result, Store, Swept, Tail, Time, Value, Watch,
+};
+use headwater_testkit::store::Setup;
+use tokio::sync::Notify;
+
+/// The one thing that is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lie {
+    None,
+    // Appending.
+    LosesTheLastOfABatch,
+    TurnsBatchesAround,
+    MakesDeltasFacts,
+    AppendsWhenTheReceiptIsPolled,
+    NeverSettlesReceipts,
+    CountsReceiptsFromZero,
+    TakesEmptyBodiesForMissing,
+    TakesAnEmptyBatchForARecord,
+    MixesJournals,
+    LosesCase,
+    CutsLongNames,
+    HasNoLimits,
+    IsAlwaysFull,
+    StaysFull,
+    // Reading.
+    HidesTheLastRecord,
+    ForgetsEpochs,
+    ForgetsTimes,
+    IgnoresTheRecordLimit,
+    IgnoresTheByteLimit,
+    ReadsFromTheStart,
+    ReadsUnknownJournals,
+    ReadsTrimmedRecords,
+    WakesNobody,
+    WakesForAppendsOnly,
+    WaitsForNothing,
+    // Leases.
+    IgnoresEpochs,
+    ClaimsHeldJournals,
+    NeverExpires,
+    ExpiresOneMomentEarly,
+    RenewsNothing,
+    FencesWhatRanOut,
+    ListsNothingAsExpired,
+    ListsTooMuchAsExpired,
+    ClaimsClosedJournals,
+    ReusesEpochs,
+    ListsTheNewestEpochOnly,
+    BeginsNoJournal,
+    // Retention.
+    TrimsNothing,
+    TrimsOneTooMany,
+    KeepsForEver,
+    KeepsForNoTime,
+    SweepsNothing,
+    SweepsWhatHasNoTime,
+    DeletesNothing,
+    DeletesHeldJournals,
+    DeletesTheValueToo,
+    CountsNoBytes,
+    // Values.
+    IgnoresExpectations,
+    ForgetsTimeToLive,
+    LivesOneMomentLess,
+    GivesVersionOne,
+    RemovesNothing,
+    ListsBackwards,
+    ListsFromTheStart,
+    ListsWithoutLimit,
+    ListsByPrefixWithoutItsEnd,
+    TellsNoWatch,
+    TellsOneWatch,
+    TellsEveryWatch,
+    TellsOfRefusedPuts,
+    TellsWaitingWatchesOnly,
+}
+
+impl Lie {
+    pub(crate) const ALL: [Self; 61] = [
+        Self::LosesTheLastOfABatch,
+        Self::TurnsBatchesAround,
+        Self::MakesDeltasFacts,
+        Self::AppendsWhenTheReceiptIsPolled,
+        Self::NeverSettlesReceipts,
+        Self::CountsReceiptsFromZero,
+        Self::TakesEmptyBodiesForMissing,
+        Self::TakesAnEmptyBatchForARecord,
+        Self::MixesJournals,
+        Self::LosesCase,
+        Self::CutsLongNames,
+        Self::HasNoLimits,
+        Self::IsAlwaysFull,
+        Self::StaysFull,
+        Self::HidesTheLastRecord,
+        Self::ForgetsEpochs,
+        Self::ForgetsTimes,
+        Self::IgnoresTheRecordLimit,
+        Self::IgnoresTheByteLimit,
+        Self::ReadsFromTheStart,
+        Self::ReadsUnknownJournals,
+        Self::ReadsTrimmedRecords,
+        Self::WakesNobody,
+        Self::WakesForAppendsOnly,
+        Self::WaitsForNothing,
+        Self::IgnoresEpochs,
+        Self::ClaimsHeldJournals,
+        Self::NeverExpires,
+        Self::ExpiresOneMomentEarly,
+        Self::RenewsNothing,
+        Self::FencesWhatRanOut,
+        Self::ListsNothingAsExpired,
+        Self::ListsTooMuchAsExpired,
+        Self::ClaimsClosedJournals,
+        Self::ReusesEpochs,
+        Self::ListsTheNewestEpochOnly,
+        Self::BeginsNoJournal,
+        Self::TrimsNothing,
+        Self::TrimsOneTooMany,
+        Self::KeepsForEver,
+        Self::KeepsForNoTime,
+        Self::SweepsNothing,
+        Self::SweepsWhatHasNoTime,
+        Self::DeletesNothing,
+        Self::DeletesHeldJournals,
+        Self::DeletesTheValueToo,
+        Self::CountsNoBytes,
+        Self::IgnoresExpectations,
+        Self::ForgetsTimeToLive,
+        Self::LivesOneMomentLess,
+        Self::GivesVersionOne,
+        Self::RemovesNothing,
+        Self::ListsBackwards,
+        Self::ListsFromTheStart,
+        Self::ListsWithoutLimit,
+        Self::ListsByPrefixWithoutItsEnd,
+        Self::TellsNoWatch,
+        Self::TellsOneWatch,
+        Self::TellsEveryWatch,
+        Self::TellsOfRefusedPuts,
+        Self::TellsWaitingWatchesOnly,
+    ];
+}
+
+/// A store in memory that tells one lie.
+#[derive(Debug)]
+pub(crate) struct Liar {
+    inner: Arc<Memory>,
+    lie: Lie,
+    shared_watch: Arc<Notify>,
+    filled: std::sync::atomic::AtomicBool,
+}
+
+const MOMENT: Duration = Duration::from_millis(1);
+
+impl Liar {
+    pub(crate) fn new(setup: Setup, lie: Lie) -> Self {
+        let limits = setup.limits;
+        let mut options = MemoryOptions { clock: setup.clock, ..MemoryOptions::default() };
+        if lie != Lie::HasNoLimits {
+            options.max_record_bytes = limits.record_bytes;
+            options.max_value_bytes = limits.value_bytes;
+            options.max_journal_bytes = limits.journal_bytes;
+        }
+        if lie == Lie::IsAlwaysFull {
+            options.max_journal_bytes /= 2;
+        }
+        Self::around(Arc::new(Memory::with(options)), lie)
+    }
+
+    pub(crate) fn around(inner: Arc<Memory>, lie: Lie) -> Self {
+        Self { inner, lie, shared_watch: Arc::default(), filled: false.into() }
+    }
+
+    fn name(&self, id: &JournalId) -> JournalId {
+        match self.lie {
+            Lie::MixesJournals => id.as_str().trim_end_matches(|c: char| c.is_ascii_digit()).into(),
+            Lie::LosesCase => id.as_str().to_lowercase().into(),
+            Lie::CutsLongNames => id.as_str().chars().take(100).collect::<String>().into(),
+            _ => id.clone(),
+        }
+    }
+
+    fn lease(&self, lease: &Lease) -> Lease {
+        Lease { journal: self.name(&lease.journal), ..lease.clone() }
+    }
+
+    /// The lease that the journal's newest epoch has.
+    async fn newest(&self, lease: &Lease) -> Lease {
+        let info = self.inner.info(&lease.journal).await.ok().flatten();
+        let epoch =
+            info.and_then(|info| info.epochs.last().copied()).map_or(lease.epoch, |start| start.epoch);
+        Lease { epoch, ..lease.clone() }
+    }
+
+    /// What a stale lease is taken for.
+    async fn taken_for(&self, lease: &Lease) -> Lease {
+        if self.lie == Lie::IgnoresEpochs { self.newest(lease).await } else { self.lease(lease) }
+    }
+
+    fn expect(&self, expect: Expect) -> Expect {
+        if self.lie == Lie::IgnoresExpectations { Expect::Any } else { expect }
+    }
+}
+
+impl Store for Liar {
+    fn append(&self, lease: &Lease, class: Class, bodies: &[Bytes]) -> Result<Receipt> {
+        let mut lease = self.lease(lease);
+        let mut bodies = bodies.to_vec();
+        let mut class = class;
+        match self.lie {
+            Lie::LosesTheLastOfABatch if bodies.len() > 1 => drop(bodies.pop()),
+            Lie::TurnsBatchesAround => bodies.reverse(),
+            Lie::MakesDeltasFacts => class = Class::Fact,
+            Lie::TakesEmptyBodiesForMissing => bodies.retain(|body| !body.is_empty()),
+            Lie::TakesAnEmptyBatchForARecord if bodies.is_empty() => bodies.push("nothing".into()),
+            Lie::FencesWhatRanOut => {
+                let expired = poll_now(self.inner.expired(usize::MAX))?;
+                if expired.contains(&lease.journal) {
+                    return Err(Error::stale(&lease.journal, lease.epoch, None));
+                }
+            }
+            Lie::IgnoresEpochs => lease = poll_now(async { Ok(self.newest(&lease).await) })?,
+            Lie::StaysFull if self.filled.load(std::sync::atomic::Ordering::Relaxed) => {
+                return Err(Error::full(&lease.journal, class, 0));
+            }
+            Lie::AppendsWhenTheReceiptIsPolled => {
+                let tail = poll_now(self.inner.info(&lease.journal))?.map_or(0, |info| info.tail.last);
+                let inner = self.inner.clone();
+                let (first, last) = (tail + 1, tail + bodies.len() as u64);
+                let append = async move { inner.append(&lease, class, &bodies).map(|_| ()) };
+                return Ok(Receipt::later(first, last, Box::pin(append)));
+            }
+            _ => {}
+        }
+        let appended = self.inner.append(&lease, class, &bodies);
+        if appended.as_ref().is_err_and(|error| *error.kind() == ErrorKind::Full) {
+            self.filled.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+        let receipt = appended?;
+        Ok(match self.lie {
+            Lie::NeverSettlesReceipts => {
+                Receipt::later(receipt.first(), receipt.last(), Box::pin(std::future::pending()))
+            }
+            Lie::CountsReceiptsFromZero => {
+                Receipt::settled(receipt.first() - 1, receipt.last().saturating_sub(1))
+            }
+            _ => receipt,
+        })
+    }
+
+    fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page> {
+        Box::pin(async move {
+            let (mut after, mut limit) = (after, limit);
+            match self.lie {
+                Lie::IgnoresTheRecordLimit => limit.records = usize::MAX,
+                Lie::IgnoresTheByteLimit => limit.bytes = usize::MAX,
+                Lie::ReadsFromTheStart => after = after.min(1),
+                Lie::ReadsTrimmedRecords => {
+                    let first = self.inner.info(journal).await?.map_or(1, |info| info.first);
+                    after = after.max(first - 1);
+                }
+                _ => {}
+            }
+            let page = self.inner.read(&self.name(journal), after, limit).await;
+            if self.lie == Lie::ReadsUnknownJournals && page.is_err() {
+                return Ok(Page { records: Vec::new(), tail: Tail { last: 0, closed: false } });
+            }
+            let mut page = page?;
+            for record in &mut page.records {
+                match self.lie {
+                    Lie::ForgetsEpochs => record.epoch = 0,
+                    Lie::ForgetsTimes => record.time = Time(0),
+                    _ => {}
+                }
+            }
+            if self.lie == Lie::HidesTheLastRecord
+                && page.records.last().is_some_and(|last| last.seq == page.tail.last)
+            {
+                page.records.pop();
+            }
+            Ok(page)
+        })
+    }
+
+    fn wait<'a>(&'a self, journal: &'a JournalId, after: u64) -> Pending<'a, Tail> {
+        Box::pin(async move {
+            let name = self.name(journal);
+            let info = self.inner.info(&name).await?;
+            match (self.lie, info) {
+                (Lie::WaitsForNothing, Some(info)) => Ok(info.tail),
+                (Lie::WakesNobody, Some(info)) if info.tail.last <= after && !info.tail.closed => {
+                    std::future::pending().await
+                }
+                (Lie::WakesForAppendsOnly, _) => match self.inner.wait(&name, after).await {
+                    Ok(tail) if tail.last > after => Ok(tail),
+                    _ => std::future::pending().await,
+                },
+                _ => self.inner.wait(&name, after).await,
+            }
+        })
+    }
+
+    fn info<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, Option<JournalInfo>> {
+        Box::pin(async move {
+            let mut info = self.inner.info(&self.name(journal)).await?;
+            if let Some(info) = &mut info {
+                match self.lie {
+                    Lie::ListsTheNewestEpochOnly => drop(info.epochs.drain(..info.epochs.len() - 1)),
+                    Lie::CountsNoBytes => info.bytes = 0,
+                    _ => {}
+                }
+            }
+            let hidden = self.lie == Lie::BeginsNoJournal;
+            Ok(info.filter(|info| !hidden || info.tail.last > 0))
+        })
+    }
+
+    fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let keep = match self.lie {
+                Lie::KeepsForEver => None,
+                Lie::KeepsForNoTime => Some(Duration::ZERO),
+                Lie::SweepsWhatHasNoTime => keep.or(Some(Duration::from_secs(1))),
+                _ => keep,
+            };
+            self.inner.close(&self.taken_for(lease).await, keep).await
+        })
+    }
+
+    fn trim<'a>(&'a self, lease: &'a Lease, before: u64) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let before = match self.lie {
+                Lie::TrimsNothing => 0,
+                Lie::TrimsOneTooMany => before + 1,
+                _ => before,
+            };
+            self.inner.trim(&self.taken_for(lease).await, before).await
+        })
+    }
+
+    fn delete<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, ()> {
+        Box::pin(async move {
+            match self.lie {
+                Lie::DeletesNothing => return Ok(()),
+                Lie::DeletesTheValueToo => {
+                    self.inner.remove(journal.as_str(), Expect::Any).await?;
+                }
+                Lie::DeletesHeldJournals => {
+                    let lease = Lease {
+                        journal: journal.clone(),
+                        epoch: 0,
+                        owner: "".into(),
+                        expires: Time(0),
+                        first: 1,
+                    };
+                    drop(self.inner.release(&self.newest(&lease).await).await);
+                }
+                _ => {}
+            }
+            self.inner.delete(&self.name(journal)).await
+        })
+    }
+
+    fn claim<'a>(&'a self, journal: &'a JournalId, owner: &'a str, ttl: Duration) -> Pending<'a, Lease> {
+        Box::pin(async move {
+            let ttl = match self.lie {
+                Lie::NeverExpires => ttl * 1_000,
+                Lie::ExpiresOneMomentEarly => ttl - MOMENT,
+                _ => ttl,
+            };
+            let claimed = self.inner.claim(&self.name(journal), owner, ttl).await;
+            let Err(error) = claimed else {
+                return claimed.map(|mut lease| {
+                    if self.lie == Lie::ReusesEpochs {
+                        lease.epoch = 1;
+                    }
+                    Lease { journal: journal.clone(), ..lease }
+                });
+            };
+            match (self.lie, error.kind()) {
+                (Lie::ClaimsHeldJournals, ErrorKind::Held { expires, .. }) => {
+                    let lease = Lease {
+                        journal: journal.clone(),
+                        epoch: 0,
+                        owner: owner.into(),
+                        expires: *expires,
+                        first: 1,
+                    };
+                    self.inner.release(&self.newest(&lease).await).await?;
+                    self.inner.claim(journal, owner, ttl).await
+                }
+                (Lie::ClaimsClosedJournals, ErrorKind::Closed) => {
+                    self.inner.delete(journal).await?;
+                    self.inner.claim(journal, owner, ttl).await
+                }
+                _ => Err(error),
+            }
+        })
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Pending<'a, Lease> {
+        Box::pin(async move {
+            if self.lie == Lie::RenewsNothing {
+                return Ok(lease.clone());
+            }
+            self.inner.renew(&self.taken_for(lease).await, ttl).await
+        })
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()> {
+        Box::pin(async move { self.inner.release(&self.taken_for(lease).await).await })
+    }
+
+    fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {
+        Box::pin(async move {
+            match self.lie {
+                Lie::ListsNothingAsExpired => Ok(Vec::new()),
+                Lie::ListsTooMuchAsExpired => self.inner.expired(usize::MAX).await,
+                _ => self.inner.expired(limit).await,
+            }
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>> {
+        self.inner.get(key)
+    }
+
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: Bytes,
+        expect: Expect,
+        ttl: Option<Duration>,
+    ) -> Pending<'a, u64> {
+        Box::pin(async move {
+            let ttl = match self.lie {
+                Lie::ForgetsTimeToLive => None,
+                Lie::LivesOneMomentLess => ttl.map(|ttl| ttl - MOMENT),
+                _ => ttl,
+            };
+            let key: String =
+                if self.lie == Lie::CutsLongNames { key.chars().take(100).collect() } else { key.to_owned() };
+            let put = self.inner.put(&key, bytes, self.expect(expect), ttl).await;
+            if self.lie == Lie::TellsOneWatch || (self.lie == Lie::TellsOfRefusedPuts && put.is_err()) {
+                self.shared_watch.notify_one();
+            }
+            if self.lie == Lie::TellsWaitingWatchesOnly {
+                self.shared_watch.notify_waiters();
+            }
+            Ok(if self.lie == Lie::GivesVersionOne { put.map(|_| 1)? } else { put? })
+        })
+    }
+
+    fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool> {
+        Box::pin(async move {
+            if self.lie == Lie::RemovesNothing {
+                return Ok(self.inner.get(key).await?.is_some());
+            }
+            let removed = self.inner.remove(key, self.expect(expect)).await?;
+            if self.lie == Lie::TellsOneWatch {
+                self.shared_watch.notify_one();
+            }
+            if self.lie == Lie::TellsWaitingWatchesOnly {
+                self.shared_watch.notify_waiters();
+            }
+            Ok(removed)
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> Pending<'a, Vec<(String, Value)>> {
+        Box::pin(async move {
+            match self.lie {
+                Lie::ListsBackwards => {
+                    let mut all = self.inner.list(prefix, after, usize::MAX).await?;
+                    all.reverse();
+                    all.truncate(limit);
+                    Ok(all)
+                }
+                Lie::ListsFromTheStart => {
+                    let mut all = self.inner.list(prefix, None, limit).await?;
+                    all.retain(|(key, _)| after.is_none_or(|after| **key > *after));
+                    Ok(all)
+                }
+                Lie::ListsWithoutLimit => self.inner.list(prefix, after, usize::MAX).await,
+                Lie::ListsByPrefixWithoutItsEnd => {
+                    let mut all = self.inner.list("", after, usize::MAX).await?;
+                    all.retain(|(key, _)| **key >= *prefix);
+                    all.truncate(limit);
+                    Ok(all)
+                }
+                _ => self.inner.list(prefix, after, limit).await,
+            }
+        })
+    }
+
+    fn watch(&self, prefix: &str) -> Watch {
+        match self.lie {
+            Lie::TellsNoWatch => Watch::new(Arc::default()),
+            Lie::TellsOneWatch | Lie::TellsOfRefusedPuts | Lie::TellsWaitingWatchesOnly => {
+                Watch::new(self.shared_watch.clone())
+            }
+            Lie::TellsEveryWatch => self.inner.watch(""),
+            _ => self.inner.watch(prefix),
+        }
+    }
+
+    fn sweep(&self) -> Pending<'_, Swept> {
+        match self.lie {
+            Lie::SweepsNothing => Box::pin(std::future::ready(Ok(Swept::default()))),
+            _ => self.inner.sweep(),
+        }
+    }
+
+    fn flush(&self) -> Pending<'_, ()> {
+        self.inner.flush()
+    }
+}
+
+/// What the store in memory answers at once.
+fn poll_now<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(result) => result,
+        std::task::Poll::Pending => unreachable!("the store in memory never lets one wait here"),
+    }
+}

@@ -1,0 +1,499 @@
+//! The oracle lets a right history pass and catches a wrong one: for each rule there is a history that breaks it.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use headwater_store::{
+    Class, Cursor, CursorFault, EpochStart, Error, ErrorKind, JournalId, JournalInfo, Lease, Place, Record,
+    Tail, Time, Value,
+};
+use headwater_testkit::store::simulation::{
+    Settings,
+    oracle::{Change, Control, Oracle, Rule, Verdict, Violation},
+    run,
+};
+
+const NOW: Time = Time(1_000);
+const LATER: Time = Time(100_000);
+const EXPIRES: Time = Time(50_000);
+
+fn run_id() -> JournalId {
+    "run".into()
+}
+
+fn lease(epoch: u64, first: u64) -> Lease {
+    Lease { journal: run_id(), epoch, owner: "driver".into(), expires: EXPIRES, first }
+}
+
+fn body(seq: u64) -> Bytes {
+    format!("body {seq}").into()
+}
+
+fn record(seq: u64, class: Class) -> Record {
+    Record { seq, epoch: 1, time: NOW, class, body: body(seq) }
+}
+
+fn tail(last: u64) -> Tail {
+    Tail { last, closed: false }
+}
+
+fn info(last: u64) -> JournalInfo {
+    let epochs = vec![EpochStart { epoch: 1, first: 1 }];
+    JournalInfo { first: 1, tail: tail(last), epochs, bytes: 0, goes: None }
+}
+
+/// Epoch 1 has claimed, and appended so many facts and then deltas; nothing is durable.
+fn appended(facts: u64, deltas: u64) -> Oracle {
+    let mut oracle = Oracle::new();
+    oracle.began(&run_id(), Control::Claim);
+    oracle.claimed(&lease(1, 1), NOW).unwrap();
+    for (class, seqs) in [(Class::Fact, 1..=facts), (Class::Delta, facts + 1..=facts + deltas)] {
+        for seq in seqs {
+            oracle.appended(&lease(1, 1), class, &[body(seq)], seq, NOW).unwrap();
+        }
+    }
+    oracle
+}
+
+/// As above, durable.
+fn committed(facts: u64, deltas: u64) -> Oracle {
+    let mut oracle = appended(facts, deltas);
+    oracle.committed();
+    oracle
+}
+
+fn acknowledge(oracle: &mut Oracle, control: Control) {
+    oracle.began(&run_id(), control);
+    oracle.acknowledged(&run_id()).unwrap();
+}
+
+fn put(oracle: &mut Oracle, text: &'static str, version: u64, expires: Option<Time>) {
+    oracle.began_change("key", Change::Put(text.into(), expires), NOW);
+    oracle.put("key", version, true).unwrap();
+}
+
+fn value(text: &'static str, version: u64) -> Value {
+    Value { bytes: text.into(), version, expires: None }
+}
+
+fn caught(rule: Rule, verdict: Verdict) -> Rule {
+    match verdict {
+        Err(Violation { rule: found, .. }) if found == rule => rule,
+        other => panic!("{rule:?} was broken, and the oracle says {other:?}"),
+    }
+}
+
+#[test]
+fn a_right_history_passes() {
+    let mut oracle = appended(2, 0);
+    oracle.informed(&run_id(), Some(&info(0)), NOW).unwrap();
+    oracle.committed();
+    oracle.settled(&run_id(), 2).unwrap();
+    let facts = [record(1, Class::Fact), record(2, Class::Fact)];
+    oracle.read(&run_id(), 0, &facts, tail(2)).unwrap();
+    oracle.appended(&lease(1, 1), Class::Delta, &[body(3), body(4)], 3, NOW).unwrap();
+    oracle.settled(&run_id(), 4).unwrap();
+    oracle.read(&run_id(), 2, &[record(3, Class::Delta), record(4, Class::Delta)], tail(4)).unwrap();
+    // Of the deltas one is left.
+    oracle.crashed();
+    oracle.informed(&run_id(), Some(&info(3)), NOW).unwrap();
+    oracle.began(&run_id(), Control::Claim);
+    oracle.claimed(&lease(5, 4), NOW).unwrap();
+    let cursor = |seq| Cursor { journal: run_id(), epoch: 1, seq, frame: 0, count: 0 };
+    oracle.placed(&cursor(3), &body(3), Ok(Place::After(3))).unwrap();
+    oracle.placed(&cursor(4), &body(4), Ok(Place::Moved(3))).unwrap();
+    oracle.checked(false).unwrap();
+}
+
+#[test]
+fn what_was_in_flight_at_a_crash_may_be_done_or_not() {
+    for done in [false, true] {
+        let mut oracle = committed(3, 0);
+        oracle.began(&run_id(), Control::Trim(3));
+        oracle.crashed();
+        let first = if done { 3 } else { 1 };
+        oracle.informed(&run_id(), Some(&JournalInfo { first, ..info(3) }), NOW).unwrap();
+
+        let mut oracle = committed(3, 0);
+        oracle.began(&run_id(), Control::Delete);
+        oracle.crashed();
+        oracle.informed(&run_id(), (!done).then(|| info(3)).as_ref(), NOW).unwrap();
+
+        let mut oracle = committed(3, 0);
+        oracle.began(&run_id(), Control::Close(None));
+        oracle.crashed();
+        let end = JournalInfo { tail: Tail { last: 3, closed: done }, ..info(3) };
+        oracle.informed(&run_id(), Some(&end), NOW).unwrap();
+
+        let mut oracle = Oracle::new();
+        put(&mut oracle, "old", 1, None);
+        oracle.began_change("key", Change::Put("new".into(), None), NOW);
+        oracle.crashed();
+        let found = if done { value("new", 2) } else { value("old", 1) };
+        oracle.got("key", Some(&found), NOW).unwrap();
+    }
+}
+
+fn lost() -> Vec<Rule> {
+    let rule = Rule::NothingIsLost;
+    let crashed = |facts, deltas| {
+        let mut oracle = committed(facts, deltas);
+        oracle.crashed();
+        oracle
+    };
+    let mut trimmed = committed(2, 0);
+    acknowledge(&mut trimmed, Control::Trim(2));
+    vec![
+        // An acknowledged fact is gone after a crash.
+        caught(rule, crashed(3, 0).informed(&run_id(), Some(&info(2)), NOW)),
+        caught(rule, crashed(0, 3).informed(&run_id(), Some(&info(2)), NOW)),
+        // A whole journal is gone.
+        caught(rule, crashed(3, 0).informed(&run_id(), None, NOW)),
+        // A journal closed with a time is gone before that.
+        caught(rule, {
+            let mut oracle = committed(1, 0);
+            acknowledge(&mut oracle, Control::Close(Some(LATER)));
+            oracle.informed(&run_id(), None, NOW)
+        }),
+        // A takeover begins before the end of what was durable.
+        caught(rule, crashed(3, 0).claimed(&lease(2, 3), NOW)),
+        // A read gives nothing where there is something, or fails without reason.
+        caught(rule, committed(3, 0).read(&run_id(), 1, &[], tail(3))),
+        caught(rule, committed(3, 0).read_failed(&run_id(), 1, &Error::unknown(&run_id()))),
+        caught(rule, Oracle::new().excuse("get", &Error::new(ErrorKind::Format, "why?"))),
+        // A fact that was only seen, after a reopening that found it, is gone after the next crash.
+        caught(rule, {
+            let mut oracle = appended(1, 0);
+            oracle.crashed();
+            oracle.informed(&run_id(), Some(&info(1)), NOW).unwrap();
+            oracle.crashed();
+            oracle.informed(&run_id(), Some(&info(0)), NOW)
+        }),
+    ]
+}
+
+fn other() -> Vec<Rule> {
+    let rule = Rule::NothingIsOther;
+    let read = |records: &[Record]| committed(3, 0).read(&run_id(), 0, records, tail(3));
+    let fact = |seq| record(seq, Class::Fact);
+    vec![
+        // Twice, in another order, with a gap.
+        caught(rule, read(&[fact(1), fact(1), fact(2)])),
+        caught(rule, read(&[fact(1), Record { seq: 2, ..fact(1) }])),
+        caught(rule, read(&[fact(2), fact(1), fact(3)])),
+        caught(rule, read(&[fact(1), fact(3)])),
+        // Another body, class, epoch, time.
+        caught(rule, read(&[Record { body: "x".into(), ..fact(1) }])),
+        caught(rule, read(&[record(1, Class::Delta)])),
+        caught(rule, read(&[Record { epoch: 2, ..fact(1) }])),
+        caught(rule, read(&[Record { time: LATER, ..fact(1) }])),
+        // More than was appended.
+        caught(rule, read(&[fact(1), fact(2), fact(3), fact(4)])),
+        caught(rule, committed(3, 0).settled(&run_id(), 4)),
+        caught(rule, {
+            let mut oracle = committed(3, 0);
+            oracle.crashed();
+            oracle.informed(&run_id(), Some(&info(4)), NOW)
+        }),
+        // A sequence that is not the next.
+        caught(rule, committed(3, 0).appended(&lease(1, 1), Class::Fact, &[body(5)], 5, NOW)),
+        caught(rule, committed(3, 0).appended(&lease(1, 1), Class::Fact, &[body(3)], 3, NOW)),
+    ]
+}
+
+fn disappears() -> Vec<Rule> {
+    let mut oracle = appended(0, 3);
+    oracle.settled(&run_id(), 3).unwrap();
+    vec![caught(Rule::NothingDisappears, oracle.informed(&run_id(), Some(&info(2)), NOW))]
+}
+
+fn seen_early() -> Vec<Rule> {
+    let rule = Rule::NothingIsSeenEarly;
+    vec![
+        caught(rule, appended(1, 0).settled(&run_id(), 1)),
+        caught(rule, appended(1, 0).informed(&run_id(), Some(&info(1)), NOW)),
+        caught(rule, appended(1, 1).read(&run_id(), 0, &[record(1, Class::Fact)], tail(2))),
+        caught(rule, appended(0, 257).settled(&run_id(), 257)),
+    ]
+}
+
+fn old_epochs() -> Vec<Rule> {
+    let rule = Rule::OldEpochsAreRefused;
+    let taken_over = || {
+        let mut oracle = committed(1, 0);
+        oracle.claimed(&lease(2, 2), LATER).unwrap();
+        oracle
+    };
+    let append = |mut oracle: Oracle| oracle.appended(&lease(1, 1), Class::Fact, &[body(2)], 2, NOW);
+    let stale = Error::stale(&run_id(), 1, None);
+    vec![
+        caught(rule, append(taken_over())),
+        caught(rule, taken_over().renewed(&lease(1, 1))),
+        caught(rule, append(Oracle::new())),
+        caught(rule, {
+            let mut oracle = committed(1, 0);
+            acknowledge(&mut oracle, Control::Release);
+            append(oracle)
+        }),
+        // Claimed while it is held.
+        caught(rule, committed(1, 0).claimed(&lease(2, 2), NOW)),
+        // Refused although nobody else has it.
+        caught(rule, committed(1, 0).write_refused(&lease(1, 1), &stale)),
+        caught(rule, committed(1, 0).claim_refused(&run_id(), &Error::closed(&run_id()), NOW)),
+        caught(rule, committed(1, 0).control_refused(&run_id(), &stale)),
+    ]
+}
+
+fn epochs() -> Vec<Rule> {
+    let rule = Rule::EpochsGrow;
+    let told = |epochs: &[(u64, u64)]| {
+        let epochs = epochs.iter().map(|&(epoch, first)| EpochStart { epoch, first }).collect();
+        committed(1, 0).informed(&run_id(), Some(&JournalInfo { epochs, ..info(1) }), NOW)
+    };
+    vec![
+        caught(rule, committed(1, 0).claimed(&lease(1, 2), LATER)),
+        caught(rule, {
+            // Not even when the journal was deleted meanwhile.
+            let mut oracle = committed(1, 0);
+            acknowledge(&mut oracle, Control::Delete);
+            oracle.claimed(&lease(1, 1), LATER)
+        }),
+        caught(rule, told(&[])),
+        caught(rule, told(&[(1, 1), (9, 2)])),
+        caught(rule, told(&[(2, 1)])),
+    ]
+}
+
+fn versions() -> Vec<Rule> {
+    let mut oracle = Oracle::new();
+    put(&mut oracle, "one", 5, None);
+    oracle.began_change("key", Change::Put("two".into(), None), NOW);
+    vec![caught(Rule::VersionsGrow, oracle.put("key", 5, true))]
+}
+
+fn values() -> Vec<Rule> {
+    let rule = Rule::ValuesStay;
+    let with = |expires| {
+        let mut oracle = Oracle::new();
+        put(&mut oracle, "one", 1, None);
+        put(&mut oracle, "two", 2, expires);
+        oracle
+    };
+    let removed = || {
+        let mut oracle = with(None);
+        oracle.began_change("key", Change::Remove, NOW);
+        oracle.removed("key", true, true).unwrap();
+        oracle
+    };
+    let got = |mut oracle: Oracle, value: Option<Value>, now| oracle.got("key", value.as_ref(), now);
+    vec![
+        caught(rule, got(with(None), None, NOW)),
+        caught(rule, got(with(None), Some(value("one", 1)), NOW)),
+        caught(rule, got(with(None), Some(value("two", 3)), NOW)),
+        caught(rule, got(removed(), Some(value("two", 2)), NOW)),
+        caught(rule, {
+            let mut oracle = with(None);
+            oracle.crashed();
+            got(oracle, Some(value("one", 1)), NOW)
+        }),
+        caught(rule, {
+            // Seen before it is durable.
+            let mut oracle = with(None);
+            oracle.began_change("key", Change::Put("three".into(), None), NOW);
+            got(oracle, Some(value("three", 3)), NOW)
+        }),
+        // Its time is over, or is not.
+        caught(rule, {
+            let expired = Value { expires: Some(EXPIRES), ..value("two", 2) };
+            got(with(Some(EXPIRES)), Some(expired), LATER)
+        }),
+        caught(rule, got(with(Some(EXPIRES)), None, NOW)),
+        caught(rule, {
+            let mut oracle = with(None);
+            oracle.began_change("key", Change::Remove, NOW);
+            oracle.removed("key", false, true)
+        }),
+    ]
+}
+
+fn expectations() -> Vec<Rule> {
+    let rule = Rule::ExpectationsHold;
+    let mut oracle = Oracle::new();
+    put(&mut oracle, "one", 1, None);
+    vec![
+        caught(rule, oracle.put("key", 2, false)),
+        caught(rule, oracle.removed("key", true, false)),
+        caught(rule, oracle.conflicted("key", true, Some(1), NOW)),
+        caught(rule, oracle.conflicted("key", false, Some(2), NOW)),
+        caught(rule, oracle.conflicted("key", false, None, NOW)),
+    ]
+}
+
+fn closes() -> Vec<Rule> {
+    let rule = Rule::ClosesStay;
+    let closed = |goes| {
+        let mut oracle = committed(1, 0);
+        acknowledge(&mut oracle, Control::Close(goes));
+        oracle
+    };
+    let end = Tail { last: 1, closed: true };
+    vec![
+        caught(rule, closed(None).informed(&run_id(), Some(&info(1)), NOW)),
+        caught(rule, closed(None).appended(&lease(1, 1), Class::Fact, &[body(2)], 2, NOW)),
+        caught(rule, closed(None).claimed(&lease(2, 2), LATER)),
+        caught(rule, {
+            let other = JournalInfo { tail: end, goes: Some(LATER), ..info(1) };
+            closed(Some(EXPIRES)).informed(&run_id(), Some(&other), NOW)
+        }),
+        // Closed by nobody.
+        caught(rule, committed(1, 0).informed(&run_id(), Some(&JournalInfo { tail: end, ..info(1) }), NOW)),
+    ]
+}
+
+fn deletes() -> Vec<Rule> {
+    let rule = Rule::DeletesStay;
+    let deleted = || {
+        let mut oracle = committed(2, 0);
+        acknowledge(&mut oracle, Control::Delete);
+        oracle
+    };
+    vec![
+        caught(rule, deleted().informed(&run_id(), Some(&info(2)), NOW)),
+        caught(rule, deleted().read(&run_id(), 0, &[record(1, Class::Fact)], tail(2))),
+        caught(rule, {
+            let mut oracle = deleted();
+            oracle.crashed();
+            oracle.informed(&run_id(), Some(&info(2)), NOW)
+        }),
+    ]
+}
+
+fn trims() -> Vec<Rule> {
+    let rule = Rule::TrimsStay;
+    let trimmed = || {
+        let mut oracle = committed(5, 0);
+        acknowledge(&mut oracle, Control::Trim(3));
+        oracle
+    };
+    let told =
+        |mut oracle: Oracle, first| oracle.informed(&run_id(), Some(&JournalInfo { first, ..info(5) }), NOW);
+    vec![
+        caught(rule, told(trimmed(), 1)),
+        caught(rule, told(trimmed(), 4)),
+        caught(rule, {
+            let mut oracle = trimmed();
+            oracle.crashed();
+            told(oracle, 2)
+        }),
+        caught(rule, trimmed().read_failed(&run_id(), 2, &Error::trimmed(&run_id(), 2, 3))),
+        caught(rule, trimmed().read_failed(&run_id(), 0, &Error::trimmed(&run_id(), 0, 4))),
+    ]
+}
+
+fn cursors() -> Vec<Rule> {
+    let rule = Rule::CursorsAreTrue;
+    let oracle = || {
+        // The delta 3 died with epoch 1, and epoch 2 wrote another 3.
+        let mut oracle = committed(2, 0);
+        oracle.appended(&lease(1, 1), Class::Delta, &[body(3)], 3, NOW).unwrap();
+        oracle.crashed();
+        oracle.informed(&run_id(), Some(&info(2)), NOW).unwrap();
+        oracle.claimed(&lease(2, 3), LATER).unwrap();
+        oracle.appended(&lease(2, 3), Class::Fact, &["other".into()], 3, NOW).unwrap();
+        oracle
+    };
+    let placed = |seq, place: Result<Place, ErrorKind>| {
+        let cursor = Cursor { journal: run_id(), epoch: 1, seq, frame: 0, count: 0 };
+        let place = place.map_err(|kind| Error::new(kind, "no"));
+        oracle().placed(&cursor, &body(seq), place.as_ref().copied())
+    };
+    placed(2, Ok(Place::After(2))).unwrap();
+    placed(3, Ok(Place::Moved(2))).unwrap();
+    vec![
+        caught(rule, placed(3, Ok(Place::After(3)))),
+        caught(rule, placed(3, Ok(Place::Moved(3)))),
+        caught(rule, placed(2, Ok(Place::After(1)))),
+        caught(rule, placed(2, Ok(Place::Moved(1)))),
+        caught(rule, placed(2, Err(ErrorKind::Cursor(CursorFault::UnknownEpoch)))),
+        caught(rule, placed(2, Err(ErrorKind::Cursor(CursorFault::Foreign)))),
+        caught(rule, placed(2, Err(ErrorKind::Trimmed { first: 9 }))),
+    ]
+}
+
+fn stops() -> Vec<Rule> {
+    let rule = Rule::FailuresStop;
+    let stopped = || {
+        let mut oracle = committed(1, 0);
+        put(&mut oracle, "one", 1, None);
+        oracle.stopped();
+        oracle
+    };
+    vec![
+        caught(rule, stopped().appended(&lease(1, 1), Class::Delta, &[body(2)], 2, NOW)),
+        caught(rule, stopped().claimed(&lease(2, 2), LATER)),
+        caught(rule, stopped().acknowledged(&run_id())),
+        caught(rule, stopped().put("key", 2, true)),
+        caught(rule, stopped().removed("key", true, true)),
+    ]
+}
+
+fn damage() -> Vec<Rule> {
+    let rule = Rule::DamageIsFound;
+    let corrupt = Error::new(ErrorKind::Corrupt, "segment 1 at offset 7");
+    let mut damaged = committed(3, 0);
+    damaged.damaged();
+    damaged.read_failed(&run_id(), 0, &corrupt).unwrap();
+    damaged.excuse("get", &corrupt).unwrap();
+    // Wrong bytes are wrong, damaged or not.
+    let wrong = Record { body: "wrong".into(), ..record(1, Class::Fact) };
+    caught(Rule::NothingIsOther, damaged.read(&run_id(), 0, &[wrong], tail(3)));
+    vec![
+        caught(rule, damaged.checked(false)),
+        caught(rule, committed(3, 0).checked(true)),
+        caught(rule, committed(3, 0).read_failed(&run_id(), 0, &corrupt)),
+        caught(rule, committed(3, 0).excuse("get", &corrupt)),
+    ]
+}
+
+#[test]
+fn every_rule_catches_what_breaks_it() {
+    let all = [
+        lost(),
+        other(),
+        disappears(),
+        seen_early(),
+        old_epochs(),
+        epochs(),
+        versions(),
+        values(),
+        expectations(),
+        closes(),
+        deletes(),
+        trims(),
+        cursors(),
+        stops(),
+        damage(),
+    ];
+    let caught: BTreeSet<Rule> = all.concat().into_iter().collect();
+    assert_eq!(caught, Rule::ALL.into_iter().collect(), "each rule is broken once");
+}
+
+/// The whole simulation, not only the oracle, notices a disk that lies.
+#[test]
+fn a_disk_that_lies_about_sync_is_noticed() {
+    let settings = Settings { disk_lies: true, ..Settings::default() };
+    let noticed = (0..20).filter(|seed| run(*seed, settings).is_err()).count();
+    assert!(noticed > 10, "only {noticed} of 20 histories notice that nothing is durable");
+}
+
+#[test]
+fn the_same_seed_is_the_same_history() {
+    for seed in 0..3 {
+        let settings = Settings { steps: 150, disk_lies: true };
+        let tell = || match run(seed, settings) {
+            Ok(summary) => summary.to_string(),
+            Err(broken) => broken.to_string(),
+        };
+        assert_eq!(tell(), tell());
+    }
+}
