@@ -12,4 +12,5 @@ mod email;
 mod harness;
 mod interrupts;
 mod nodes;
+mod reason;
 mod workflows;
