@@ -11,7 +11,7 @@ use super::{Agent, AgentInner, Run, fresh_id, run::unknown, token};
 use crate::{
     Error, Result,
     error::ErrorKind,
-    hooks::check_answer,
+    hooks::{check_answer, check_schema},
     journal::{Answer, Wait, WaitKind},
     run::{NodeRun, RunShared, Sent, inbox_key, request_id, stop_key},
 };
@@ -435,6 +435,10 @@ fn fits(question: &OpenQuestion, answer: Answer) -> Result<Answer> {
     match (&question.wait.kind, answer) {
         (WaitKind::Question { interrupt, .. }, Answer::Given(value)) => {
             Ok(Answer::Given(check_answer(interrupt, value)?))
+        }
+        (WaitKind::Approval { schema, .. }, Answer::Approval { approved, reason, input: Some(input) }) => {
+            check_schema(schema, &input)?;
+            Ok(Answer::Approval { approved, reason, input: Some(input) })
         }
         (WaitKind::Question { .. }, answer @ Answer::Declined)
         | (WaitKind::Approval { .. }, answer @ Answer::Approval { .. })

@@ -13,8 +13,8 @@ use headwater_protocol::{Event, RequestId};
 use headwater_tools::Schema;
 use serde_json::{Map, Value};
 
-pub(crate) use question::check_answer;
 pub use question::{Choice, Form, MultiChoice, Question, Text};
+pub(crate) use question::{check_answer, check_schema};
 
 use crate::{
     Error, Result,
@@ -232,7 +232,7 @@ pub(crate) async fn wait_for(
 fn asking(wait: &Wait) -> Option<Event> {
     match &wait.kind {
         WaitKind::Question { interrupt, .. } => Some(Event::InterruptRequested(interrupt.clone())),
-        WaitKind::Approval { tool, input, signature } => Some(Event::ApprovalRequested {
+        WaitKind::Approval { tool, input, signature, .. } => Some(Event::ApprovalRequested {
             approval: wait.request.as_str().into(),
             tool: (**tool).clone(),
             input: Some(input.clone()),

@@ -7,10 +7,12 @@
     clippy::print_stdout
 )]
 
+mod asking;
 mod control;
 mod email;
 mod harness;
 mod interrupts;
 mod nodes;
 mod reason;
+mod tools;
 mod workflows;
