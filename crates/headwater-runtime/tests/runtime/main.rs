@@ -12,6 +12,7 @@ mod control;
 mod email;
 mod harness;
 mod interrupts;
+mod mistakes;
 mod nodes;
 mod reason;
 mod tools;
