@@ -7,4 +7,13 @@
     clippy::print_stdout
 )]
 
+mod asking;
+mod control;
 mod email;
+mod harness;
+mod interrupts;
+mod mistakes;
+mod nodes;
+mod reason;
+mod tools;
+mod workflows;
