@@ -13,7 +13,7 @@ use crate::{
     error::ErrorKind,
     hooks::check_answer,
     journal::{Answer, Wait, WaitKind},
-    run::{NodeRun, RunShared, inbox_key, request_id, stop_key},
+    run::{NodeRun, RunShared, inbox_key, mail_key, request_id, stop_key},
 };
 
 /// The keys under which questions are kept, so that they can be listed and answered by their name alone.
@@ -171,7 +171,7 @@ impl Agent {
         let answer = fits(&question, answered.answer)?;
         let since =
             agent.store.info(&JournalId::from(question.run.as_str())).await?.map_or(0, |info| info.tail.last);
-        agent.send(&inbox_key(&question.run, request), &answer, request).await?;
+        agent.send(&question.run, request, &answer).await?;
         agent.go_on(&question.run).await;
         Ok(self.run(question.run).since(since))
     }
@@ -217,6 +217,7 @@ impl Agent {
             return Err(Error::new(ErrorKind::Ended, format!("run {run} has ended already")));
         }
         let reason = reason.unwrap_or_default().to_owned();
+        agent.note_mail(run).await?;
         match agent.store.put(&stop_key(run), reason.into(), Expect::Absent, Some(agent.options.keep)).await {
             Ok(_) => {}
             // Stopping twice is stopping once.
@@ -320,12 +321,20 @@ impl AgentInner {
         }
     }
 
-    async fn send(&self, key: &str, answer: &Answer, request: &RequestId) -> Result<()> {
+    /// Notes that something is about to be sent to a run.
+    pub(super) async fn note_mail(&self, run: &RunId) -> Result<()> {
+        let ttl = Some(self.options.max_wait + self.options.keep);
+        self.store.put(&mail_key(run), self.name.clone().into(), Expect::Any, ttl).await?;
+        Ok(())
+    }
+
+    async fn send(&self, run: &RunId, request: &RequestId, answer: &Answer) -> Result<()> {
+        self.note_mail(run).await?;
         let bytes = serde_json::to_vec(answer).map_err(|error| {
             Error::new(ErrorKind::Answer, format!("the answer does not serialise: {error}"))
         })?;
         let ttl = Some(self.options.max_wait + self.options.keep);
-        match self.store.put(key, bytes.into(), Expect::Absent, ttl).await {
+        match self.store.put(&inbox_key(run, request), bytes.into(), Expect::Absent, ttl).await {
             Ok(_) => Ok(()),
             Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
                 Err(already(request))
@@ -336,7 +345,7 @@ impl AgentInner {
 
     /// Gives up a request, unless it was answered in time.
     pub(super) async fn expire(&self, run: &RunId, request: &RequestId) -> Result<()> {
-        match self.send(&inbox_key(run, request), &Answer::Expired, request).await {
+        match self.send(run, request, &Answer::Expired).await {
             Err(error) if error.kind() != ErrorKind::Answered => Err(error),
             _ => Ok(()),
         }
@@ -375,6 +384,7 @@ impl AgentInner {
             self.store.remove(&inbox_key(&shared.id, &request), Expect::Any).await?;
         }
         self.store.remove(&stop_key(&shared.id), Expect::Any).await?;
+        self.store.remove(&mail_key(&shared.id), Expect::Any).await?;
         Ok(())
     }
 }

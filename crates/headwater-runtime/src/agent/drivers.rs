@@ -43,6 +43,11 @@ impl AgentInner {
     pub(super) async fn begin(self: &Arc<Self>, run: RunId, begun: Begun) -> Result<()> {
         let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
         let lease = self.store.claim(&run.as_str().into(), &self.owner, self.options.lease).await?;
+        if lease.first > 1 {
+            self.store.release(&lease).await?;
+            let message = format!("there is a run {run} already: choose another name");
+            return Err(Error::new(ErrorKind::Busy, message).with_code("run.exists"));
+        }
         let history = History::default();
         let journal =
             Journal::new(self.store.clone(), lease, history.state.clone(), history.usage.clone(), 0);

@@ -6,7 +6,12 @@ use headwater_protocol::{Event, RequestId, RunId};
 use headwater_store::Expect;
 
 use super::{Agent, AgentInner};
-use crate::{Result, error::ErrorKind, journal::History, run::stop_key};
+use crate::{
+    Result,
+    error::ErrorKind,
+    journal::History,
+    run::{MAIL, stop_key},
+};
 
 /// Where waiting runs are kept, ordered by the time at which they must be looked at.
 const WAITING: &str = "waiting/";
@@ -17,6 +22,8 @@ const WAITING: &str = "waiting/";
 pub struct Tended {
     /// Runs whose process had died, and that go on here.
     pub taken_over: Vec<RunId>,
+    /// Runs that somebody had answered or stopped, and that nobody drove.
+    pub answered: Vec<RunId>,
     /// Runs that had waited long enough for something.
     pub expired: Vec<RunId>,
     /// Runs that cannot go on here, and why.
@@ -45,6 +52,15 @@ impl Agent {
                 Err(error) => tended.stuck.push((run, error.to_string())),
             }
         }
+        for (key, run) in agent.unread().await? {
+            match agent.resume(&run).await {
+                Ok(true) => tended.answered.push(run),
+                // It has ended: nobody reads what was sent to it.
+                Ok(false) => drop(agent.store.remove(&key, Expect::Any).await?),
+                Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
+                Err(error) => tended.stuck.push((run, error.to_string())),
+            }
+        }
         for (key, run) in agent.due().await? {
             if agent.give_up(&run).await? {
                 tended.expired.push(run);
@@ -62,6 +78,25 @@ impl AgentInner {
         let key = format!("{WAITING}{until:020}/{run}");
         self.store.put(&key, self.name.clone().into(), Expect::Any, None).await?;
         Ok(())
+    }
+
+    /// The runs to which something was sent that they have not taken, and that are not driven here.
+    async fn unread(&self) -> Result<Vec<(String, RunId)>> {
+        let mut unread = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.list(MAIL, after.as_deref(), 100).await?;
+            for (key, value) in &page {
+                let run = RunId::from(key.strip_prefix(MAIL).unwrap_or(key));
+                if value.bytes == self.name.as_bytes() && !self.wake(&run) {
+                    unread.push((key.clone(), run));
+                }
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
+                _ => return Ok(unread),
+            }
+        }
     }
 
     /// The waiting runs whose time has come.
@@ -116,6 +151,7 @@ impl AgentInner {
                 self.expire(run, &wait.request).await?;
             }
             let reason = EXPIRED.to_owned();
+            self.note_mail(run).await?;
             self.store.put(&stop_key(run), reason.into(), Expect::Any, Some(self.options.keep)).await?;
             any = true;
         }

@@ -4,6 +4,7 @@ use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Durat
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use headwater_protocol::{Event, FinishReason, RequestId, StructuredOp, StructuredUpdate, ToolCallId};
+use headwater_store::{ErrorKind as StoreErrorKind, Expect};
 use tokio::{sync::Notify, time::Instant};
 
 use super::{EntryState, Executed, NodeRun, RunShared, Walk, visit::execute, walk::Ended};
@@ -12,7 +13,7 @@ use crate::{
     error::ErrorKind,
     hooks::answering,
     journal::{Answer, Effect, Visit, WaitKind, Walked},
-    run::INBOX,
+    run::{INBOX, mail_key},
 };
 
 /// How long tools may take to come to an end when the run is stopped.
@@ -264,6 +265,9 @@ impl Driver {
             let event = Event::Transition { to: transition.to.clone(), payload: transition.payload.clone() };
             node.emit(&origin, event)?;
         }
+        if let Some(what) = node.unemitted().filter(|_| error.is_none()) {
+            return Err(node.diverged(&what));
+        }
         let left = node.leave(next, error);
         self.walk.leave(&left)?;
         let limit = self.run.agent.options.max_state_bytes;
@@ -285,11 +289,16 @@ impl Driver {
 
     /// Takes what was sent to the run into its journal. Gives the reason of a stop.
     async fn absorb(&mut self) -> Result<Option<Option<String>>> {
+        let store = self.run.agent.store.clone();
+        let mail = mail_key(&self.run.id);
+        // Looked at first: what is sent from now on is noted anew.
+        let noted = store.get(&mail).await?;
         let prefix = format!("{INBOX}{}/", self.run.id);
         let mut after: Option<String> = None;
         let mut last = None;
+        let mut too_early = false;
         loop {
-            let page = self.run.agent.store.list(&prefix, after.as_deref(), 100).await?;
+            let page = store.list(&prefix, after.as_deref(), 100).await?;
             for (key, value) in &page {
                 let name = key.strip_prefix(&prefix).unwrap_or(key);
                 if name == "!stop" {
@@ -305,7 +314,10 @@ impl Driver {
                     replay.asked.values().find(|wait| wait.request == request).cloned()
                 };
                 // What was asked for is written down just after the question can be answered.
-                let Some(wait) = wait else { continue };
+                let Some(wait) = wait else {
+                    too_early = true;
+                    continue;
+                };
                 let answer: Answer = serde_json::from_slice(&value.bytes).map_err(|error| {
                     Error::new(ErrorKind::Store, format!("the answer to {request} cannot be read: {error}"))
                 })?;
@@ -323,6 +335,14 @@ impl Driver {
         if let Some(receipt) = last {
             receipt.await?;
             self.run.answered.notify_waiters();
+        }
+        if let Some(noted) = noted.filter(|_| !too_early) {
+            match store.remove(&mail, Expect::Version(noted.version)).await {
+                Err(error) if !matches!(error.kind(), StoreErrorKind::Conflict { .. }) => {
+                    return Err(error.into());
+                }
+                _ => {}
+            }
         }
         Ok(None)
     }

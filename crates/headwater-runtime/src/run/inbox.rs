@@ -7,6 +7,15 @@ use sha2::{Digest as _, Sha256};
 /// The keys under which what is sent to runs is kept.
 pub(crate) const INBOX: &str = "inbox/";
 
+/// The keys under which it is noted that something was sent to a run and not taken yet.
+pub(crate) const MAIL: &str = "mail/";
+
+/// Where it is noted that something was sent to a run. It goes when the run has taken it; until then the run is found
+/// by whoever looks after runs, also if the one who sent it died before it could wake anybody.
+pub(crate) fn mail_key(run: &RunId) -> String {
+    format!("{MAIL}{run}")
+}
+
 /// Where the answer to a request is kept.
 pub(crate) fn inbox_key(run: &RunId, request: &RequestId) -> String {
     format!("{INBOX}{run}/{request}")

@@ -367,15 +367,19 @@ impl NodeRun {
         }
     }
 
+    /// What the journal says that this visit emitted, and that it did not emit now.
+    pub(crate) fn unemitted(&self) -> Option<String> {
+        let replay = self.run.replay();
+        let emitted = self.inner().emitted;
+        let lost = replay.emits.get(&self.name)?.get(emitted)?;
+        Some(format!("{lost} was emitted before, as number {}, and was not emitted now", emitted + 1))
+    }
+
     /// What the journal holds for this visit and nobody asked for.
     fn unasked(&self) -> Option<String> {
         let prefix = format!("{}/", self.name);
         let replay = self.run.replay();
         let inner = self.inner();
-        let emits = replay.emits.get(&self.name).map_or(0, Vec::len);
-        if inner.emitted < emits {
-            return Some(format!("{emits} emits in the journal and {} in the code", inner.emitted));
-        }
         let asked = |key: &&String| key.starts_with(&prefix) && !inner.asked_for.contains(*key);
         let mut lost: Vec<_> = replay.hooks.keys().chain(replay.asked.keys()).filter(asked).collect();
         lost.sort_unstable();
