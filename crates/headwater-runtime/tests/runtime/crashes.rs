@@ -126,7 +126,7 @@ async fn live(
                 Err(_) => panic!("{}: it hangs after {limits:?}", scenario.name),
             },
         };
-        asked += models.iter().map(|model| model.asked()).sum::<u64>();
+        asked += models.iter().map(headwater_models::scripted::ScriptedModel::asked).sum::<u64>();
         if !crashed {
             if nth < limits.len() {
                 return None;
