@@ -10,6 +10,7 @@ mod nearest;
 mod registry;
 mod request;
 pub mod scripted;
+pub mod wire;
 
 pub use error::{ModelError, ModelErrorKind};
 pub use event::{ModelEvent, Warning};

@@ -9,6 +9,9 @@
 )]
 
 mod asking;
+mod providers;
+mod recorded;
 mod registry;
+mod robust;
 mod scripted;
 mod scripted_yaml;

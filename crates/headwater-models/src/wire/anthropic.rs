@@ -1,0 +1,7 @@
+//! Anthropic's messages.
+
+mod decode;
+mod encode;
+
+pub(super) use decode::Answer;
+pub(super) use encode::encode;

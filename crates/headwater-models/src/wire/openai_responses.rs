@@ -1,0 +1,8 @@
+//! OpenAI's responses.
+
+mod decode;
+mod encode;
+mod hosted;
+
+pub(super) use decode::Answer;
+pub(super) use encode::encode;
