@@ -155,26 +155,26 @@ pub(crate) fn summary(said: &Said) -> Map<String, Value> {
             }
             Ok(ModelEvent::TextStart { part, .. }) => drop(texts.insert((answer, *part), String::new())),
             Ok(ModelEvent::TextDelta { part, delta }) => {
-                texts.get_mut(&(answer, *part)).unwrap().push_str(delta)
+                texts.get_mut(&(answer, *part)).unwrap().push_str(delta);
             }
             Ok(ModelEvent::ReasoningStart { part, .. }) => {
-                drop(thoughts.insert((answer, *part), String::new()))
+                drop(thoughts.insert((answer, *part), String::new()));
             }
             Ok(ModelEvent::ReasoningDelta { part, delta }) => {
-                thoughts.get_mut(&(answer, *part)).unwrap().push_str(delta)
+                thoughts.get_mut(&(answer, *part)).unwrap().push_str(delta);
             }
             Ok(ModelEvent::ToolCallStart { part, call, name, provider_executed, .. }) => {
                 let call = json!({ "id": call, "name": name, "executed": provider_executed });
                 calls.insert((answer, *part), (call, String::new()));
             }
             Ok(ModelEvent::ToolCallDelta { part, delta }) => {
-                calls.get_mut(&(answer, *part)).unwrap().1.push_str(delta)
+                calls.get_mut(&(answer, *part)).unwrap().1.push_str(delta);
             }
             Ok(ModelEvent::ToolResult { part, .. }) => {
-                results.push(calls[&(answer, *part)].0["name"].clone())
+                results.push(calls[&(answer, *part)].0["name"].clone());
             }
             Ok(ModelEvent::SourceUrl { url, title, .. }) => {
-                sources.push(json!({ "url": url, "title": title }))
+                sources.push(json!({ "url": url, "title": title }));
             }
             Ok(ModelEvent::SourceDocument { title, filename, .. }) => {
                 sources.push(json!({ "title": title, "filename": filename }));

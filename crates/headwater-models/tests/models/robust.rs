@@ -107,7 +107,7 @@ fn parts_begin_before_they_grow_and_end_once() {
                     assert!(open.remove(part), "{}: part {part} ends and is not open", stream.name);
                 }
                 ModelEvent::Finished { .. } => {
-                    assert!(open.is_empty(), "{}: {open:?} never end", stream.name)
+                    assert!(open.is_empty(), "{}: {open:?} never end", stream.name);
                 }
                 _ => {}
             }
