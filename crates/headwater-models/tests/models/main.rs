@@ -9,6 +9,8 @@
 )]
 
 mod asking;
+#[cfg(feature = "providers")]
+mod http;
 mod providers;
 mod recorded;
 mod registry;
