@@ -40,7 +40,7 @@ enum Phase {
 struct Unopened {
     decoder: Decoder,
     is_whole: bool,
-    provider: &'static str,
+    provider: Arc<Provider>,
     transport: Transport,
 }
 
@@ -50,7 +50,7 @@ struct Reading {
     /// An answer in one piece, until it is complete.
     whole: Option<Vec<u8>>,
     idle: Pin<Box<Sleep>>,
-    provider: &'static str,
+    provider: Arc<Provider>,
     transport: Transport,
 }
 
@@ -64,7 +64,8 @@ impl Answer {
     ) -> Self {
         let warnings = std::mem::take(&mut encoded.warnings);
         let ready = warnings.into_iter().map(|warning| Ok(ModelEvent::Warning(warning))).collect();
-        let reading = Unopened { decoder, is_whole, provider: provider.name(), transport: transport.clone() };
+        let reading =
+            Unopened { decoder, is_whole, provider: Arc::clone(&provider), transport: transport.clone() };
         let opening = Box::pin(async move { transport.open(&provider, &encoded).await });
         Self { ready, phase: Phase::Opening { opening, reading: Some(Box::new(reading)) } }
     }
@@ -106,23 +107,22 @@ impl Stream for Answer {
                         (Ok(_), None) => this.phase = Phase::Over,
                     }
                 }
-                Phase::Reading(reading) => {
-                    let is_over = match std::task::ready!(reading.poll(cx, &mut this.ready)) {
-                        Ok(is_over) => is_over,
-                        Err(error) => {
-                            self.fail(error);
-                            continue;
-                        }
-                    };
-                    // The rest of the bytes says nothing, so the connection need not wait for them.
-                    if is_over || reading.decoder.is_over() {
-                        this.phase = Phase::Over;
-                    }
+                Phase::Reading(reading) if reading.decoder.is_over() => {
+                    reading.drain(cx);
+                    this.phase = Phase::Over;
                 }
+                Phase::Reading(reading) => match std::task::ready!(reading.poll(cx, &mut this.ready)) {
+                    Ok(IsLast(false)) => {}
+                    Ok(IsLast(true)) => this.phase = Phase::Over,
+                    Err(error) => self.fail(error),
+                },
             }
         }
     }
 }
+
+/// Whether the body is at its end.
+struct IsLast(bool);
 
 impl Unopened {
     fn open(self: Box<Self>, body: Body, is_json: bool) -> Reading {
@@ -139,28 +139,38 @@ impl Reading {
         &mut self,
         cx: &mut Context<'_>,
         ready: &mut VecDeque<Result<ModelEvent, ModelError>>,
-    ) -> Poll<Result<bool, ModelError>> {
+    ) -> Poll<Result<IsLast, ModelError>> {
         let limit = self.transport.timeouts().between_bytes;
         match self.body.as_mut().poll_next(cx) {
             Poll::Ready(Some(Ok(bytes))) => {
                 self.idle.as_mut().reset(Instant::now() + limit);
                 self.take(&bytes, ready)?;
-                Poll::Ready(Ok(false))
+                Poll::Ready(Ok(IsLast(false)))
             }
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Err(broken(self.provider, error))),
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Err(broken(self.provider.name(), error))),
             Poll::Ready(None) => {
                 match self.whole.take() {
                     Some(whole) => self.decoder.whole(&whole, |item| ready.push_back(item)),
                     None => self.decoder.finish(|item| ready.push_back(item)),
                 }
-                Poll::Ready(Ok(true))
+                Poll::Ready(Ok(IsLast(true)))
             }
             Poll::Pending => match self.idle.as_mut().poll(cx) {
                 Poll::Ready(()) => {
-                    Poll::Ready(Err(too_slow(self.provider, "the answer did not go on", limit)))
+                    Poll::Ready(Err(too_slow(self.provider.name(), "the answer did not go on", limit)))
                 }
                 Poll::Pending => Poll::Pending,
             },
+        }
+    }
+
+    /// Takes the end of the body, if it is there already: then the connection can be used again. Nobody waits for it,
+    /// because it says nothing more.
+    fn drain(&mut self, cx: &mut Context<'_>) {
+        for _ in 0..4 {
+            if !matches!(self.body.as_mut().poll_next(cx), Poll::Ready(Some(Ok(_)))) {
+                return;
+            }
         }
     }
 
@@ -172,7 +182,7 @@ impl Reading {
         match &mut self.whole {
             Some(whole) if whole.len() + bytes.len() > LARGEST_WHOLE => {
                 let message = format!("the answer is larger than {LARGEST_WHOLE} bytes");
-                Err(ModelError::new(ModelErrorKind::Malformed, message).provider(self.provider))
+                Err(ModelError::new(ModelErrorKind::Malformed, message).provider(self.provider.name()))
             }
             Some(whole) => {
                 whole.extend_from_slice(bytes);

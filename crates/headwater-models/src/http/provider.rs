@@ -1,6 +1,6 @@
 //! The providers: where they are, how they are told the key, and what language they speak.
 
-use std::{env, fmt};
+use std::{env, fmt, sync::Arc};
 
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
@@ -45,6 +45,8 @@ impl fmt::Debug for Key {
 #[derive(Debug, Clone)]
 pub struct Provider {
     known: &'static Known,
+    /// Its name and the name of its options, if they are not the usual ones.
+    called: Option<Arc<str>>,
     base_url: Option<String>,
     key: Option<Key>,
 }
@@ -160,7 +162,7 @@ impl Provider {
     /// If there is no provider of this name.
     pub fn new(name: &str) -> Result<Self, ModelError> {
         match KNOWN.iter().find(|known| known.name == name) {
-            Some(known) => Ok(Self { known, base_url: None, key: None }),
+            Some(known) => Ok(Self { known, called: None, base_url: None, key: None }),
             None => {
                 let known: Vec<_> = Self::names().collect();
                 let suggestion = nearest(name, Self::names())
@@ -226,16 +228,32 @@ impl Provider {
         self
     }
 
+    /// Calls it something else, where several speak the same language. Its options and metadata have this name too.
+    ///
+    /// ```
+    /// use headwater_models::http::Provider;
+    ///
+    /// let xai = Provider::new("openai-compatible")?.called("xai").base_url("https://api.x.ai/v1");
+    /// assert_eq!(xai.name(), "xai");
+    /// # Ok::<(), headwater_models::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn called(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.called = Some(name.into());
+        self
+    }
+
     /// One of its models.
     #[must_use]
     pub fn model(&self, model: impl Into<String>, transport: &Transport) -> HttpModel {
-        HttpModel::new(self.clone(), Settings::new(self.known.options, model), transport.clone())
+        let options = self.called.as_deref().unwrap_or(self.known.options);
+        HttpModel::new(self.clone(), Settings::new(options, model), transport.clone())
     }
 
     /// Its name.
     #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.known.name
+    pub fn name(&self) -> &str {
+        self.called.as_deref().unwrap_or(self.known.name)
     }
 
     pub(super) fn wire(&self) -> Wire {
@@ -246,7 +264,7 @@ impl Provider {
     pub(super) fn address(&self, path: &str) -> Result<String, ModelError> {
         let Some(base) = self.base_url.as_deref().or(self.known.base_url) else {
             let message = format!("it is not known where it is: set {}", self.known.base_url_variable);
-            return Err(ModelError::new(ModelErrorKind::InvalidRequest, message).provider(self.known.name));
+            return Err(ModelError::new(ModelErrorKind::InvalidRequest, message).provider(self.name()));
         };
         Ok(format!("{}{path}", base.trim_end_matches('/')))
     }
@@ -260,7 +278,7 @@ impl Provider {
         };
         let mut value = HeaderValue::from_str(&value).map_err(|_| {
             let message = "the key has a character that no header can hold: check for line ends and quotes";
-            ModelError::new(ModelErrorKind::Auth, message).provider(self.known.name)
+            ModelError::new(ModelErrorKind::Auth, message).provider(self.name())
         })?;
         value.set_sensitive(true);
         Ok(Some((name, value)))

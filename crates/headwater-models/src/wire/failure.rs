@@ -38,7 +38,9 @@ pub fn failure<'h>(
     let mut error = match said {
         Some(said) => said.into_error(provider, Some(status)),
         None => {
-            let message = if body.iter().all(u8::is_ascii_whitespace) {
+            let message = if (300..400).contains(&status) {
+                "the address answers with a redirect, which is not followed: check the address".to_owned()
+            } else if body.iter().all(u8::is_ascii_whitespace) {
                 "the provider refused the request without saying why".to_owned()
             } else {
                 "the provider refused the request with a body that is no error of its documents".to_owned()
@@ -175,7 +177,8 @@ fn kind_of(status: Option<u16>, words: &str, message: &str) -> ModelErrorKind {
         Some(429) => ModelErrorKind::RateLimit,
         Some(502 | 503 | 529) => ModelErrorKind::Overloaded,
         Some(500..=599) => ModelErrorKind::Provider,
-        Some(400..=499) => ModelErrorKind::InvalidRequest,
+        // A redirect is not followed, so the address is wrong.
+        Some(300..=499) => ModelErrorKind::InvalidRequest,
         _ if says(&["not_found"]) => ModelErrorKind::UnknownModel,
         _ if says(&["timeout", "deadline_exceeded"]) => ModelErrorKind::Timeout,
         _ if says(&["invalid"]) => ModelErrorKind::InvalidRequest,

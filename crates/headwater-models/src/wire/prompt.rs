@@ -180,7 +180,12 @@ impl<'f> Media<'f> {
 
     /// The content as text, if it is text.
     pub(super) fn text(&self) -> Option<String> {
+        let is_text = self.media_type.starts_with("text/")
+            || ["json", "xml", "yaml", "javascript"].iter().any(|ending| self.media_type.ends_with(ending));
         let Source::Data(data) = self.source else { return None };
+        if !is_text {
+            return None;
+        }
         String::from_utf8(STANDARD.decode(data).ok()?).ok()
     }
 }

@@ -199,6 +199,28 @@ async fn dropping_the_stream_closes_the_connection() {
 }
 
 #[tokio::test]
+async fn an_answer_is_over_when_it_says_so_even_if_the_connection_stays() {
+    let server =
+        Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes()).then_stall()]).await;
+    let provider = Provider::new("openai-compatible").unwrap().called("xai").base_url(server.url());
+    let model = provider.model("grok", &transport());
+    assert_eq!(model.name(), "xai:grok");
+    let said = ask(&model, ModelRequest::new("Hi")).await;
+    assert!(matches!(said.last(), Some(Ok(ModelEvent::Finished { .. }))), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_because_the_key_would_go_along() {
+    let elsewhere = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
+    let server = Server::start(vec![Reply::status(307, "").header("location", &elsewhere.url())]).await;
+    let provider = Provider::new("openai-compatible").unwrap().base_url(server.url()).key("k");
+    let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
+    let error = said.last().unwrap().as_ref().unwrap_err();
+    assert_eq!((error.kind(), error.http_status()), (ModelErrorKind::InvalidRequest, Some(307)));
+    assert_eq!((server.requests().len(), elsewhere.requests().len()), (1, 0));
+}
+
+#[tokio::test]
 async fn warnings_come_before_everything_else() {
     let server = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
     let provider = Provider::new("openai-chat").unwrap().base_url(server.url()).key("k");

@@ -9,6 +9,7 @@
 )]
 
 mod asking;
+mod encoding;
 #[cfg(feature = "providers")]
 mod http;
 mod providers;

@@ -193,6 +193,46 @@ fn json_of_any_shape_is_survived() {
 }
 
 #[test]
+fn recordings_with_bytes_changed_by_chance_are_survived() {
+    let mut seed = 1_u64;
+    let mut chance = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below.max(1)
+    };
+    let mut runs = 0;
+    for recording in recordings(|_| true) {
+        if recording.bytes.len() > 100_000 {
+            continue;
+        }
+        for _ in 0..20 {
+            let mut broken = stream_like(&recording);
+            broken.is_stream = recording.is_stream;
+            broken.bytes.clone_from(&recording.bytes);
+            for _ in 0..=chance(4) {
+                let at = chance(broken.bytes.len());
+                match chance(4) {
+                    0 => broken.bytes[at] = b"{}[]\":,x0\n"[chance(10)],
+                    1 => drop(broken.bytes.remove(at)),
+                    2 => broken.bytes.truncate(at + 1),
+                    _ => {
+                        let to = (at + chance(400)).min(broken.bytes.len());
+                        let again = broken.bytes[at..to].to_vec();
+                        broken.bytes.splice(at..at, again);
+                    }
+                }
+            }
+            let said = broken.decode(1 + chance(500));
+            let is_over = matches!(said.last(), Some(Ok(ModelEvent::Finished { .. }) | Err(_)));
+            assert!(is_over, "{} ends with {:?}", recording.name, said.last());
+            let errors = said.iter().filter(|item| item.is_err()).count();
+            assert!(errors <= 1, "{} fails {errors} times", recording.name);
+            runs += 1;
+        }
+    }
+    println!("recorded answers: {runs} broken by chance");
+}
+
+#[test]
 fn refusals_have_a_kind_a_wait_and_what_the_provider_said() {
     let cases: [(u16, &str, ModelErrorKind, bool); 16] = [
         (

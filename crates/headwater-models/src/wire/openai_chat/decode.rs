@@ -24,6 +24,19 @@ pub(in crate::wire) struct Answer {
     extra: Extra,
 }
 
+/// The fields of a message that are read, or that say nothing which is not said elsewhere.
+const KNOWN: [&str; 9] = [
+    "annotations",
+    "content",
+    "index",
+    "name",
+    "reasoning",
+    "reasoning_content",
+    "refusal",
+    "role",
+    "tool_calls",
+];
+
 /// The text or thought that is growing.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 enum Open {
@@ -135,6 +148,12 @@ impl Answer {
         }
         for (position, call) in items(message, "tool_calls").iter().enumerate() {
             self.call(position, call, sink);
+        }
+        for (key, value) in message.as_object().into_iter().flatten() {
+            let is_empty = value.is_null() || value == "" || value.as_array().is_some_and(Vec::is_empty);
+            if !is_empty && !KNOWN.contains(&key.as_str()) {
+                sink.unknown(format!("delta.{key}"), value.clone());
+            }
         }
     }
 

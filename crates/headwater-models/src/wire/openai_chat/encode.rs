@@ -166,7 +166,7 @@ fn write_part(dialect: &Dialect, part: &ContentPart, draft: &Draft<'_>) -> Resul
                     Source::Url(_) => {}
                 }
             }
-            if let Some(text) = media.media_type.starts_with("text/").then(|| media.text()).flatten() {
+            if let Some(text) = media.text() {
                 return Ok(json!({ "type": "text", "text": text }));
             }
             Err(draft.refuse(format!("a file of type {} cannot be sent this way", media.media_type)))
