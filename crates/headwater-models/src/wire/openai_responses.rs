@@ -1,6 +1,7 @@
 //! OpenAI's responses.
 
 mod decode;
+mod detail;
 mod encode;
 mod hosted;
 

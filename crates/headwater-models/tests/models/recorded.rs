@@ -150,7 +150,7 @@ pub(crate) fn summary(said: &Said) -> Map<String, Value> {
     for item in said {
         match item {
             Err(error) => {
-                errors.push(json!({ "message": error.message(), "retryable": error.is_retryable() }))
+                errors.push(json!({ "message": error.message(), "retryable": error.is_retryable() }));
             }
             Ok(ModelEvent::Started { id, model }) => {
                 summary.insert("response".into(), json!({ "id": id, "modelId": model }));

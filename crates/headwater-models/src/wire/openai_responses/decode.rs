@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use headwater_protocol::{FinishReason, Usage};
+use headwater_protocol::FinishReason;
 use serde_json::{Value, json};
 
-use super::hosted::{self, Hosted};
+use super::{
+    detail::{annotate, failed, is_progress, usage_of},
+    hosted::{self, Hosted},
+};
 use crate::{
-    ModelError, ModelErrorKind, ModelEvent,
+    ModelError, ModelEvent,
     wire::{
-        failure,
         read::{given, items, metadata, number, owned, text},
         sink::{Call, Ending, Sink},
     },
@@ -68,14 +70,14 @@ impl Answer {
             "response.output_text.delta" | "response.refusal.delta" => {
                 self.is_refusal |= kind == "response.refusal.delta";
                 let delta = text(event, "delta").unwrap_or_default();
-                if let Kind::Message { part, has_text, .. } = self.message(event, sink) {
+                if let Some(Kind::Message { part, has_text, .. }) = self.message(event, sink) {
                     *has_text |= !delta.is_empty();
                     sink.text(*part, delta);
                 }
                 self.logprobs.extend(items(event, "logprobs").iter().cloned());
             }
             "response.output_text.annotation.added" => {
-                if let Kind::Message { annotations, .. } = self.message(event, sink) {
+                if let Some(Kind::Message { annotations, .. }) = self.message(event, sink) {
                     *annotations += 1;
                 }
                 annotate(event.get("annotation").unwrap_or(&Value::Null), sink);
@@ -127,34 +129,31 @@ impl Answer {
         Ok(())
     }
 
-    fn find(&mut self, event: &Value) -> Option<&mut Item> {
+    fn position(&self, event: &Value) -> Option<usize> {
         let index = number(event, "/output_index");
         let id = text(event, "item_id").or_else(|| text(event.get("item")?, "id"));
-        let at = match index {
-            Some(_) => self.items.iter().rposition(|item| item.index == index),
-            None => self.items.iter().rposition(|item| id.is_some() && item.id.as_deref() == id),
-        };
-        self.items.get_mut(at?)
+        self.items.iter().rposition(|item| match index {
+            Some(_) => item.index == index,
+            None => id.is_some() && item.id.as_deref() == id,
+        })
+    }
+
+    fn find(&mut self, event: &Value) -> Option<&mut Item> {
+        let at = self.position(event)?;
+        self.items.get_mut(at)
     }
 
     /// The message of an event, which begins with its first piece where nobody said that it begins.
-    fn message(&mut self, event: &Value, sink: &mut Sink) -> &mut Kind {
-        let at = match self.find(event) {
-            Some(Item { kind: Kind::Message { .. }, index, id }) => {
-                let (index, id) = (*index, id.clone());
-                self.items.iter().rposition(|item| item.index == index && item.id == id)
-            }
-            _ => None,
-        };
-        let at = at.unwrap_or_else(|| {
+    fn message(&mut self, event: &Value, sink: &mut Sink) -> Option<&mut Kind> {
+        let is_message =
+            |at: &usize| matches!(self.items.get(*at), Some(Item { kind: Kind::Message { .. }, .. }));
+        let at = self.position(event).filter(is_message).unwrap_or_else(|| {
             let kind = Kind::Message { part: sink.text_start(None), has_text: false, annotations: 0 };
             let id = owned(event, "item_id");
             self.items.push(Item { index: number(event, "/output_index"), id, kind });
             self.items.len() - 1
         });
-        // The item was found or pushed just now.
-        #[allow(clippy::indexing_slicing)]
-        &mut self.items[at].kind
+        Some(&mut self.items.get_mut(at)?.kind)
     }
 
     fn added(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
@@ -190,14 +189,12 @@ impl Answer {
         if self.find(event).is_none() {
             self.added(event, sink)?;
         }
-        let index = number(event, "/output_index");
         let item = event.get("item").unwrap_or(&Value::Null);
-        let id = text(item, "id");
-        let at = self.items.iter().rposition(|open| match index {
-            Some(_) => open.index == index,
-            None => open.id.as_deref() == id,
-        });
-        let Some(at) = at else { return Ok(()) };
+        // An item without place and id can only be the one that was added just now.
+        let at = self.position(event).unwrap_or(self.items.len().saturating_sub(1));
+        if at >= self.items.len() {
+            return Ok(());
+        }
         let open = self.items.remove(at);
         let id = given(item, "id").cloned();
         match open.kind {
@@ -328,89 +325,5 @@ impl Answer {
             metadata: metadata(sink.provider(), fields),
         };
         sink.finished(reason, ending);
-    }
-}
-
-/// Whether an event only says that an item makes progress.
-fn is_progress(kind: &str) -> bool {
-    let Some(kind) = kind.strip_prefix("response.") else {
-        return kind == "keepalive";
-    };
-    let steps = [
-        "in_progress",
-        "queued",
-        "completed",
-        "searching",
-        "generating",
-        "interpreting",
-        "failed",
-        "done",
-        "added",
-        "delta",
-    ];
-    let step = kind.rsplit('.').next().unwrap_or_default();
-    let is_of_item =
-        ["content_part", "output_text", "refusal", "reasoning_summary_part", "reasoning_summary_text"]
-            .iter()
-            .chain(&[
-                "reasoning_text",
-                "function_call_arguments",
-                "custom_tool_call_input",
-                "image_generation_call",
-            ])
-            .chain(&[
-                "web_search_call",
-                "file_search_call",
-                "code_interpreter_call",
-                "mcp_call",
-                "mcp_list_tools",
-            ])
-            .chain(&["shell_call", "apply_patch_call", "tool_search_call", "computer_call"])
-            .any(|item| kind.starts_with(item));
-    matches!(kind, "in_progress" | "queued" | "image_generation_call.partial_image")
-        || is_of_item && steps.contains(&step)
-}
-
-fn failed(body: &Value, sink: &Sink) -> ModelError {
-    failure::in_body(sink.provider(), body).unwrap_or_else(|| {
-        // The documented form has the code and the message beside the type.
-        let wrapped = json!({ "error": { "code": body.get("code"), "message": body.get("message") } });
-        failure::in_body(sink.provider(), &wrapped).unwrap_or_else(|| {
-            ModelError::new(ModelErrorKind::Provider, "the response failed without saying why")
-                .provider(sink.provider())
-        })
-    })
-}
-
-fn annotate(annotation: &Value, sink: &mut Sink) {
-    let facts = metadata(sink.provider(), [("annotation", Some(annotation.clone()))]);
-    match text(annotation, "type").unwrap_or_default() {
-        "url_citation" => sink.push(ModelEvent::SourceUrl {
-            url: owned(annotation, "url").unwrap_or_default(),
-            title: owned(annotation, "title"),
-            metadata: facts,
-        }),
-        "file_citation" | "container_file_citation" | "file_path" => {
-            let name = owned(annotation, "filename").or_else(|| owned(annotation, "file_id"));
-            sink.push(ModelEvent::SourceDocument {
-                title: name.clone(),
-                media_type: None,
-                filename: name,
-                text: owned(annotation, "quote"),
-                metadata: facts,
-            });
-        }
-        _ => sink.unknown("annotation", annotation.clone()),
-    }
-}
-
-fn usage_of(usage: &Value) -> Usage {
-    Usage {
-        input_tokens: number(usage, "/input_tokens"),
-        output_tokens: number(usage, "/output_tokens"),
-        total_tokens: number(usage, "/total_tokens"),
-        reasoning_tokens: number(usage, "/output_tokens_details/reasoning_tokens"),
-        cached_input_tokens: number(usage, "/input_tokens_details/cached_tokens"),
-        cache_write_tokens: number(usage, "/input_tokens_details/cache_write_tokens"),
     }
 }
