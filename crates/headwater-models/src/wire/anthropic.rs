@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod schema;
 
 pub(super) use decode::Answer;
 pub(super) use encode::encode;

@@ -233,7 +233,7 @@ fn an_option_that_is_not_honoured_is_told() {
     });
     // A wire and a model, what is asked, what is warned of, and what stands where in the body.
     type Case<'r> = (Wire, &'r str, &'r ModelRequest, &'r [&'r str], &'r str, Value);
-    let cases: [Case<'_>; 22] = [
+    let cases: [Case<'_>; 24] = [
         (CHAT, "o3", &temperature, &["temperature"], "/temperature", Value::Null),
         (CHAT, "gpt-4o", &temperature, &[], "/temperature", json!(1.5)),
         (CHAT, "gpt-5", &stop, &["stop_sequences"], "/stop", Value::Null),
@@ -315,6 +315,15 @@ fn an_option_that_is_not_honoured_is_told() {
             &[],
             "/output_config/effort",
             json!("low"),
+        ),
+        (Wire::ANTHROPIC, "claude-opus-4-8", &temperature, &["temperature"], "/temperature", Value::Null),
+        (
+            Wire::ANTHROPIC,
+            "claude-opus-5",
+            &budget,
+            &["reasoning.max_tokens"],
+            "/thinking/type",
+            json!("adaptive"),
         ),
         (Wire::ANTHROPIC, "claude-sonnet-4-5", &budget, &[], "/max_tokens", json!(66_000)),
         (

@@ -3,6 +3,7 @@
 use headwater_protocol::{ContentPart, ModelMessage, ToolResultOutput, ToolSpec};
 use serde_json::{Map, Value, json};
 
+use super::schema;
 use crate::{
     ModelError, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice,
     wire::{
@@ -38,6 +39,9 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
     draft.set("max_tokens", max_output_tokens.unwrap_or_else(|| usual_limit(&settings.model)));
     let thinks = reasoning.as_ref().is_some_and(|reasoning| write_reasoning(reasoning, &mut draft));
     match temperature {
+        Some(_) if !has_sampling(&settings.model) => {
+            draft.warn("temperature", "left out: this model does not take it");
+        }
         Some(_) if thinks => draft.warn("temperature", "left out: a model that thinks does not take it"),
         Some(temperature) if *temperature > 1.0 => {
             draft.warn("temperature", "asked for as 1: this provider has nothing above");
@@ -63,6 +67,11 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
     if let Some(ResponseFormat::Json { schema, name: _ }) = response_format {
         match schema {
             Some(schema) => {
+                let (schema, left_out) = schema::accepted(schema);
+                if !left_out.is_empty() {
+                    let message = format!("left out of the schema, so check them: {}", left_out.join(", "));
+                    draft.warn("response_format", message);
+                }
                 draft.set_in("output_config", "format", json!({ "type": "json_schema", "schema": schema }));
             }
             None => {
@@ -296,14 +305,18 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> bool 
             draft.set("thinking", json!({ "type": "disabled" }));
             return false;
         }
+        (Some(_), _) if !has_sampling(&draft.settings.model) => {
+            draft.warn("reasoning.max_tokens", "left out: this model decides itself how much to think");
+            draft.set("thinking", json!({ "type": "adaptive" }));
+            if let Some(effort) = effort {
+                write_effort(*effort, draft);
+            }
+            return true;
+        }
         (Some(budget), _) => *budget,
         (None, Some(effort)) if has_effort(&draft.settings.model) => {
-            let word = if *effort == ReasoningEffort::Minimal { "low" } else { effort.as_str() };
-            if *effort == ReasoningEffort::Minimal {
-                draft.warn("reasoning.effort", "asked for as `low`: this provider has nothing less");
-            }
             draft.set("thinking", json!({ "type": "adaptive" }));
-            draft.set_in("output_config", "effort", word);
+            write_effort(*effort, draft);
             return true;
         }
         (None, Some(effort)) => {
@@ -330,6 +343,14 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> bool 
     true
 }
 
+fn write_effort(effort: ReasoningEffort, draft: &mut Draft<'_>) {
+    let is_less = matches!(effort, ReasoningEffort::None | ReasoningEffort::Minimal);
+    if is_less {
+        draft.warn("reasoning.effort", "asked for as `low`: this provider has nothing less");
+    }
+    draft.set_in("output_config", "effort", if is_less { "low" } else { effort.as_str() });
+}
+
 /// The version of a model, as in `claude-sonnet-4-5-20250929`.
 fn version(model: &str) -> Option<(u32, u32)> {
     let mut numbers =
@@ -341,6 +362,11 @@ fn version(model: &str) -> Option<(u32, u32)> {
 /// Whether a model takes an effort in a word.
 fn has_effort(model: &str) -> bool {
     version(model).is_some_and(|version| version >= (4, 6))
+}
+
+/// Whether a model takes a temperature, and a number of tokens to think with. Those since 4.7 refuse both.
+fn has_sampling(model: &str) -> bool {
+    version(model).is_none_or(|version| version < (4, 7))
 }
 
 /// The API wants a limit, so there is one where the request has none.
