@@ -587,6 +587,14 @@ fn google_gets_its_signatures_back_where_they_were() {
 }
 
 #[test]
+fn a_call_of_another_model_is_marked_for_those_who_want_signatures() {
+    let place = "/contents/1/parts/1/thoughtSignature";
+    let of = |model| encode(Wire::GOOGLE, "google", model, &conversation()).body.pointer(place).cloned();
+    assert_eq!(of("gemini-3-pro"), Some(json!("skip_thought_signature_validator")));
+    assert_eq!(of("gemini-2.5-pro"), None);
+}
+
+#[test]
 fn those_who_want_their_thoughts_back_get_them_in_their_own_way() {
     let stream = [
         json!({ "choices": [{ "delta": { "reasoning_content": "Hm" } }] }),

@@ -1,7 +1,5 @@
 //! From a request to the body of a generateContent.
 
-use std::collections::HashMap;
-
 use headwater_protocol::{ContentPart, ModelMessage, ToolSpec};
 use serde_json::{Map, Value, json};
 
@@ -126,8 +124,8 @@ fn write_part(part: &ContentPart, draft: &Draft<'_>) -> Result<Value, ModelError
 
 /// An earlier answer. Signatures go back with the parts that they came with.
 fn write_answer(content: &[ContentPart], draft: &mut Draft<'_>) -> Vec<Value> {
-    let mut names = HashMap::new();
     let mut parts = Vec::new();
+    let mut has_calls = false;
     for part in content {
         let (mut written, options) = match part {
             ContentPart::Text { text, provider_options } => {
@@ -142,7 +140,6 @@ fn write_answer(content: &[ContentPart], draft: &mut Draft<'_>) -> Vec<Value> {
             }
             ContentPart::ToolCall { tool_call_id, tool_name, input, provider_executed, provider_options } => {
                 let input = input.clone().unwrap_or_else(|| json!({}));
-                names.insert(tool_call_id, tool_name.as_str());
                 let call = match (provider_executed, tool_name.strip_prefix("server:")) {
                     (Some(true), Some(kind)) => {
                         json!({ "toolCall": { "toolType": kind, "args": input, "id": tool_call_id } })
@@ -178,8 +175,12 @@ fn write_answer(content: &[ContentPart], draft: &mut Draft<'_>) -> Vec<Value> {
             }
             _ => continue,
         };
+        let is_first_call = written.get("functionCall").is_some() && !std::mem::replace(&mut has_calls, true);
         if let Some(signature) = draft.option(options.as_ref(), "thoughtSignature") {
             put(&mut written, "thoughtSignature", signature);
+        } else if is_first_call && draft.settings.model.contains("gemini-3") {
+            // The first call of a turn must be signed. One of another model cannot be, and this word says so.
+            put(&mut written, "thoughtSignature", "skip_thought_signature_validator");
         }
         parts.push(written);
     }
