@@ -259,6 +259,20 @@ fn a_provider_takes_what_it_needs_from_the_environment() {
 }
 
 #[test]
+fn the_documentation_names_every_provider() {
+    let page = include_str!("../../../../docs/models.md");
+    for name in Provider::names() {
+        assert!(page.contains(&format!("| `{name}` | ")), "{name} is missing");
+        let error = Provider::from_variables(name, |_| None).err();
+        let variables =
+            error.iter().flat_map(|error| error.message().split(' ')).filter(|word| word.contains('_'));
+        for variable in variables {
+            assert!(page.contains(&format!("`{variable}`")), "{variable} is missing");
+        }
+    }
+}
+
+#[test]
 fn names_of_providers_are_resolved_by_the_registry() {
     let models = Models::new();
     assert_eq!(models.get("ollama:llama3.2:3b").unwrap().name(), "ollama:llama3.2:3b");
