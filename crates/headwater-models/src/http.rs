@@ -1,6 +1,6 @@
 //! Models that are asked over HTTP.
 //!
-//! A [`Provider`] knows an address, a key and a [`Wire`]; it gives [`HttpModel`]s. Nothing runs beside the stream of an
+//! A [`Provider`] knows an address, a key and a [`Wire`](crate::wire::Wire); it gives [`HttpModel`]s. Nothing runs beside the stream of an
 //! answer: whoever drops it closes the connection.
 
 mod answer;

@@ -161,7 +161,7 @@ impl fmt::Debug for Transport {
 
 /// An answer whose first bytes have arrived.
 pub(super) struct Opened {
-    /// The first bytes; nothing if there are none at all.
+    /// The first bytes.
     pub(super) first: Bytes,
     pub(super) rest: Body,
     /// It is one JSON document, whatever was asked for.
@@ -171,7 +171,11 @@ pub(super) struct Opened {
 impl Opened {
     async fn read(provider: &str, mut response: Response) -> Result<Self, ModelError> {
         let is_json = content_type(response.headers()).starts_with("application/json");
-        let first = response.chunk().await.map_err(|error| unreachable(provider, error))?.unwrap_or_default();
+        let Some(first) = response.chunk().await.map_err(|error| unreachable(provider, error))? else {
+            return Err(
+                ModelError::new(ModelErrorKind::Cut, "the answer is empty: ask again").provider(provider)
+            );
+        };
         Ok(Self { first, rest: Box::pin(response.bytes_stream()), is_json })
     }
 }

@@ -9,6 +9,8 @@ use headwater_models::{
     http::{Provider, Retries, Timeouts, Transport},
 };
 
+use tokio::io::AsyncWriteExt as _;
+
 use crate::recorded::{Recording, Said, recordings};
 use server::{Reply, Server};
 
@@ -112,6 +114,8 @@ async fn a_refusal_that_may_pass_is_asked_again_and_others_are_not() {
         ),
         // A connection that ends before the answer begins is asked again too.
         (vec![Reply::hang_up(), fine()], 2, None),
+        // So is an answer without a single byte.
+        (vec![Reply::ok("text/event-stream", b""), fine()], 2, None),
         // A wait of an hour is for the caller to decide.
         (vec![busy().header("retry-after-ms", "3600000"), fine()], 1, Some(ModelErrorKind::Overloaded)),
         // A byte of the answer has arrived, so it is not.
@@ -178,6 +182,22 @@ async fn nobody_there_is_an_error_after_three_attempts() {
     let error = said.last().unwrap().as_ref().unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::Unreachable);
     assert!(error.to_string().starts_with("ollama: the provider cannot be reached"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_an_error_and_not_a_panic() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("https://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            // Whoever has gone already has seen that nobody speaks TLS here.
+            let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let provider = Provider::new("openai-compatible").unwrap().base_url(address);
+    let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
+    assert_eq!(said.last().unwrap().as_ref().unwrap_err().kind(), ModelErrorKind::Unreachable, "{said:?}");
+    server.abort();
 }
 
 #[tokio::test]
