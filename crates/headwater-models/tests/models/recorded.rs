@@ -93,7 +93,8 @@ pub(crate) fn recordings(of: impl Fn(&str) -> bool) -> Vec<Recording> {
         Ok(index) => index,
         Err(error) => {
             let problem = format!("{} cannot be read: {error}", folder.display());
-            assert!(std::env::var("CI").is_ok_and(|value| value == "true"), "{problem}");
+            let on_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+            assert!(!on_ci, "{problem}");
             println!("{problem}");
             return Vec::new();
         }
