@@ -1,0 +1,218 @@
+//! One live connection to a server.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleClient,
+    model::{
+        CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
+        ClientCapabilities, ClientConfig, ClientRequest, Implementation, JsonObject, RequestId, ServerResult,
+    },
+    service::{ClientInitializeError, Peer, PeerRequestOptions, RunningService, ServiceError, serve_client},
+};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+    time::timeout,
+};
+
+use super::{
+    Endpoint, Settings,
+    list::Listing,
+    process::Ending,
+    stdio::StdioTransport,
+    tap::{Progress, Tap},
+};
+use crate::{Error, ErrorKind, Result, ToolContext};
+
+/// How long the server may take to be told of its last abandoned calls, and then to be closed.
+const LAST_CANCELS: Duration = Duration::from_secs(1);
+const LONGEST_CLOSE: Duration = Duration::from_secs(10);
+/// More calls than this are not abandoned at once.
+const MOST_ABANDONED: usize = 256;
+
+/// A live connection. Dropped, it ends in the background; [`shut`](Connection::shut) waits for it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    service: RunningService<RoleClient, ClientConfig>,
+    /// Calls that nobody waits for any more, of which the server is told.
+    abandoned: mpsc::Sender<RequestId>,
+    teller: JoinHandle<()>,
+    /// How the process ended, where there is one.
+    ending: Option<Ending>,
+    /// What it offers, and how often that had changed when it was asked.
+    listing: Mutex<Option<(u64, Listing)>>,
+}
+
+impl Connection {
+    /// Starts or reaches the server and greets it.
+    pub(super) async fn open(settings: &Settings, changed: &watch::Sender<u64>) -> Result<Self> {
+        let (greeting, ending) = match &settings.endpoint {
+            Endpoint::Stdio(program) => {
+                let (transport, ending) = StdioTransport::start(program)?;
+                let greeting = serve_client(introduction(), Tap::new(transport, changed.clone()));
+                (timeout(settings.connect_timeout, greeting).await, Some(ending))
+            }
+            Endpoint::Http(address) => {
+                let greeting = serve_client(introduction(), Tap::new(address.transport()?, changed.clone()));
+                (timeout(settings.connect_timeout, greeting).await, None)
+            }
+        };
+        let service = match greeting {
+            Ok(Ok(service)) => service,
+            Ok(Err(error)) => return Err(refused(error, ending.as_ref())),
+            Err(_) => {
+                let waited = settings.connect_timeout;
+                return Err(Error::new(
+                    ErrorKind::Timeout,
+                    format!("it did not answer the greeting within {waited:?}"),
+                ));
+            }
+        };
+        let (abandoned, ids) = mpsc::channel(MOST_ABANDONED);
+        let teller = tokio::spawn(tell_abandoned(service.peer().clone(), ids));
+        Ok(Self { service, abandoned, teller, ending, listing: Mutex::new(None) })
+    }
+
+    /// Whether nobody is at the other end any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.service.is_closed() || self.service.is_transport_closed()
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    /// What was listed when the list had changed so often.
+    pub(super) fn listing(&self, changes: u64) -> Option<Listing> {
+        let listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        listing.as_ref().filter(|(known, _)| *known == changes).map(|(_, listing)| listing.clone())
+    }
+
+    pub(super) fn set_listing(&self, changes: u64, listing: Listing) {
+        *self.listing.lock().unwrap_or_else(PoisonError::into_inner) = Some((changes, listing));
+    }
+
+    /// Calls a tool. Dropped, the server is told that nobody waits any more.
+    pub(super) async fn call(
+        &self,
+        settings: &Settings,
+        name: &str,
+        arguments: Option<JsonObject>,
+        context: ToolContext,
+    ) -> Result<CallToolResult> {
+        let mut params = CallToolRequestParams::new(name.to_owned());
+        params.arguments = arguments;
+        let mut request = CallToolRequest::new(params);
+        request.extensions.insert(Progress(context));
+        let options = PeerRequestOptions::with_timeout(settings.call_timeout)
+            .reset_timeout_on_progress()
+            .with_max_total_timeout(settings.longest_call);
+        let sent =
+            self.peer().send_request_with_option(ClientRequest::CallToolRequest(request), options).await;
+        let call = sent.map_err(|error| self.failure(error))?;
+        let mut guard = Abandoned { id: Some(call.id.clone()), teller: &self.abandoned };
+        let answer = call.await_response().await;
+        guard.id = None;
+        match answer {
+            Ok(ServerResult::CallToolResult(result)) => Ok(result),
+            Ok(ServerResult::InputRequiredResult(_)) => {
+                Err(Error::new(ErrorKind::Protocol, "it asks for more input, which this client cannot give"))
+            }
+            Ok(_) => Err(Error::new(ErrorKind::Protocol, "its answer is not the result of a tool")),
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
+    /// What a failed request means.
+    pub(super) fn failure(&self, error: ServiceError) -> Error {
+        match error {
+            ServiceError::McpError(error) => {
+                Error::new(ErrorKind::Refused, format!("it refuses: {}", error.message))
+            }
+            ServiceError::Timeout { timeout } => Error::new(
+                ErrorKind::Timeout,
+                format!("it gave no sign of life for {timeout:?} and was told to stop"),
+            ),
+            ServiceError::UnexpectedResponse => {
+                Error::new(ErrorKind::Protocol, "its answer is not one to the request")
+            }
+            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => match &self.ending {
+                Some(ending) => Error::new(ErrorKind::Ended, ending.describe()),
+                None => Error::new(ErrorKind::Ended, "the connection was closed"),
+            },
+            ServiceError::TransportSend(error) => match &self.ending {
+                Some(ending) => Error::new(ErrorKind::Ended, ending.describe()),
+                None => Error::caused(ErrorKind::Unreachable, "the request failed", error),
+            },
+            other => Error::caused(ErrorKind::Protocol, "the request failed", other),
+        }
+    }
+
+    /// Ends it: tells of abandoned calls, says goodbye, ends the process.
+    pub(super) async fn shut(self) {
+        let Self { mut service, abandoned, mut teller, .. } = self;
+        drop(abandoned);
+        if timeout(LAST_CANCELS, &mut teller).await.is_err() {
+            teller.abort();
+        }
+        let _ = service.close_with_timeout(LONGEST_CLOSE).await;
+    }
+}
+
+/// Who we are. We offer the server nothing: it cannot ask for a model, for files or for a person.
+fn introduction() -> ClientConfig {
+    ClientConfig::new(
+        ClientCapabilities::default(),
+        Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")),
+    )
+}
+
+fn refused(error: ClientInitializeError, ending: Option<&Ending>) -> Error {
+    match (error, ending) {
+        (
+            ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. },
+            Some(ending),
+        ) => Error::new(ErrorKind::Ended, format!("before it answered the greeting, {}", ending.describe())),
+        (error @ ClientInitializeError::TransportError { .. }, None) if error.is_authorization_required() => {
+            Error::new(ErrorKind::Refused, "it wants to know who asks: set a bearer token or a header")
+        }
+        (ClientInitializeError::TransportError { error, .. }, None) => {
+            Error::caused(ErrorKind::Unreachable, "it cannot be reached", error)
+        }
+        (ClientInitializeError::ConnectionClosed(_), None) => {
+            Error::new(ErrorKind::Ended, "it closed the connection before it answered the greeting")
+        }
+        (ClientInitializeError::JsonRpcError(error), _) => {
+            Error::new(ErrorKind::Refused, format!("it refuses the greeting: {}", error.message))
+        }
+        (other, _) => Error::caused(ErrorKind::Protocol, "its answer to the greeting is not one", other),
+    }
+}
+
+/// Sees to it that the server is told of a call that is dropped.
+struct Abandoned<'a> {
+    id: Option<RequestId>,
+    teller: &'a mpsc::Sender<RequestId>,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            // A full channel means that the server reads nothing, so telling it would be in vain.
+            let _ = self.teller.try_send(id);
+        }
+    }
+}
+
+async fn tell_abandoned(peer: Peer<RoleClient>, mut ids: mpsc::Receiver<RequestId>) {
+    while let Some(id) = ids.recv().await {
+        let reason = Some("nobody waits for the answer any more".to_owned());
+        if peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await.is_err() {
+            break;
+        }
+    }
+}

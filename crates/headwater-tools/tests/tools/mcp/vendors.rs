@@ -1,0 +1,1 @@
+//! Servers that others wrote, unmodified. `cargo xtask test` installs them and says where they are.
