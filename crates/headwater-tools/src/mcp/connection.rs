@@ -24,7 +24,7 @@ use super::{
     list::Listing,
     process::Ending,
     stdio::StdioTransport,
-    tap::{Progress, Tap},
+    tap::{Progress, Refusal, Tap},
 };
 use crate::{Error, ErrorKind, Result, ToolContext};
 
@@ -41,29 +41,51 @@ pub(super) struct Connection {
     /// Calls that nobody waits for any more, of which the server is told.
     abandoned: mpsc::Sender<RequestId>,
     teller: JoinHandle<()>,
-    /// How the process ended, where there is one.
-    ending: Option<Ending>,
+    end: End,
     /// What it offers, and how often that had changed when it was asked.
     listing: Mutex<Option<(u64, Listing)>>,
+}
+
+/// Where one learns how a connection ended.
+#[derive(Debug)]
+enum End {
+    Process(Ending),
+    Http(Refusal),
+}
+
+impl End {
+    fn describe(&self) -> String {
+        match self {
+            Self::Process(ending) => ending.describe(),
+            Self::Http(refusal) => match refusal.get() {
+                Some(message) => format!("it refused a message and the connection was ended: {message}"),
+                None => "the connection was closed".to_owned(),
+            },
+        }
+    }
 }
 
 impl Connection {
     /// Starts or reaches the server and greets it.
     pub(super) async fn open(settings: &Settings, changed: &watch::Sender<u64>) -> Result<Self> {
-        let (greeting, ending) = match &settings.endpoint {
+        let (greeting, end) = match &settings.endpoint {
             Endpoint::Stdio(program) => {
                 let (transport, ending) = StdioTransport::start(program)?;
                 let greeting = serve_client(introduction(), Tap::new(transport, changed.clone()));
-                (timeout(settings.connect_timeout, greeting).await, Some(ending))
+                (timeout(settings.connect_timeout, greeting).await, End::Process(ending))
             }
             Endpoint::Http(address) => {
-                let greeting = serve_client(introduction(), Tap::new(address.transport()?, changed.clone()));
-                (timeout(settings.connect_timeout, greeting).await, None)
+                let refusal = Refusal::default();
+                let tap = Tap::new(address.transport()?, changed.clone()).ending_on_refusal(refusal.clone());
+                (
+                    timeout(settings.connect_timeout, serve_client(introduction(), tap)).await,
+                    End::Http(refusal),
+                )
             }
         };
         let service = match greeting {
             Ok(Ok(service)) => service,
-            Ok(Err(error)) => return Err(refused(error, ending.as_ref())),
+            Ok(Err(error)) => return Err(refused(error, &end)),
             Err(_) => {
                 let waited = settings.connect_timeout;
                 return Err(Error::new(
@@ -74,7 +96,7 @@ impl Connection {
         };
         let (abandoned, ids) = mpsc::channel(MOST_ABANDONED);
         let teller = tokio::spawn(tell_abandoned(service.peer().clone(), ids));
-        Ok(Self { service, abandoned, teller, ending, listing: Mutex::new(None) })
+        Ok(Self { service, abandoned, teller, end, listing: Mutex::new(None) })
     }
 
     /// Whether nobody is at the other end any more.
@@ -140,13 +162,12 @@ impl Connection {
             ServiceError::UnexpectedResponse => {
                 Error::new(ErrorKind::Protocol, "its answer is not one to the request")
             }
-            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => match &self.ending {
-                Some(ending) => Error::new(ErrorKind::Ended, ending.describe()),
-                None => Error::new(ErrorKind::Ended, "the connection was closed"),
-            },
-            ServiceError::TransportSend(error) => match &self.ending {
-                Some(ending) => Error::new(ErrorKind::Ended, ending.describe()),
-                None => Error::caused(ErrorKind::Unreachable, "the request failed", error),
+            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
+                Error::new(ErrorKind::Ended, self.end.describe())
+            }
+            ServiceError::TransportSend(error) => match &self.end {
+                End::Process(ending) => Error::new(ErrorKind::Ended, ending.describe()),
+                End::Http(_) => Error::caused(ErrorKind::Unreachable, "the request failed", error),
             },
             other => Error::caused(ErrorKind::Protocol, "the request failed", other),
         }
@@ -171,19 +192,19 @@ fn introduction() -> ClientConfig {
     )
 }
 
-fn refused(error: ClientInitializeError, ending: Option<&Ending>) -> Error {
-    match (error, ending) {
+fn refused(error: ClientInitializeError, end: &End) -> Error {
+    match (error, end) {
         (
             ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. },
-            Some(ending),
+            End::Process(ending),
         ) => Error::new(ErrorKind::Ended, format!("before it answered the greeting, {}", ending.describe())),
-        (error @ ClientInitializeError::TransportError { .. }, None) if error.is_authorization_required() => {
+        (error, End::Http(_)) if error.is_authorization_required() => {
             Error::new(ErrorKind::Refused, "it wants to know who asks: set a bearer token or a header")
         }
-        (ClientInitializeError::TransportError { error, .. }, None) => {
+        (ClientInitializeError::TransportError { error, .. }, End::Http(_)) => {
             Error::caused(ErrorKind::Unreachable, "it cannot be reached", error)
         }
-        (ClientInitializeError::ConnectionClosed(_), None) => {
+        (ClientInitializeError::ConnectionClosed(_), End::Http(_)) => {
             Error::new(ErrorKind::Ended, "it closed the connection before it answered the greeting")
         }
         (ClientInitializeError::JsonRpcError(error), _) => {

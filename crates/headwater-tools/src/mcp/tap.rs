@@ -1,7 +1,12 @@
 //! What is overheard on the way: the progress of a call, in order and before its answer, and that the list of tools has
 //! changed. rmcp hands each notification to a task of its own, which keeps no order.
 
-use std::{collections::HashMap, future::Future, mem};
+use std::{
+    collections::HashMap,
+    future::Future,
+    mem,
+    sync::{Arc, OnceLock},
+};
 
 use rmcp::{
     RoleClient,
@@ -27,12 +32,31 @@ pub(super) struct Tap<T> {
     watched: HashMap<ProgressToken, ToolContext>,
     tokens: HashMap<RequestId, ProgressToken>,
     changed: watch::Sender<u64>,
+    greeted: bool,
+    refusal: Option<Refusal>,
 }
+
+/// What a server said when it refused a message without saying which. A clone tells the same.
+pub(super) type Refusal = Arc<OnceLock<String>>;
 
 impl<T> Tap<T> {
     /// Counts in `changed` how often the server said that its tools are others.
     pub(super) fn new(transport: T, changed: watch::Sender<u64>) -> Self {
-        Self { transport, watched: HashMap::new(), tokens: HashMap::new(), changed }
+        Self {
+            transport,
+            watched: HashMap::new(),
+            tokens: HashMap::new(),
+            changed,
+            greeted: false,
+            refusal: None,
+        }
+    }
+
+    /// Ends the connection when the server refuses a message without saying which. Over HTTP that is how many servers tell
+    /// that they no longer know the session; whoever waits for an answer would wait in vain.
+    pub(super) fn ending_on_refusal(mut self, refusal: Refusal) -> Self {
+        self.refusal = Some(refusal);
+        self
     }
 
     fn sent(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
@@ -44,11 +68,13 @@ impl<T> Tap<T> {
                     self.watched.insert(token, context.clone());
                 }
             }
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
+            JsonRpcMessage::Notification(notification) => match &notification.notification {
+                ClientNotification::CancelledNotification(cancelled) => {
                     self.over(cancelled.params.request_id.as_ref());
                 }
-            }
+                ClientNotification::InitializedNotification(_) => self.greeted = true,
+                _ => {}
+            },
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
     }
@@ -91,11 +117,15 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.transport.receive().await;
-        if let Some(message) = &message {
-            self.received(message);
+        let message = self.transport.receive().await?;
+        if let (JsonRpcMessage::Error(error), Some(refusal), true) = (&message, &self.refusal, self.greeted)
+            && error.id.is_none()
+        {
+            let _ = refusal.set(error.error.message.to_string());
+            return None;
         }
-        message
+        self.received(&message);
+        Some(message)
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {

@@ -2,6 +2,8 @@
 
 mod faults;
 mod http;
+mod issues;
+mod started;
 mod stdio;
 mod vendors;
 
@@ -17,11 +19,10 @@ use headwater_tools::{McpClient, ToolContext, ToolError, ToolOutput, Tools};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// A server of the tests in one of its characters; `None`, and a reason, where Node is missing.
-fn server(character: &str) -> Option<McpClient> {
+/// Whether there is Node; where there is none, a reason is printed.
+fn has_node() -> bool {
     static NODE: Mutex<Option<bool>> = Mutex::new(None);
-    let mut node = NODE.lock().unwrap();
-    let found = *node.get_or_insert_with(|| {
+    let found = *NODE.lock().unwrap().get_or_insert_with(|| {
         Command::new("node")
             .arg("--version")
             .stdout(Stdio::null())
@@ -30,6 +31,13 @@ fn server(character: &str) -> Option<McpClient> {
     });
     if !found {
         println!("skipped: node is not on the PATH");
+    }
+    found
+}
+
+/// A server of the tests in one of its characters; `None` where there is no Node.
+fn server(character: &str) -> Option<McpClient> {
+    if !has_node() {
         return None;
     }
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/tools/mcp/server.mjs");
