@@ -1,7 +1,8 @@
 //! One live connection to a server.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -14,9 +15,9 @@ use rmcp::{
     service::{ClientInitializeError, Peer, PeerRequestOptions, RunningService, ServiceError, serve_client},
 };
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{Notify, mpsc, watch},
     task::JoinHandle,
-    time::timeout,
+    time::{Instant, sleep, timeout},
 };
 
 use super::{
@@ -129,15 +130,25 @@ impl Connection {
         let mut params = CallToolRequestParams::new(name.to_owned());
         params.arguments = arguments;
         let mut request = CallToolRequest::new(params);
-        request.extensions.insert(Progress(context));
-        let options = PeerRequestOptions::with_timeout(settings.call_timeout)
-            .reset_timeout_on_progress()
-            .with_max_total_timeout(settings.longest_call);
-        let sent =
-            self.peer().send_request_with_option(ClientRequest::CallToolRequest(request), options).await;
-        let call = sent.map_err(|error| self.failure(error))?;
+        let alive = Arc::new(Notify::new());
+        request.extensions.insert(Progress { context, alive: Arc::clone(&alive) });
+        let request = ClientRequest::CallToolRequest(request);
+        let sent = self.peer().send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let mut call = sent.map_err(|error| self.failure(error))?;
         let mut guard = Abandoned { id: Some(call.id.clone()), teller: &self.abandoned };
-        let answer = call.await_response().await;
+
+        // rmcp has time limits of its own, but waits without one until the server has taken the news of them.
+        let mut silence = pin!(sleep(settings.call_timeout));
+        let mut longest = pin!(sleep(settings.longest_call));
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut call.rx => break answer.unwrap_or(Err(ServiceError::TransportClosed)),
+                () = alive.notified() => silence.as_mut().reset(Instant::now() + settings.call_timeout),
+                () = &mut silence => return Err(given_up("it gave no sign of life for", settings.call_timeout)),
+                () = &mut longest => return Err(given_up("it was not done within", settings.longest_call)),
+            }
+        };
         guard.id = None;
         match answer {
             Ok(ServerResult::CallToolResult(result)) => Ok(result),
@@ -155,10 +166,6 @@ impl Connection {
             ServiceError::McpError(error) => {
                 Error::new(ErrorKind::Refused, format!("it refuses: {}", error.message))
             }
-            ServiceError::Timeout { timeout } => Error::new(
-                ErrorKind::Timeout,
-                format!("it gave no sign of life for {timeout:?} and was told to stop"),
-            ),
             ServiceError::UnexpectedResponse => {
                 Error::new(ErrorKind::Protocol, "its answer is not one to the request")
             }
@@ -182,6 +189,10 @@ impl Connection {
         }
         let _ = service.close_with_timeout(LONGEST_CLOSE).await;
     }
+}
+
+fn given_up(what: &str, limit: Duration) -> Error {
+    Error::new(ErrorKind::Timeout, format!("{what} {limit:?} and is told to stop"))
 }
 
 /// Who we are. We offer the server nothing: it cannot ask for a model, for files or for a person.

@@ -2,8 +2,11 @@
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use http::{HeaderName, HeaderValue};
-use reqwest::{StatusCode, Url, redirect::Policy};
+use reqwest::{
+    StatusCode, Url,
+    header::{HeaderName, HeaderValue},
+    redirect::Policy,
+};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };

@@ -18,18 +18,22 @@ use rmcp::{
     transport::Transport,
 };
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::{ToolContext, ToolOutput};
 
 /// Rides on a request and says who wants to see its progress.
 #[derive(Debug, Clone)]
-pub(super) struct Progress(pub(super) ToolContext);
+pub(super) struct Progress {
+    pub(super) context: ToolContext,
+    /// Told of every sign of life.
+    pub(super) alive: Arc<Notify>,
+}
 
 /// A transport that is overheard.
 pub(super) struct Tap<T> {
     transport: T,
-    watched: HashMap<ProgressToken, ToolContext>,
+    watched: HashMap<ProgressToken, Progress>,
     tokens: HashMap<RequestId, ProgressToken>,
     changed: watch::Sender<u64>,
     greeted: bool,
@@ -62,10 +66,10 @@ impl<T> Tap<T> {
     fn sent(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Request(request) => {
-                let Some(Progress(context)) = request.request.extensions().get() else { return };
+                let Some(progress) = request.request.extensions().get::<Progress>() else { return };
                 if let Some(token) = request.request.get_meta().get_progress_token() {
                     self.tokens.insert(request.id.clone(), token.clone());
-                    self.watched.insert(token, context.clone());
+                    self.watched.insert(token, progress.clone());
                 }
             }
             JsonRpcMessage::Notification(notification) => match &notification.notification {
@@ -85,8 +89,9 @@ impl<T> Tap<T> {
             JsonRpcMessage::Error(error) => self.over(error.id.as_ref()),
             JsonRpcMessage::Notification(notification) => match &notification.notification {
                 ServerNotification::ProgressNotification(progress) => {
-                    if let Some(context) = self.watched.get(&progress.params.progress_token) {
-                        context.progress(preliminary(&progress.params));
+                    if let Some(watcher) = self.watched.get(&progress.params.progress_token) {
+                        watcher.alive.notify_one();
+                        watcher.context.progress(preliminary(&progress.params));
                     }
                 }
                 ServerNotification::ToolListChangedNotification(_) => {

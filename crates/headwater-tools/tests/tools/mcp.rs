@@ -37,11 +37,26 @@ fn has_node() -> bool {
 
 /// A server of the tests in one of its characters; `None` where there is no Node.
 fn server(character: &str) -> Option<McpClient> {
+    server_with(character, "")
+}
+
+/// The same, with a word in its command line by which its process can be found.
+fn server_with(character: &str, word: &str) -> Option<McpClient> {
     if !has_node() {
         return None;
     }
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/tools/mcp/server.mjs");
-    Some(McpClient::stdio("node", [script.into_os_string(), character.into()]))
+    Some(McpClient::stdio("node", [script.into_os_string(), character.into(), word.into()]))
+}
+
+/// The processes whose command line holds this word.
+fn processes_with(word: &str) -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    all.filter(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(word)
+    })
+    .count()
 }
 
 fn context() -> ToolContext {

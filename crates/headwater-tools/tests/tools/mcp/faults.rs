@@ -5,7 +5,7 @@ use std::time::Duration;
 use headwater_tools::{ErrorKind, McpClient, ToolOutput};
 use serde_json::json;
 
-use super::{call, message, server};
+use super::{call, message, processes_with, server, server_with, until};
 
 /// Short enough for a test. A slow machine makes these tests slower, not wrong: each waits for an answer that never comes.
 const SHORT: Duration = Duration::from_millis(300);
@@ -41,12 +41,32 @@ async fn a_server_that_dies_in_a_call_is_told_and_the_next_call_starts_it_anew()
     tools.close().await;
 }
 
+#[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_server_that_never_answers_the_greeting_is_given_up() {
-    let Some(client) = server("mute") else { return };
+async fn a_server_that_never_answers_the_greeting_is_given_up_and_ended() {
+    let word = format!("mute-{}", std::process::id());
+    let Some(client) = server_with("mute", &word) else { return };
     let error = client.connect_timeout(SHORT).tools().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.to_string().ends_with("it did not answer the greeting within 300ms"), "{error}");
+    until("its process ends", || processes_with(&word) == 0).await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_that_stops_reading_is_given_up_and_ended() {
+    let word = format!("deaf-{}", std::process::id());
+    let Some(client) = server_with("deaf", &word) else { return };
+    let tools = client.call_timeout(Duration::from_secs(3)).tools().await.unwrap();
+    // More than a pipe holds, so that the second message is stuck half-way.
+    let long = json!({"text": "x".repeat(1_000_000)});
+    for _ in 0..2 {
+        let error = call(&tools, "echo", long.clone()).await.unwrap_err();
+        assert!(error.message().ends_with("it gave no sign of life for 3s and is told to stop"), "{error}");
+    }
+    assert_eq!(processes_with(&word), 1);
+    tools.close().await;
+    assert_eq!(processes_with(&word), 0);
 }
 
 #[tokio::test]
@@ -60,12 +80,28 @@ async fn a_server_that_never_lists_its_tools_is_given_up() {
 #[tokio::test]
 async fn a_call_that_is_never_answered_is_given_up_and_cancelled() {
     let Some(client) = server("well") else { return };
-    let client = client.call_timeout(Duration::from_secs(2)).keep();
+    let client = client.call_timeout(Duration::from_secs(3)).keep();
     let tools = client.tools().await.unwrap();
     let text = message(&tools, "forever").await;
-    assert!(text.ends_with("it gave no sign of life for 2s and was told to stop"), "{text}");
-    let cancelled = call(&tools, "cancelled", json!({})).await.unwrap().output;
-    assert_eq!(cancelled["cancelled"][0]["reason"], "request timeout");
+    assert!(text.ends_with("it gave no sign of life for 3s and is told to stop"), "{text}");
+    loop {
+        let cancelled = call(&tools, "cancelled", json!({})).await.unwrap().output;
+        if let Some(first) = cancelled["cancelled"].get(0) {
+            assert_eq!(first["reason"], "nobody waits for the answer any more");
+            break;
+        }
+    }
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_lively_but_never_done_is_given_up() {
+    let Some(client) = server("well") else { return };
+    let limit = Duration::from_secs(2);
+    let client = client.call_timeout(limit).longest_call(2 * limit).keep();
+    let tools = client.tools().await.unwrap();
+    let text = message(&tools, "lively").await;
+    assert!(text.ends_with("it was not done within 4s and is told to stop"), "{text}");
     client.close().await;
 }
 

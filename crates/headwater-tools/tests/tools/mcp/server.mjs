@@ -26,6 +26,7 @@ const tools = [
   tool("echo", { title: "Echo", description: "Gives back what it gets.", annotations: { readOnlyHint: true } }),
   tool("steps"),
   tool("forever"),
+  tool("lively"),
   tool("held"),
   tool("cancelled"),
   tool("die"),
@@ -72,6 +73,10 @@ function call(id, { name, arguments: given, _meta }) {
       return result(text("done"));
     case "forever":
       return progress(0.5);
+    case "lively": {
+      let step = 0;
+      return setInterval(() => progress((step += 1)), 20);
+    }
     case "held": {
       progress(1);
       const timer = setInterval(() => {
@@ -121,6 +126,13 @@ const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
   if (character === "mute") return;
+  // It has read the question, and reads nothing more.
+  if (character === "deaf" && method === "tools/call") {
+    lines.close();
+    process.stdin.pause();
+    setInterval(() => {}, 1000);
+    return;
+  }
   if (method === "initialize" && character === "shy") {
     send({ id, result: { hello: "world" } });
   } else if (method === "initialize") {

@@ -125,7 +125,7 @@ async fn a_kept_client_lists_anew_when_the_server_says_that_its_tools_have_chang
     client.changed().await;
     let after = client.tools().await.unwrap();
     assert_eq!(after.len(), before.len() + 1);
-    assert!(after.get("grown-16").is_some());
+    assert!(after.get("grown-17").is_some());
     assert_eq!(pids(&before).await, pids(&after).await, "one connection serves both");
     client.close().await;
 }

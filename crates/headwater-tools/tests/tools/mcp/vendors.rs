@@ -7,7 +7,7 @@ use headwater_tools::{ErrorKind, McpClient, ToolOutput, Tools};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{call, started::Started, until, watched};
+use super::{call, processes_with, started::Started, until, watched};
 
 fn from_environment(name: &str) -> Option<PathBuf> {
     let found = std::env::var_os(name).map(PathBuf::from);
@@ -17,7 +17,7 @@ fn from_environment(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// A script of a package, and a word that tells its process from others.
+/// The script of a package.
 fn script(package: &str) -> Option<String> {
     let modules = from_environment("HEADWATER_MCP_NODE")?;
     Some(
@@ -29,16 +29,6 @@ fn script(package: &str) -> Option<String> {
             .unwrap()
             .to_owned(),
     )
-}
-
-/// The processes whose command line holds this word.
-fn processes_with(word: &str) -> usize {
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    all.filter(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(word)
-    })
-    .count()
 }
 
 fn names(tools: &Tools) -> Vec<&str> {
