@@ -72,9 +72,11 @@ const tools = {
   },
 };
 
+const versions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
 const methods = {
   initialize: ({ protocolVersion }) => ({
-    protocolVersion,
+    protocolVersion: versions.includes(protocolVersion) ? protocolVersion : versions[0],
     capabilities: { tools: {} },
     serverInfo: { name: "issues", version: "0.1.0" },
   }),

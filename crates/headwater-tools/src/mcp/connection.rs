@@ -10,14 +10,18 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
-        ClientCapabilities, ClientConfig, ClientRequest, Implementation, JsonObject, RequestId, ServerResult,
+        ClientCapabilities, ClientConfig, ClientRequest, Implementation, JsonObject, ProtocolVersion,
+        RequestId, ServerResult,
     },
-    service::{ClientInitializeError, Peer, PeerRequestOptions, RunningService, ServiceError, serve_client},
+    service::{
+        ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RunningService, ServiceError,
+        serve_client_with_lifecycle,
+    },
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
     task::JoinHandle,
-    time::{Instant, sleep, timeout},
+    time::{Instant, error::Elapsed, sleep, timeout},
 };
 
 use super::{
@@ -38,7 +42,7 @@ const MOST_ABANDONED: usize = 256;
 /// A live connection. Dropped, it ends in the background; [`shut`](Connection::shut) waits for it.
 #[derive(Debug)]
 pub(super) struct Connection {
-    service: RunningService<RoleClient, ClientConfig>,
+    service: Service,
     /// Calls that nobody waits for any more, of which the server is told.
     abandoned: mpsc::Sender<RequestId>,
     teller: JoinHandle<()>,
@@ -69,21 +73,16 @@ impl End {
 impl Connection {
     /// Starts or reaches the server and greets it.
     pub(super) async fn open(settings: &Settings, changed: &watch::Sender<u64>) -> Result<Self> {
-        let (greeting, end) = match &settings.endpoint {
-            Endpoint::Stdio(program) => {
-                let (transport, ending) = StdioTransport::start(program)?;
-                let greeting = serve_client(introduction(), Tap::new(transport, changed.clone()));
-                (timeout(settings.connect_timeout, greeting).await, End::Process(ending))
+        let (mut greeting, mut end) = greet(settings, changed, ClientLifecycleMode::Initialize).await?;
+        // Since the version of July 2026 there is no greeting in the protocol, and a server may know no older one.
+        if matches!(greeting, Ok(Err(ClientInitializeError::JsonRpcError(_)))) {
+            let preferred_versions = vec![ProtocolVersion::LATEST];
+            let again =
+                greet(settings, changed, ClientLifecycleMode::Discover { preferred_versions }).await?;
+            if let (Ok(Ok(_)), _) = &again {
+                (greeting, end) = again;
             }
-            Endpoint::Http(address) => {
-                let refusal = Refusal::default();
-                let tap = Tap::new(address.transport()?, changed.clone()).ending_on_refusal(refusal.clone());
-                (
-                    timeout(settings.connect_timeout, serve_client(introduction(), tap)).await,
-                    End::Http(refusal),
-                )
-            }
-        };
+        }
         let service = match greeting {
             Ok(Ok(service)) => service,
             Ok(Err(error)) => return Err(refused(error, &end)),
@@ -109,8 +108,12 @@ impl Connection {
         self.service.peer()
     }
 
-    /// What was listed when the list had changed so often.
+    /// What was listed when the list had changed so often. A server of the newest protocol tells of changes only to those who
+    /// subscribe, so it is asked each time.
     pub(super) fn listing(&self, changes: u64) -> Option<Listing> {
+        if !self.peer().peer_info()?.protocol_version.has_initialize() {
+            return None;
+        }
         let listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
         listing.as_ref().filter(|(known, _)| *known == changes).map(|(_, listing)| listing.clone())
     }
@@ -195,12 +198,39 @@ fn given_up(what: &str, limit: Duration) -> Error {
     Error::new(ErrorKind::Timeout, format!("{what} {limit:?} and is told to stop"))
 }
 
+type Service = RunningService<RoleClient, ClientConfig>;
+type Greeting = Result<Result<Service, ClientInitializeError>, Elapsed>;
+
+/// Starts or reaches the server and learns who it is.
+async fn greet(
+    settings: &Settings,
+    changed: &watch::Sender<u64>,
+    lifecycle: ClientLifecycleMode,
+) -> Result<(Greeting, End)> {
+    let limit = settings.connect_timeout;
+    match &settings.endpoint {
+        Endpoint::Stdio(program) => {
+            let (transport, ending) = StdioTransport::start(program)?;
+            let tap = Tap::new(transport, changed.clone());
+            let greeting = serve_client_with_lifecycle(introduction(), tap, lifecycle);
+            Ok((timeout(limit, greeting).await, End::Process(ending)))
+        }
+        Endpoint::Http(address) => {
+            let refusal = Refusal::default();
+            let tap = Tap::new(address.transport()?, changed.clone()).ending_on_refusal(refusal.clone());
+            let greeting = serve_client_with_lifecycle(introduction(), tap, lifecycle);
+            Ok((timeout(limit, greeting).await, End::Http(refusal)))
+        }
+    }
+}
+
 /// Who we are. We offer the server nothing: it cannot ask for a model, for files or for a person.
 fn introduction() -> ClientConfig {
     ClientConfig::new(
         ClientCapabilities::default(),
         Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")),
     )
+    .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
 fn refused(error: ClientInitializeError, end: &End) -> Error {

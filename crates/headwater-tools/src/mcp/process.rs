@@ -19,8 +19,10 @@ use tokio::{
 
 use crate::{Error, ErrorKind, Result};
 
-/// How long a process may take to end by itself, and then when it is asked to.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a process may take to end by itself. Many do not, and somebody waits for the end of the reason call.
+const UNASKED: Duration = Duration::from_millis(300);
+/// How long it may take when it is asked to.
+const ASKED: Duration = Duration::from_secs(2);
 /// How long the last words of a process that has ended may take.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -150,11 +152,11 @@ impl Process {
         if self.ending.is_set() {
             return;
         }
-        if timeout(GRACE, self.ended()).await.is_ok() {
+        if timeout(UNASKED, self.ended()).await.is_ok() {
             return;
         }
         self.group.ask_to_end();
-        if timeout(GRACE, self.ended()).await.is_ok() {
+        if timeout(ASKED, self.ended()).await.is_ok() {
             return;
         }
         self.group.kill();

@@ -11,8 +11,8 @@ use std::{
 use rmcp::{
     RoleClient,
     model::{
-        ClientNotification, GetExtensions, GetMeta, JsonRpcMessage, ProgressNotificationParam, ProgressToken,
-        RequestId, ServerNotification,
+        ClientNotification, ClientRequest, GetExtensions, GetMeta, JsonRpcMessage, ProgressNotificationParam,
+        ProgressToken, RequestId, ServerNotification,
     },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
@@ -66,19 +66,22 @@ impl<T> Tap<T> {
     fn sent(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Request(request) => {
+                let greets = matches!(
+                    request.request,
+                    ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
+                );
+                self.greeted |= !greets;
                 let Some(progress) = request.request.extensions().get::<Progress>() else { return };
                 if let Some(token) = request.request.get_meta().get_progress_token() {
                     self.tokens.insert(request.id.clone(), token.clone());
                     self.watched.insert(token, progress.clone());
                 }
             }
-            JsonRpcMessage::Notification(notification) => match &notification.notification {
-                ClientNotification::CancelledNotification(cancelled) => {
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
                     self.over(cancelled.params.request_id.as_ref());
                 }
-                ClientNotification::InitializedNotification(_) => self.greeted = true,
-                _ => {}
-            },
+            }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
     }

@@ -135,6 +135,11 @@ lines.on("line", (line) => {
   }
   if (method === "initialize" && character === "shy") {
     send({ id, result: { hello: "world" } });
+  } else if (method === "initialize" && character === "modern") {
+    send({ id, error: { code: -32601, message: "there is no greeting any more" } });
+  } else if (method === "server/discover" && character === "modern") {
+    const versions = { supportedVersions: ["2026-07-28"], ttlMs: 0, cacheScope: "private" };
+    send({ id, result: { resultType: "complete", capabilities: { tools: {} }, ...versions } });
   } else if (method === "initialize") {
     process.stdout.write("a line that is no message\n");
     const serverInfo = { name: "test", version: "1" };

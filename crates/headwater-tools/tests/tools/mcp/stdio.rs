@@ -131,6 +131,17 @@ async fn a_kept_client_lists_anew_when_the_server_says_that_its_tools_have_chang
 }
 
 #[tokio::test]
+async fn a_server_that_knows_only_the_protocol_without_a_greeting_is_understood() {
+    let Some(client) = server("modern") else { return };
+    let client = client.keep();
+    let tools = client.tools().await.unwrap();
+    assert_eq!(call(&tools, "echo", json!({"a": 1})).await.unwrap(), ToolOutput::text("{\"a\":1}"));
+    call(&tools, "grow", json!({})).await.unwrap();
+    assert_eq!(client.tools().await.unwrap().len(), tools.len() + 1);
+    client.close().await;
+}
+
+#[tokio::test]
 async fn a_program_sees_its_own_variables_and_folder_and_not_our_secrets() {
     let Some(client) = server("well") else { return };
     let folder = std::env::temp_dir().canonicalize().unwrap();
