@@ -79,3 +79,39 @@ async fn a_page_that_is_no_mcp_server_is_an_error() {
         server.abort();
     }
 }
+
+/// What a request says, up to the end of its headers.
+async fn request_on(listener: &TcpListener, answer: String) -> String {
+    let (mut socket, _) = listener.accept().await.unwrap();
+    let mut text = String::new();
+    while !text.contains("\r\n\r\n") {
+        let mut bytes = [0; 4096];
+        let read = socket.read(&mut bytes).await.unwrap();
+        text.push_str(&String::from_utf8_lossy(&bytes[..read]));
+    }
+    socket.write_all(answer.as_bytes()).await.unwrap();
+    text.to_lowercase()
+}
+
+#[tokio::test]
+async fn headers_go_to_the_server_and_not_to_where_it_points() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let away = format!(
+        "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{}/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        elsewhere.local_addr().unwrap()
+    );
+    let client = McpClient::http(format!("http://{}/mcp", listener.local_addr().unwrap()))
+        .bearer("secret-1")
+        .header("X-Tenant", "secret-2");
+    let tools = async { client.tools().await.unwrap_err() };
+    let (error, request) = tokio::join!(tools, request_on(&listener, away));
+    assert!(request.contains("authorization: bearer secret-1\r\n"), "{request}");
+    assert!(request.contains("x-tenant: secret-2\r\n"), "{request}");
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    tokio::select! {
+        biased;
+        _ = elsewhere.accept() => panic!("somebody else was asked"),
+        () = std::future::ready(()) => {}
+    }
+}

@@ -117,6 +117,22 @@ async fn a_call_that_is_stopped_or_dropped_is_cancelled_at_the_server() {
 }
 
 #[tokio::test]
+async fn many_calls_at_once_get_each_its_own_answer() {
+    let Some(client) = server("well") else { return };
+    let tools = std::sync::Arc::new(client.tools().await.unwrap());
+    let mut calls = tokio::task::JoinSet::new();
+    for number in 0..200 {
+        let tools = std::sync::Arc::clone(&tools);
+        calls.spawn(async move { (number, call(&tools, "echo", json!({"n": number})).await.unwrap()) });
+    }
+    while let Some(done) = calls.join_next().await {
+        let (number, output) = done.unwrap();
+        assert_eq!(output, ToolOutput::text(format!("{{\"n\":{number}}}")));
+    }
+    tools.close().await;
+}
+
+#[tokio::test]
 async fn a_kept_client_lists_anew_when_the_server_says_that_its_tools_have_changed() {
     let Some(client) = server("well") else { return };
     let client = client.keep();
