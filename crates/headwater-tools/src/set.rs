@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use headwater_protocol::ToolSpec;
 use serde_json::Value;
 
-use crate::{Error, ErrorKind, Result, Schema, Tool, ToolError};
+use crate::{Error, ErrorKind, Mismatch, Result, Schema, Tool, ToolError};
 
 /// Tools by name, in the order in which they were added. A clone costs little.
 ///
@@ -113,8 +113,8 @@ impl Tools {
     pub fn check(&self, name: &str, input: &Value) -> Result<(), ToolError> {
         let entry = self.entry(name).ok_or_else(|| self.unknown(name))?;
         entry.input.check(input).map_err(|mismatches| {
-            let list: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-            ToolError::new(format!("the input of \"{name}\" does not fit its schema: {}", list.join("; ")))
+            let list = Mismatch::in_one_line(&mismatches);
+            ToolError::new(format!("the input of \"{name}\" does not fit its schema: {list}"))
         })
     }
 

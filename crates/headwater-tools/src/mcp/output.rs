@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
-use crate::{Schema, ToolError, ToolOutput};
+use crate::{Mismatch, Schema, ToolError, ToolOutput};
 
 /// Texts become one text; anything else is given as the blocks that came. Structured content must fit the schema that the
 /// tool itself told.
@@ -11,8 +11,8 @@ pub(super) fn output(result: CallToolResult, schema: Option<&Schema>) -> Result<
     let is_error = result.is_error.unwrap_or(false);
     if let (Some(schema), Some(structured), false) = (schema, &result.structured_content, is_error) {
         schema.check(structured).map_err(|mismatches| {
-            let list: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-            ToolError::new(format!("what it gave does not fit the schema of its output: {}", list.join("; ")))
+            let list = Mismatch::in_one_line(&mismatches);
+            ToolError::new(format!("what it gave does not fit the schema of its output: {list}"))
         })?;
     }
     let output = match (text(&result.content), &result.structured_content) {
