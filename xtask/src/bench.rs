@@ -27,6 +27,8 @@ pub(crate) enum Subject {
     Protocol,
     /// Field extraction and partial values, per document
     Json,
+    /// Appends, reads, wake-ups, memory and space of the stores
+    Store,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -34,6 +36,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
     match subject {
         Subject::Protocol => run_protocol(&root, without),
         Subject::Json => json::run(&root, without),
+        Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
     }
 }
 
@@ -66,6 +69,18 @@ fn run_protocol(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> 
         rows.iter().filter(|row| row.misses()).count() + flatness.iter().filter(|flat| flat.misses()).count();
     anstream::println!("\n{} measurements, {missed} miss their aim", rows.len() + flatness.len());
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Benches that print their own tables and aims. One that misses an aim does not stop the others.
+fn benches_of(root: &Path, package: &str, benches: &[&str]) -> Result<ExitCode, Failure> {
+    let mut met = true;
+    for bench in benches {
+        let status = cargo(root, &["bench", "-q", "-p", package, "--bench", bench]).status();
+        let status =
+            status.map_err(|error| Failure::new(format!("cargo bench cannot be started: {error}")))?;
+        met &= status.success();
+    }
+    Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn measure_vendors(root: &Path, streams: &Streams) -> Result<Vec<Measurement>, Failure> {

@@ -1,7 +1,7 @@
 //! A store in a folder: one checksummed log of segments for records, epochs and values, so that one fsync covers them all.
 //!
-//! The bytes are described in `docs/store-format.md`. Inside, [`core`] decides and knows nothing of threads, time or
-//! files; [`log`] writes; [`recover`] opens; this file puts them together and waits.
+//! The bytes are described in `docs/store-format.md`. Inside, `core` decides and knows nothing of threads, time or
+//! waiting; `log` writes; `recover` opens; `sweep` makes room; this file puts them together.
 
 use std::{
     fmt,
@@ -23,6 +23,7 @@ mod files;
 mod folder;
 mod format;
 mod frame;
+mod handles;
 mod index;
 mod journal;
 mod log;
@@ -41,7 +42,7 @@ pub use folder::Folder;
 pub use options::{Fsync, Options, Writer};
 pub use sweep::compact;
 
-use self::{core::Core, log::Log, segment::ListCache};
+use self::{core::Core, handles::Handles, log::Log, segment::ListCache};
 use crate::{Error, ErrorKind, Result};
 
 /// A store in a folder.
@@ -84,6 +85,7 @@ struct Shared {
     wake: Condvar,
     quit: AtomicBool,
     lists: ListCache,
+    handles: Arc<Handles>,
     options: Options,
     files: Arc<dyn Files>,
     _guard: Box<dyn Guard>,
@@ -147,12 +149,14 @@ impl Embedded {
 
 impl Shared {
     fn new(core: Core, log: Log, options: Options, files: Arc<dyn Files>, guard: Box<dyn Guard>) -> Self {
+        let handles = log.handles.clone();
         Self {
             core: Mutex::new(core),
             log: Mutex::new(log),
             wake: Condvar::new(),
             quit: AtomicBool::new(false),
             lists: ListCache::default(),
+            handles,
             options,
             files,
             _guard: guard,

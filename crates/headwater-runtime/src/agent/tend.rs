@@ -22,6 +22,8 @@ const WAITING: &str = "waiting/";
 pub struct Tended {
     /// Runs whose process had died, and that go on here.
     pub taken_over: Vec<RunId>,
+    /// Runs that somebody had answered or stopped, and that nobody drove.
+    pub answered: Vec<RunId>,
     /// Runs that had waited long enough for something.
     pub expired: Vec<RunId>,
     /// Runs that cannot go on here, and why.
@@ -44,7 +46,7 @@ impl Agent {
                 _ => {}
             }
             match agent.resume(&run).await {
-                Ok(true) => tended.taken_over.push(run),
+                Ok(true) => tended.answered.push(run),
                 Ok(false) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
                 Err(error) => tended.stuck.push((run, error.to_string())),

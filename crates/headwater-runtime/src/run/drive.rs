@@ -289,12 +289,13 @@ impl Driver {
 
     /// Takes what was sent to the run into its journal. Gives the reason of a stop.
     async fn absorb(&mut self) -> Result<Option<Option<String>>> {
+        let store = self.run.agent.store.clone();
         let prefix = format!("{INBOX}{}/", self.run.id);
         let mut after: Option<String> = None;
         let mut last = None;
         let mut taken = Vec::new();
         loop {
-            let page = self.run.agent.store.list(&prefix, after.as_deref(), 100).await?;
+            let page = store.list(&prefix, after.as_deref(), 100).await?;
             for (key, value) in &page {
                 let name = key.strip_prefix(&prefix).unwrap_or(key);
                 if name == STOP {

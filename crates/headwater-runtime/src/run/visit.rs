@@ -356,13 +356,15 @@ impl NodeRun {
         }
     }
 
-    /// What an earlier execution emitted and this one did not.
+    /// What the journal says that this visit emitted, and that it did not emit now.
     pub(crate) fn unemitted(&self) -> Option<String> {
+        if self.retried {
+            return None;
+        }
         let emitted = self.inner().emitted;
         let replay = self.run.replay();
-        let before = replay.emits.get(&self.name)?;
-        let last = before.keys().next_back().filter(|last| !self.retried && **last >= emitted)?;
-        Some(format!("{} emits in the journal and {emitted} in the code", last + 1))
+        let (_, lost) = replay.emits.get(&self.name)?.range(emitted..).next()?;
+        Some(format!("{lost} was emitted before, as number {}, and was not emitted now", emitted + 1))
     }
 
     pub(crate) fn node_state(&self, key: &str) -> Option<Value> {

@@ -94,8 +94,8 @@ async fn of_answers_at_the_same_time_exactly_one_wins() {
         let second = world.restarted(|agent| agent.workflow(one(ask)));
         let question = ran.question();
         let send = |nth: usize| {
-            let agent = if nth % 2 == 0 { &world.agent } else { &second.agent };
-            let answer = if nth % 3 == 0 { "yes" } else { "no" };
+            let agent = if nth.is_multiple_of(2) { &world.agent } else { &second.agent };
+            let answer = if nth.is_multiple_of(3) { "yes" } else { "no" };
             let answered = Answered::given(question.request.clone(), answer).token(token(question));
             async move { agent.answer(answered).await.map(|_| answer) }
         };

@@ -9,6 +9,7 @@
 
 mod asking;
 mod control;
+mod crashes;
 mod email;
 mod harness;
 mod interrupts;

@@ -392,7 +392,9 @@ async fn state_and_data_that_are_too_large_or_do_not_serialise_are_typed_errors(
                 cx.node_state("b", "x".repeat(600))?;
             }
             "unspeakable" => drop(cx.node_state("it", Unspeakable)?),
-            "step" => drop(cx.step("it", || async { Ok(Unspeakable) }).await?),
+            "step" => {
+                let _: Unspeakable = cx.step("it", || async { Ok(Unspeakable) }).await?;
+            }
             "list" => return Ok(Next::data(&[1, 2])?),
             "type" => {
                 cx.node_state("it", "text".to_owned())?;

@@ -7,6 +7,7 @@ use super::{
     core::{Active, Core},
     files::Files,
     format::segment_name,
+    handles::{Handles, SegmentFile},
     index::{SegmentIndex, ValuePart},
     recover::{self, Opened, Rebuild},
     segment::{Lists, Sealed},
@@ -101,15 +102,17 @@ impl fmt::Display for Report {
 /// # Errors
 /// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder, [`Format`](crate::ErrorKind::Format) if a
 /// newer version wrote it, [`Io`](crate::ErrorKind::Io). What is damaged is not an error but in the report.
-pub fn check(files: &Arc<dyn Files>) -> Result<Report> {
-    let _guard = recover::lock(&**files, "of the store")?;
-    let numbers = recover::segments(&**files)?;
+pub fn check(files: Arc<dyn Files>) -> Result<Report> {
+    let _guard = recover::lock(&*files, "of the store")?;
+    let numbers = recover::segments(&*files)?;
     let mut report = Report::default();
     let mut all = Rebuild::default();
     let mut active = None;
+    let options = Options::default();
+    let handles = Handles::new(files.clone(), options.max_open_files);
     let last = numbers.last().copied();
     for number in numbers {
-        let opened = Opened::open(&**files, number)?;
+        let opened = Opened::open(&*files, number)?;
         let footer = if Some(number) == last { opened.whole_footer()? } else { opened.footer()? };
         let sealed = footer.is_some() || Some(number) != last;
         let until = footer.as_ref().map_or(opened.size, |(footer, _)| u64::from(footer.lists));
@@ -129,7 +132,9 @@ pub fn check(files: &Arc<dyn Files>) -> Result<Report> {
         all.faults(number, &scan.faults);
         match &footer {
             Some((footer, summary)) => {
-                if scan.faults.is_empty() && !footer.lists_agree(&*opened.file, &scan.index) {
+                // The marker before the footer belongs to it.
+                let whole = scan.end == until && footer.lists_agree(&*opened.file, &scan.index);
+                if scan.faults.is_empty() && !whole {
                     report.footers.push(segment_name(number));
                 }
                 name_what_is_missing(&mut all, number, summary, &scan.index);
@@ -139,12 +144,12 @@ pub fn check(files: &Arc<dyn Files>) -> Result<Report> {
         }
         all.apply(number, &scan.index);
         let Opened { file, size, .. } = opened;
-        active = Some(Active { number: number + 1, file: file.clone(), index: SegmentIndex::default() });
-        let lists = Lists::Memory(scan.index);
-        all.sealed.push(Sealed { number, file, size, lists, tombstones: false, damaged: false });
+        active = Some(Active { number: number + 1, file, index: SegmentIndex::default() });
+        let (file, lists) = (SegmentFile::new(number, &handles), Lists::Memory(scan.index));
+        all.sealed.push(Sealed { number, file, size, lists, tombstones: false, damaged: false.into() });
     }
     if let Some(active) = active {
-        let core = all.finish(Core::new(&Options::default(), active));
+        let core = all.finish(Core::new(&options, active));
         (report.journals, report.values) = (core.journals.len() as u64, core.values.len() as u64);
         report.damages = core.damages;
     }

@@ -45,6 +45,14 @@ impl Counters {
         self.journal += FAR;
     }
 
+    /// Puts what is told to others behind all that a process of an earlier generation can have told: with fsync
+    /// `interval` or `never` a power cut may have taken what said so.
+    pub(super) fn begin(&mut self, generation: u32) {
+        let first = u64::from(generation) << 32;
+        self.epoch = self.epoch.max(first);
+        self.version = self.version.max(first);
+    }
+
     pub(super) fn raise(&mut self, other: &Self) {
         self.epoch = self.epoch.max(other.epoch);
         self.version = self.version.max(other.version);

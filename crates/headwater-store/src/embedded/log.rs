@@ -8,6 +8,7 @@ use super::{
     disk::write_all,
     files::{File, Files},
     format::{COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, segment_name},
+    handles::{Handles, SegmentFile},
     index::{SegmentIndex, footer::Footer},
     segment::{Lists, Sealed},
 };
@@ -20,6 +21,7 @@ const MAX_SEGMENT: u64 = 1 << 30;
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) files: Arc<dyn Files>,
+    pub(super) handles: Arc<Handles>,
     pub(super) segment: u64,
     pub(super) file: Arc<dyn File>,
     /// Where the next commit goes.
@@ -41,14 +43,15 @@ pub(super) struct Log {
 impl Log {
     /// A log that goes on at a place where everything before it is durable.
     pub(super) fn resume(
-        files: Arc<dyn Files>,
+        handles: Arc<Handles>,
         options: &Options,
         (segment, file, offset): (u64, Arc<dyn File>, u64),
         commit: u64,
         generation: u32,
     ) -> Self {
         Self {
-            files,
+            files: handles.files().clone(),
+            handles,
             segment,
             file,
             offset,
@@ -155,6 +158,12 @@ impl Log {
         self.write_commit(&mut [0; COMMIT_HEADER], 0)
     }
 
+    /// Makes durable, whatever the policy, that another generation has begun.
+    pub(super) fn begin_generation(&mut self, now: Time) -> Result<()> {
+        self.write_commit(&mut [0; COMMIT_HEADER], 0)?;
+        self.sync(now)
+    }
+
     /// Seals the segment and begins the next.
     pub(super) fn rotate(&mut self, core: &std::sync::Mutex<Core>, now: Time) -> Result<()> {
         let lock = || core.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -173,11 +182,11 @@ impl Log {
         self.sync(now)?;
         let sealed = Sealed {
             number: self.segment,
-            file: self.file.clone(),
+            file: SegmentFile::new(self.segment, &self.handles),
             size: at + bytes.len() as u64,
             lists: Lists::Footer(footer),
             tombstones,
-            damaged: false,
+            damaged: false.into(),
         };
         let number = self.segment + 1;
         let file = Self::create(&*self.files, number, self.commit, counters, self.generation)?;

@@ -38,6 +38,8 @@ pub struct Options {
     pub tail_bytes: usize,
     /// How much of all journals' ends, and apart from that of values, stays in memory.
     pub cache_bytes: usize,
+    /// How many files of sealed segments are open at the same time.
+    pub max_open_files: usize,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
 }
@@ -56,6 +58,7 @@ impl Default for Options {
             delta_limit: 256,
             tail_bytes: 256 << 10,
             cache_bytes: 32 << 20,
+            max_open_files: 256,
             clock: Arc::new(SystemClock),
         }
     }

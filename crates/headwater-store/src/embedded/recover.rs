@@ -10,6 +10,7 @@ use super::{
     format::{
         COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, segment_name, segment_number,
     },
+    handles::{Handles, SegmentFile},
     index::{SegmentIndex, footer::Footer},
     log::{Log, write_error},
     scan::{Expected, Fault, Scan, scan},
@@ -123,9 +124,10 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     if let Some(number) = numbers.pop() {
         last = open_last(&**files, number)?;
     }
+    let handles = Handles::new(files.clone(), options.max_open_files);
     let mut rebuild = Rebuild::default();
     for number in numbers {
-        read_sealed(&Opened::open(&**files, number)?, &mut rebuild)?;
+        read_sealed(&Opened::open(&**files, number)?, &handles, &mut rebuild)?;
     }
     let generation = |rebuild: &Rebuild| rebuild.generation.saturating_add(1);
     let place = match last {
@@ -143,7 +145,7 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
             let (mut number, mut commit) = (1, 0);
             if let Some(Last::Sealed(opened)) = last {
                 commit = make_footer_durable(&opened)?;
-                read_sealed(&opened, &mut rebuild)?;
+                read_sealed(&opened, &handles, &mut rebuild)?;
                 number = opened.number + 1;
             } else if let Some(newest) = rebuild.newest_segment() {
                 number = newest + 1;
@@ -156,8 +158,13 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     let (active, offset, commit) = place;
     let at = (active.number, active.file.clone(), offset);
     let generation = generation(&rebuild);
-    let core = rebuild.finish(Core::new(options, active));
-    let log = Log::resume(files.clone(), options, at, commit, generation);
+    rebuild.counters.begin(generation);
+    let mut core = rebuild.finish(Core::new(options, active));
+    let mut log = Log::resume(handles, options, at, commit, generation);
+    if let Err(cause) = log.begin_generation(options.clock.now()) {
+        // On a disk that is full, what is there can still be read.
+        core.stop(cause);
+    }
     Ok((core, log))
 }
 
@@ -226,11 +233,17 @@ fn make_footer_durable(opened: &Opened) -> Result<u64> {
     let Some((footer, _)) = opened.footer()? else { return Ok(before) };
     let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
     cut_off(opened, at, opened.size)?;
-    let bytes = read_up_to(&*opened.file, at, COMMIT_HEADER).map_err(|error| opened.failed(error))?;
-    Ok(CommitHeader::decode(&bytes, opened.number, at).map_or(before, |header| header.number))
+    Ok(marker_before(opened, &footer)?.map_or(before, |marker| marker.number))
 }
 
-fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
+/// The marker before a footer, if it is good.
+fn marker_before(opened: &Opened, footer: &Footer) -> Result<Option<CommitHeader>> {
+    let at = u64::from(footer.lists).saturating_sub(COMMIT_HEADER as u64);
+    let bytes = read_up_to(&*opened.file, at, COMMIT_HEADER).map_err(|error| opened.failed(error))?;
+    Ok(CommitHeader::decode(&bytes, opened.number, at))
+}
+
+fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -> Result<()> {
     rebuild.header(opened.header.as_ref());
     let number = opened.number;
     let (lists, tombstones, damaged) = match opened.footer()? {
@@ -240,6 +253,9 @@ fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
                 let fault = Fault { offset: 0, bytes: SEGMENT_HEADER as u64, what, journal: None };
                 rebuild.faults(number, &[fault]);
             }
+            // The segment was begun by one process and sealed by another, whose own next segment may never have begun.
+            let sealed_by = marker_before(opened, &footer)?.map_or(0, |marker| marker.generation);
+            rebuild.generation = rebuild.generation.max(sealed_by);
             rebuild.apply(number, &index);
             (Lists::Footer(footer), index.has_tombstones(), opened.header.is_none())
         }
@@ -255,8 +271,15 @@ fn read_sealed(opened: &Opened, rebuild: &mut Rebuild) -> Result<()> {
             (Lists::Memory(scan.index), tombstones, !scan.faults.is_empty())
         }
     };
-    let file = opened.file.clone();
-    rebuild.sealed.push(Sealed { number, file, size: opened.size, lists, tombstones, damaged });
+    let file = SegmentFile::new(number, handles);
+    rebuild.sealed.push(Sealed {
+        number,
+        file,
+        size: opened.size,
+        lists,
+        tombstones,
+        damaged: damaged.into(),
+    });
     Ok(())
 }
 

@@ -3,7 +3,10 @@
 use std::{
     collections::VecDeque,
     io,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -13,6 +16,7 @@ use super::{
     files::File,
     format::segment_name,
     frame::Frame,
+    handles::SegmentFile,
     index::{FrameAt, Frames, SegmentIndex, footer::Footer},
     journal::room_for,
     scan::{Expected, scan},
@@ -23,14 +27,14 @@ use crate::{Error, ErrorKind, JournalId, ReadLimit, Record, Result};
 #[derive(Debug)]
 pub(super) struct Sealed {
     pub(super) number: u64,
-    pub(super) file: Arc<dyn File>,
+    pub(super) file: Arc<SegmentFile>,
     /// The size of its file.
     pub(super) size: u64,
     pub(super) lists: Lists,
     /// Whether it says of something that it is gone.
     pub(super) tombstones: bool,
     /// Whether something in it is damaged. It is not rewritten then.
-    pub(super) damaged: bool,
+    pub(super) damaged: AtomicBool,
 }
 
 /// Where the lists of frames are.
@@ -56,6 +60,10 @@ impl List {
 }
 
 impl Sealed {
+    pub(super) fn is_damaged(&self) -> bool {
+        self.damaged.load(Ordering::SeqCst)
+    }
+
     /// The list of a journal's frames; empty if there are none.
     pub(super) fn list(&self, journal: u64) -> io::Result<List> {
         let list = match &self.lists {
@@ -123,11 +131,11 @@ impl Reading {
         records: &mut Vec<Record>,
     ) -> Result<()> {
         let cached;
-        let (file, frames): (&Arc<dyn File>, &mut dyn Iterator<Item = FrameAt>) = match &self.source {
-            Source::Active { file, frames } => (file, &mut frames.iter().copied()),
+        let (file, frames): (&dyn File, &mut dyn Iterator<Item = FrameAt>) = match &self.source {
+            Source::Active { file, frames } => (&**file, &mut frames.iter().copied()),
             Source::Sealed(sealed) => {
                 cached = lists.get(sealed, self.journal).map_err(|error| self.failed(error, 0))?;
-                (&sealed.file, &mut cached.frames())
+                (&*sealed.file, &mut cached.frames())
             }
         };
         let mut expected = self.from;
@@ -141,7 +149,7 @@ impl Reading {
             let start = u64::from(span.first().map_or(frame.offset, |first: &FrameAt| first.offset));
             let offset = u64::from(frame.offset);
             if !span.is_empty() && (offset > end + JUMP || offset + frame.room() > start + SPAN) {
-                if !self.read_span(&**file, &span, &mut expected, limit, records)? {
+                if !self.read_span(file, &span, &mut expected, limit, records)? {
                     return Ok(());
                 }
                 span.clear();
@@ -151,7 +159,7 @@ impl Reading {
             bytes += usize::try_from(frame.bytes).unwrap_or(usize::MAX);
             span.push(frame);
         }
-        if !span.is_empty() && !self.read_span(&**file, &span, &mut expected, limit, records)? {
+        if !span.is_empty() && !self.read_span(file, &span, &mut expected, limit, records)? {
             return Ok(());
         }
         if expected == self.from && records.is_empty() {

@@ -132,7 +132,8 @@ impl Shared {
                 break;
             }
             let sealed = self.core().sealed.get(&number).cloned();
-            let bytes = sealed.map_or(Ok(0), |sealed| self.reclaim_segment(&sealed, worth))?;
+            let bytes = sealed.map_or(Ok(0), |sealed| self.reclaim_segment(&sealed, worth));
+            let bytes = set_aside(bytes)?;
             stale.remove(&number);
             if bytes > 0 {
                 freed += bytes;
@@ -150,14 +151,18 @@ impl Shared {
         let mut freed = 0;
         while !self.quit.load(Ordering::SeqCst) {
             let Some(neighbours) = self.small_neighbours() else { break };
-            // What one of them takes away from another is kept: that other may outlive a crash.
-            let mut all = Wanted::default();
-            for sealed in &neighbours {
-                all.join(self.wanted(sealed, &read_index(sealed)?)?);
-            }
-            freed += rewrite::rewrite(self, &neighbours, &all)?;
+            freed += set_aside(self.join(&neighbours))?;
         }
         Ok(freed)
+    }
+
+    fn join(&self, neighbours: &[Arc<Sealed>]) -> Result<u64> {
+        // What one of them takes away from another is kept: that other may outlive a crash.
+        let mut all = Wanted::default();
+        for sealed in neighbours {
+            all.join(self.wanted(sealed, &read_index(sealed)?)?);
+        }
+        rewrite::rewrite(self, neighbours, &all)
     }
 
     fn small_neighbours(&self) -> Option<Vec<Arc<Sealed>>> {
@@ -167,7 +172,7 @@ impl Shared {
             let size: u64 = run.iter().map(|sealed| sealed.size).sum();
             let joins = sealed.size <= whole / JOINED as u64
                 && size + sealed.size <= whole
-                && !sealed.damaged
+                && !sealed.is_damaged()
                 && matches!(sealed.lists, Lists::Footer(_));
             if joins {
                 run.push(sealed.clone());
@@ -181,7 +186,7 @@ impl Shared {
     }
 
     fn reclaim_segment(&self, sealed: &Arc<Sealed>, worth: Worth) -> Result<u64> {
-        if sealed.damaged {
+        if sealed.is_damaged() {
             return Ok(0);
         }
         let read;
@@ -209,12 +214,21 @@ impl Shared {
     }
 
     fn remove_segment(&self, sealed: &Arc<Sealed>) -> Result<u64> {
+        self.make_deaths_durable()?;
         let name = segment_name(sealed.number);
+        sealed.file.pin().map_err(|error| Error::io(format_args!("opening {name}"), error))?;
         self.core().sealed.remove(&sealed.number);
         self.lists.forget(sealed.number);
         let removed = self.files.remove(&name).and_then(|()| self.files.sync_names());
         removed.map_err(|error| self.fail(Error::io(format_args!("removing {name}"), error)))?;
         Ok(sealed.size)
+    }
+
+    /// Makes durable, whatever the policy, what says that something is dead. A power cut would else bring back a journal
+    /// whose records are gone.
+    fn make_deaths_durable(&self) -> Result<()> {
+        let synced = self.log().sync(self.options.clock.now());
+        synced.map_err(|cause| self.fail(cause))
     }
 
     /// Stops the store for a cause.
@@ -297,7 +311,7 @@ impl Shared {
             let needed = removed.iter().filter(|(key, _)| index.values.contains_key(*key));
             wanted.removed.extend(needed.map(|(key, version)| (key.clone(), *version)));
             // A damaged segment may hide what they take away.
-            if sealed.damaged {
+            if sealed.is_damaged() {
                 wanted.deleted.extend(&deleted);
                 wanted.removed.extend(removed.iter().map(|(key, version)| (key.clone(), *version)));
             }
@@ -307,11 +321,20 @@ impl Shared {
     }
 }
 
+/// A segment that turned out to be damaged stays as it is, and does not keep the others from being looked at.
+fn set_aside(reclaimed: Result<u64>) -> Result<u64> {
+    match reclaimed {
+        Err(error) if *error.kind() == ErrorKind::Corrupt => Ok(0),
+        reclaimed => reclaimed,
+    }
+}
+
 fn read_index(sealed: &Sealed) -> Result<SegmentIndex> {
     let name = segment_name(sealed.number);
     let footer = Footer::read(&*sealed.file, sealed.number)
         .map_err(|error| Error::io(format_args!("reading the footer of {name}"), error))?;
     footer.map(|(_, index)| index).ok_or_else(|| {
+        sealed.damaged.store(true, Ordering::SeqCst);
         super::segment::corrupt(format_args!("the footer of {name} was good and is damaged now"))
     })
 }

@@ -16,11 +16,12 @@ use headwater_store::{
 
 use crate::support::{MINUTE, Place, Stepped, bodies, code};
 
-/// A folder whose file operations fail from the n-th write or sync on.
+/// A folder whose file operations fail from the n-th write or sync on, and that counts the bytes that are read.
 #[derive(Debug)]
 struct Failing {
     inner: Folder,
     left: Arc<AtomicUsize>,
+    read: Arc<AtomicUsize>,
     error: io::ErrorKind,
     writes: bool,
 }
@@ -29,6 +30,7 @@ struct Failing {
 struct FailingFile {
     inner: Box<dyn File>,
     left: Arc<AtomicUsize>,
+    read: Arc<AtomicUsize>,
     error: io::ErrorKind,
     writes: bool,
 }
@@ -40,7 +42,8 @@ fn spend(left: &AtomicUsize, error: io::ErrorKind) -> io::Result<()> {
 
 impl Failing {
     fn file(&self, inner: Box<dyn File>) -> Box<dyn File> {
-        Box::new(FailingFile { inner, left: self.left.clone(), error: self.error, writes: self.writes })
+        let (left, read) = (self.left.clone(), self.read.clone());
+        Box::new(FailingFile { inner, left, read, error: self.error, writes: self.writes })
     }
 }
 
@@ -73,7 +76,9 @@ impl File for FailingFile {
         self.inner.size()
     }
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        self.inner.read_at(offset, into)
+        let count = self.inner.read_at(offset, into)?;
+        self.read.fetch_add(count, Ordering::SeqCst);
+        Ok(count)
     }
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         if self.writes {
@@ -95,7 +100,7 @@ impl File for FailingFile {
 fn open_failing(place: &Place, writes: bool, error: io::ErrorKind) -> (Stepped, Arc<AtomicUsize>) {
     let left = Arc::new(AtomicUsize::new(1_000));
     let inner = Folder::new(place.folder.path()).unwrap();
-    let files = Failing { inner, left: left.clone(), error, writes };
+    let files = Failing { inner, left: left.clone(), read: Arc::default(), error, writes };
     (Stepped(Embedded::open_with(Arc::new(files), place.options()).unwrap()), left)
 }
 
@@ -221,7 +226,13 @@ fn with_interval_a_fact_is_seen_when_written_and_flush_makes_it_durable() {
     let place = Place::new();
     let left = Arc::new(AtomicUsize::new(1_000));
     let inner = Folder::new(place.folder.path()).unwrap();
-    let files = Failing { inner, left: left.clone(), error: io::ErrorKind::Other, writes: false };
+    let files = Failing {
+        inner,
+        left: left.clone(),
+        read: Arc::default(),
+        error: io::ErrorKind::Other,
+        writes: false,
+    };
     let mut options = place.options();
     options.fsync = Fsync::Interval(MINUTE);
     let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
@@ -230,4 +241,50 @@ fn with_interval_a_fact_is_seen_when_written_and_flush_makes_it_durable() {
     store.fact(&lease, "written");
     assert_eq!(bodies(&store.page("run", 0).unwrap()), ["written"]);
     assert_eq!(code(store.drive(store.0.flush())), "store.io");
+}
+
+#[test]
+fn opening_reads_the_footers_and_not_the_records() {
+    let place = Place::new();
+    let mut options = place.options();
+    options.segment_bytes = 256 << 10;
+    options.fsync = Fsync::Never;
+    let store = place.open_with(options.clone());
+    let lease = store.claim("run");
+    for _ in 0..5_000 {
+        store.fact(&lease, vec![b'x'; 1_000]);
+    }
+    drop(store);
+    let (read, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(1_000)));
+    let inner = Folder::new(place.folder.path()).unwrap();
+    let files = Failing { inner, left, read: read.clone(), error: io::ErrorKind::Other, writes: false };
+    let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
+    // The active segment is read, and from it a window at a time.
+    let (read, all) = (read.load(Ordering::SeqCst), place.bytes());
+    assert!(read < 1 << 20 && all > 5 << 20, "{read} of {all} bytes were read");
+    assert_eq!(store.info("run").unwrap().tail.last, 5_000);
+}
+
+#[test]
+fn a_damaged_segment_is_left_alone_and_does_not_keep_others_from_being_swept() {
+    let place = Place::new();
+    let store = place.open_small();
+    let keeper = store.claim("keeper");
+    for run in 0..10 {
+        store.fact(&keeper, format!("kept {run}"));
+        let lease = store.claim(&format!("run {run}"));
+        for n in 0..20 {
+            store.fact(&lease, format!("{n:0100}"));
+        }
+        store.drive(store.0.close(&lease, Some(MINUTE))).unwrap();
+    }
+    let damaged = place.segments()[0].clone();
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    bytes[500] ^= 1;
+    std::fs::write(&damaged, &bytes).unwrap();
+    place.clock.advance(MINUTE);
+    let before = place.bytes();
+    store.drive(store.0.sweep()).unwrap();
+    assert!(place.bytes() < before / 2);
+    assert_eq!(std::fs::read(&damaged).unwrap(), bytes);
 }

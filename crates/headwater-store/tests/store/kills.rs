@@ -13,7 +13,7 @@ use std::{
 
 use headwater_store::{
     Class, Expect, JournalId, ReadLimit, Store,
-    embedded::{Embedded, Files, Folder, Fsync, Options, check},
+    embedded::{Embedded, Folder, Fsync, Options, check},
 };
 use headwater_testkit::random::Random;
 
@@ -99,8 +99,7 @@ impl Acknowledged {
     }
 
     fn verify(&self, folder: &Path) {
-        let files: Arc<dyn Files> = Arc::new(Folder::new(folder.to_owned()).unwrap());
-        let report = check(&files).unwrap();
+        let report = check(Arc::new(Folder::new(folder.to_owned()).unwrap())).unwrap();
         assert!(report.is_good(), "{report}");
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {

@@ -1,11 +1,13 @@
 //! Retention, and the space that comes back.
 
+use std::sync::Arc;
+
 use headwater_store::{
-    Store,
-    embedded::{Fsync, compact},
+    Class, Embedded, Expect, Lease, ReadLimit, Store,
+    embedded::{Fsync, Writer, compact},
 };
 
-use crate::support::{MINUTE, Place, Stepped, code};
+use crate::support::{MINUTE, Place, Stepped, code, text};
 
 fn fill(store: &Stepped, journal: &str, records: usize) {
     let lease = store.claim(journal);
@@ -213,4 +215,67 @@ fn segments_that_were_joined_and_are_still_there_count_once() {
     let store = place.open_small();
     store.drive(store.0.sweep()).unwrap();
     assert_eq!(store.bodies("keeper", 0), expected);
+}
+
+#[test]
+fn readers_see_the_same_records_while_segments_are_rewritten_joined_and_removed_under_them() {
+    const ROUNDS: u64 = 60;
+    let place = Place::new();
+    let mut options = place.options();
+    options.writer = Writer::Thread;
+    options.segment_bytes = 6_000;
+    options.tail_bytes = 0;
+    options.fsync = Fsync::Never;
+    options.max_open_files = 2;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    runtime.block_on(async {
+        let store = Arc::new(Embedded::open_folder(place.folder.path(), options).unwrap());
+        let keeper: Lease = store.claim(&"keeper".into(), "me", MINUTE * 1_000).await.unwrap();
+        let mut readers = tokio::task::JoinSet::new();
+        for _ in 0..3 {
+            let store = store.clone();
+            readers.spawn(async move {
+                let journal = "keeper".into();
+                let mut after = 0;
+                loop {
+                    let limit = ReadLimit { records: 4, bytes: 10_000 };
+                    let page = store.read(&journal, after, limit).await.unwrap();
+                    for record in &page.records {
+                        after += 1;
+                        assert_eq!((record.seq, text(record)), (after, format!("kept {after}")));
+                    }
+                    if page.tail.closed && after == ROUNDS {
+                        return;
+                    }
+                    // From the front again, so that all segments are read all the time.
+                    if after == page.tail.last && !page.tail.closed {
+                        after = 0;
+                        tokio::task::yield_now().await;
+                    }
+                    let key = format!("kept/{}", page.tail.last / 2);
+                    if let Some(value) = store.get(&key).await.unwrap() {
+                        assert_eq!(value.bytes, key.as_bytes());
+                    }
+                }
+            });
+        }
+        for round in 1..=ROUNDS {
+            store.append(&keeper, Class::Fact, &[format!("kept {round}").into()]).unwrap().await.unwrap();
+            let key = format!("kept/{round}");
+            store.put(&key, key.clone().into(), Expect::Any, None).await.unwrap();
+            let lease = store.claim(&format!("run {round}").into(), "me", MINUTE).await.unwrap();
+            for _ in 0..20 {
+                drop(store.append(&lease, Class::Delta, &[vec![b'x'; 300].into()]).unwrap());
+            }
+            store.close(&lease, Some(MINUTE)).await.unwrap();
+            place.clock.advance(MINUTE);
+            store.sweep().await.unwrap();
+        }
+        store.close(&keeper, None).await.unwrap();
+        while let Some(read) = readers.join_next().await {
+            read.unwrap();
+        }
+    });
+    let report = place.check();
+    assert!(report.is_good(), "{report}");
 }

@@ -32,6 +32,7 @@ impl Place {
         let mut options = Options::default();
         options.writer = Writer::Manual;
         options.clock = self.clock.clone();
+        options.max_open_files = 3;
         options
     }
 
@@ -56,7 +57,7 @@ impl Place {
     }
 
     pub(crate) fn check(&self) -> Report {
-        check(&self.files()).unwrap()
+        check(self.files()).unwrap()
     }
 
     /// The segments, in order.

@@ -335,6 +335,9 @@ impl Simulation {
     fn hear_of_faults(&mut self) {
         let fired = self.disk.fired();
         self.summary.faults += fired.len() as u64;
+        if !fired.is_empty() {
+            self.tell(format!("the disk has failed: {fired:?}"));
+        }
         self.write_failed |= fired.iter().any(|fault| !matches!(fault, Fault::ReadError | Fault::ShortWrite));
     }
 

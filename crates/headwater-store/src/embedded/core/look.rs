@@ -127,9 +127,11 @@ impl Core {
         if let Some(bytes) = self.values.cached(stored.version) {
             return Located::Cached(bytes);
         }
-        let sealed = self.sealed.get(&stored.segment);
         Located::At(ValueAt {
-            file: sealed.map_or_else(|| self.active.file.clone(), |sealed| sealed.file.clone()),
+            file: match self.sealed.get(&stored.segment) {
+                Some(sealed) => sealed.file.clone(),
+                None => self.active.file.clone(),
+            },
             segment: stored.segment,
             offset: stored.offset,
             length: stored.length,

@@ -1,6 +1,6 @@
 //! What is let go: recent records, journals, trimmed records, segments.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use super::{Batch, Core, Op};
 use crate::{
@@ -57,11 +57,12 @@ impl Core {
         // The last of these pieces may be kept in part.
         let mut part = None;
         if let Some(piece) = gone.checked_sub(1).and_then(|at| journal.pieces.get(at)) {
-            let kept = self.bytes_from(number, piece.segment, before);
-            if let Some((first, bytes)) = kept {
-                dropped = dropped.saturating_sub(bytes);
-                part = Some(Piece { segment: piece.segment, first, bytes });
-            }
+            part = match self.bytes_from(number, piece.segment, before) {
+                Ok(kept) => kept.map(|(first, bytes)| Piece { segment: piece.segment, first, bytes }),
+                // What cannot be read now may be read later. Until the store is opened anew, too much is counted.
+                Err(_) => Some(*piece),
+            };
+            dropped = dropped.saturating_sub(part.map_or(0, |part| part.bytes));
         }
         let Some(journal) = self.journals.get_mut(&number) else { return };
         journal.pieces.drain(..gone);
@@ -79,16 +80,13 @@ impl Core {
         journal: u64,
         segment: u64,
         from: u64,
-    ) -> Option<(u64, u64)> {
+    ) -> io::Result<Option<(u64, u64)>> {
         match self.sealed.get(&segment) {
-            Some(sealed) => {
-                let list = sealed.list(journal).ok()?;
-                bytes_from(&*sealed.file, list.frames(), from)
-            }
-            None => {
-                let list = &self.active.index.journals.get(&journal)?.list;
-                bytes_from(&*self.active.file, list.iter(), from)
-            }
+            Some(sealed) => bytes_from(&*sealed.file, sealed.list(journal)?.frames(), from),
+            None => match self.active.index.journals.get(&journal) {
+                Some(part) => bytes_from(&*self.active.file, part.list.iter(), from),
+                None => Ok(None),
+            },
         }
     }
 
@@ -136,19 +134,23 @@ impl Core {
     }
 }
 
-fn bytes_from(file: &dyn File, frames: impl Iterator<Item = FrameAt>, from: u64) -> Option<(u64, u64)> {
+fn bytes_from(
+    file: &dyn File,
+    frames: impl Iterator<Item = FrameAt>,
+    from: u64,
+) -> io::Result<Option<(u64, u64)>> {
     let mut kept: Option<(u64, u64)> = None;
     for frame in frames.filter(|frame| frame.last() >= from) {
         let mut bytes = frame.bytes;
         if frame.first < from {
-            let length = usize::try_from(frame.room()).ok()?;
-            let read = read_up_to(file, u64::from(frame.offset), length).ok()?;
+            let length = usize::try_from(frame.room()).unwrap_or(usize::MAX);
+            let read = read_up_to(file, u64::from(frame.offset), length)?;
             if let Some((Frame::Records(records), _)) = Frame::decode(&read) {
-                bytes = records.body_bytes_from(from - frame.first)?;
+                bytes = records.body_bytes_from(from - frame.first).unwrap_or(bytes);
             }
         }
         let (first, sum) = kept.unwrap_or((frame.first.max(from), 0));
         kept = Some((first, sum + bytes));
     }
-    kept
+    Ok(kept)
 }

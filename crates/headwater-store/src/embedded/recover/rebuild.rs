@@ -158,7 +158,7 @@ impl Rebuild {
                 self.lost(piece.segment, what, Some(name.clone()));
             } else if piece.first < next {
                 self.core_stale.push(piece.segment);
-                if let Some((first, bytes)) = core.bytes_from(number, piece.segment, next) {
+                if let Ok(Some((first, bytes))) = core.bytes_from(number, piece.segment, next) {
                     piece = Piece { segment: piece.segment, first, bytes };
                 }
             }

@@ -1,6 +1,9 @@
 //! Rewrites segments: what is wanted is copied with its checksums into a new file, which then takes their place.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::Wanted;
 use crate::{
@@ -11,6 +14,7 @@ use crate::{
         files::File,
         format::{COMMIT_HEADER, CommitHeader, SEGMENT_HEADER, SegmentHeader, rewrite_name, segment_name},
         frame::{Frame, Records},
+        handles::SegmentFile,
         index::{SegmentIndex, footer::Footer},
         log::write_error,
         segment::{Lists, Sealed, corrupt},
@@ -22,9 +26,12 @@ const PIECE: usize = 1 << 20;
 
 /// Rewrites neighbours as one segment, which gets the place of the last of them. Gives the bytes that became free.
 pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted) -> Result<u64> {
+    shared.make_deaths_durable()?;
     let Some((last, others)) = sources.split_last() else { return Ok(0) };
     let (name, new) = (segment_name(last.number), rewrite_name(last.number));
     let failed = |error| write_error(format_args!("rewriting {name} as {new}"), error);
+    // Their names will be given away, and somebody may be reading them.
+    sources.iter().try_for_each(|sealed| sealed.file.pin()).map_err(failed)?;
     let file: Arc<dyn File> = create(shared, &new).map(Arc::from).map_err(failed)?;
     let mut copy = Copy {
         segment: last.number,
@@ -49,8 +56,14 @@ pub(super) fn rewrite(shared: &Shared, sources: &[Arc<Sealed>], wanted: &Wanted)
         file.sync().and_then(|()| shared.files.rename(&new, &name)).and_then(|()| shared.files.sync_names());
     swapped.map_err(|error| shared.fail(failed(error)))?;
     let tombstones = copy.index.has_tombstones();
-    let rewritten =
-        Sealed { number: last.number, file, size, lists: Lists::Footer(footer), tombstones, damaged: false };
+    let rewritten = Sealed {
+        number: last.number,
+        file: SegmentFile::new(last.number, &shared.handles),
+        size,
+        lists: Lists::Footer(footer),
+        tombstones,
+        damaged: false.into(),
+    };
     let journals = copy.index.journals.keys().copied();
     let gone: Vec<u64> = others.iter().map(|sealed| sealed.number).collect();
     shared.core().replace_segments(Arc::new(rewritten), &gone, journals, &copy.moved);
@@ -125,8 +138,10 @@ impl Copy {
     fn copy(&mut self, sealed: &Sealed, wanted: &Wanted) -> Result<()> {
         let name = segment_name(sealed.number);
         let reading = |error| Error::io(format_args!("reading {name}"), error);
-        let damaged =
-            |at: u64| corrupt(format_args!("{name} is damaged at offset {at} and cannot be rewritten"));
+        let damaged = |at: u64| {
+            sealed.damaged.store(true, Ordering::SeqCst);
+            corrupt(format_args!("{name} is damaged at offset {at} and cannot be rewritten"))
+        };
         let end = match &sealed.lists {
             Lists::Footer(footer) => u64::from(footer.lists),
             Lists::Memory(_) => sealed.size,

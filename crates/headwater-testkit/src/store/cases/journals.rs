@@ -96,7 +96,7 @@ async fn mixed(s: Subject) -> Outcome {
     let lease = s.claim("run").await?;
     let mut receipts = Vec::new();
     let mut bodies = Vec::new();
-    for n in 0..600_usize {
+    for n in 0..150_usize {
         let class = if n % 7 < 2 { Class::Fact } else { Class::Delta };
         let batch: Vec<String> = (0..=n % 3).map(|part| format!("{n}.{part}")).collect();
         let given: Vec<Bytes> = batch.iter().map(|body| body.clone().into()).collect();

@@ -41,7 +41,7 @@ impl Simulation {
         }
     }
 
-    fn store(&self) -> Verdict<Arc<Embedded>> {
+    pub(super) fn store(&self) -> Verdict<Arc<Embedded>> {
         self.store
             .clone()
             .ok_or_else(|| Violation { rule: Rule::FailuresStop, what: "no store is open".into() })
@@ -281,6 +281,7 @@ impl Simulation {
         let Some(page) = now_or_never(store.read(journal, after, limit)) else {
             return self.hangs("read").map(|()| None);
         };
+        self.hear_of_faults();
         match page {
             Ok(page) => {
                 self.oracle.read(journal, after, &page.records, page.tail)?;

@@ -2,6 +2,7 @@
 //!
 //! It is pure: it calls no store, so that a wrong history can be told to it and must be caught.
 
+mod control;
 mod journal;
 mod value;
 
@@ -10,7 +11,6 @@ use std::{collections::BTreeMap, fmt};
 use bytes::Bytes;
 use headwater_store::{
     Class, Cursor, CursorFault, Error, ErrorKind, JournalId, JournalInfo, Lease, Place, Record, Tail, Time,
-    Value,
 };
 
 use self::{
@@ -145,8 +145,6 @@ impl Oracle {
         Self::default()
     }
 
-    // ---- what the world does ----
-
     /// The process died, or the store was dropped: what was not durable may be gone, what was in flight may be done or not.
     pub fn crashed(&mut self) {
         self.stopped = false;
@@ -189,8 +187,6 @@ impl Oracle {
         })
     }
 
-    // ---- writing ----
-
     /// An append was taken.
     ///
     /// # Errors
@@ -221,41 +217,6 @@ impl Oracle {
         hold(Rule::FailuresStop, !self.stopped, || format!("{what} succeeded after a failed write"))
     }
 
-    /// A control call has begun.
-    pub fn began(&mut self, journal: &JournalId, control: Control) {
-        self.journals.entry(journal.clone()).or_default().in_flight = Some(control);
-    }
-
-    /// A control call other than a claim was acknowledged.
-    ///
-    /// # Errors
-    /// When it should have been refused.
-    pub fn acknowledged(&mut self, journal: &JournalId) -> Verdict {
-        let entry = self.journals.entry(journal.clone()).or_default();
-        if let Some(control) = entry.in_flight.take() {
-            entry.apply(&control);
-        }
-        self.wrote("a control call")
-    }
-
-    /// A control call was refused before it did anything.
-    pub fn refused(&mut self, journal: &JournalId) {
-        self.journals.entry(journal.clone()).or_default().in_flight = None;
-    }
-
-    /// A claim was acknowledged.
-    ///
-    /// # Errors
-    /// When it should have been refused, or its epoch or first sequence is wrong.
-    pub fn claimed(&mut self, lease: &Lease, now: Time) -> Verdict {
-        self.wrote("a claim")?;
-        hold(Rule::EpochsGrow, lease.epoch > self.highest_epoch, || {
-            format!("{}: claimed with epoch {} after {}", lease.journal, lease.epoch, self.highest_epoch)
-        })?;
-        self.highest_epoch = lease.epoch;
-        self.journals.entry(lease.journal.clone()).or_default().claimed(lease, now)
-    }
-
     /// A lease was renewed.
     ///
     /// # Errors
@@ -277,33 +238,6 @@ impl Oracle {
         let may = holder.is_some_and(|life| life.holder == Some(lease.epoch) && life.closed.is_none());
         hold(Rule::OldEpochsAreRefused, excused || !may, || {
             format!("{}: the newest epoch {} is refused: {error}", lease.journal, lease.epoch)
-        })
-    }
-
-    /// A claim was refused.
-    ///
-    /// # Errors
-    /// When it should have been given.
-    pub fn claim_refused(&self, id: &JournalId, error: &Error, now: Time) -> Verdict {
-        let life = self.journals.get(id).and_then(Journal::life);
-        let fine = match (error.kind(), life) {
-            (ErrorKind::Held { .. }, Some(life)) => life.holder.is_some() && now < life.expires,
-            (ErrorKind::Closed, Some(life)) => life.closed.is_some(),
-            _ => self.stopped,
-        };
-        hold(Rule::OldEpochsAreRefused, fine, || format!("{id}: a claim is refused: {error}"))
-    }
-
-    /// A control call was refused.
-    ///
-    /// # Errors
-    /// When it should have been taken.
-    pub fn control_refused(&self, id: &JournalId, error: &Error) -> Verdict {
-        let held = matches!(error.kind(), ErrorKind::Held { .. });
-        let holder = self.journals.get(id).and_then(Journal::life).and_then(|life| life.holder);
-        // The simulation deletes only what it does not drive; whoever stole a lease drives it still.
-        hold(Rule::OldEpochsAreRefused, self.stopped || (held && holder.is_some()), || {
-            format!("{id}: a control call of {holder:?} is refused: {error}")
         })
     }
 
@@ -352,8 +286,6 @@ impl Oracle {
             _ => broken(Rule::NothingIsLost, format!("{what} fails: {error}")),
         }
     }
-
-    // ---- seeing ----
 
     /// What a journal says about itself.
     ///
@@ -422,85 +354,6 @@ impl Oracle {
                 cursor.journal, cursor.seq, cursor.epoch
             )
         })
-    }
-
-    // ---- values ----
-
-    /// A change of a value has begun.
-    pub fn began_change(&mut self, key: &str, change: Change, now: Time) {
-        self.values.entry(key.to_owned()).or_default().began(change, now);
-    }
-
-    /// A put was acknowledged.
-    ///
-    /// # Errors
-    /// When it should have been refused, or its version is not new.
-    pub fn put(&mut self, key: &str, version: u64, fits: bool) -> Verdict {
-        self.wrote("a put")?;
-        hold(Rule::ExpectationsHold, fits, || {
-            format!("{key}: a put that expected something else succeeded")
-        })?;
-        self.newer(key, version)?;
-        self.values.entry(key.to_owned()).or_default().put(version);
-        Ok(())
-    }
-
-    /// A removal was acknowledged, and said whether there was a value.
-    ///
-    /// # Errors
-    /// When it should have been refused, or is wrong about that.
-    pub fn removed(&mut self, key: &str, was_there: bool, fits: bool) -> Verdict {
-        if was_there {
-            self.wrote("a removal")?;
-        }
-        hold(Rule::ExpectationsHold, fits, || {
-            format!("{key}: a removal that expected something else succeeded")
-        })?;
-        self.values.entry(key.to_owned()).or_default().removed(key, was_there)
-    }
-
-    /// A change was refused because of what it expected.
-    ///
-    /// # Errors
-    /// When what it expected was there, or another version is told.
-    pub fn conflicted(&mut self, key: &str, fits: bool, told: Option<u64>, now: Time) -> Verdict {
-        let entry = self.values.entry(key.to_owned()).or_default();
-        entry.in_flight = None;
-        let there = entry.live(now).map(|known| known.version);
-        hold(Rule::ExpectationsHold, !fits && told == there, || {
-            format!("{key}: refused with {told:?} there, and {there:?} is")
-        })
-    }
-
-    /// A change was refused for another reason, and did nothing.
-    pub fn change_refused(&mut self, key: &str) {
-        self.values.entry(key.to_owned()).or_default().in_flight = None;
-    }
-
-    /// The version of a value that is there, as far as is known.
-    #[must_use]
-    pub fn version(&self, key: &str, now: Time) -> Option<u64> {
-        self.values.get(key).and_then(|entry| entry.live(now)).map(|known| known.version)
-    }
-
-    /// What a key gave.
-    ///
-    /// # Errors
-    /// When that was not put last.
-    pub fn got(&mut self, key: &str, value: Option<&Value>, now: Time) -> Verdict {
-        let damaged = self.damaged;
-        let before = self.version_before;
-        let version = self.values.entry(key.to_owned()).or_default().got(key, value, now, before, damaged)?;
-        self.highest_version = self.highest_version.max(version);
-        Ok(())
-    }
-
-    fn newer(&mut self, key: &str, version: u64) -> Verdict {
-        hold(Rule::VersionsGrow, version > self.highest_version, || {
-            format!("{key}: put at version {version} after {}", self.highest_version)
-        })?;
-        self.highest_version = version;
-        Ok(())
     }
 
     fn life(&mut self, id: &JournalId) -> Verdict<&mut Life> {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use headwater_store::{
-    ErrorKind, ReadLimit,
+    ErrorKind, Expect, ReadLimit, Store as _,
     embedded::{Embedded, Files, check, compact},
 };
 
 use super::{
-    Simulation,
+    Answer, Call, Simulation,
     oracle::{Rule, Verdict, Violation},
 };
 
@@ -91,7 +91,7 @@ impl Simulation {
     }
 
     fn check(&mut self) -> Verdict {
-        match check(&self.files()) {
+        match check(self.files()) {
             Ok(report) => {
                 self.tell(format!("check: {:?}", report.damages));
                 self.oracle.checked(!report.is_good())
@@ -128,18 +128,22 @@ impl Simulation {
         Ok(())
     }
 
+    /// Begins a write and asks for it to be durable, whatever the policy.
+    fn begin_marking(&mut self) -> Verdict {
+        let (one, two) = (self.store()?, self.store()?);
+        let put =
+            async move { Answer::Done(one.put("after", "x".into(), Expect::Any, None).await.map(drop)) };
+        self.begin("put after".into(), Call::Flush, Box::pin(put))?;
+        let flush = async move { Answer::Done(two.flush().await) };
+        self.begin("flush".into(), Call::Flush, Box::pin(flush))
+    }
+
     /// Turns one bit of what is durable around: it must be found, and what is read must be right or an error.
     pub(super) fn flip(&mut self) -> Verdict {
         // The last commit cannot be told from one that was never complete, so it is followed by two more.
         let before = self.disk.sizes();
         for _ in 0..2 {
-            let Some(store) = self.store.clone() else { return Ok(()) };
-            let key = "after".to_owned();
-            let mut put: std::pin::Pin<Box<dyn Future<Output = _>>> = Box::pin(async move {
-                use headwater_store::Store as _;
-                store.put(&key, "x".into(), headwater_store::Expect::Any, None).await
-            });
-            let _ = super::poll(&mut put);
+            self.begin_marking()?;
             self.step()?;
         }
         let sizes: Vec<(String, u64)> = before.into_iter().filter(|(_, size)| *size > 0).collect();
@@ -151,11 +155,11 @@ impl Simulation {
         if !self.disk.flip(&name, offset, bit) {
             return Ok(());
         }
-        self.tell(format!("flip bit {bit} of byte {offset} of {name}"));
+        self.tell(format!("flip bit {bit} of byte {offset} of {name}, which had {size}; {:?}", self.disk));
         self.summary.flips += 1;
         self.oracle.crashed();
         self.oracle.damaged();
-        let report = match check(&self.files()) {
+        let report = match check(self.files()) {
             Ok(report) => report,
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Format) => return Ok(()),
             Err(error) => {

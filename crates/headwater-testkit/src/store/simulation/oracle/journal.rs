@@ -175,6 +175,9 @@ impl Journal {
             }
             return Ok(0);
         };
+        // A sweep may have let go of what was over, and a claim that was in flight may have begun it anew.
+        let anew = control == Some(Control::Claim) && !info.tail.closed;
+        self.life.take_if(|life| anew && life.is_over(now));
         let life = match &mut self.life {
             Some(life) => life,
             none => {
@@ -336,9 +339,12 @@ impl Life {
         self.seen_up_to(id, tail.last)?;
         if tail.closed != self.closed.is_some() {
             let Some(Control::Close(goes)) = control.filter(|_| tail.closed) else {
-                return hold(Rule::ClosesStay, damaged, || {
+                hold(Rule::ClosesStay, damaged, || {
                     format!("{id}: closed is {}, and it is not so", tail.closed)
-                });
+                })?;
+                // What was damaged is what said so.
+                self.closed = None;
+                return Ok(());
             };
             self.closed = Some(*goes);
             self.holder = None;

@@ -1,9 +1,88 @@
-//! What is known about one key.
+//! What is known about the values, and about each key.
 
 use bytes::Bytes;
 use headwater_store::{Time, Value};
 
-use super::{Change, Rule, Verdict, hold};
+use super::{Change, Oracle, Rule, Verdict, hold};
+
+impl Oracle {
+    /// A change of a value has begun.
+    pub fn began_change(&mut self, key: &str, change: Change, now: Time) {
+        self.values.entry(key.to_owned()).or_default().began(change, now);
+    }
+
+    /// A put was acknowledged.
+    ///
+    /// # Errors
+    /// When it should have been refused, or its version is not new.
+    pub fn put(&mut self, key: &str, version: u64, fits: bool) -> Verdict {
+        self.wrote("a put")?;
+        hold(Rule::ExpectationsHold, fits, || {
+            format!("{key}: a put that expected something else succeeded")
+        })?;
+        self.newer(key, version)?;
+        self.values.entry(key.to_owned()).or_default().put(version);
+        Ok(())
+    }
+
+    /// A removal was acknowledged, and said whether there was a value.
+    ///
+    /// # Errors
+    /// When it should have been refused, or is wrong about that.
+    pub fn removed(&mut self, key: &str, was_there: bool, fits: bool) -> Verdict {
+        if was_there {
+            self.wrote("a removal")?;
+        }
+        hold(Rule::ExpectationsHold, fits, || {
+            format!("{key}: a removal that expected something else succeeded")
+        })?;
+        self.values.entry(key.to_owned()).or_default().removed(key, was_there)
+    }
+
+    /// A change was refused because of what it expected.
+    ///
+    /// # Errors
+    /// When what it expected was there, or another version is told.
+    pub fn conflicted(&mut self, key: &str, fits: bool, told: Option<u64>, now: Time) -> Verdict {
+        let entry = self.values.entry(key.to_owned()).or_default();
+        entry.in_flight = None;
+        let there = entry.live(now).map(|known| known.version);
+        hold(Rule::ExpectationsHold, !fits && told == there, || {
+            format!("{key}: refused with {told:?} there, and {there:?} is")
+        })
+    }
+
+    /// A change was refused for another reason, and did nothing.
+    pub fn change_refused(&mut self, key: &str) {
+        self.values.entry(key.to_owned()).or_default().in_flight = None;
+    }
+
+    /// The version of a value that is there, as far as is known.
+    #[must_use]
+    pub fn version(&self, key: &str, now: Time) -> Option<u64> {
+        self.values.get(key).and_then(|entry| entry.live(now)).map(|known| known.version)
+    }
+
+    /// What a key gave.
+    ///
+    /// # Errors
+    /// When that was not put last.
+    pub fn got(&mut self, key: &str, value: Option<&Value>, now: Time) -> Verdict {
+        let damaged = self.damaged;
+        let before = self.version_before;
+        let version = self.values.entry(key.to_owned()).or_default().got(key, value, now, before, damaged)?;
+        self.highest_version = self.highest_version.max(version);
+        Ok(())
+    }
+
+    fn newer(&mut self, key: &str, version: u64) -> Verdict {
+        hold(Rule::VersionsGrow, version > self.highest_version, || {
+            format!("{key}: put at version {version} after {}", self.highest_version)
+        })?;
+        self.highest_version = version;
+        Ok(())
+    }
+}
 
 /// A key, and the value that it has if it has one.
 #[derive(Debug, Default)]

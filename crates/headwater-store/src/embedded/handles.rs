@@ -1,0 +1,127 @@
+//! Sealed segments are opened when they are read, so that there may be more of them than files that may be open.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use super::{
+    files::{File, Files},
+    format::segment_name,
+};
+
+/// The files of sealed segments that are open, a bounded number of them.
+#[derive(Debug)]
+pub(super) struct Handles {
+    files: Arc<dyn Files>,
+    limit: usize,
+    last_id: AtomicU64,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    by_id: HashMap<u64, Arc<dyn File>>,
+    /// The one that was opened first, first.
+    order: VecDeque<u64>,
+}
+
+impl Handles {
+    pub(super) fn new(files: Arc<dyn Files>, limit: usize) -> Arc<Self> {
+        Arc::new(Self { files, limit: limit.max(1), last_id: AtomicU64::new(0), open: Mutex::default() })
+    }
+
+    pub(super) fn files(&self) -> &Arc<dyn Files> {
+        &self.files
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, id: u64, segment: u64) -> io::Result<Arc<dyn File>> {
+        if let Some(file) = self.open().by_id.get(&id) {
+            return Ok(file.clone());
+        }
+        let file: Arc<dyn File> = self.files.open(&segment_name(segment))?.into();
+        let mut open = self.open();
+        if open.by_id.insert(id, file.clone()).is_none() {
+            open.order.push_back(id);
+        }
+        while open.order.len() > self.limit {
+            if let Some(oldest) = open.order.pop_front() {
+                open.by_id.remove(&oldest);
+            }
+        }
+        Ok(file)
+    }
+
+    fn forget(&self, id: u64) {
+        let mut open = self.open();
+        if open.by_id.remove(&id).is_some() {
+            open.order.retain(|other| *other != id);
+        }
+    }
+}
+
+/// The file of a sealed segment, open or not.
+#[derive(Debug)]
+pub(super) struct SegmentFile {
+    /// Another one than that of the segment's file before it was rewritten.
+    id: u64,
+    segment: u64,
+    handles: Arc<Handles>,
+    /// The file itself, once its name is another's or nobody's.
+    pinned: OnceLock<Arc<dyn File>>,
+}
+
+impl SegmentFile {
+    pub(super) fn new(segment: u64, handles: &Arc<Handles>) -> Arc<Self> {
+        let id = handles.last_id.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self { id, segment, handles: handles.clone(), pinned: OnceLock::new() })
+    }
+
+    fn file(&self) -> io::Result<Arc<dyn File>> {
+        if let Some(file) = self.pinned.get() {
+            return Ok(file.clone());
+        }
+        let opened = self.handles.get(self.id, self.segment);
+        // If the name was given away meanwhile, this may be the wrong file; but then the right one was pinned before.
+        self.pinned.get().cloned().map_or(opened, Ok)
+    }
+
+    /// Keeps the file for those who still read it, before its name is given to another or removed.
+    pub(super) fn pin(&self) -> io::Result<()> {
+        let file = self.file()?;
+        // Pinned twice it is still the same file.
+        let _ = self.pinned.set(file);
+        self.handles.forget(self.id);
+        Ok(())
+    }
+}
+
+impl File for SegmentFile {
+    fn size(&self) -> io::Result<u64> {
+        self.file()?.size()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        self.file()?.read_at(offset, into)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.file()?.write_at(offset, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file()?.sync()
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.file()?.truncate(len)
+    }
+}

@@ -1,0 +1,69 @@
+//! Claims, and whatever else is called for a whole journal.
+
+use headwater_store::{Error, ErrorKind, JournalId, Lease, Time};
+
+use super::{Control, Journal, Oracle, Rule, Verdict, hold};
+
+impl Oracle {
+    /// A control call has begun.
+    pub fn began(&mut self, journal: &JournalId, control: Control) {
+        self.journals.entry(journal.clone()).or_default().in_flight = Some(control);
+    }
+
+    /// A control call other than a claim was acknowledged.
+    ///
+    /// # Errors
+    /// When it should have been refused.
+    pub fn acknowledged(&mut self, journal: &JournalId) -> Verdict {
+        let entry = self.journals.entry(journal.clone()).or_default();
+        if let Some(control) = entry.in_flight.take() {
+            entry.apply(&control);
+        }
+        self.wrote("a control call")
+    }
+
+    /// A control call was refused before it did anything.
+    pub fn refused(&mut self, journal: &JournalId) {
+        self.journals.entry(journal.clone()).or_default().in_flight = None;
+    }
+
+    /// A claim was acknowledged.
+    ///
+    /// # Errors
+    /// When it should have been refused, or its epoch or first sequence is wrong.
+    pub fn claimed(&mut self, lease: &Lease, now: Time) -> Verdict {
+        self.wrote("a claim")?;
+        hold(Rule::EpochsGrow, lease.epoch > self.highest_epoch, || {
+            format!("{}: claimed with epoch {} after {}", lease.journal, lease.epoch, self.highest_epoch)
+        })?;
+        self.highest_epoch = lease.epoch;
+        self.journals.entry(lease.journal.clone()).or_default().claimed(lease, now)
+    }
+
+    /// A claim was refused.
+    ///
+    /// # Errors
+    /// When it should have been given.
+    pub fn claim_refused(&self, id: &JournalId, error: &Error, now: Time) -> Verdict {
+        let life = self.journals.get(id).and_then(Journal::life);
+        let fine = match (error.kind(), life) {
+            (ErrorKind::Held { .. }, Some(life)) => life.holder.is_some() && now < life.expires,
+            (ErrorKind::Closed, Some(life)) => life.closed.is_some(),
+            _ => self.stopped,
+        };
+        hold(Rule::OldEpochsAreRefused, fine, || format!("{id}: a claim is refused: {error}"))
+    }
+
+    /// A control call was refused.
+    ///
+    /// # Errors
+    /// When it should have been taken.
+    pub fn control_refused(&self, id: &JournalId, error: &Error) -> Verdict {
+        let held = matches!(error.kind(), ErrorKind::Held { .. });
+        let holder = self.journals.get(id).and_then(Journal::life).and_then(|life| life.holder);
+        // The simulation deletes only what it does not drive; whoever stole a lease drives it still.
+        hold(Rule::OldEpochsAreRefused, self.stopped || (held && holder.is_some()), || {
+            format!("{id}: a control call of {holder:?} is refused: {error}")
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! Runs AI agents and streams them to people.
+//!
+//! An agent is a workflow of async functions. Every run is kept in a journal, goes on after a crash without anything being
+//! done twice, and can be served in the stream protocol that a chat UI already speaks.
+//!
+//! ```
+//! use headwater::prelude::*;
+//!
+//! async fn greet(cx: Cx, name: String) -> NodeResult {
+//!     let reply = cx.reason("writer").input(format!("Greet {name}.")).await?;
+//!     Ok(Next::data(&serde_json::json!({ "greeting": reply.text }))?)
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let script = Script::new("hello").rule(Rule::always().text("Hello, dear {input}"));
+//! let workflow = Workflow::new("hello").node("greet", greet).edge(START, "greet").edge("greet", END).build()?;
+//! let agent = Agent::builder()
+//!     .workflow(workflow)
+//!     .model("writer", ScriptedModel::new(script))
+//!     .store(Arc::new(Memory::new()))
+//!     .build()?;
+//! let outcome = agent.start(Start::new("world")).await?.outcome().await?;
+//! assert_eq!(outcome.text(), "Hello, dear Greet world.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate has no code of its own: it gathers what the others have.
+
+pub use headwater_json as json;
+pub use headwater_models as models;
+pub use headwater_protocol as protocol;
+pub use headwater_runtime as runtime;
+pub use headwater_store as store;
+pub use headwater_tools as tools;
+
+/// What nearly every agent needs.
+pub mod prelude {
+    pub use std::sync::Arc;
+
+    pub use headwater_models::{
+        Model, Models,
+        scripted::{Rule, Script, ScriptedModel, When},
+    };
+    pub use headwater_runtime::{
+        Agent, Answered, Ask, Choice, Cx, END, Form, MaybeAnswer, MultiChoice, Next, NodeError, NodeOptions,
+        NodeResult, OnError, Retry, Run, START, Start, Structured, Text, ToolOptions, Workflow,
+    };
+    pub use headwater_store::{Memory, Store, embedded::Embedded};
+    pub use headwater_tools::{FunctionTool, Schema, Tool, ToolContext, ToolError, ToolOutput, Tools};
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
