@@ -54,7 +54,10 @@ async fn tools_then_question(cx: Cx, _: ()) -> NodeResult {
     let review = cx
         .reason("writer")
         .id("review")
-        .input(format!("Tool results:\n{}\nAsk for human input only if review is needed.", results.join("\n")))
+        .input(format!(
+            "Tool results:\n{}\nAsk for human input only if review is needed.",
+            results.join("\n")
+        ))
         .interrupt(
             Ask::optional()
                 .request(Schema::new(json!({
