@@ -11,6 +11,7 @@ mod asking;
 mod control;
 mod crashes;
 mod email;
+mod examples;
 mod harness;
 mod interrupts;
 mod mistakes;
@@ -18,3 +19,17 @@ mod nodes;
 mod reason;
 mod tools;
 mod workflows;
+
+#[path = "../../examples/hooks/answers.rs"]
+mod answers;
+#[path = "../../examples/workflows/flows.rs"]
+mod flows;
+#[path = "../../examples/hooks/objects.rs"]
+mod objects;
+#[path = "../../examples/hooks/people.rs"]
+mod people;
+#[path = "../../examples/hooks/state.rs"]
+mod state;
+
+// The examples take it from their own crate.
+use examples::single;
