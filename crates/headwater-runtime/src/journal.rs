@@ -1,12 +1,14 @@
 //! The typed journal of one run: events that readers see, and effects that only replay needs, in one sequence.
 
 mod effect;
+mod emitted;
 mod entry;
 mod history;
 mod writer;
 
 pub use effect::{Answer, Begun};
 pub(crate) use effect::{Effect, Left, Outcome, Visit, Wait, WaitKind};
+pub(crate) use emitted::{EmitIs, EmitKey, Emitted};
 pub use entry::Entry;
-pub(crate) use history::{History, HookRecord, Walked, fingerprint};
+pub(crate) use history::{History, HookRecord, Walked};
 pub(crate) use writer::Journal;

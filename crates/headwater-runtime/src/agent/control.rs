@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use headwater_protocol::{Interrupt, RequestId, RunId, SessionId, ToolCall, ToolCallId};
 use headwater_store::{Expect, JournalId};
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,21 @@ impl OpenQuestion {
         match &self.wait.kind {
             WaitKind::Approval { tool, input, .. } => Some((tool, input)),
             _ => None,
+        }
+    }
+
+    /// Why it cannot be answered any more, if so.
+    fn is_open(&self, now: u64) -> Result<()> {
+        match self.closed {
+            Some(Closed::Answered) => Err(already(&self.request)),
+            Some(Closed::Ended) => {
+                let message =
+                    format!("run {} has ended: {} cannot be answered any more", self.run, self.request);
+                Err(Error::new(ErrorKind::Ended, message))
+            }
+            Some(Closed::Expired) => Err(expired(&self.request)),
+            None if self.expires <= now => Err(expired(&self.request)),
+            None => Ok(()),
         }
     }
 
@@ -157,21 +173,16 @@ impl Agent {
         })?;
         agent.may_answer(&question, &answered).await?;
         let request = &question.request;
-        match question.closed {
-            Some(Closed::Answered) => return Err(already(request)),
-            Some(Closed::Expired) => return Err(expired(request)),
-            Some(Closed::Ended) => {
-                let message =
-                    format!("run {} has ended: {request} cannot be answered any more", question.run);
-                return Err(Error::new(ErrorKind::Ended, message));
-            }
-            None if question.expires <= agent.now() => return Err(expired(request)),
-            None => {}
-        }
+        question.is_open(agent.now())?;
         let answer = fits(&question, answered.answer)?;
         let since =
             agent.store.info(&JournalId::from(question.run.as_str())).await?.map_or(0, |info| info.tail.last);
         agent.send(&question.run, request, &answer).await?;
+        // The run may have ended since the question was looked at, and nobody would take the answer away.
+        if let Some(Err(closed)) = agent.question(request).await?.map(|question| question.is_open(0)) {
+            agent.unpost(&inbox_key(&question.run, request)).await?;
+            return Err(closed);
+        }
         agent.go_on(&question.run).await;
         Ok(self.run(question.run).since(since))
     }
@@ -217,13 +228,8 @@ impl Agent {
             return Err(Error::new(ErrorKind::Ended, format!("run {run} has ended already")));
         }
         let reason = reason.unwrap_or_default().to_owned();
-        agent.note_mail(run).await?;
-        match agent.store.put(&stop_key(run), reason.into(), Expect::Absent, Some(agent.options.keep)).await {
-            Ok(_) => {}
-            // Stopping twice is stopping once.
-            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        // Stopping twice is stopping once.
+        agent.post(&stop_key(run), reason.into(), Expect::Absent).await?;
         agent.go_on(run).await;
         Ok(self.run(run.clone()).since(info.tail.last))
     }
@@ -321,26 +327,30 @@ impl AgentInner {
         }
     }
 
-    /// Notes that something is about to be sent to a run.
-    pub(super) async fn note_mail(&self, run: &RunId) -> Result<()> {
+    /// Puts something into a run's inbox, with a note that it is there. Gives whether the inbox took it.
+    pub(super) async fn post(&self, key: &str, bytes: Bytes, expect: Expect) -> Result<bool> {
         let ttl = Some(self.options.max_wait + self.options.keep);
-        self.store.put(&mail_key(run), self.name.clone().into(), Expect::Any, ttl).await?;
+        self.store.put(&mail_key(key), self.name.clone().into(), Expect::Any, ttl).await?;
+        match self.store.put(key, bytes, expect, ttl).await {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes something out of a run's inbox.
+    pub(super) async fn unpost(&self, key: &str) -> Result<()> {
+        self.store.remove(key, Expect::Any).await?;
+        self.store.remove(&mail_key(key), Expect::Any).await?;
         Ok(())
     }
 
     async fn send(&self, run: &RunId, request: &RequestId, answer: &Answer) -> Result<()> {
-        self.note_mail(run).await?;
         let bytes = serde_json::to_vec(answer).map_err(|error| {
             Error::new(ErrorKind::Answer, format!("the answer does not serialise: {error}"))
         })?;
-        let ttl = Some(self.options.max_wait + self.options.keep);
-        match self.store.put(&inbox_key(run, request), bytes.into(), Expect::Absent, ttl).await {
-            Ok(_) => Ok(()),
-            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
-                Err(already(request))
-            }
-            Err(error) => Err(error.into()),
-        }
+        let taken = self.post(&inbox_key(run, request), bytes.into(), Expect::Absent).await?;
+        if taken { Ok(()) } else { Err(already(request)) }
     }
 
     /// Gives up a request, unless it was answered in time.
@@ -381,11 +391,9 @@ impl AgentInner {
                 question.closed = Some(why);
                 self.put_question(&question).await?;
             }
-            self.store.remove(&inbox_key(&shared.id, &request), Expect::Any).await?;
+            self.unpost(&inbox_key(&shared.id, &request)).await?;
         }
-        self.store.remove(&stop_key(&shared.id), Expect::Any).await?;
-        self.store.remove(&mail_key(&shared.id), Expect::Any).await?;
-        Ok(())
+        self.unpost(&stop_key(&shared.id)).await
     }
 }
 

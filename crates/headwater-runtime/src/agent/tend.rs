@@ -10,7 +10,7 @@ use crate::{
     Result,
     error::ErrorKind,
     journal::History,
-    run::{MAIL, stop_key},
+    run::{INBOX, MAIL, stop_key},
 };
 
 /// Where waiting runs are kept, ordered by the time at which they must be looked at.
@@ -56,7 +56,7 @@ impl Agent {
             match agent.resume(&run).await {
                 Ok(true) => tended.answered.push(run),
                 // It has ended: nobody reads what was sent to it.
-                Ok(false) => drop(agent.store.remove(&key, Expect::Any).await?),
+                Ok(false) => agent.unpost(&key).await?,
                 Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
                 Err(error) => tended.stuck.push((run, error.to_string())),
             }
@@ -80,16 +80,22 @@ impl AgentInner {
         Ok(())
     }
 
-    /// The runs to which something was sent that they have not taken, and that are not driven here.
+    /// What was sent to runs that have not taken it, and that are not driven here.
     async fn unread(&self) -> Result<Vec<(String, RunId)>> {
         let mut unread = Vec::new();
         let mut after: Option<String> = None;
         loop {
             let page = self.store.list(MAIL, after.as_deref(), 100).await?;
             for (key, value) in &page {
-                let run = RunId::from(key.strip_prefix(MAIL).unwrap_or(key));
-                if value.bytes == self.name.as_bytes() && !self.wake(&run) {
-                    unread.push((key.clone(), run));
+                let Some(name) = key.strip_prefix(MAIL) else { continue };
+                let (run, inbox) = (name.split('/').next().unwrap_or(name), format!("{INBOX}{name}"));
+                let run = RunId::from(run);
+                if value.bytes != self.name.as_bytes() || self.wake(&run) {
+                    continue;
+                }
+                // The note is put first: its sender may be about to send, or have died before it could.
+                if self.store.get(&inbox).await?.is_some() {
+                    unread.push((inbox, run));
                 }
             }
             match page.last() {
@@ -151,8 +157,7 @@ impl AgentInner {
                 self.expire(run, &wait.request).await?;
             }
             let reason = EXPIRED.to_owned();
-            self.note_mail(run).await?;
-            self.store.put(&stop_key(run), reason.into(), Expect::Any, Some(self.options.keep)).await?;
+            self.post(&stop_key(run), reason.into(), Expect::Any).await?;
             any = true;
         }
         if any {

@@ -3,7 +3,7 @@
 use headwater_protocol::{Event, Origin, Record, RunState};
 use serde::{Deserialize, Serialize};
 
-use super::Effect;
+use super::{Effect, EmitKey};
 use crate::{Error, Result, error::ErrorKind};
 
 /// What a record of a run's journal holds.
@@ -57,9 +57,9 @@ pub(crate) struct WrittenEvent<'a> {
     pub(crate) event: &'a Event,
     #[serde(skip_serializing_if = "is_nowhere")]
     pub(crate) origin: &'a Origin,
-    /// The visit of a node that emitted it, so that it is not emitted again when the node is run again.
+    /// Which emit of a node it is, so that it is not emitted again when the node is run again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) emit: Option<&'a str>,
+    pub(crate) emit: Option<&'a EmitKey>,
     /// What replay needs of it. One record, so that a crash cannot leave one without the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) effect: Option<&'a Effect>,
@@ -84,7 +84,7 @@ pub(super) struct Stored {
     pub(super) event: Option<Event>,
     #[serde(default)]
     pub(super) origin: Origin,
-    pub(super) emit: Option<String>,
+    pub(super) emit: Option<EmitKey>,
     pub(super) effect: Option<Effect>,
 }
 

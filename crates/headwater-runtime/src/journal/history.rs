@@ -6,7 +6,7 @@ use headwater_protocol::{AttemptId, Event, Origin, Record, RequestId, RunState, 
 use headwater_store::{JournalId, ReadLimit, Store};
 use serde_json::Value;
 
-use super::{Answer, Begun, Effect, Left, Outcome, Visit, Wait, entry::Stored};
+use super::{Answer, Begun, Effect, EmitKey, Emitted, Left, Outcome, Visit, Wait, entry::Stored};
 use crate::{Error, Result, error::ErrorKind, usage};
 
 /// What a run has done so far.
@@ -23,7 +23,7 @@ pub(crate) struct History {
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, Answer>,
     /// What each visit has emitted, in order.
-    pub(crate) emits: HashMap<String, Vec<String>>,
+    pub(crate) emits: HashMap<String, Emitted>,
     /// The attempts that were under way, with the structured streams that they had begun.
     pub(crate) open_attempts: Vec<OpenAttempt>,
     pub(crate) tool_calls: HashSet<String>,
@@ -91,7 +91,7 @@ impl History {
         Ok(())
     }
 
-    fn event(&mut self, record: &Record, emit: Option<String>, has_effect: bool) {
+    fn event(&mut self, record: &Record, emit: Option<EmitKey>, has_effect: bool) {
         // A state that cannot take an event was told so when the event was written.
         let _ = self.state.apply(record);
         self.waiting_since =
@@ -129,8 +129,8 @@ impl History {
             }
             event => self.ended |= event.kind().ends_run(),
         }
-        if let Some(visit) = emit {
-            self.emits.entry(visit).or_default().push(fingerprint(&record.event));
+        if let Some(EmitKey { visit, number }) = emit {
+            self.emits.entry(visit).or_default().add(number, &record.event);
         }
     }
 
@@ -140,7 +140,11 @@ impl History {
             Effect::TakenOver => self.waiting_since = None,
             Effect::Entered { visit } => self.walk.push(Walked::Entered(visit)),
             Effect::Failed { visit, .. } => {
-                let prefix = format!("{visit}/");
+                let name = visit.to_string();
+                if let Some(emitted) = self.emits.get_mut(&name) {
+                    emitted.fail();
+                }
+                let prefix = format!("{name}/");
                 self.hooks.retain(|key, hook| {
                     matches!(hook.outcome, Outcome::Value(_)) || !key.starts_with(&prefix)
                 });
@@ -186,9 +190,4 @@ impl History {
             Error::new(ErrorKind::UnknownRun, message)
         })
     }
-}
-
-/// What an emit must be again when its node is run again.
-pub(crate) fn fingerprint(event: &Event) -> String {
-    serde_json::to_string(event).unwrap_or_default()
 }

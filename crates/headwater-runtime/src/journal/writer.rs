@@ -8,7 +8,7 @@ use headwater_store::{Class, Lease, Receipt, Store};
 use serde::Serialize;
 
 use super::{
-    Effect,
+    Effect, EmitKey,
     entry::{WrittenEffect, WrittenEvent, WrittenSnapshot},
 };
 use crate::{Error, Result, error::ErrorKind, usage};
@@ -73,8 +73,8 @@ impl Journal {
     }
 
     /// Writes what node code emits.
-    pub(crate) fn emit(&self, origin: &Origin, event: Event, visit: &str) -> Result<Receipt> {
-        self.event(Class::Fact, origin, event, Some(visit), None)
+    pub(crate) fn emit(&self, origin: &Origin, event: Event, key: &EmitKey) -> Result<Receipt> {
+        self.event(Class::Fact, origin, event, Some(key), None)
     }
 
     fn event(
@@ -82,7 +82,7 @@ impl Journal {
         class: Class,
         origin: &Origin,
         event: Event,
-        emit: Option<&str>,
+        emit: Option<&EmitKey>,
         effect: Option<&Effect>,
     ) -> Result<Receipt> {
         let body = body(&WrittenEvent { event: &event, origin, emit, effect })?;

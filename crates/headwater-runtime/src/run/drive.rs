@@ -4,7 +4,7 @@ use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Durat
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use headwater_protocol::{Event, FinishReason, RequestId, StructuredOp, StructuredUpdate, ToolCallId};
-use headwater_store::{ErrorKind as StoreErrorKind, Expect};
+use headwater_store::Expect;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{EntryState, Executed, NodeRun, RunShared, Walk, visit::execute, walk::Ended};
@@ -13,7 +13,7 @@ use crate::{
     error::ErrorKind,
     hooks::answering,
     journal::{Answer, Effect, Visit, WaitKind, Walked},
-    run::{INBOX, mail_key},
+    run::{INBOX, MAIL},
 };
 
 /// How long tools may take to come to an end when the run is stopped.
@@ -290,13 +290,9 @@ impl Driver {
     /// Takes what was sent to the run into its journal. Gives the reason of a stop.
     async fn absorb(&mut self) -> Result<Option<Option<String>>> {
         let store = self.run.agent.store.clone();
-        let mail = mail_key(&self.run.id);
-        // Looked at first: what is sent from now on is noted anew.
-        let noted = store.get(&mail).await?;
         let prefix = format!("{INBOX}{}/", self.run.id);
         let mut after: Option<String> = None;
         let mut last = None;
-        let mut too_early = false;
         loop {
             let page = store.list(&prefix, after.as_deref(), 100).await?;
             for (key, value) in &page {
@@ -314,10 +310,7 @@ impl Driver {
                     replay.asked.values().find(|wait| wait.request == request).cloned()
                 };
                 // What was asked for is written down just after the question can be answered.
-                let Some(wait) = wait else {
-                    too_early = true;
-                    continue;
-                };
+                let Some(wait) = wait else { continue };
                 let answer: Answer = serde_json::from_slice(&value.bytes).map_err(|error| {
                     Error::new(ErrorKind::Store, format!("the answer to {request} cannot be read: {error}"))
                 })?;
@@ -336,15 +329,22 @@ impl Driver {
             receipt.await?;
             self.run.answered.notify_waiters();
         }
-        if let Some(noted) = noted.filter(|_| !too_early) {
-            match store.remove(&mail, Expect::Version(noted.version)).await {
-                Err(error) if !matches!(error.kind(), StoreErrorKind::Conflict { .. }) => {
-                    return Err(error.into());
-                }
-                _ => {}
+        self.take_notes().await?;
+        Ok(None)
+    }
+
+    /// Removes the notes of what is in the journal now.
+    async fn take_notes(&mut self) -> Result<()> {
+        let store = self.run.agent.store.clone();
+        let prefix = format!("{MAIL}{}/", self.run.id);
+        for (key, _) in store.list(&prefix, None, 1_000).await? {
+            let request = RequestId::from(key.strip_prefix(&prefix).unwrap_or(&key));
+            let taken = self.run.replay().answers.contains_key(&request);
+            if taken {
+                store.remove(&key, Expect::Any).await?;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Runs the parked nodes again whose questions were answered.

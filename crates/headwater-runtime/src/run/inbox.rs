@@ -10,11 +10,8 @@ pub(crate) const INBOX: &str = "inbox/";
 /// The keys under which it is noted that something was sent to a run and not taken yet.
 pub(crate) const MAIL: &str = "mail/";
 
-/// Where it is noted that something was sent to a run. It goes when the run has taken it; until then the run is found
-/// by whoever looks after runs, also if the one who sent it died before it could wake anybody.
-pub(crate) fn mail_key(run: &RunId) -> String {
-    format!("{MAIL}{run}")
-}
+/// What a stop is called where a request would be.
+const STOP: &str = "!stop";
 
 /// Where the answer to a request is kept.
 pub(crate) fn inbox_key(run: &RunId, request: &RequestId) -> String {
@@ -23,7 +20,13 @@ pub(crate) fn inbox_key(run: &RunId, request: &RequestId) -> String {
 
 /// Where the wish to stop a run is kept.
 pub(crate) fn stop_key(run: &RunId) -> String {
-    format!("{INBOX}{run}/!stop")
+    format!("{INBOX}{run}/{STOP}")
+}
+
+/// Where it is noted what a value of the inbox is. The note goes when the run has taken the value; until then the run is
+/// found by whoever looks after runs, also if the sender died before it could wake anybody.
+pub(crate) fn mail_key(inbox: &str) -> String {
+    format!("{MAIL}{}", inbox.strip_prefix(INBOX).unwrap_or(inbox))
 }
 
 /// The same for the same hook of the same run, and for no other in any run.

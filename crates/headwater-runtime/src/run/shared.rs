@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use crate::{
     Error, Result,
     agent::AgentInner,
-    journal::{Answer, Begun, Effect, History, HookRecord, Journal, Outcome, Wait},
+    journal::{Answer, Begun, Effect, Emitted, History, HookRecord, Journal, Outcome, Wait},
 };
 
 /// What all nodes of a run share.
@@ -46,7 +46,7 @@ pub(crate) struct Replay {
     pub(crate) began: HashSet<String>,
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, Answer>,
-    pub(crate) emits: HashMap<String, Vec<String>>,
+    pub(crate) emits: HashMap<String, Emitted>,
     pub(crate) tool_calls: HashSet<String>,
 }
 
@@ -148,8 +148,12 @@ impl RunShared {
     /// Forgets the hooks of a visit that failed, so that they are done again.
     pub(crate) fn forget_failures(&self, visit: &str) {
         let prefix = format!("{visit}/");
-        self.replay()
+        let mut replay = self.replay();
+        replay
             .hooks
             .retain(|key, hook| matches!(hook.outcome, Outcome::Value(_)) || !key.starts_with(&prefix));
+        if let Some(emitted) = replay.emits.get_mut(visit) {
+            emitted.fail();
+        }
     }
 }

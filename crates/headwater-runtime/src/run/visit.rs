@@ -20,7 +20,7 @@ use super::{EntryState, RunShared};
 use crate::{
     Cx, Error, Next, Result,
     error::ErrorKind,
-    journal::{Left, Outcome, Visit},
+    journal::{EmitIs, EmitKey, Left, Outcome, Visit},
     workflow::{Handler, NodeOptions},
 };
 
@@ -308,20 +308,27 @@ impl NodeRun {
             inner.emitted += 1;
             inner.emitted - 1
         };
-        let before = self.run.replay().emits.get(&self.name).and_then(|emits| emits.get(number).cloned());
-        if let Some(before) = before {
-            let now = crate::journal::fingerprint(&event);
-            if before != now {
+        let before = self.run.replay().emits.get(&self.name).map(|emitted| emitted.compare(number, &event));
+        match before {
+            None | Some(EmitIs::New) => {}
+            Some(EmitIs::Known) => return Ok(()),
+            Some(EmitIs::Other(before)) => {
+                let now = serde_json::to_string(&event).unwrap_or_default();
                 let what = format!("node `{}` emitted {before} before and {now} now", self.visit.node);
                 return Err(self.diverged(&what));
             }
-            return Ok(());
         }
-        let receipt = self.run.journal.emit(origin, event, &self.name);
-        match receipt {
-            Err(error) if error.kind() == ErrorKind::Structured => Err(error),
-            receipt => self.keep(receipt).map(drop),
+        let key = EmitKey { visit: self.name.clone(), number };
+        match self.run.journal.emit(origin, event.clone(), &key) {
+            // It was refused: nobody has seen it, and the next one takes its number.
+            Err(error) if error.kind() == ErrorKind::Structured => {
+                self.inner().emitted -= 1;
+                return Err(error);
+            }
+            receipt => drop(self.keep(receipt)?),
         }
+        self.run.replay().emits.entry(key.visit).or_default().add(number, &event);
+        Ok(())
     }
 
     pub(crate) fn node_state(&self, key: &str) -> Option<Value> {
@@ -371,7 +378,7 @@ impl NodeRun {
     pub(crate) fn unemitted(&self) -> Option<String> {
         let replay = self.run.replay();
         let emitted = self.inner().emitted;
-        let lost = replay.emits.get(&self.name)?.get(emitted)?;
+        let lost = replay.emits.get(&self.name)?.after(emitted)?;
         Some(format!("{lost} was emitted before, as number {}, and was not emitted now", emitted + 1))
     }
 

@@ -188,7 +188,7 @@ impl Told {
             let body: Value = serde_json::from_slice(&record.body).unwrap();
             told.effect(&body["effect"]);
             if let Entry::Event(event) = Entry::read(record).unwrap() {
-                if let Some(visit) = body["emit"].as_str() {
+                if let Some(visit) = body["emit"]["visit"].as_str() {
                     told.emits.entry(visit.to_owned()).or_default().push(json!(event.event));
                 }
                 told.event(&event.event);
