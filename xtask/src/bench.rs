@@ -8,6 +8,7 @@
 
 mod json;
 mod measurement;
+mod runtime;
 mod table;
 
 use std::fs;
@@ -27,6 +28,8 @@ pub(crate) enum Subject {
     Protocol,
     /// Field extraction and partial values, per document
     Json,
+    /// Runs, deltas, waiting and replay, in memory and on disk
+    Runtime,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -34,6 +37,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
     match subject {
         Subject::Protocol => run_protocol(&root, without),
         Subject::Json => json::run(&root, without),
+        Subject::Runtime => runtime::run(&root),
     }
 }
 

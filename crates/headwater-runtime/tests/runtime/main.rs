@@ -8,4 +8,5 @@
 )]
 
 mod crashes;
+mod divergence;
 mod email;
