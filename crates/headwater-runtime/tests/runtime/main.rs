@@ -10,6 +10,7 @@
 mod asking;
 mod control;
 mod crashes;
+mod divergence;
 mod email;
 mod examples;
 mod harness;
