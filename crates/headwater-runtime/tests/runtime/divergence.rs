@@ -204,7 +204,8 @@ async fn two_hooks_without_ids_at_once_are_told_to_have_ids() {
     let node: Node = |cx| {
         Box::pin(async move {
             let (one, two) = tokio::join!(cx.reason("m").input("one"), cx.reason("m").input("two"));
-            (one?, two?);
+            one?;
+            two?;
             Ok(Next::go())
         })
     };
