@@ -15,6 +15,7 @@ mod email;
 mod examples;
 mod harness;
 mod interrupts;
+mod kills;
 mod mistakes;
 mod nodes;
 mod reason;
