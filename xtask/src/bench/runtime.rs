@@ -29,7 +29,7 @@ impl Row {
     fn aim(&self) -> Option<(String, bool)> {
         let at_most = |limit: f64| (format!("at most {limit} {}", self.unit), self.value <= limit);
         match (self.what.as_str(), self.store.as_str()) {
-            ("runs of 1 nodes", "memory") => {
+            ("runs of 1 nodes, per second of this thread", "memory") => {
                 Some(("at least 20000 runs/s".to_owned(), self.value >= 20_000.0))
             }
             ("added per delta, p50" | "added per delta, p99", _) => Some(at_most(20.0)),
