@@ -88,7 +88,7 @@ impl FileError {
     /// What the YAML reader refused.
     pub(super) fn yaml(source: &Source, error: serde_saphyr::Error) -> Self {
         let place = error.location().map(Place::from).unwrap_or_default();
-        let message = match &error {
+        let message = match error.without_snippet() {
             serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
                 format!("`{key}` is there twice")
             }

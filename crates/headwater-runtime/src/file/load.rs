@@ -86,7 +86,11 @@ pub(super) fn load(path: &Path, text: String) -> Result<Parts, Vec<FileError>> {
 }
 
 fn parse(source: &Source) -> Result<AgentText, FileError> {
-    serde_saphyr::from_str(&source.text).map_err(|error| FileError::yaml(source, error))
+    serde_saphyr::from_str(&source.text).map_err(|error| {
+        // A text that is not YAML is told as such, and not as a field that is missing because it ended too soon.
+        let syntax = serde_saphyr::from_str::<serde::de::IgnoredAny>(&source.text).err();
+        FileError::yaml(source, syntax.unwrap_or(error))
+    })
 }
 
 /// What a file is, however it is named. A text that was never a file is what it is called.

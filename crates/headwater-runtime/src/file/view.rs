@@ -3,7 +3,7 @@
 use super::{
     AgentFile,
     check::END_WORD,
-    format::node::NodeText,
+    format::node::{NodeText, OnErrorText},
     load::{Defined, WorkflowPart},
 };
 
@@ -33,6 +33,8 @@ pub struct FileEdge<'a> {
     pub to: Option<&'a str>,
     /// Its condition.
     pub when: Option<&'a str>,
+    /// Whether it is followed when the node has failed for good.
+    pub on_error: bool,
 }
 
 impl AgentFile {
@@ -81,17 +83,27 @@ impl<'a> FileWorkflow<'a> {
         })
     }
 
-    /// Its edges, in the order of the file. A node without one has an edge to the end.
+    /// Its edges, in the order of the file. A node without one has an edge to the end; what is done on
+    /// errors comes last.
     pub fn edges(self) -> impl Iterator<Item = FileEdge<'a>> {
         let text = &self.0.value.text;
         let written = text.edges.iter().map(|edge| FileEdge {
             from: &edge.value.from.value,
             to: (edge.value.to.value != END_WORD).then_some(edge.value.to.value.as_str()),
             when: edge.value.when.as_ref().map(|when| when.value.as_str()),
+            on_error: false,
+        });
+        let failures = text.nodes.0.iter().filter_map(|(name, node)| match &node.on_error {
+            Some(OnErrorText::GoTo(to)) => {
+                Some(FileEdge { from: &name.value, to: Some(&to.value), when: None, on_error: true })
+            }
+            _ => None,
         });
         let last =
             text.nodes.names().filter(|name| !text.edges.iter().any(|edge| edge.value.from.value == *name));
-        written.chain(last.map(|from| FileEdge { from, to: None, when: None }))
+        written
+            .chain(last.map(|from| FileEdge { from, to: None, when: None, on_error: false }))
+            .chain(failures)
     }
 }
 

@@ -8,3 +8,4 @@
 )]
 
 mod email;
+mod files;
