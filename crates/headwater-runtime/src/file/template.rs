@@ -61,7 +61,7 @@ impl Scope {
             context => minijinja::Value::from_serialize(&*node.run.runtime_context),
             client => minijinja::Value::from_serialize(cx.client_context()),
             run => cx.run().as_str(),
-            session => cx.session().map(|session| session.as_str()),
+            session => cx.session().map(headwater_protocol::SessionId::as_str),
         })
     }
 
@@ -85,9 +85,9 @@ impl Template {
 impl Expression {
     pub(super) fn eval(&self, source: &Source, scope: &Scope) -> Result<Value> {
         // As a template it tells where it failed; an expression does not.
-        let place = |error| match render(&braced(&self.0.value), scope) {
-            Err(error) => failed(source, &self.0, &error, BRACES),
-            Ok(_) => failed(source, &self.0, &error, BRACES),
+        let place = |error| {
+            let error = render(&braced(&self.0.value), scope).err().unwrap_or(error);
+            failed(source, &self.0, &error, BRACES)
         };
         eval(&self.0.value, scope).map_err(place)
     }
