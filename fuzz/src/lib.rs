@@ -1,6 +1,11 @@
 //! What the targets do with the bytes that they are given.
 
 use headwater_json::{Chunk, Completion, Extractor, FieldKind, Fields, Options, PartialValue};
+use headwater_models::{
+    ModelEvent,
+    scripted::Script,
+    wire::{Dialect, Settings, Wire},
+};
 use headwater_protocol::{
     Decoded, Decoder, EncodeOptions, Encoder, FrameReader, Framing, RawRequest, RunState, StructuredStreams,
     StructuredOp, StructuredState, StructuredUpdate, dialects, lint,
@@ -27,6 +32,33 @@ pub fn decode(name: &str, bytes: &[u8]) {
     encoder.finish();
     Encoder::new(dialect, &EncodeOptions::default()).reentry(&state);
     let _ = lint(dialect, framing, bytes);
+}
+
+/// Reads the bytes as every provider's answer, whole and byte by byte, and compares.
+pub fn wires(bytes: &[u8]) {
+    for wire in [Wire::RESPONSES, Wire::ANTHROPIC, Wire::GOOGLE, Wire::chat(&Dialect::OPENAI)] {
+        let settings = Settings::new("fuzz", "m");
+        let read = |piece: usize| {
+            let mut decoder = wire.decoder(&settings);
+            let mut said = Vec::new();
+            for piece in bytes.chunks(piece) {
+                decoder.push(piece, |item| said.push(item));
+            }
+            decoder.finish(|item| said.push(item));
+            said
+        };
+        let whole = read(usize::MAX);
+        assert!(matches!(whole.last(), Some(Err(_) | Ok(ModelEvent::Finished { .. }))), "the answer has no end");
+        assert_eq!(whole, read(1));
+        wire.decoder(&settings).whole(bytes, |_| {});
+    }
+}
+
+/// Reads the bytes as a script.
+pub fn script(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = Script::from_yaml(text);
+    }
 }
 
 /// Reads the bytes as every dialect's request.

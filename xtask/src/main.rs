@@ -2,6 +2,7 @@
 
 mod bench;
 mod command;
+mod mcp;
 mod recorded;
 mod report;
 mod test;
@@ -73,7 +74,7 @@ enum Optional {
     Browser,
     /// Whatever needs a Redis server
     Redis,
-    /// Whatever needs Node and the vendors' packages
+    /// Whatever needs Node, Python and packages that others wrote
     Vendors,
 }
 

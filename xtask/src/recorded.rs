@@ -2,7 +2,7 @@
 //!
 //! Tests append to the file that `HEADWATER_VECTORS_READ` names: a line `file` when they read a recorded file, and a line
 //! `file rows matched deviations` when they have judged it. `HEADWATER_VECTORS` is the folder that holds `vectors/<dialect>/*.jsonl` and
-//! `fixtures/ag-ui-conformance/<folder>/*.json`. A recording that no test reads proves nothing, so in CI it fails the
+//! `fixtures/ag-ui-conformance/<folder>/*.json`, and the answers of `fixtures/providers/<provider>`. A recording that no test reads proves nothing, so in CI it fails the
 //! run, unless `conformance/later.txt` gives the reason.
 
 use std::collections::BTreeSet;
@@ -137,8 +137,9 @@ fn recordings(folder: &Path) -> BTreeSet<String> {
             entries(&dialect).into_iter().filter(|file| file.extension().is_some_and(|e| e == "jsonl")),
         );
     }
-    let corpus = entries(&folder.join("fixtures/ag-ui-conformance"));
-    found.extend(corpus.into_iter().filter(|entry| entry.is_dir()));
+    for corpus in ["fixtures/ag-ui-conformance", "fixtures/providers"] {
+        found.extend(entries(&folder.join(corpus)).into_iter().filter(|entry| entry.is_dir()));
+    }
     found.iter().map(|path| name_of(&path.to_string_lossy(), folder)).collect()
 }
 

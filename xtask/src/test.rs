@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
-use crate::{Optional, root, tools, vendors};
+use crate::{Optional, mcp, root, tools, vendors};
 
 /// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -33,6 +33,9 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     });
     let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
+    let unnamed =
+        filter.is_some_and(|filter| !mcp::TESTS.contains(filter)).then_some("only the named tests run");
+    report.part_unless(refused.or(unnamed), "mcp", || mcp::test(&root));
 
     // A filter leaves files unread on purpose.
     let reading = if filter.is_none() { recorded.close() } else { recorded.close_unchecked() };
@@ -84,11 +87,14 @@ pub(crate) fn faults(seeds: u64) -> Result<ExitCode, Failure> {
     ])
 }
 
-/// A process that appends is killed so many times.
+/// A process that appends, and one that drives runs, is killed so many times.
 pub(crate) fn kills(times: u64) -> Result<ExitCode, Failure> {
     anstream::println!("{times} kills; a hundred take less than a minute");
     let settings = [("HEADWATER_KILLS", &*times.to_string())];
-    long(&[Suite { name: "kills", package: "headwater-store", filter: "kills::", settings: &settings }])
+    long(&[
+        Suite { name: "a store", package: "headwater-store", filter: "kills::", settings: &settings },
+        Suite { name: "runs", package: "headwater-runtime", filter: "kills::", settings: &settings },
+    ])
 }
 
 /// Tests of one crate that take a number from the environment.
@@ -159,7 +165,7 @@ fn rust_tests(
 }
 
 /// Sums the lines `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-fn count(output: &str) -> Counts {
+pub(crate) fn count(output: &str) -> Counts {
     let mut counts = Counts::default();
     for line in output.lines() {
         let Some((_, results)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))

@@ -12,6 +12,8 @@ pub(crate) struct Tool {
     program: &'static str,
     /// The Debian package that holds it.
     package: &'static str,
+    /// What it must be able to do; its version is read from what it prints.
+    probe: &'static [&'static str],
     /// The oldest major version that will do.
     oldest: Option<u32>,
     /// The part of `--without` that goes on without it.
@@ -20,9 +22,20 @@ pub(crate) struct Tool {
 
 /// What the vendors' clients run on.
 pub(crate) const NODE: &[Tool] = &[
-    Tool { program: "node", package: "nodejs", oldest: Some(20), part: "vendors" },
-    Tool { program: "npm", package: "npm", oldest: None, part: "vendors" },
+    Tool { program: "node", package: "nodejs", probe: VERSION, oldest: Some(20), part: "vendors" },
+    Tool { program: "npm", package: "npm", probe: VERSION, oldest: None, part: "vendors" },
 ];
+
+/// What the MCP servers from PyPI run on. Debian keeps a part of Python's own library, `venv`, in a package of its own.
+pub(crate) const PYTHON: &[Tool] = &[Tool {
+    program: "python3",
+    package: "python3-venv",
+    probe: &["-c", "import ensurepip, venv"],
+    oldest: None,
+    part: "vendors",
+}];
+
+const VERSION: &[&str] = &["--version"];
 
 /// Makes sure that every one of `tools` can be run.
 pub(crate) fn ensure(tools: &[Tool]) -> Result<(), Failure> {
@@ -48,7 +61,7 @@ impl Tool {
             self.install()?;
         }
         let Some(version) = self.version() else {
-            return Err(self.missing("is not on the PATH"));
+            return Err(self.missing("is not on the PATH, or not whole"));
         };
         match (self.oldest, major(&version)) {
             (Some(oldest), Some(found)) if found < oldest => {
@@ -59,7 +72,7 @@ impl Tool {
     }
 
     fn version(&self) -> Option<String> {
-        let finished = run(command(Path::new("."), self.program, &["--version"])).ok()?;
+        let finished = run(command(Path::new("."), self.program, self.probe)).ok()?;
         finished.ok.then_some(finished.output)
     }
 
@@ -108,7 +121,13 @@ mod tests {
 
     #[test]
     fn a_missing_tool_is_named_with_the_way_around_it() {
-        let tool = Tool { program: "no-such-program", package: "nothing", oldest: None, part: "vendors" };
+        let tool = Tool {
+            program: "no-such-program",
+            package: "nothing",
+            probe: VERSION,
+            oldest: None,
+            part: "vendors",
+        };
         assert_eq!(tool.version(), None);
         let text = tool.missing("is not on the PATH").to_string();
         assert!(text.contains("no-such-program") && text.contains("--without vendors"), "{text}");

@@ -1,15 +1,19 @@
 //! The models that agents ask.
 //!
 //! A [`Model`] takes a [`ModelRequest`] and gives a stream of [`ModelEvent`]s. Whoever drops the stream cancels the
-//! call: the connection is closed and the provider stops. [`scripted`] is a model that needs no network.
+//! call: the connection is closed and the provider stops. [`scripted`] is a model that needs no network;
+//! [`wire`] knows how the providers speak, and `http` (feature `providers`, on by default) asks them.
 
 mod error;
 mod event;
+#[cfg(feature = "providers")]
+pub mod http;
 mod model;
 mod nearest;
 mod registry;
 mod request;
 pub mod scripted;
+pub mod wire;
 
 pub use error::{ModelError, ModelErrorKind};
 pub use event::{ModelEvent, Warning};

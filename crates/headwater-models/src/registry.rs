@@ -1,10 +1,15 @@
 //! Models by name.
 
+#[cfg(feature = "providers")]
+use std::sync::OnceLock;
 use std::{collections::BTreeMap, sync::Arc};
 
+#[cfg(feature = "providers")]
+use crate::http::{Provider, Transport};
 use crate::{Model, ModelError, ModelErrorKind, nearest::nearest};
 
-/// Models by name. A model is found by the name that it was added with, and by its own.
+/// Models by name. A model is found by the name that it was added with, and by its own. With the feature `providers`,
+/// `provider:model` of a known provider is found too, with the key that the environment has for it.
 ///
 /// ```
 /// use headwater_models::{Models, scripted::{Script, ScriptedModel}};
@@ -21,6 +26,8 @@ use crate::{Model, ModelError, ModelErrorKind, nearest::nearest};
 pub struct Models {
     added: BTreeMap<String, Arc<dyn Model>>,
     own: BTreeMap<String, Arc<dyn Model>>,
+    #[cfg(feature = "providers")]
+    transport: Arc<OnceLock<Transport>>,
 }
 
 impl Models {
@@ -44,13 +51,41 @@ impl Models {
         self
     }
 
+    /// Asks providers over this transport, instead of one with the usual waits.
+    #[cfg(feature = "providers")]
+    #[must_use]
+    pub fn transport(mut self, transport: Transport) -> Self {
+        self.transport = Arc::new(OnceLock::from(transport));
+        self
+    }
+
     /// The model of a name.
     ///
     /// # Errors
-    /// If there is none; the error lists the names, and the one that was probably meant.
+    /// If there is none; the error lists the names, and the one that was probably meant. If it is a provider's and the
+    /// environment has no key for it; the error says which variable to set.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-        let found = self.added.get(name).or_else(|| self.own.get(name));
-        found.map(Arc::clone).ok_or_else(|| self.unknown(name))
+        if let Some(found) = self.added.get(name).or_else(|| self.own.get(name)) {
+            return Ok(Arc::clone(found));
+        }
+        #[cfg(feature = "providers")]
+        if let Some((provider, model)) = name.split_once(':')
+            && Provider::names().any(|known| known == provider)
+            && !model.is_empty()
+        {
+            return Ok(Arc::new(Provider::from_env(provider)?.model(model, self.opened()?)));
+        }
+        Err(self.unknown(name))
+    }
+
+    /// The transport, which is made when it is first needed.
+    #[cfg(feature = "providers")]
+    fn opened(&self) -> Result<&Transport, ModelError> {
+        if let Some(transport) = self.transport.get() {
+            return Ok(transport);
+        }
+        let made = Transport::new()?;
+        Ok(self.transport.get_or_init(|| made))
     }
 
     /// All names, in order.
@@ -60,6 +95,23 @@ impl Models {
     }
 
     fn unknown(&self, name: &str) -> ModelError {
+        #[cfg(feature = "providers")]
+        if let Some((provider, model)) = name.split_once(':')
+            && provider != "scripted"
+            && !self.names().any(|known| known.split(':').next() == Some(provider))
+        {
+            return match Provider::new(provider) {
+                Ok(_) => {
+                    let message =
+                        format!("`{name}` names no model: write `{provider}:` and the model's name");
+                    ModelError::new(ModelErrorKind::UnknownModel, message)
+                }
+                Err(error) => {
+                    let message = format!("there is no model `{model}` of `{provider}`: {}", error.message());
+                    ModelError::new(ModelErrorKind::UnknownModel, message)
+                }
+            };
+        }
         let known: Vec<_> = self.names().collect();
         let message = match nearest(name, known.iter().copied()) {
             Some(meant) => {

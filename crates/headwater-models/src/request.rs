@@ -140,3 +140,17 @@ pub enum ReasoningEffort {
     /// Much.
     High,
 }
+
+impl ReasoningEffort {
+    /// The word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}

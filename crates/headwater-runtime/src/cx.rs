@@ -133,14 +133,18 @@ impl Cx {
     ///
     /// # Errors
     /// What the work failed with; it is kept too, until the node is retried.
-    pub async fn step<T, Fut>(&self, id: &str, work: impl FnOnce() -> Fut) -> Result<T>
+    pub fn step<T, Fut>(&self, id: &str, work: impl FnOnce() -> Fut) -> impl Future<Output = Result<T>>
     where
         T: Serialize + DeserializeOwned,
         Fut: Future<Output = std::result::Result<T, crate::NodeError>>,
     {
-        let key = self.node.key("step", Some(id))?;
-        let work = async { work().await.map_err(crate::NodeError::into_error) };
-        self.node.once(&key.text, key.kind, None, work).await
+        // The key is fixed here, not when the future is polled.
+        let key = self.node.key("step", Some(id));
+        async move {
+            let key = key?;
+            let work = async { work().await.map_err(crate::NodeError::into_error) };
+            self.node.once(&key.text, key.kind, None, work).await
+        }
     }
 
     /// Shows something: [`Emit`].

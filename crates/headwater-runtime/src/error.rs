@@ -36,6 +36,8 @@ pub enum ErrorKind {
     UnknownWorkflow,
     /// There is no such run.
     UnknownRun,
+    /// There is a run of that name already.
+    Exists,
     /// The run has ended.
     Ended,
     /// There is no such model.
@@ -92,6 +94,7 @@ impl ErrorKind {
             Self::Build => "build",
             Self::UnknownWorkflow => "workflow.unknown",
             Self::UnknownRun => "run.unknown",
+            Self::Exists => "run.exists",
             Self::Ended => "run.ended",
             Self::UnknownModel => "model.unknown",
             Self::Model => "model",

@@ -14,4 +14,4 @@ pub use reason::{
 pub use state::State;
 pub use structured::StructuredHook;
 
-pub(crate) use interrupt::{answering, check_answer, wait_for};
+pub(crate) use interrupt::{answering, check_answer, check_schema, wait_for};

@@ -7,6 +7,7 @@ mod writer;
 
 pub use effect::{Answer, Begun};
 pub(crate) use effect::{Effect, Left, Outcome, Visit, Wait, WaitKind};
+pub(crate) use entry::Emitted;
 pub use entry::Entry;
-pub(crate) use history::{History, HookRecord, Walked, fingerprint};
+pub(crate) use history::{Emits, History, HookRecord, Walked, fingerprint};
 pub(crate) use writer::Journal;

@@ -53,6 +53,20 @@ pub(crate) struct Transition {
     pub(crate) payload: Option<Value>,
 }
 
+impl Transition {
+    /// What is handed over is merged into data, so it must be an object.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.payload {
+            None | Some(Value::Object(_)) => Ok(()),
+            Some(other) => {
+                let (to, kind) = (&self.to, json_kind(other));
+                let message = format!("what is handed over to workflow `{to}` must be an object, not {kind}");
+                Err(Error::new(ErrorKind::State, message))
+            }
+        }
+    }
+}
+
 impl Next {
     /// Nothing for the nodes after it: the plain edges are followed.
     #[must_use]

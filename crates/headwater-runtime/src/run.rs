@@ -9,7 +9,7 @@ mod walk;
 
 pub(crate) use close::closing;
 pub(crate) use drive::{Driven, drive};
-pub(crate) use inbox::{INBOX, inbox_key, request_id, stop_key};
+pub(crate) use inbox::{INBOX, STOP, Sent, inbox_key, request_id, stop_key};
 pub(crate) use shared::RunShared;
 pub(crate) use visit::{Executed, HookKey, NodeRun};
 pub(crate) use walk::{EntryState, Walk};

@@ -13,7 +13,6 @@ use std::{
     fs,
     io::Write as _,
     path::{Path, PathBuf},
-    process::Command,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -33,12 +32,6 @@ const TTL: Duration = Duration::from_secs(600);
 const ROUND: usize = 1_000;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    if let [_, what, folder, ..] = &*arguments
-        && what == "--resident"
-    {
-        return print_resident(folder);
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let missed = runtime.block_on(measure());
     std::process::exit(i32::from(missed > 0));
@@ -49,7 +42,6 @@ async fn measure() -> usize {
     appends(&mut aims).await;
     read_back(&mut aims).await;
     wake_ups(&mut aims).await;
-    idle_runs(&mut aims).await;
     aims.print()
 }
 
@@ -333,41 +325,4 @@ async fn wake_up(store: &Arc<dyn Store>, at: usize, class: Class) -> (f64, f64) 
     let mut waits = reader.await.unwrap();
     waits.sort_by(f64::total_cmp);
     (waits[waits.len() / 2], waits[waits.len() * 99 / 100])
-}
-
-async fn idle_runs(aims: &mut Aims) {
-    const RUNS: usize = 100_000;
-    let place = folder("idle");
-    {
-        let store = Embedded::open_folder(&place, options(Fsync::Never, Writer::Thread)).unwrap();
-        let leases = claim(&store, || (), RUNS).await;
-        append_rounds(&store, || (), &leases, RUNS * 3).await;
-        for block in leases.chunks(1_000) {
-            let releases =
-                futures_util::future::join_all(block.iter().map(|lease| store.release(lease))).await;
-            releases.into_iter().for_each(Result::unwrap);
-        }
-    }
-    // A fresh process: what an allocator keeps is not counted.
-    let begun = Instant::now();
-    let output =
-        Command::new(std::env::current_exe().unwrap()).arg("--resident").arg(&place).output().unwrap();
-    let opened = begun.elapsed();
-    let bytes: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-    let each = bytes / RUNS as f64;
-    println!("\n{RUNS} idle runs of three records: {each:.0} bytes of memory each, opened in {opened:.0?}");
-    aims.at_most("bytes of memory per idle run", each, 1_024.0);
-    fs::remove_dir_all(&place).unwrap();
-}
-
-fn print_resident(folder: &str) {
-    let before = resident();
-    let store = Embedded::open_folder(folder, options(Fsync::Never, Writer::Thread)).unwrap();
-    println!("{}", resident().saturating_sub(before));
-    drop(store);
-}
-
-fn resident() -> u64 {
-    let statm = fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4_096
 }

@@ -2,6 +2,7 @@
 
 mod cases;
 mod check;
+pub mod crash;
 pub mod simulation;
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};

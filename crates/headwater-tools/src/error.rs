@@ -22,7 +22,7 @@ pub struct Error(Arc<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: String,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 /// What kind of thing went wrong.
@@ -35,6 +35,22 @@ pub enum ErrorKind {
     Duplicate,
     /// A tool has no name, or one that no model can be told.
     Name,
+    /// A server was described wrongly.
+    Settings,
+    /// A server has no tool of a name that was asked for.
+    Missing,
+    /// A server's program cannot be started.
+    Start,
+    /// A server cannot be reached.
+    Unreachable,
+    /// A server did not answer in time.
+    Timeout,
+    /// A server ended, or closed the connection.
+    Ended,
+    /// A server refused what was asked.
+    Refused,
+    /// A server said something that is not in its protocol.
+    Protocol,
 }
 
 impl ErrorKind {
@@ -45,13 +61,21 @@ impl ErrorKind {
             Self::Schema => "tools.schema",
             Self::Duplicate => "tools.duplicate",
             Self::Name => "tools.name",
+            Self::Settings => "mcp.settings",
+            Self::Missing => "mcp.missing",
+            Self::Start => "mcp.start",
+            Self::Unreachable => "mcp.unreachable",
+            Self::Timeout => "mcp.timeout",
+            Self::Ended => "mcp.ended",
+            Self::Refused => "mcp.refused",
+            Self::Protocol => "mcp.protocol",
         }
     }
 
     /// Whether the same may succeed when it is tried again.
     #[must_use]
     pub const fn is_retryable(self) -> bool {
-        false
+        matches!(self, Self::Unreachable | Self::Timeout | Self::Ended)
     }
 }
 
@@ -74,9 +98,20 @@ impl Error {
         self.0.kind.is_retryable()
     }
 
+    /// An error with what caused it.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn caused(
+        kind: ErrorKind,
+        message: &str,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Inner { kind, message: message.to_owned(), source: Some(Arc::new(source)) }))
+    }
+
     /// The same error, told of a thing.
     pub(crate) fn of(&self, thing: &str) -> Self {
-        Self::new(self.kind(), format!("{thing}: {self}"))
+        let Inner { kind, message, source } = &*self.0;
+        Self(Arc::new(Inner { kind: *kind, message: format!("{thing}: {message}"), source: source.clone() }))
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 use headwater_protocol::ToolSpec;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Approval, Tool, ToolContext, ToolError, ToolFuture, ToolOutput, Unfinished, schema::schema_of};
 
@@ -76,6 +76,10 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
             schema.remove("title");
             schema.remove("description")
         });
+        // A function that takes any JSON has no schema to speak of, but a model always gives an object.
+        if schema.as_object().is_none_or(serde_json::Map::is_empty) {
+            schema = json!({ "type": "object" });
+        }
         let mut spec = ToolSpec::new(name, schema);
         spec.description = described.and_then(|text| text.as_str().map(str::to_owned));
         Self {

@@ -1,9 +1,11 @@
-//! The tools that models call: one trait, plain async functions as tools, tools of the page.
+//! The tools that models call: one trait, plain async functions as tools, tools of the page, tools of MCP servers.
 
 mod client;
 mod context;
 mod error;
 mod function;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod output;
 mod schema;
 mod set;
@@ -15,6 +17,8 @@ pub use client::ClientTool;
 pub use context::{Cancel, CancelHandle, ToolContext};
 pub use error::{Error, ErrorKind, Result};
 pub use function::{FunctionTool, ToolFunction};
+#[cfg(feature = "mcp")]
+pub use mcp::{McpClient, McpTools};
 pub use output::{ToolError, ToolOutput};
 pub use schema::{Mismatch, Schema};
 pub use set::Tools;

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use headwater_protocol::ToolSpec;
 use serde_json::Value;
 
-use crate::{Error, ErrorKind, Result, Schema, Tool, ToolError};
+use crate::{Error, ErrorKind, Mismatch, Result, Schema, Tool, ToolError};
 
 /// Tools by name, in the order in which they were added. A clone costs little.
 ///
@@ -60,7 +60,7 @@ impl Tools {
     pub fn with_shared(mut self, tool: Arc<dyn Tool>) -> Result<Self> {
         let spec = tool.spec();
         check_name(&spec.name).map_err(|error| error.of(&tool.origin()))?;
-        let input = Schema::new(spec.input_schema.clone()).map_err(|error| {
+        let input = check_input(&spec.input_schema).map_err(|error| {
             error.of(&format!("the input schema of \"{}\" ({})", spec.name, tool.origin()))
         })?;
         self.insert(Entry { tool, input })?;
@@ -113,8 +113,8 @@ impl Tools {
     pub fn check(&self, name: &str, input: &Value) -> Result<(), ToolError> {
         let entry = self.entry(name).ok_or_else(|| self.unknown(name))?;
         entry.input.check(input).map_err(|mismatches| {
-            let list: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-            ToolError::new(format!("the input of \"{name}\" does not fit its schema: {}", list.join("; ")))
+            let list = Mismatch::in_one_line(&mismatches);
+            ToolError::new(format!("the input of \"{name}\" does not fit its schema: {list}"))
         })
     }
 
@@ -161,6 +161,16 @@ impl Tools {
 }
 
 const LONGEST_NAME: usize = 128;
+
+/// Models give an object and nothing else, and their providers refuse a tool that wants something else.
+fn check_input(schema: &Value) -> Result<Schema> {
+    match schema.get("type") {
+        Some(kind) if kind != "object" => {
+            Err(Error::new(ErrorKind::Schema, format!("a tool's input is an object, not of the type {kind}")))
+        }
+        _ => Schema::new(schema.clone()),
+    }
+}
 
 /// What every provider and MCP take. A provider that takes less says so itself.
 fn check_name(name: &str) -> Result<()> {

@@ -9,6 +9,12 @@
 )]
 
 mod asking;
+mod encoding;
+#[cfg(feature = "providers")]
+mod http;
+mod providers;
+mod recorded;
 mod registry;
+mod robust;
 mod scripted;
 mod scripted_yaml;

@@ -148,3 +148,15 @@ fn a_text_may_run_over_lines() {
     let said = lines(&model, ModelRequest::new("x"));
     assert_eq!(said[2..4], [r#"text-delta 0 "one\n""#, r#"text-delta 0 "two\n""#]);
 }
+
+#[test]
+fn the_script_of_the_documentation_can_be_played() {
+    let page = include_str!("../../../../docs/models.md");
+    let (_, yaml) = page.split_once("```yaml\n").unwrap();
+    let (yaml, _) = yaml.split_once("```").unwrap();
+    let model = ScriptedModel::new(Script::from_yaml(yaml).unwrap());
+    let said = lines(&model, ModelRequest::new("an unreliable thing"));
+    assert_eq!(said.last().unwrap(), r#"text-delta 0 "to""#);
+    let said = lines(&model, ModelRequest::new("rust"));
+    assert!(said.contains(&r#"tool-call-delta 1 "{\"q\":\"rust\"}""#.to_owned()), "{said:?}");
+}

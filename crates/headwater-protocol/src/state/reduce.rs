@@ -163,6 +163,9 @@ impl RunState {
     /// nothing. No other event can fail.
     pub fn apply(&mut self, record: &Record) -> Result<(), Error> {
         let origin = &record.origin;
+        if self.run.status == RunStatus::Waiting {
+            self.go_on(&record.event);
+        }
         match &record.event {
             Event::RunStarted(started) => {
                 self.run = RunInfo { started: started.clone(), ..RunInfo::default() };
@@ -359,6 +362,21 @@ impl RunState {
         }
         if close {
             self.rebuild_index();
+        }
+    }
+
+    /// A run that waited goes on when it is answered, or when a model speaks again.
+    fn go_on(&mut self, event: &Event) {
+        let goes_on = matches!(
+            event,
+            Event::InterruptAnswered { .. }
+                | Event::InterruptExpired { .. }
+                | Event::ApprovalAnswered { .. }
+                | Event::AttemptStarted { .. }
+                | Event::StepStarted { .. }
+        );
+        if goes_on {
+            self.run.status = RunStatus::Running;
         }
     }
 

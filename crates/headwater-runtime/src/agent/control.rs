@@ -7,17 +7,19 @@ use headwater_store::{Expect, JournalId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Agent, AgentInner, Run, run::unknown, token};
+use super::{Agent, AgentInner, Run, fresh_id, run::unknown, token};
 use crate::{
     Error, Result,
     error::ErrorKind,
-    hooks::check_answer,
+    hooks::{check_answer, check_schema},
     journal::{Answer, Wait, WaitKind},
-    run::{NodeRun, RunShared, inbox_key, request_id, stop_key},
+    run::{NodeRun, RunShared, Sent, inbox_key, request_id, stop_key},
 };
 
 /// The keys under which questions are kept, so that they can be listed and answered by their name alone.
 const QUESTIONS: &str = "question/";
+/// How many of them are looked at in one go.
+const PAGE: usize = 100;
 
 /// Something that waits for somebody.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -44,6 +46,9 @@ pub struct OpenQuestion {
     /// Why it cannot be answered any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     closed: Option<Closed>,
+    /// The answer that was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    taken: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,7 +176,14 @@ impl Agent {
         let answer = fits(&question, answered.answer)?;
         let since =
             agent.store.info(&JournalId::from(question.run.as_str())).await?.map_or(0, |info| info.tail.last);
-        agent.send(&inbox_key(&question.run, request), &answer, request).await?;
+        let key = inbox_key(&question.run, request);
+        let sent = agent.send(&key, answer, request).await?;
+        // An answer that was taken meanwhile has made room for this one, which came too late.
+        let closed = agent.question(request).await?.filter(|question| question.closed.is_some());
+        if closed.is_some_and(|question| question.taken.is_none_or(|taken| taken != sent)) {
+            agent.store.remove(&key, Expect::Any).await?;
+            return Err(already(request));
+        }
         agent.go_on(&question.run).await;
         Ok(self.run(question.run).since(since))
     }
@@ -200,10 +212,19 @@ impl Agent {
     /// # Errors
     /// When the store fails.
     pub async fn questions(&self, after: Option<&RequestId>, limit: usize) -> Result<Vec<OpenQuestion>> {
-        let after = after.map(|request| format!("{QUESTIONS}{request}"));
-        let values = self.0.store.list(QUESTIONS, after.as_deref(), limit).await?;
-        let questions = values.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok());
-        Ok(questions.filter(|question: &OpenQuestion| question.closed.is_none()).collect())
+        let mut after = after.map(|request| format!("{QUESTIONS}{request}"));
+        let now = self.0.now();
+        let mut open = Vec::new();
+        loop {
+            let page = self.0.store.list(QUESTIONS, after.as_deref(), PAGE).await?;
+            let read = page.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok());
+            let waits = |question: &OpenQuestion| question.closed.is_none() && question.expires > now;
+            open.extend(read.filter(waits).take(limit - open.len()));
+            match page.last() {
+                Some((key, _)) if page.len() == PAGE && open.len() < limit => after = Some(key.clone()),
+                _ => return Ok(open),
+            }
+        }
     }
 
     /// Stops a run: models and tools are told, what was said is kept, and it ends cancelled. Durable when this returns.
@@ -271,6 +292,7 @@ impl AgentInner {
             expires: given_up,
             wait: wait.clone(),
             closed: None,
+            taken: None,
         };
         node.keep(self.put_question(&question).await)?;
         Ok(wait)
@@ -320,13 +342,15 @@ impl AgentInner {
         }
     }
 
-    async fn send(&self, key: &str, answer: &Answer, request: &RequestId) -> Result<()> {
-        let bytes = serde_json::to_vec(answer).map_err(|error| {
+    /// Sends an answer, unless one is there already. Gives what tells it apart from others.
+    async fn send(&self, key: &str, answer: Answer, request: &RequestId) -> Result<String> {
+        let sent = Sent { id: fresh_id("answer")?, answer };
+        let bytes = serde_json::to_vec(&sent).map_err(|error| {
             Error::new(ErrorKind::Answer, format!("the answer does not serialise: {error}"))
         })?;
         let ttl = Some(self.options.max_wait + self.options.keep);
         match self.store.put(key, bytes.into(), Expect::Absent, ttl).await {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(sent.id),
             Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
                 Err(already(request))
             }
@@ -336,7 +360,7 @@ impl AgentInner {
 
     /// Gives up a request, unless it was answered in time.
     pub(super) async fn expire(&self, run: &RunId, request: &RequestId) -> Result<()> {
-        match self.send(&inbox_key(run, request), &Answer::Expired, request).await {
+        match self.send(&inbox_key(run, request), Answer::Expired, request).await {
             Err(error) if error.kind() != ErrorKind::Answered => Err(error),
             _ => Ok(()),
         }
@@ -348,7 +372,7 @@ impl AgentInner {
             return;
         }
         match self.resume(run).await {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Busy => tracing::debug!(run = %run, "{error}"),
             Err(error) => {
                 tracing::error!(run = %run, %error, "a run cannot be resumed now; what it was sent is kept");
@@ -360,22 +384,44 @@ impl AgentInner {
     pub(super) async fn close_questions(&self, shared: &RunShared) -> Result<()> {
         let waits: Vec<_> = {
             let replay = shared.replay();
-            let answered = |wait: &Wait| match replay.answers.get(&wait.request) {
-                Some(Answer::Expired) => Closed::Expired,
-                Some(_) => Closed::Answered,
-                None => Closed::Ended,
-            };
-            replay.asked.values().map(|wait| (wait.request.clone(), answered(wait))).collect()
+            let answer = |wait: &Wait| replay.answers.get(&wait.request).cloned();
+            replay.asked.values().map(|wait| (wait.request.clone(), answer(wait))).collect()
         };
-        for (request, why) in waits {
-            if let Some(mut question) = self.question(&request).await? {
-                question.closed = Some(why);
-                self.put_question(&question).await?;
-            }
-            self.store.remove(&inbox_key(&shared.id, &request), Expect::Any).await?;
+        for (request, answer) in waits {
+            self.close_question(&shared.id, &request, answer.as_ref(), None).await?;
         }
         self.store.remove(&stop_key(&shared.id), Expect::Any).await?;
         Ok(())
+    }
+
+    /// Closes a question whose answer is in the journal, or that can never be answered, and takes the answer out of
+    /// the inbox. In this order: whoever answers at the same time finds one of the two.
+    pub(crate) async fn close_question(
+        &self,
+        run: &RunId,
+        request: &RequestId,
+        answer: Option<&Answer>,
+        sent: Option<String>,
+    ) -> Result<()> {
+        let why = match answer {
+            Some(Answer::Expired) => Closed::Expired,
+            Some(_) => Closed::Answered,
+            None => Closed::Ended,
+        };
+        if let Some(mut question) = self.question(request).await?
+            && question.closed.is_none()
+        {
+            question.closed = Some(why);
+            question.taken = sent;
+            self.put_question(&question).await?;
+        }
+        self.store.remove(&inbox_key(run, request), Expect::Any).await?;
+        Ok(())
+    }
+
+    /// Whether a request is one that an answer can still be taken for.
+    pub(super) async fn is_open(&self, request: &RequestId) -> Result<bool> {
+        Ok(self.question(request).await?.is_some_and(|question| question.closed.is_none()))
     }
 }
 
@@ -389,6 +435,10 @@ fn fits(question: &OpenQuestion, answer: Answer) -> Result<Answer> {
     match (&question.wait.kind, answer) {
         (WaitKind::Question { interrupt, .. }, Answer::Given(value)) => {
             Ok(Answer::Given(check_answer(interrupt, value)?))
+        }
+        (WaitKind::Approval { schema, .. }, Answer::Approval { approved, reason, input: Some(input) }) => {
+            check_schema(schema, &input)?;
+            Ok(Answer::Approval { approved, reason, input: Some(input) })
         }
         (WaitKind::Question { .. }, answer @ Answer::Declined)
         | (WaitKind::Approval { .. }, answer @ Answer::Approval { .. })

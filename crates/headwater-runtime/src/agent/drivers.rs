@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use headwater_protocol::{Event, MessageId, RunId, RunStarted};
+use headwater_protocol::{Event, Role, RunId, RunStarted, RunState, Usage};
 use headwater_store::{Lease, Receipt};
 use tokio::{sync::Notify, task::AbortHandle};
 
@@ -11,7 +11,7 @@ use crate::{
     Error, Result,
     error::ErrorKind,
     journal::{Begun, Effect, History, Journal},
-    run::{Driven, INBOX, RunShared, Walk, drive},
+    run::{Driven, INBOX, RunShared, STOP, Walk, drive},
 };
 
 /// The runs that this process drives, by their names.
@@ -39,50 +39,75 @@ impl AgentInner {
         }
     }
 
+    /// Whether this process drives a run.
+    pub(super) fn drives(&self, run: &RunId) -> bool {
+        self.drivers().all.contains_key(run)
+    }
+
     /// Begins a run: it is durable when this returns.
     pub(super) async fn begin(self: &Arc<Self>, run: RunId, begun: Begun) -> Result<()> {
         let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
-        let lease = self.store.claim(&run.as_str().into(), &self.owner, self.options.lease).await?;
+        let lease = self.fresh_journal(&run).await?;
         let history = History::default();
         let journal =
             Journal::new(self.store.clone(), lease, history.state.clone(), history.usage.clone(), 0);
         let shared = Arc::new(RunShared::new(run.clone(), self.clone(), begun, journal, history));
         let begun = &shared.begun;
-        drop(shared.journal.effect(&Effect::Begun(Box::new(begun.clone())))?);
         let started = RunStarted {
             run: Some(run.clone()),
             session: begun.session.clone(),
             workflow: Some(begun.workflow.clone()),
             ..RunStarted::default()
         };
-        drop(shared.say(Event::RunStarted(started))?);
-        let message: MessageId = shared.message.clone();
-        let role = headwater_protocol::Role::Assistant;
-        let last: Receipt = shared.say(Event::MessageStarted { message, role, author: None })?;
+        let effect = Effect::Begun(Box::new(begun.clone()));
+        drop(shared.journal.told(&effect, &shared.origin(), Event::RunStarted(started))?);
+        let last = begin_message(&shared)?;
         self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
         last.await?;
         let walk = Walk::new(workflow, begun.input.clone(), begun.data.clone());
-        self.spawn(shared, walk, Vec::new());
+        self.spawn(shared, walk, Vec::new(), false);
         Ok(())
     }
 
-    /// Takes up a run that nobody drives: one that waited, or whose process died.
+    /// Makes the journal of a new run: a name that was given by somebody may be taken.
+    async fn fresh_journal(&self, run: &RunId) -> Result<Lease> {
+        use headwater_store::ErrorKind::{Closed, Held};
+        let taken =
+            || Error::new(ErrorKind::Exists, format!("there is a run {run} already: choose another name"));
+        match self.store.claim(&run.as_str().into(), &self.owner, self.options.lease).await {
+            Ok(lease) if lease.first == 1 => Ok(lease),
+            Ok(lease) => {
+                self.store.release(&lease).await?;
+                Err(taken())
+            }
+            Err(error) if matches!(error.kind(), Held { .. } | Closed) => Err(taken()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes up a run that nobody drives: one that waited, or whose process died. Gives whether it goes on here.
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] when another process drives it; it has been or will be woken by the value that was put.
-    pub(super) async fn resume(self: &Arc<Self>, run: &RunId) -> Result<()> {
+    pub(super) async fn resume(self: &Arc<Self>, run: &RunId) -> Result<bool> {
         let journal_id = run.as_str().into();
         // What the run needs is looked at before anything is changed.
         let history = History::read(&*self.store, &journal_id).await?;
-        if history.ended {
-            return Ok(());
+        if history.last == 0 {
+            // Its process died before it had written what was asked for, and nobody was told that it had begun.
+            return match self.store.delete(&journal_id).await {
+                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
+                    Err(Error::new(ErrorKind::Busy, error.to_string()))
+                }
+                deleted => Ok(deleted.map(|()| false)?),
+            };
         }
         let begun = history.begun(run.as_str())?;
         if begun.agent != self.name {
             let message = format!("run {run} belongs to agent `{}`, this is `{}`", begun.agent, self.name);
             return Err(Error::new(ErrorKind::Foreign, message));
         }
-        for visited in history.workflows() {
+        for visited in history.workflows().into_iter().filter(|_| !history.ended) {
             let (id, version) = visited.split_once('@').unwrap_or((visited, ""));
             if let Err(error) = self.workflow_version(id, version) {
                 self.stuck(run, &error).await?;
@@ -94,7 +119,7 @@ impl AgentInner {
             Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
                 return Err(Error::new(ErrorKind::Busy, error.to_string()));
             }
-            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Closed) => return Ok(()),
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Closed) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
         // Between the look and the claim another driver may have gone on.
@@ -104,10 +129,18 @@ impl AgentInner {
             History::read(&*self.store, &journal_id).await?
         };
         if history.ended {
-            self.store.close(&lease, Some(self.options.keep)).await?;
-            return Ok(());
+            // Its process died after it had told the end, and before it had put everything away.
+            let journal = Journal::new(
+                self.store.clone(),
+                lease,
+                RunState::default(),
+                Usage::default(),
+                history.snapshot,
+            );
+            let shared = RunShared::new(run.clone(), self.clone(), begun, journal, history);
+            return self.ended(&shared).await.map(|()| false);
         }
-        self.take_over(run, begun, lease, history).await
+        self.take_over(run, begun, lease, history).await.map(|()| true)
     }
 
     async fn take_over(
@@ -130,6 +163,9 @@ impl AgentInner {
         );
         let shared = Arc::new(RunShared::new(run.clone(), self.clone(), begun, journal, history));
         let mut last = shared.journal.effect(&Effect::TakenOver)?;
+        if shared.journal.with_state(|state| state.messages().is_empty()) {
+            last = begin_message(&shared)?;
+        }
         for attempt in open {
             for stream in attempt.streams {
                 let event = Event::StructuredInvalidated { stream, checkpoint: None };
@@ -141,11 +177,17 @@ impl AgentInner {
         }
         last.await?;
         self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
-        self.spawn(shared, walk, recorded);
+        self.spawn(shared, walk, recorded, true);
         Ok(())
     }
 
-    fn spawn(self: &Arc<Self>, shared: Arc<RunShared>, walk: Walk, recorded: Vec<crate::journal::Walked>) {
+    fn spawn(
+        self: &Arc<Self>,
+        shared: Arc<RunShared>,
+        walk: Walk,
+        recorded: Vec<crate::journal::Walked>,
+        resumed: bool,
+    ) {
         let wake = Arc::new(Notify::new());
         let run = shared.id.clone();
         let mut drivers = self.drivers();
@@ -155,7 +197,7 @@ impl AgentInner {
         drivers.all.insert(run.clone(), Driver { wake: wake.clone(), task: None });
         let agent = self.clone();
         let task = tokio::spawn(async move {
-            let driven = drive(shared.clone(), walk, recorded, wake).await;
+            let driven = drive(shared.clone(), walk, recorded, resumed, wake).await;
             agent.settle(shared, driven).await;
         });
         if let Some(driver) = drivers.all.get_mut(&run) {
@@ -183,20 +225,22 @@ impl AgentInner {
         self.drivers().all.remove(&run);
         // Somebody may have answered after the driver had looked for the last time, and found it still there.
         if driven_on && self.has_mail(&run).await {
-            let resumed = self.resume(&run).await;
-            if let Err(error) =
-                resumed.or_else(|error| if error.kind() == ErrorKind::Busy { Ok(()) } else { Err(error) })
-            {
-                tracing::error!(run = %run, error = %error, "a run cannot be resumed");
+            match self.resume(&run).await {
+                Err(error) if error.kind() != ErrorKind::Busy => {
+                    tracing::error!(run = %run, error = %error, "a run cannot be resumed");
+                }
+                _ => {}
             }
         }
     }
 
+    /// Puts away what a run that has ended leaves. The journal is closed last: until then the run is found again if
+    /// this process dies.
     async fn ended(&self, shared: &RunShared) -> Result<()> {
-        let lease = shared.journal.lease();
-        self.store.close(lease, Some(self.options.keep)).await?;
         self.put_meta(&self.meta(shared, RunPhase::Ended, None)).await?;
-        self.close_questions(shared).await
+        self.close_questions(shared).await?;
+        self.store.close(shared.journal.lease(), Some(self.options.keep)).await?;
+        Ok(())
     }
 
     async fn waiting(&self, shared: &RunShared, until: u64) -> Result<()> {
@@ -217,7 +261,7 @@ impl AgentInner {
         !history.ended
             && mail.iter().any(|(key, _)| {
                 let name = key.strip_prefix(&prefix).unwrap_or(key);
-                name == "!stop" || !history.answers.contains_key(&headwater_protocol::RequestId::from(name))
+                name == STOP || !history.answers.contains_key(&headwater_protocol::RequestId::from(name))
             })
     }
 
@@ -261,6 +305,12 @@ impl AgentInner {
             Error::new(ErrorKind::Store, format!("what is known about {run} cannot be read: {error}"))
         })
     }
+}
+
+/// Tells readers that the run's message begins.
+fn begin_message(shared: &RunShared) -> Result<Receipt> {
+    let (message, role) = (shared.message.clone(), Role::Assistant);
+    shared.say(Event::MessageStarted { message, role, author: None })
 }
 
 impl Agent {

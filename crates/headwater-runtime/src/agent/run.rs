@@ -246,7 +246,8 @@ impl Run {
         let journal = JournalId::from(self.id.as_str());
         let (mut after, mut entries) = (0, Vec::new());
         loop {
-            let page = self.agent.0.store.read(&journal, after, ReadLimit::default()).await?;
+            let page = self.agent.0.store.read(&journal, after, ReadLimit::default()).await;
+            let page = page.map_err(|error| read_error(&self.id, error))?;
             for record in &page.records {
                 after = record.seq;
                 entries.push(Entry::read(record)?);
@@ -301,7 +302,8 @@ impl Following {
     }
 
     async fn read(&mut self) -> Result<()> {
-        let mut page = self.store.read(&self.journal, self.after, ReadLimit::default()).await?;
+        let page = self.store.read(&self.journal, self.after, ReadLimit::default()).await;
+        let mut page = page.map_err(|error| read_error(&self.journal.as_str().into(), error))?;
         if page.records.is_empty() && !page.tail.closed {
             self.store.wait(&self.journal, self.after).await?;
             page = self.store.read(&self.journal, self.after, ReadLimit::default()).await?;
@@ -318,6 +320,14 @@ impl Following {
         let all = self.after >= page.tail.last;
         self.over |= all && (self.waits || page.tail.closed);
         Ok(())
+    }
+}
+
+/// A journal that is not there is a run that is not there.
+fn read_error(run: &RunId, error: headwater_store::Error) -> Error {
+    match error.kind() {
+        headwater_store::ErrorKind::Unknown => unknown(run),
+        _ => error.into(),
     }
 }
 

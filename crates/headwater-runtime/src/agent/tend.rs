@@ -6,7 +6,12 @@ use headwater_protocol::{Event, RequestId, RunId};
 use headwater_store::Expect;
 
 use super::{Agent, AgentInner};
-use crate::{Result, error::ErrorKind, journal::History, run::stop_key};
+use crate::{
+    Result,
+    error::ErrorKind,
+    journal::History,
+    run::{INBOX, STOP, stop_key},
+};
 
 /// Where waiting runs are kept, ordered by the time at which they must be looked at.
 const WAITING: &str = "waiting/";
@@ -17,6 +22,8 @@ const WAITING: &str = "waiting/";
 pub struct Tended {
     /// Runs whose process had died, and that go on here.
     pub taken_over: Vec<RunId>,
+    /// Runs that somebody had answered or stopped, and that nobody drove.
+    pub answered: Vec<RunId>,
     /// Runs that had waited long enough for something.
     pub expired: Vec<RunId>,
     /// Runs that cannot go on here, and why.
@@ -24,7 +31,7 @@ pub struct Tended {
 }
 
 impl Agent {
-    /// Takes over the runs whose process died, gives up what waited too long, and lets go of what is no longer kept. To
+    /// Takes over the runs whose process died, and those whose answer nobody has taken, gives up what waited too long, and lets go of what is no longer kept. To
     /// be called at the start of a process and every few seconds.
     ///
     /// # Errors
@@ -39,7 +46,19 @@ impl Agent {
                 _ => {}
             }
             match agent.resume(&run).await {
-                Ok(()) => tended.taken_over.push(run),
+                Ok(true) => tended.taken_over.push(run),
+                Ok(false) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
+                Err(error) => tended.stuck.push((run, error.to_string())),
+            }
+        }
+        for run in agent.with_mail().await? {
+            if tended.taken_over.contains(&run) {
+                continue;
+            }
+            match agent.resume(&run).await {
+                Ok(true) => tended.answered.push(run),
+                Ok(false) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
                 Err(error) => tended.stuck.push((run, error.to_string())),
             }
@@ -61,6 +80,32 @@ impl AgentInner {
         let key = format!("{WAITING}{until:020}/{run}");
         self.store.put(&key, self.name.clone().into(), Expect::Any, None).await?;
         Ok(())
+    }
+
+    /// The runs to which something was sent that nobody has taken: whoever received it died, or had not the version of
+    /// the workflow that the run needs.
+    async fn with_mail(&self) -> Result<Vec<RunId>> {
+        let mut runs: Vec<RunId> = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.list(INBOX, after.as_deref(), 100).await?;
+            for (key, _) in &page {
+                let Some((run, name)) = key.strip_prefix(INBOX).and_then(|key| key.rsplit_once('/')) else {
+                    continue;
+                };
+                let run = RunId::from(run);
+                if runs.last() == Some(&run) || self.drives(&run) {
+                    continue;
+                }
+                if name == STOP || self.is_open(&name.into()).await? {
+                    runs.push(run);
+                }
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
+                _ => return Ok(runs),
+            }
+        }
     }
 
     /// The waiting runs whose time has come.

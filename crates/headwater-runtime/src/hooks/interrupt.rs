@@ -13,14 +13,14 @@ use headwater_protocol::{Event, RequestId};
 use headwater_tools::Schema;
 use serde_json::{Map, Value};
 
-pub(crate) use question::check_answer;
 pub use question::{Choice, Form, MultiChoice, Question, Text};
+pub(crate) use question::{check_answer, check_schema};
 
 use crate::{
     Error, Result,
     error::ErrorKind,
     journal::{Answer, Effect, Wait, WaitKind},
-    run::{NodeRun, request_id},
+    run::{HookKey, NodeRun, request_id},
 };
 
 /// A question that is about to be asked. Await it.
@@ -99,12 +99,17 @@ impl<Q: Question> InterruptHook<Q> {
         Declinable(self)
     }
 
-    async fn ask(self, declinable: bool) -> Result<MaybeAnswer<Q::Answer>> {
-        let key = self.node.key("interrupt", self.id.as_deref())?;
+    /// The key is fixed when the hook is built, not when it is polled.
+    fn ask(self, declinable: bool) -> impl Future<Output = Result<MaybeAnswer<Q::Answer>>> + Send {
+        let key = self.node.key("interrupt", self.id.as_deref());
+        async move { self.ask_as(key?, declinable).await }
+    }
+
+    async fn ask_as(self, key: HookKey, declinable: bool) -> Result<MaybeAnswer<Q::Answer>> {
         let request = request_id(&self.node.run.id, &key.text);
         let mut interrupt = self.question.interrupt(request.clone());
         interrupt.id = self.id;
-        interrupt.workflow = Some(self.node.visit.workflow.split('@').next().unwrap_or_default().to_owned());
+        interrupt.workflow = Some(self.node.workflow_id().to_owned());
         interrupt.schema_id = self.schema_id;
         interrupt.schema_version = self.schema_version;
         if let Some(meta) = self.meta {
@@ -146,8 +151,9 @@ impl<Q: Question> IntoFuture for InterruptHook<Q> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
+        let asked = self.ask(false);
         Box::pin(async {
-            match self.ask(false).await? {
+            match asked.await? {
                 MaybeAnswer::Given(answer) => Ok(answer),
                 MaybeAnswer::Declined => {
                     Err(Error::new(ErrorKind::Declined, "the person did not want to answer"))
@@ -201,14 +207,12 @@ pub(crate) async fn wait_for(
         }
         Some(_) => {}
         None => {
+            node.may_begin()?;
             let _running = node.running();
             let wait = run.agent.ask(run, node, hook, request.clone(), kind, expires).await?;
-            node.keep(
-                run.journal.effect(&Effect::Asked { key: key.to_owned(), wait: Box::new(wait.clone()) }),
-            )?;
-            if let Some(event) = asking(&wait) {
-                node.keep(run.journal.fact(&node.origin(), event))?;
-            }
+            let effect = Effect::Asked { key: key.to_owned(), wait: Box::new(wait.clone()) };
+            let origin = node.origin();
+            node.keep(run.record(&effect, asking(&wait).map(|event| (&origin, event))))?;
             run.replay().asked.insert(key.to_owned(), wait);
         }
     }
@@ -228,7 +232,7 @@ pub(crate) async fn wait_for(
 fn asking(wait: &Wait) -> Option<Event> {
     match &wait.kind {
         WaitKind::Question { interrupt, .. } => Some(Event::InterruptRequested(interrupt.clone())),
-        WaitKind::Approval { tool, input, signature } => Some(Event::ApprovalRequested {
+        WaitKind::Approval { tool, input, signature, .. } => Some(Event::ApprovalRequested {
             approval: wait.request.as_str().into(),
             tool: (**tool).clone(),
             input: Some(input.clone()),

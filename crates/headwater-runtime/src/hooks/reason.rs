@@ -17,11 +17,11 @@ use std::{
 };
 
 use headwater_models::{ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice, Warning};
-use headwater_protocol::{FinishReason, ModelMessage, ToolCallId, Usage};
-use headwater_tools::{Schema, Tool, ToolOutput, Tools};
+use headwater_protocol::{FinishReason, ModelMessage, ToolCallId, ToolSpec, Usage};
+use headwater_tools::{ClientTool, Schema, Tool, ToolOutput, Tools};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub use ask::{Ask, AskMode};
 pub use options::{Failover, Structured, ToolOptions};
@@ -207,6 +207,19 @@ impl<T> Reason<T> {
                 Some(tool) => Tools::new().with_shared(tool).map_err(|error| error.to_string()),
                 None => Err(format!("the agent has no tool `{name}`")),
             });
+        }
+        self
+    }
+
+    /// Lets the model call the tools that the page brought with its request: the run waits for what the page gives.
+    pub fn client_tools(mut self) -> Self {
+        for tool in &self.node.run.begun.client_tools {
+            let schema = tool.parameters.clone().unwrap_or_else(|| json!({ "type": "object" }));
+            let mut spec = ToolSpec::new(&tool.name, schema);
+            spec.description.clone_from(&tool.description);
+            self.options
+                .tools
+                .push(Tools::new().with(ClientTool::new(spec)).map_err(|error| error.to_string()));
         }
         self
     }

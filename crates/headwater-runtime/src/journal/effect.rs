@@ -149,8 +149,8 @@ pub(crate) struct Wait {
 pub(crate) enum WaitKind {
     /// A person, for an answer.
     Question { interrupt: Box<Interrupt>, declinable: bool },
-    /// A person, for a decision about a tool call.
-    Approval { tool: Box<ToolCall>, input: Value, signature: String },
+    /// A person, for a decision about a tool call; the schema is for an input that the person changes.
+    Approval { tool: Box<ToolCall>, input: Value, signature: String, schema: Value },
     /// The page, for the output of a tool.
     ClientTool { call: ToolCallId, name: String },
 }

@@ -3,7 +3,7 @@
 use headwater_protocol::{Event, Origin, Record, RunState};
 use serde::{Deserialize, Serialize};
 
-use super::Effect;
+use super::{Effect, Emits};
 use crate::{Error, Result, error::ErrorKind};
 
 /// What a record of a run's journal holds.
@@ -57,9 +57,28 @@ pub(crate) struct WrittenEvent<'a> {
     pub(crate) event: &'a Event,
     #[serde(skip_serializing_if = "is_nowhere")]
     pub(crate) origin: &'a Origin,
-    /// The visit of a node that emitted it, so that it is not emitted again when the node is run again.
+    /// What a node emitted, so that it is not emitted again when the node is run again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) emit: Option<&'a str>,
+    pub(crate) emit: Option<&'a Emitted>,
+    /// What replay needs of it. One record, so that a crash cannot leave one without the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) effect: Option<&'a Effect>,
+}
+
+/// Which emit of which visit an event is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Emitted {
+    pub(crate) visit: String,
+    pub(crate) number: usize,
+}
+
+impl Emitted {
+    /// Notes it. What a try that failed emitted from there on is forgotten: this try emits something else.
+    pub(crate) fn note(self, emits: &mut Emits, fingerprint: String) {
+        let emits = emits.entry(self.visit).or_default();
+        emits.split_off(&self.number);
+        emits.insert(self.number, fingerprint);
+    }
 }
 
 fn is_nowhere(origin: &&Origin) -> bool {
@@ -81,7 +100,7 @@ pub(super) struct Stored {
     pub(super) event: Option<Event>,
     #[serde(default)]
     pub(super) origin: Origin,
-    pub(super) emit: Option<String>,
+    pub(super) emit: Option<Emitted>,
     pub(super) effect: Option<Effect>,
 }
 

@@ -1,11 +1,15 @@
 //! What a run has done so far, read from its journal: what each hook returns when its node is run again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use headwater_protocol::{AttemptId, Event, Origin, Record, RequestId, RunState, Usage};
 use headwater_store::{JournalId, ReadLimit, Store};
+use serde_json::Value;
 
-use super::{Answer, Begun, Effect, Left, Outcome, Visit, Wait, entry::Stored};
+use super::{
+    Answer, Begun, Effect, Left, Outcome, Visit, Wait,
+    entry::{Emitted, Stored},
+};
 use crate::{Error, Result, error::ErrorKind, usage};
 
 /// What a run has done so far.
@@ -21,8 +25,7 @@ pub(crate) struct History {
     pub(crate) began: HashSet<String>,
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, Answer>,
-    /// What each visit has emitted, in order.
-    pub(crate) emits: HashMap<String, Vec<String>>,
+    pub(crate) emits: Emits,
     /// The attempts that were under way, with the structured streams that they had begun.
     pub(crate) open_attempts: Vec<OpenAttempt>,
     pub(crate) tool_calls: HashSet<String>,
@@ -31,10 +34,15 @@ pub(crate) struct History {
     pub(crate) usage: Usage,
     /// When the run began to wait, if it does.
     pub(crate) waiting_since: Option<u64>,
+    /// Whether readers were told that the message is complete.
+    pub(crate) message_finished: bool,
     pub(crate) ended: bool,
     /// The newest snapshot.
     pub(crate) snapshot: u64,
 }
+
+/// What each visit has emitted, by number.
+pub(crate) type Emits = HashMap<String, BTreeMap<usize, String>>;
 
 /// A step of the walk.
 #[derive(Debug, Clone)]
@@ -75,18 +83,20 @@ impl History {
     fn add(&mut self, record: &headwater_store::Record) -> Result<()> {
         self.last = record.seq;
         let stored = Stored::read(record)?;
+        if stored.event.is_none() && stored.effect.is_none() {
+            self.snapshot = record.seq;
+        }
         if let Some(event) = stored.event {
             let record = Record::new(record.seq, event).at(record.time.0).from(stored.origin);
-            self.event(&record, stored.emit);
-        } else if let Some(effect) = stored.effect {
+            self.event(&record, stored.emit, stored.effect.is_some());
+        }
+        if let Some(effect) = stored.effect {
             self.effect(effect);
-        } else {
-            self.snapshot = record.seq;
         }
         Ok(())
     }
 
-    fn event(&mut self, record: &Record, emit: Option<String>) {
+    fn event(&mut self, record: &Record, emit: Option<Emitted>, has_effect: bool) {
         // A state that cannot take an event was told so when the event was written.
         let _ = self.state.apply(record);
         self.waiting_since =
@@ -100,9 +110,15 @@ impl History {
                     streams: Vec::new(),
                 });
             }
-            Event::AttemptFinished { attempt } | Event::AttemptRetracted { attempt, .. } => {
+            // What an attempt said counts once its pass is done. One that ended before that, for another to go on from
+            // it, is said anew with the whole pass.
+            Event::AttemptFinished { .. } if has_effect => {
+                self.open_attempts.retain(|open| open.origin.operation != record.origin.operation);
+            }
+            Event::AttemptRetracted { attempt, .. } => {
                 self.open_attempts.retain(|open| open.attempt != *attempt);
             }
+            Event::MessageFinished { .. } => self.message_finished = true,
             Event::Structured(update) => {
                 let attempt = &record.origin.attempt;
                 for open in
@@ -118,8 +134,8 @@ impl History {
             }
             event => self.ended |= event.kind().ends_run(),
         }
-        if let Some(visit) = emit {
-            self.emits.entry(visit).or_default().push(fingerprint(&record.event));
+        if let Some(emitted) = emit {
+            emitted.note(&mut self.emits, fingerprint(&record.event));
         }
     }
 
@@ -141,6 +157,10 @@ impl History {
                 if let ("pass", Outcome::Value(said)) = (&*kind, &outcome) {
                     let used = said.get("usage").and_then(|used| serde_json::from_value(used.clone()).ok());
                     usage::add(&mut self.usage, &used.unwrap_or_default());
+                    // Calls that no reader was shown have no event.
+                    let parts = said.get("parts").and_then(Value::as_array).into_iter().flatten();
+                    let calls = parts.filter_map(|part| part.get("call")?.as_str());
+                    self.tool_calls.extend(calls.map(str::to_owned));
                 }
                 self.hooks.insert(key, HookRecord { kind, fingerprint, outcome });
             }

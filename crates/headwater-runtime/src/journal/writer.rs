@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     Effect,
-    entry::{WrittenEffect, WrittenEvent, WrittenSnapshot},
+    entry::{Emitted, WrittenEffect, WrittenEvent, WrittenSnapshot},
 };
 use crate::{Error, Result, error::ErrorKind, usage};
 
@@ -59,21 +59,33 @@ impl Journal {
 
     /// Writes an event that is part of an attempt: seen at once.
     pub(crate) fn delta(&self, origin: &Origin, event: Event) -> Result<()> {
-        self.event(Class::Delta, origin, event, None).map(drop)
+        self.event(Class::Delta, origin, event, None, None).map(drop)
     }
 
     /// Writes an event that is seen when it is durable.
     pub(crate) fn fact(&self, origin: &Origin, event: Event) -> Result<Receipt> {
-        self.event(Class::Fact, origin, event, None)
+        self.event(Class::Fact, origin, event, None, None)
+    }
+
+    /// Writes an effect together with what readers are told of it, so that after a crash both are there or neither.
+    pub(crate) fn told(&self, effect: &Effect, origin: &Origin, event: Event) -> Result<Receipt> {
+        self.event(Class::Fact, origin, event, None, Some(effect))
     }
 
     /// Writes what node code emits.
-    pub(crate) fn emit(&self, origin: &Origin, event: Event, visit: &str) -> Result<Receipt> {
-        self.event(Class::Fact, origin, event, Some(visit))
+    pub(crate) fn emit(&self, origin: &Origin, event: Event, emitted: &Emitted) -> Result<Receipt> {
+        self.event(Class::Fact, origin, event, Some(emitted), None)
     }
 
-    fn event(&self, class: Class, origin: &Origin, event: Event, emit: Option<&str>) -> Result<Receipt> {
-        let body = body(&WrittenEvent { event: &event, origin, emit })?;
+    fn event(
+        &self,
+        class: Class,
+        origin: &Origin,
+        event: Event,
+        emit: Option<&Emitted>,
+        effect: Option<&Effect>,
+    ) -> Result<Receipt> {
+        let body = body(&WrittenEvent { event: &event, origin, emit, effect })?;
         let mut inner = self.inner();
         let record = Record::new(inner.last + 1, event).from(origin.clone());
         // What the state cannot take is refused before anyone sees it.

@@ -11,8 +11,8 @@ use crate::{
     Error, Next, OnError, Result,
     error::ErrorKind,
     hooks::answering,
-    journal::{Answer, Effect, Visit, WaitKind, Walked},
-    run::INBOX,
+    journal::{Effect, Visit, WaitKind, Walked},
+    run::{INBOX, STOP, Sent},
 };
 
 /// How long tools may take to come to an end when the run is stopped.
@@ -37,6 +37,8 @@ struct Driver {
     entries: HashMap<Visit, EntryState>,
     parked: Vec<(Visit, Vec<RequestId>)>,
     failures: HashMap<Visit, u32>,
+    /// Whether something may have been sent to the run.
+    look: bool,
 }
 
 /// Drives a run until it ends or waits.
@@ -48,9 +50,9 @@ pub(crate) async fn drive(
     run: Arc<RunShared>,
     walk: Walk,
     recorded: Vec<Walked>,
+    resumed: bool,
     wake: Arc<Notify>,
 ) -> Result<Driven> {
-    let resumed = !recorded.is_empty();
     let mut driver = Driver {
         run,
         walk,
@@ -58,31 +60,34 @@ pub(crate) async fn drive(
         entries: HashMap::new(),
         parked: Vec::new(),
         failures: HashMap::new(),
+        look: resumed,
     };
     let driven = match driver.replay(recorded) {
-        Ok(()) => driver.go(&wake, resumed).await,
+        Ok(()) => driver.go(&wake).await,
         Err(error) => Err(error),
     };
     match driven {
         Ok(driven) => Ok(driven),
-        Err(error) if error.kind() == ErrorKind::Store => Err(error),
-        Err(error) => driver.end(Event::RunFailed(error.info())).await,
+        Err(error) => driver.fail(error).await,
     }
 }
 
 impl Driver {
     /// Walks as the journal says, without running anything.
     fn replay(&mut self, recorded: Vec<Walked>) -> Result<()> {
+        let mut open = Vec::new();
         let mut recorded = recorded.into_iter().peekable();
         while let Some(walked) = recorded.next() {
             match walked {
                 Walked::Entered(visit) => {
                     let entry = self.walk.enter(&visit)?;
+                    open.push(visit.clone());
                     self.entries.insert(visit, entry);
                 }
                 Walked::Failed(visit) => *self.failures.entry(visit).or_default() += 1,
                 Walked::Left(left) => {
                     self.entries.remove(&left.visit);
+                    open.retain(|visit| *visit != left.visit);
                     self.walk.leave(&left)?;
                     // The workflow that followed is the one whose nodes were entered.
                     if let (true, Some(Walked::Entered(next))) = (self.walk.is_over(), recorded.peek()) {
@@ -92,8 +97,7 @@ impl Driver {
                 }
             }
         }
-        let open: Vec<_> = self.entries.values().cloned().collect();
-        for entry in open {
+        for entry in open.iter().filter_map(|visit| self.entries.get(visit).cloned()).collect::<Vec<_>>() {
             self.start(entry, Duration::ZERO)?;
         }
         Ok(())
@@ -116,15 +120,14 @@ impl Driver {
         }
     }
 
-    async fn go(&mut self, wake: &Notify, resumed: bool) -> Result<Driven> {
-        let mut look = resumed;
+    async fn go(&mut self, wake: &Notify) -> Result<Driven> {
         let lease_time = self.run.agent.options.lease;
         let mut renewal = Instant::now() + lease_time / 3;
         loop {
             if let Some(error) = self.run.fatal() {
                 return self.fail(error).await;
             }
-            if std::mem::take(&mut look) {
+            if std::mem::take(&mut self.look) {
                 if let Some(reason) = self.absorb().await? {
                     return self.stop(reason).await;
                 }
@@ -154,7 +157,7 @@ impl Driver {
             }
             tokio::select! {
                 Some((node, executed)) = self.executing.next() => self.executed(&node, executed).await?,
-                () = wake.notified() => look = true,
+                () = wake.notified() => self.look = true,
                 () = tokio::time::sleep_until(renewal) => {
                     self.run.agent.store.renew(self.run.journal.lease(), lease_time).await?;
                     renewal = Instant::now() + lease_time / 3;
@@ -179,7 +182,8 @@ impl Driver {
             return Err(Error::new(ErrorKind::Diverged, message));
         };
         let (handler, options) = (node.run.clone(), node.options.clone());
-        let execution = execute(self.run.clone(), entry, handler, options);
+        let retried = self.failures.contains_key(&entry.visit);
+        let execution = execute(self.run.clone(), entry, retried, handler, options);
         self.executing.push(if pause.is_zero() {
             Box::pin(execution)
         } else {
@@ -193,8 +197,12 @@ impl Driver {
 
     async fn executed(&mut self, node: &Arc<NodeRun>, executed: Executed) -> Result<()> {
         match executed {
-            Executed::Parked(requests) => self.parked.push((node.visit.clone(), requests)),
-            Executed::Left(next) => self.left(node, *next, None).await?,
+            Executed::Parked(requests) => {
+                self.parked.push((node.visit.clone(), requests));
+                // Somebody may have answered just before the question was in the journal.
+                self.look = true;
+            }
+            Executed::Left(next) => self.left(node, *next, None)?,
             Executed::Failed(error) if error.is_fatal() => return Err(error),
             Executed::Failed(error) => self.failed(node, error).await?,
         }
@@ -213,14 +221,10 @@ impl Driver {
         let failed = *failed;
         if failed < options.retry.attempts {
             let effect = Effect::Failed { visit: visit.clone(), error: error.clone() };
-            self.run.journal.effect(&effect)?.await?;
-            self.run.forget_failures(&node.name);
             let message = format!("node `{}` failed and is tried again: {error}", visit.node);
-            drop(
-                self.run
-                    .journal
-                    .fact(&node.origin(), Event::Warning { message, code: Some(error.code().into()) })?,
-            );
+            let warning = Event::Warning { message, code: Some(error.code().into()) };
+            self.run.journal.told(&effect, &node.origin(), warning)?.await?;
+            self.run.forget_failures(&node.name);
             if let Some(entry) = self.entries.get(visit).cloned() {
                 self.start(entry, options.retry.pause(failed))?;
             }
@@ -228,15 +232,11 @@ impl Driver {
         }
         match options.on_error {
             OnError::Stop => Err(error),
-            OnError::Continue | OnError::GoTo(_) => {
-                let event = Event::Error { error: error.info(), terminal: false };
-                drop(self.run.journal.fact(&node.origin(), event)?);
-                self.left(node, Next::go(), Some(error)).await
-            }
+            OnError::Continue | OnError::GoTo(_) => self.left(node, Next::go(), Some(error)),
         }
     }
 
-    async fn left(&mut self, node: &Arc<NodeRun>, next: Next, error: Option<Error>) -> Result<()> {
+    fn left(&mut self, node: &Arc<NodeRun>, next: Next, error: Option<Error>) -> Result<()> {
         let origin = node.origin();
         if let Some(text) = next.message.as_ref().filter(|text| !text.trim().is_empty()) {
             if node.was_streamed(text) {
@@ -261,8 +261,12 @@ impl Driver {
         if let Some(transition) = &next.transition {
             // A workflow that is not there is found out before anyone is told to go there.
             self.run.agent.workflow(&transition.to)?;
+            transition.check()?;
             let event = Event::Transition { to: transition.to.clone(), payload: transition.payload.clone() };
             node.emit(&origin, event)?;
+        }
+        if let (None, Some(what)) = (&error, node.unemitted()) {
+            return Err(node.diverged(&what));
         }
         let left = node.leave(next, error);
         self.walk.leave(&left)?;
@@ -276,43 +280,48 @@ impl Driver {
             );
             return Err(Error::new(ErrorKind::Limit, message).with_code("state.too-large"));
         }
-        drop(self.run.journal.effect(&Effect::Left(Box::new(left)))?);
+        let told = left.error.as_ref().map(|error| Event::Error { error: error.info(), terminal: false });
+        let told = told.map(|event| (&origin, event));
+        drop(self.run.record(&Effect::Left(Box::new(left)), told)?);
         self.entries.remove(&node.visit);
         Ok(())
     }
 
     /// Takes what was sent to the run into its journal. Gives the reason of a stop.
     async fn absorb(&mut self) -> Result<Option<Option<String>>> {
+        let store = self.run.agent.store.clone();
         let prefix = format!("{INBOX}{}/", self.run.id);
         let mut after: Option<String> = None;
         let mut last = None;
+        let mut taken = Vec::new();
         loop {
-            let page = self.run.agent.store.list(&prefix, after.as_deref(), 100).await?;
+            let page = store.list(&prefix, after.as_deref(), 100).await?;
             for (key, value) in &page {
                 let name = key.strip_prefix(&prefix).unwrap_or(key);
-                if name == "!stop" {
+                if name == STOP {
                     let reason = String::from_utf8_lossy(&value.bytes).into_owned();
                     return Ok(Some(Some(reason).filter(|reason| !reason.is_empty())));
                 }
                 let request = RequestId::from(name);
+                let sent: Sent = serde_json::from_slice(&value.bytes).map_err(|error| {
+                    Error::new(ErrorKind::Store, format!("the answer to {request} cannot be read: {error}"))
+                })?;
                 let wait = {
                     let replay = self.run.replay();
                     if replay.answers.contains_key(&request) {
+                        taken.push((request, sent));
                         continue;
                     }
                     replay.asked.values().find(|wait| wait.request == request).cloned()
                 };
                 // What was asked for is written down just after the question can be answered.
                 let Some(wait) = wait else { continue };
-                let answer: Answer = serde_json::from_slice(&value.bytes).map_err(|error| {
-                    Error::new(ErrorKind::Store, format!("the answer to {request} cannot be read: {error}"))
-                })?;
-                if let Some(event) = answering(&wait, &answer) {
-                    drop(self.run.say(event)?);
-                }
-                let effect = Effect::Answered { request: request.clone(), answer: answer.clone() };
-                last = Some(self.run.journal.effect(&effect)?);
-                self.run.replay().answers.insert(request, answer);
+                let effect = Effect::Answered { request: request.clone(), answer: sent.answer.clone() };
+                let origin = self.run.origin();
+                let told = answering(&wait, &sent.answer).map(|event| (&origin, event));
+                last = Some(self.run.record(&effect, told)?);
+                self.run.replay().answers.insert(request.clone(), sent.answer.clone());
+                taken.push((request, sent));
             }
             match page.last() {
                 Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
@@ -322,6 +331,9 @@ impl Driver {
         if let Some(receipt) = last {
             receipt.await?;
             self.run.answered.notify_waiters();
+        }
+        for (request, sent) in taken {
+            self.run.agent.close_question(&self.run.id, &request, Some(&sent.answer), Some(sent.id)).await?;
         }
         Ok(None)
     }
@@ -373,7 +385,7 @@ impl Driver {
             tokio::select! {
                 done = self.executing.next() => match done {
                     // What is done is done, and is kept.
-                    Some((node, Executed::Left(next))) => self.left(&node, *next, None).await?,
+                    Some((node, Executed::Left(next))) => self.left(&node, *next, None)?,
                     Some(_) => {}
                     None => break,
                 },
@@ -402,7 +414,9 @@ impl Driver {
         for closing in self.run.journal.with_state(crate::run::closing) {
             drop(self.run.say(closing)?);
         }
-        drop(self.run.say(Event::MessageFinished { message: self.run.message.clone() })?);
+        if !self.run.message_finished {
+            drop(self.run.say(Event::MessageFinished { message: self.run.message.clone() })?);
+        }
         drop(self.run.say(end)?);
         self.run.journal.snapshot()?.await?;
         Ok(Driven::Ended)

@@ -2,10 +2,23 @@
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_protocol::{RequestId, RunId};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+use crate::journal::Answer;
 
 /// The keys under which what is sent to runs is kept.
 pub(crate) const INBOX: &str = "inbox/";
+
+/// What the wish to stop a run is called among what is sent to it: it comes before any request.
+pub(crate) const STOP: &str = "!stop";
+
+/// An answer on its way to a run. The id tells apart answers to one request that are sent at the same time.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    pub(crate) id: String,
+    pub(crate) answer: Answer,
+}
 
 /// Where the answer to a request is kept.
 pub(crate) fn inbox_key(run: &RunId, request: &RequestId) -> String {
@@ -14,7 +27,7 @@ pub(crate) fn inbox_key(run: &RunId, request: &RequestId) -> String {
 
 /// Where the wish to stop a run is kept.
 pub(crate) fn stop_key(run: &RunId) -> String {
-    format!("{INBOX}{run}/!stop")
+    format!("{INBOX}{run}/{STOP}")
 }
 
 /// The same for the same hook of the same run, and for no other in any run.

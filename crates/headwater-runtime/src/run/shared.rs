@@ -9,6 +9,7 @@ use std::{
 };
 
 use headwater_protocol::{AttemptId, Event, MessageId, Origin, RequestId, RunId};
+use headwater_store::Receipt;
 use headwater_tools::CancelHandle;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -16,7 +17,7 @@ use tokio::sync::Notify;
 use crate::{
     Error, Result,
     agent::AgentInner,
-    journal::{Answer, Begun, Effect, History, HookRecord, Journal, Outcome, Wait},
+    journal::{Answer, Begun, Effect, Emits, History, HookRecord, Journal, Outcome, Wait},
 };
 
 /// What all nodes of a run share.
@@ -34,6 +35,8 @@ pub(crate) struct RunShared {
     replay: Mutex<Replay>,
     fatal: Mutex<Option<Error>>,
     attempts: AtomicU64,
+    /// Whether readers were told that the message is complete, by a driver that died before it told the end.
+    pub(crate) message_finished: bool,
 }
 
 /// What hooks return instead of being done again.
@@ -43,7 +46,7 @@ pub(crate) struct Replay {
     pub(crate) began: HashSet<String>,
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, Answer>,
-    pub(crate) emits: HashMap<String, Vec<String>>,
+    pub(crate) emits: Emits,
     pub(crate) tool_calls: HashSet<String>,
 }
 
@@ -57,6 +60,7 @@ impl RunShared {
     ) -> Self {
         let message = MessageId::from(format!("msg_{id}"));
         let attempts = history.attempts;
+        let message_finished = history.message_finished;
         let replay = Replay {
             hooks: history.hooks,
             began: history.began,
@@ -77,6 +81,7 @@ impl RunShared {
             replay: Mutex::new(replay),
             fatal: Mutex::new(None),
             attempts: AtomicU64::new(attempts),
+            message_finished,
         }
     }
 
@@ -90,7 +95,7 @@ impl RunShared {
     }
 
     /// Says something in the name of the run, seen when it is durable.
-    pub(crate) fn say(&self, event: Event) -> Result<headwater_store::Receipt> {
+    pub(crate) fn say(&self, event: Event) -> Result<Receipt> {
         self.journal.fact(&self.origin(), event)
     }
 
@@ -109,6 +114,14 @@ impl RunShared {
         self.fatal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Writes an effect, in one record with what readers are told of it.
+    pub(crate) fn record(&self, effect: &Effect, told: Option<(&Origin, Event)>) -> Result<Receipt> {
+        match told {
+            Some((origin, event)) => self.journal.told(effect, origin, event),
+            None => self.journal.effect(effect),
+        }
+    }
+
     /// Records what a hook gave; it is durable when the receipt is ready.
     pub(crate) fn done(
         &self,
@@ -116,7 +129,8 @@ impl RunShared {
         kind: &str,
         fingerprint: Option<String>,
         outcome: Outcome,
-    ) -> Result<headwater_store::Receipt> {
+        told: Option<(&Origin, Event)>,
+    ) -> Result<Receipt> {
         let hook = HookRecord { kind: kind.to_owned(), fingerprint, outcome };
         let effect = Effect::Done {
             key: key.to_owned(),
@@ -124,7 +138,7 @@ impl RunShared {
             fingerprint: hook.fingerprint.clone(),
             outcome: hook.outcome.clone(),
         };
-        let receipt = self.journal.effect(&effect)?;
+        let receipt = self.record(&effect, told)?;
         let mut replay = self.replay();
         replay.began.remove(key);
         replay.hooks.insert(key.to_owned(), hook);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use headwater_protocol::{FinishReason, Origin, RequestId};
+use headwater_protocol::{Event, FinishReason, Origin, RequestId};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -20,7 +20,7 @@ use super::{EntryState, RunShared};
 use crate::{
     Cx, Error, Next, Result,
     error::ErrorKind,
-    journal::{Left, Outcome, Visit},
+    journal::{Emitted, Left, Outcome, Visit},
     workflow::{Handler, NodeOptions},
 };
 
@@ -32,6 +32,8 @@ pub(crate) struct NodeRun {
     /// The visit as text: the beginning of the keys of its hooks.
     pub(crate) name: String,
     pub(crate) input: crate::workflow::NodeInput,
+    /// A try of it has failed before: what that try did and this one does not is no divergence.
+    retried: bool,
     inner: Mutex<Inner>,
 }
 
@@ -99,7 +101,7 @@ impl Drop for Busy<'_> {
 }
 
 impl NodeRun {
-    fn new(run: Arc<RunShared>, entry: EntryState) -> Self {
+    fn new(run: Arc<RunShared>, entry: EntryState, retried: bool) -> Self {
         let inner =
             Inner { node_state: entry.node_state, workflow_state: entry.workflow_state, ..Inner::default() };
         Self {
@@ -107,6 +109,7 @@ impl NodeRun {
             name: entry.visit.to_string(),
             visit: entry.visit,
             input: entry.input,
+            retried,
             inner: Mutex::new(inner),
         }
     }
@@ -126,6 +129,11 @@ impl NodeRun {
         }
     }
 
+    /// The workflow that it is in, without its version.
+    pub(crate) fn workflow_id(&self) -> &str {
+        self.visit.workflow.split('@').next().unwrap_or_default()
+    }
+
     /// The key of a hook, fixed when the hook is built.
     pub(crate) fn key(self: &Arc<Self>, kind: &'static str, id: Option<&str>) -> Result<HookKey> {
         let mut inner = self.inner();
@@ -139,12 +147,32 @@ impl NodeRun {
             self.run.fail(&error);
             return Err(error);
         }
+        let named = id.is_some();
         let id = id.unwrap_or(kind);
         let uses = inner.uses.entry(id.to_owned()).or_insert(0);
         let text = format!("{}/{id}#{uses}", self.name);
         *uses += 1;
         drop(inner);
-        Ok(HookKey { text, kind, node: self.clone(), named: id != kind })
+        let key = HookKey { text, kind, node: self.clone(), named };
+        match self.recorded_kind(&key.text) {
+            // Found out before anything is done under the name of something else.
+            Some(before) if before != kind => Err(self.other_kind(&key.text, &before, kind)),
+            _ => Ok(key),
+        }
+    }
+
+    /// The kind of hook that the journal has under a key.
+    fn recorded_kind(&self, key: &str) -> Option<String> {
+        let replay = self.run.replay();
+        let done = replay.hooks.get(key).map(|hook| hook.kind.clone());
+        let asked = || replay.asked.get(key).map(|wait| wait.hook.clone());
+        // A model call has its passes under its key.
+        let passed = || replay.hooks.contains_key(&format!("{key}/pass.0")).then(|| "reason".to_owned());
+        done.or_else(asked).or_else(passed)
+    }
+
+    fn other_kind(&self, key: &str, before: &str, now: &str) -> Error {
+        self.diverged(&format!("`{key}` is a `{before}` in the journal and a `{now}` in the code"))
     }
 
     /// Counts a hook as doing something.
@@ -182,8 +210,7 @@ impl NodeRun {
             return Ok(None);
         };
         if hook.kind != kind {
-            let message = format!("`{key}` is a `{}` in the journal and a `{kind}` in the code", hook.kind);
-            return Err(self.diverged(&message));
+            return Err(self.other_kind(key, &hook.kind, kind));
         }
         if let (Some(now), Some(then)) = (fingerprint, hook.fingerprint.as_deref())
             && now != then
@@ -196,7 +223,7 @@ impl NodeRun {
             }
             tracing::warn!(run = %self.run.id, key, "{message}");
             let code = Some("replay.changed".to_owned());
-            let warning = headwater_protocol::Event::Warning { message, code };
+            let warning = Event::Warning { message, code };
             drop(self.run.journal.fact(&self.origin(), warning)?);
         }
         Ok(Some(match hook.outcome {
@@ -213,6 +240,14 @@ impl NodeRun {
         error
     }
 
+    /// Nothing is begun in a run that was stopped or cannot go on.
+    pub(crate) fn may_begin(&self) -> Result<()> {
+        if self.run.cancel.is_cancelled() {
+            self.run.fail(&Error::new(ErrorKind::Stopped, "the run was stopped"));
+        }
+        self.run.fatal().map_or(Ok(()), Err)
+    }
+
     /// Does something once: what the journal holds is returned, what is done anew is durable before it is returned.
     pub(crate) async fn once<T: Serialize + DeserializeOwned>(
         &self,
@@ -221,11 +256,25 @@ impl NodeRun {
         fingerprint: Option<String>,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
+        let origin = Origin::default();
+        self.once_told(key, kind, fingerprint, &origin, async { (work.await, None) }).await
+    }
+
+    /// As [`NodeRun::once`], with an event that is told in the same record as what was done.
+    pub(crate) async fn once_told<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        kind: &str,
+        fingerprint: Option<String>,
+        origin: &Origin,
+        work: impl Future<Output = (Result<T>, Option<Event>)>,
+    ) -> Result<T> {
         if let Some(recorded) = self.recorded(key, kind, fingerprint.as_deref())? {
             return self.revive(key, recorded?);
         }
+        self.may_begin()?;
         let _running = self.running();
-        let given = work.await;
+        let (given, event) = work.await;
         if let Err(error) = &given
             && error.is_fatal()
         {
@@ -236,7 +285,8 @@ impl NodeRun {
             Ok(value) => Outcome::Value(self.value(key, value)?),
             Err(error) => Outcome::Error(error.clone()),
         };
-        self.keep(self.run.done(key, kind, fingerprint, outcome)?.await)?;
+        let told = event.map(|event| (origin, event));
+        self.keep(self.run.done(key, kind, fingerprint, outcome, told)?.await)?;
         given
     }
 
@@ -252,9 +302,18 @@ impl NodeRun {
         }
         let given = work()?;
         let outcome = Outcome::Value(self.value(key, &given)?);
-        let receipt = self.run.done(key, kind, None, outcome);
+        let receipt = self.run.done(key, kind, None, outcome, None);
         self.keep(receipt.map(drop))?;
         Ok(given)
+    }
+
+    /// Tells readers something once: an event that is its own record of having been told.
+    pub(crate) fn tell_once(&self, key: &str, kind: &str, origin: &Origin, event: Event) -> Result<()> {
+        if self.recorded(key, kind, None)?.is_none() {
+            let receipt = self.run.done(key, kind, None, Outcome::Value(Value::Null), Some((origin, event)));
+            self.keep(receipt.map(drop))?;
+        }
+        Ok(())
     }
 
     /// An error of the store ends the run.
@@ -279,26 +338,51 @@ impl NodeRun {
     }
 
     /// Emits an event, unless an earlier execution of this visit did.
-    pub(crate) fn emit(&self, origin: &Origin, event: headwater_protocol::Event) -> Result<()> {
+    pub(crate) fn emit(&self, origin: &Origin, event: Event) -> Result<()> {
         let number = {
             let mut inner = self.inner();
             inner.emitted += 1;
             inner.emitted - 1
         };
-        let before = self.run.replay().emits.get(&self.name).and_then(|emits| emits.get(number).cloned());
-        if let Some(before) = before {
-            let now = crate::journal::fingerprint(&event);
-            if before != now {
+        let refused = format!("{}/!emit.{number}", self.name);
+        if let Some(Err(error)) = self.recorded(&refused, "emit", None)? {
+            return Err(error);
+        }
+        let now = crate::journal::fingerprint(&event);
+        let before = self.run.replay().emits.get(&self.name).and_then(|emits| emits.get(&number).cloned());
+        match before {
+            Some(before) if before == now => return Ok(()),
+            Some(before) if !self.retried => {
                 let what = format!("node `{}` emitted {before} before and {now} now", self.visit.node);
                 return Err(self.diverged(&what));
             }
-            return Ok(());
+            _ => {}
         }
-        let receipt = self.run.journal.emit(origin, event, &self.name);
-        match receipt {
-            Err(error) if error.kind() == ErrorKind::Structured => Err(error),
-            receipt => self.keep(receipt).map(drop),
+        let emitted = Emitted { visit: self.name.clone(), number };
+        match self.run.journal.emit(origin, event, &emitted) {
+            // What the state cannot take is for the node to handle, now and when it is run again.
+            Err(error) if error.kind() == ErrorKind::Structured => {
+                let outcome = Outcome::Error(error.clone());
+                self.keep(self.run.done(&refused, "emit", None, outcome, None).map(drop))?;
+                Err(error)
+            }
+            receipt => {
+                self.keep(receipt.map(drop))?;
+                emitted.note(&mut self.run.replay().emits, now);
+                Ok(())
+            }
         }
+    }
+
+    /// What the journal says that this visit emitted, and that it did not emit now.
+    pub(crate) fn unemitted(&self) -> Option<String> {
+        if self.retried {
+            return None;
+        }
+        let emitted = self.inner().emitted;
+        let replay = self.run.replay();
+        let (_, lost) = replay.emits.get(&self.name)?.range(emitted..).next()?;
+        Some(format!("{lost} was emitted before, as number {}, and was not emitted now", emitted + 1))
     }
 
     pub(crate) fn node_state(&self, key: &str) -> Option<Value> {
@@ -355,9 +439,8 @@ impl NodeRun {
         let prefix = format!("{}/", self.name);
         let replay = self.run.replay();
         let inner = self.inner();
-        let emits = replay.emits.get(&self.name).map_or(0, Vec::len);
-        if inner.emitted < emits {
-            return Some(format!("{emits} emits in the journal and {} in the code", inner.emitted));
+        if self.retried {
+            return None;
         }
         let asked = |key: &&String| key.starts_with(&prefix) && !inner.asked_for.contains(*key);
         let mut lost: Vec<_> = replay.hooks.keys().chain(replay.asked.keys()).filter(asked).collect();
@@ -375,10 +458,11 @@ impl NodeRun {
 pub(crate) async fn execute(
     run: Arc<RunShared>,
     entry: EntryState,
+    retried: bool,
     handler: Handler,
     options: NodeOptions,
 ) -> (Arc<NodeRun>, Executed) {
-    let node = Arc::new(NodeRun::new(run, entry));
+    let node = Arc::new(NodeRun::new(run, entry, retried));
     let executed = match options.timeout {
         None => run_node(&node, &handler).await,
         Some(limit) => timeout(limit, run_node(&node, &handler)).await.unwrap_or_else(|_| {

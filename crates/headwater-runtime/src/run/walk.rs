@@ -50,9 +50,10 @@ struct Fork {
     branch: String,
     outer: Option<usize>,
     live: usize,
-    /// What the branches brought, by their number; the node is reached if any of them did.
+    /// What the branches brought, by their number.
     brought: Vec<Map<String, Value>>,
-    reached: bool,
+    /// Where it goes on: at the join, if a branch came there; else where a branch left for, which is a join around it.
+    reached: Option<String>,
 }
 
 /// What a node sees when it is entered.
@@ -214,7 +215,7 @@ impl Walk {
                     outer: token.fork,
                     live: targets.len(),
                     brought: vec![Map::new(); targets.len()],
-                    reached: false,
+                    reached: None,
                 });
                 for (number, target) in targets.iter().enumerate() {
                     let branch = if token.branch.is_empty() {
@@ -233,9 +234,12 @@ impl Walk {
         if target == END {
             return self.end(token);
         }
-        let joins = |fork: &Fork| fork.join.as_deref() == Some(target);
-        if token.fork.and_then(|fork| self.forks.get(fork)).is_some_and(joins) {
-            return self.bring(token, true);
+        let mut around = token.fork;
+        while let Some(fork) = around.and_then(|fork| self.forks.get(fork)) {
+            if fork.join.as_deref() == Some(target) {
+                return self.bring(token, Some(target));
+            }
+            around = fork.outer;
         }
         target.clone_into(&mut token.node);
         self.tokens.push(token);
@@ -243,12 +247,12 @@ impl Walk {
 
     fn end(&mut self, token: Token) {
         if token.fork.is_some() {
-            self.bring(token, false);
+            self.bring(token, None);
         }
     }
 
     /// A branch has come to its end or to the join. The last one goes on for all.
-    fn bring(&mut self, token: Token, reached: bool) {
+    fn bring(&mut self, token: Token, reached: Option<&str>) {
         let Some(fork) = token.fork.and_then(|fork| self.forks.get_mut(fork)) else {
             return;
         };
@@ -256,7 +260,9 @@ impl Walk {
         if let Some(brought) = number.and_then(|number| fork.brought.get_mut(number)) {
             *brought = token.data;
         }
-        fork.reached |= reached;
+        if reached.is_some() && (fork.reached.is_none() || reached == fork.join.as_deref()) {
+            fork.reached = reached.map(str::to_owned);
+        }
         fork.live -= 1;
         if fork.live > 0 {
             return;
@@ -265,12 +271,12 @@ impl Walk {
         for brought in std::mem::take(&mut fork.brought) {
             merge(&mut data, brought);
         }
-        let (join, reached) = (fork.join.clone(), fork.reached);
+        let reached = fork.reached.take();
         let merged =
             Token { node: String::new(), branch: fork.branch.clone(), data, fork: fork.outer, visit: None };
-        match join {
-            Some(join) if reached => self.arrive(merged, &join),
-            _ => self.end(merged),
+        match reached {
+            Some(target) => self.arrive(merged, &target),
+            None => self.end(merged),
         }
     }
 

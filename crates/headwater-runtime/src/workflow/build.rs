@@ -116,6 +116,10 @@ impl WorkflowBuilder {
         if self.id.trim().is_empty() {
             return fail("it has no name".into());
         }
+        // A visit is named `workflow@version/node`.
+        if self.id.contains('@') {
+            return fail("its name cannot have an `@`: give it a version instead".into());
+        }
         let mut names = HashSet::new();
         for (name, _) in &self.nodes {
             if name == START || name == END || name.trim().is_empty() {
@@ -254,5 +258,7 @@ fn nearest(name: &str, names: &HashSet<&str>) -> String {
         let known = known.to_lowercase();
         known.starts_with(&lower) || lower.starts_with(&known) || known == lower.replace(['-', ' '], "_")
     });
-    near.min().map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"))
+    // The one that has most in common with it; of several, always the same.
+    near.max_by_key(|known| (known.len(), std::cmp::Reverse(**known)))
+        .map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"))
 }

@@ -22,6 +22,24 @@ impl Mismatch {
     /// How many places are told at most.
     pub const LIMIT: usize = 20;
 
+    /// Several in one line, for a model or a log.
+    ///
+    /// ```
+    /// use headwater_tools::{Mismatch, Schema};
+    /// use serde_json::json;
+    ///
+    /// # fn main() -> Result<(), headwater_tools::Error> {
+    /// let schema = Schema::new(json!({ "required": ["a", "b"] }))?;
+    /// let mismatches = schema.check(&json!({})).unwrap_err();
+    /// assert_eq!(Mismatch::in_one_line(&mismatches), "a: missing; b: missing");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn in_one_line(mismatches: &[Self]) -> String {
+        mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+
     fn new(path: String, message: impl Into<String>) -> Self {
         Self { path, message: message.into() }
     }
@@ -47,6 +65,10 @@ pub(super) fn collect(errors: ErrorIterator<'_>, root: &Value) -> Vec<Mismatch> 
         } else {
             more += 1;
         }
+    }
+    // Whoever is told that a value does not fit must be told something.
+    if mismatches.is_empty() {
+        mismatches.push(Mismatch::new(String::new(), "does not fit the schema"));
     }
     more += mismatches.len().saturating_sub(Mismatch::LIMIT);
     if more > 0 {

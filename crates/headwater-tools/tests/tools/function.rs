@@ -96,6 +96,14 @@ async fn a_closure_with_state_is_a_tool_too() {
     assert_eq!(message(&tool, json!({"of": "gold"})).await, "no price of gold");
 }
 
+#[test]
+fn a_function_that_takes_any_json_is_told_to_models_as_one_that_takes_an_object() {
+    async fn anything(input: Value) -> Result<Value, ToolError> {
+        Ok(input)
+    }
+    assert_eq!(FunctionTool::new("anything", anything).spec().input_schema, json!({"type": "object"}));
+}
+
 #[tokio::test]
 async fn an_output_that_is_already_one_is_given_as_it_stands() {
     async fn look(_: Add) -> Result<ToolOutput, ToolError> {

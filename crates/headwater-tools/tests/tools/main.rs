@@ -9,5 +9,7 @@
 )]
 
 mod function;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod schema;
 mod set;

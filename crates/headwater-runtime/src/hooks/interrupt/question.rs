@@ -202,15 +202,19 @@ pub(crate) fn check_answer(interrupt: &Interrupt, answer: Value) -> Result<Value
         InterruptKind::Text => answer,
     };
     if let Some(schema) = &interrupt.response_schema {
-        let schema = Schema::new(schema.clone()).map_err(|error| {
-            Error::new(ErrorKind::Answer, format!("the answer's schema is wrong: {error}"))
-        })?;
-        schema.check(&answer).map_err(|wrong| {
-            let wrong: Vec<_> = wrong.iter().map(ToString::to_string).collect();
-            Error::new(ErrorKind::Answer, format!("the answer does not fit: {}", wrong.join("; ")))
-        })?;
+        check_schema(schema, &answer)?;
     }
     Ok(answer)
+}
+
+/// Checks what a person gave against the schema that came with the question.
+pub(crate) fn check_schema(schema: &Value, answer: &Value) -> Result<()> {
+    let schema = Schema::new(schema.clone())
+        .map_err(|error| Error::new(ErrorKind::Answer, format!("the answer's schema is wrong: {error}")))?;
+    schema.check(answer).map_err(|wrong| {
+        let wrong: Vec<_> = wrong.iter().map(ToString::to_string).collect();
+        Error::new(ErrorKind::Answer, format!("the answer does not fit: {}", wrong.join("; ")))
+    })
 }
 
 /// The id of the option that was picked: given as it is, or as an object that has it.

@@ -1,5 +1,7 @@
 //! Letting a model ask a person: what it is told, and what it may say.
 
+use std::time::Duration;
+
 use headwater_protocol::{Choice, Interrupt, InterruptKind, RequestId};
 use headwater_tools::Schema;
 use serde::Deserialize;
@@ -23,6 +25,8 @@ pub struct Ask {
     pub(super) response: Option<Schema>,
     pub(super) schema_id: Option<String>,
     pub(super) schema_version: Option<String>,
+    pub(super) expires: Option<Duration>,
+    pub(super) declinable: bool,
 }
 
 /// Whether a model must ask.
@@ -46,7 +50,15 @@ impl Ask {
     }
 
     fn of(mode: AskMode) -> Self {
-        Self { mode, request: None, response: None, schema_id: None, schema_version: None }
+        Self {
+            mode,
+            request: None,
+            response: None,
+            schema_id: None,
+            schema_version: None,
+            expires: None,
+            declinable: false,
+        }
     }
 
     /// Checks the question that the model writes.
@@ -65,6 +77,18 @@ impl Ask {
     pub fn schema(mut self, id: impl Into<String>, version: impl Into<String>) -> Self {
         self.schema_id = Some(id.into());
         self.schema_version = Some(version.into());
+        self
+    }
+
+    /// Gives up after so long.
+    pub fn expires(mut self, after: Duration) -> Self {
+        self.expires = Some(after);
+        self
+    }
+
+    /// Lets the person decline without ending the run: the model is told, and goes on without an answer.
+    pub fn declinable(mut self) -> Self {
+        self.declinable = true;
         self
     }
 
@@ -106,7 +130,7 @@ impl Ask {
     }
 
     /// Reads the model's first answer.
-    pub(super) fn read(&self, text: &str, has_schema: bool) -> Result<Decided> {
+    pub(super) fn read(&self, text: &str, schema: Option<&Schema>) -> Result<Decided> {
         let value = output::parse(text)?;
         let wrong = |what: &str| Err(Error::new(ErrorKind::Output, format!("the model's decision: {what}")));
         let Value::Object(object) = &value else { return wrong("it must be a JSON object") };
@@ -121,7 +145,7 @@ impl Ask {
             (AskMode::Optional, Some("continue")) => false,
             (AskMode::Optional, _) => return wrong("`decision` must be `continue` or `interrupt`"),
         };
-        let output = object.get("output").cloned().or_else(|| has_schema.then(|| value.clone()));
+        let output = object.get("output").cloned().or_else(|| schema.map(|_| value.clone()));
         let draft = ["draftText", "text"].iter().find_map(|key| object.get(*key).and_then(Value::as_str));
         let draft = match (draft, &output) {
             (Some(draft), _) => draft.to_owned(),
@@ -130,7 +154,11 @@ impl Ask {
             (None, None) => return wrong("`draftText` is missing"),
         };
         if !asks {
-            return Ok(Decided { draft, output, request: None });
+            let output = schema.map(|schema| {
+                let output = output.unwrap_or_default();
+                output::check(schema, &output).map(|()| output)
+            });
+            return Ok(Decided { draft, output: output.transpose()?, question: None });
         }
         let Some(request) = request.or_else(|| (self.mode == AskMode::Required).then_some(&value)) else {
             return wrong("it wants to interrupt, and `interruptRequest` is missing");
@@ -144,11 +172,12 @@ impl Ask {
                 )
             })?;
         }
-        Ok(Decided { draft, output, request: Some(request.clone()) })
+        let interrupt = self.interrupt(request)?;
+        Ok(Decided { draft, output: None, question: Some((request.clone(), interrupt)) })
     }
 
-    /// The question as a page is asked.
-    pub(super) fn interrupt(&self, request: RequestId, asked: &Value) -> Result<Interrupt> {
+    /// The question as a page is asked, without its name.
+    fn interrupt(&self, asked: &Value) -> Result<Interrupt> {
         #[derive(Deserialize)]
         struct Asked {
             #[serde(default)]
@@ -165,7 +194,7 @@ impl Ask {
         if asked.kind != InterruptKind::Text && asked.options.is_empty() {
             return Err(Error::new(ErrorKind::Output, "the model's question is a choice without options"));
         }
-        let mut interrupt = Interrupt::text(request, asked.question.unwrap_or_default());
+        let mut interrupt = Interrupt::text(RequestId::from(""), asked.question.unwrap_or_default());
         interrupt.kind = asked.kind;
         interrupt.options = asked.options;
         interrupt.multiple = asked.multiple || asked.kind == InterruptKind::MultiChoice;
@@ -180,8 +209,10 @@ impl Ask {
 #[derive(Debug)]
 pub(super) struct Decided {
     pub(super) draft: String,
+    /// The object, where there is no question.
     pub(super) output: Option<Value>,
-    pub(super) request: Option<Value>,
+    /// The question, in the model's words and as a page is asked.
+    pub(super) question: Option<(Value, Interrupt)>,
 }
 
 fn any_request() -> Value {

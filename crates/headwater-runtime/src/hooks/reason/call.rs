@@ -26,6 +26,9 @@ use crate::{
     usage,
 };
 
+/// The finish reason of a call whose last step still wanted tools.
+const MAX_STEPS: &str = "max-steps";
+
 /// A reason call that is being made.
 #[derive(Debug)]
 pub(super) struct Call {
@@ -140,7 +143,6 @@ impl Call {
             let said = self.passes(messages, format.clone(), shown).await?;
             self.made.text = said.text();
             let Some(schema) = self.schema.clone() else { return Ok(()) };
-            // What a model was not allowed to finish is no object, and no fault of its own.
             let read = output::parse(&self.made.text).and_then(|value| {
                 output::check(&schema, &value)?;
                 Ok(value)
@@ -153,6 +155,10 @@ impl Call {
                 }
                 Err(error) => {
                     self.invalidate()?;
+                    // What a model was not allowed to finish is no object, and no fault of its own.
+                    if let Some(error) = self.cut_short() {
+                        return Err(error);
+                    }
                     if retries == 0 {
                         return Err(error);
                     }
@@ -161,6 +167,25 @@ impl Call {
                     messages.push(user(format!("{error}. Answer again, with the corrected JSON alone.")));
                 }
             }
+        }
+    }
+
+    /// Why the model was not allowed to finish, if it was not.
+    fn cut_short(&self) -> Option<Error> {
+        match &self.made.finish_reason {
+            FinishReason::Length => {
+                let message = "the model ran out of tokens before its output was complete: allow more with \
+                               `max_output_tokens`, or ask for less";
+                Some(Error::new(ErrorKind::Output, message).with_code("output.truncated"))
+            }
+            FinishReason::Other(word) if word == MAX_STEPS => {
+                let message = format!(
+                    "the model still wanted tools after {} steps, the most allowed, and gave no output",
+                    self.options.tool_options.max_steps
+                );
+                Some(Error::new(ErrorKind::Limit, message).with_code("reason.max-steps"))
+            }
+            _ => None,
         }
     }
 
@@ -173,13 +198,27 @@ impl Call {
         let mut deciding = messages.clone();
         deciding.push(user(ask.instruction().to_owned()));
         let shown = Shown { text: false, fields: false };
-        let said = self.passes(&mut deciding, Some(format), shown).await?;
-        let decided = ask.read(&said.text(), self.schema.is_some())?;
-        let Some(asked) = decided.request else {
+        let mut retries = self.options.output_retries;
+        let (said, decided) = loop {
+            let said = self.passes(&mut deciding, Some(format.clone()), shown).await?;
+            match ask.read(&said.text(), self.schema.as_ref()) {
+                Ok(decided) => break (said, decided),
+                Err(error) => {
+                    if let Some(error) = self.cut_short() {
+                        return Err(error);
+                    }
+                    if retries == 0 {
+                        return Err(error);
+                    }
+                    retries -= 1;
+                    deciding.push(ModelMessage::Assistant { content: said.content() });
+                    deciding.push(user(format!("{error}. Answer again, with the corrected JSON alone.")));
+                }
+            }
+        };
+        let Some((asked, mut interrupt)) = decided.question else {
             self.made.text = decided.draft;
-            if let Some(schema) = self.schema.clone() {
-                let value = decided.output.unwrap_or_default();
-                output::check(&schema, &value)?;
+            if let Some(value) = decided.output {
                 self.finish_structured(&value)?;
                 self.made.output = Some(value);
             }
@@ -187,10 +226,13 @@ impl Call {
         };
         let key = format!("{}/ask", self.key.text);
         let request = request_id(&self.node.run.id, &key);
-        let interrupt = ask.interrupt(request.clone(), &asked)?;
-        let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable: false };
-        let answer = match wait_for(&self.node, &key, "ask", request.clone(), kind, None).await? {
-            Answer::Given(answer) => answer,
+        interrupt.request = request.clone();
+        interrupt.id.clone_from(&self.options.id);
+        interrupt.workflow = Some(self.node.workflow_id().to_owned());
+        let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable: ask.declinable };
+        let answer = match wait_for(&self.node, &key, "ask", request.clone(), kind, ask.expires).await? {
+            Answer::Given(answer) => Some(answer),
+            Answer::Declined if ask.declinable => None,
             Answer::Expired => {
                 return Err(Error::new(ErrorKind::Expired, format!("nobody answered {request} in time")));
             }
@@ -204,11 +246,15 @@ impl Call {
         // What tools gave before the question is known after it.
         messages.extend(deciding.drain(messages.len() + 1..));
         messages.push(ModelMessage::Assistant { content: said.content() });
+        let answered = answer.as_ref().map_or_else(
+            || "The person did not want to answer.".into(),
+            |answer| format!("The person answered: {answer}"),
+        );
         messages.push(user(format!(
-            "The person was asked: {asked}\nThe person answered: {answer}\nNow give the final answer{}.",
+            "The person was asked: {asked}\n{answered}\nNow give the final answer{}.",
             if self.schema.is_some() { ", as JSON of the schema" } else { "" }
         )));
-        self.made.interrupt_response = Some(answer);
+        self.made.interrupt_response = answer;
         self.answer(messages).await
     }
 
@@ -232,6 +278,7 @@ impl Call {
             self.add(&said, shown);
             let wanted: Vec<_> = said.calls().cloned().collect();
             if wanted.is_empty() {
+                self.end_step(&key)?;
                 return Ok(said);
             }
             if steps >= self.options.tool_options.max_steps {
@@ -241,7 +288,8 @@ impl Call {
                         format!("the model still wanted tools after {steps} steps, the most allowed");
                     return Err(Error::new(ErrorKind::Limit, message).with_code("reason.max-steps"));
                 }
-                self.made.finish_reason = FinishReason::Other("max-steps".to_owned());
+                self.made.finish_reason = FinishReason::Other(MAX_STEPS.to_owned());
+                self.node.finished(&self.made.finish_reason);
                 return Ok(said);
             }
             let results = self.run_tools(&wanted).await?;

@@ -116,6 +116,13 @@ impl ToolOptions {
         self
     }
 
+    /// How long a person has to decide about a call; then it counts as forbidden.
+    #[must_use]
+    pub fn approval_expires(mut self, after: Duration) -> Self {
+        self.approval_expires = Some(after);
+        self
+    }
+
     /// Fails when the model still wants tools after the last step.
     #[must_use]
     pub fn fail_at_max_steps(mut self) -> Self {

@@ -26,14 +26,23 @@ impl Call {
     /// Asks the model once, or returns what the journal holds.
     pub(super) async fn pass(&self, key: &str, request: ModelRequest, shown: Shown) -> Result<Said> {
         let fingerprint = fingerprint(&request);
-        let node = &self.node;
-        node.once(key, "pass", Some(fingerprint), self.attempts(key, request, shown)).await
+        // What ends the attempt is told in the record that says that the pass is done: after a crash between the two,
+        // the text would stand there and be said again.
+        let work = async {
+            let (said, told) = match self.attempts(key, request, shown).await {
+                Ok((said, attempt)) => (Ok(said), Event::AttemptFinished { attempt }),
+                Err(error) => (Err(error), Event::StepFinished { name: None }),
+            };
+            (said, self.options.emit.then_some(told))
+        };
+        self.node.once_told(key, "pass", Some(fingerprint), &self.origin, work).await
     }
 
-    async fn attempts(&self, key: &str, request: ModelRequest, shown: Shown) -> Result<Said> {
+    async fn attempts(&self, key: &str, request: ModelRequest, shown: Shown) -> Result<(Said, AttemptId)> {
         self.begin_step(key)?;
         let mut asked = 0;
         let mut kept = String::new();
+        let mut kept_attempts = Vec::new();
         let mut last = None;
         for model in &self.models {
             for nth in 0..self.options.attempts {
@@ -45,17 +54,16 @@ impl Call {
                     request.messages.push(ModelMessage::Assistant { content });
                 }
                 let error = match self.attempt(model, request, shown).await? {
-                    Attempted::Answered(mut said) => {
+                    Attempted::Answered(mut said, attempt) => {
                         if !kept.is_empty() {
                             said.parts.insert(0, SaidPart::Text { text: kept, metadata: None });
                         }
-                        if said.calls().next().is_none() {
-                            self.say_step_end()?;
-                        }
-                        return Ok(*said);
+                        return Ok((*said, attempt));
                     }
-                    Attempted::Died { error, said } => {
+                    Attempted::Died { error, kept: None } => error,
+                    Attempted::Died { error, kept: Some((attempt, said)) } => {
                         kept.push_str(&said);
+                        kept_attempts.push(attempt);
                         error
                     }
                 };
@@ -68,6 +76,11 @@ impl Call {
                 }
                 self.pause(pause.min(LONGEST_PAUSE)).await?;
             }
+        }
+        // Nobody goes on from what was kept.
+        for attempt in kept_attempts {
+            let reason = last.as_ref().map(ToString::to_string);
+            self.say(Event::AttemptRetracted { attempt, reason })?;
         }
         let error = last.map_or_else(|| Error::new(ErrorKind::Hook, "no model was given"), Error::from);
         Err(error)
@@ -118,7 +131,8 @@ impl Call {
             match item {
                 Some(Ok(event)) => {
                     if speaker.hear(event)? {
-                        return Ok(Attempted::Answered(Box::new(speaker.finish()?)));
+                        let (said, attempt) = speaker.finish()?;
+                        return Ok(Attempted::Answered(Box::new(said), attempt));
                     }
                 }
                 Some(Err(error)) => return speaker.die(error),
@@ -134,33 +148,36 @@ impl Call {
         if !self.options.emit || self.node.run.replay().began.contains(key) {
             return Ok(());
         }
-        let journal = &self.node.run.journal;
-        drop(journal.effect(&Effect::Began { key: key.to_owned() })?);
-        journal.fact(&self.origin, Event::StepStarted { name: None }).map(drop)
-    }
-
-    fn say_step_end(&self) -> Result<()> {
-        if !self.options.emit {
-            return Ok(());
-        }
-        self.node.run.journal.fact(&self.origin, Event::StepFinished { name: None }).map(drop)
+        let effect = Effect::Began { key: key.to_owned() };
+        let started = Event::StepStarted { name: None };
+        self.node.run.journal.told(&effect, &self.origin, started).map(drop)
     }
 
     /// Ends the step of a pass whose calls are done, unless an earlier execution did.
     pub(super) fn end_step(&self, key: &str) -> Result<()> {
-        let key = format!("{key}/end");
-        let before = self.node.recorded(&key, "step-end", None)?.is_some();
-        if !before {
-            self.node.once_now(&key, "step-end", || Ok(true))?;
-            self.say_step_end()?;
+        if !self.options.emit {
+            return Ok(());
+        }
+        let finished = Event::StepFinished { name: None };
+        self.node.tell_once(&format!("{key}/end"), "step-end", &self.origin, finished)
+    }
+
+    /// Says something about an attempt, seen when it is durable.
+    fn say(&self, event: Event) -> Result<()> {
+        if self.options.emit {
+            drop(self.node.keep(self.node.run.journal.fact(&self.origin, event))?);
         }
         Ok(())
     }
 }
 
 enum Attempted {
-    Answered(Box<Said>),
-    Died { error: ModelError, said: String },
+    Answered(Box<Said>, AttemptId),
+    Died {
+        error: ModelError,
+        /// What the next attempt goes on from.
+        kept: Option<(AttemptId, String)>,
+    },
 }
 
 fn stopped() -> Error {
@@ -199,10 +216,7 @@ impl<'a> Speaker<'a> {
     fn new(call: &'a Call, model: &str, shown: Shown) -> Result<Self> {
         let attempt = call.node.run.next_attempt();
         let origin = Origin { attempt: Some(attempt.clone()), ..call.origin.clone() };
-        if call.options.emit {
-            let event = Event::AttemptStarted { attempt: attempt.clone(), model: Some(model.to_owned()) };
-            drop(call.node.keep(call.node.run.journal.fact(&call.origin, event))?);
-        }
+        call.say(Event::AttemptStarted { attempt: attempt.clone(), model: Some(model.to_owned()) })?;
         let fields = call.fields.clone().filter(|_| shown.fields);
         Ok(Self {
             call,
@@ -477,9 +491,9 @@ impl<'a> Speaker<'a> {
         Ok(())
     }
 
-    /// The attempt is over and what it said stays.
-    fn finish(mut self) -> Result<Said> {
-        self.close()?;
+    /// The attempt is complete. Its end is told when the pass is.
+    fn finish(mut self) -> Result<(Said, AttemptId)> {
+        self.close_parts()?;
         // A call whose end was not told ends here.
         let open: Vec<_> =
             self.open.iter().filter(|(_, open)| !open.input.is_empty()).map(|(part, _)| *part).collect();
@@ -490,11 +504,16 @@ impl<'a> Speaker<'a> {
             self.delta(Event::Usage(self.said.usage.clone()))?;
         }
         self.call.node.run.journal.used(&self.said.usage);
-        Ok(self.said)
+        Ok((self.said, self.attempt))
     }
 
-    /// Ends what is open, and the attempt.
+    /// Ends what is open, and the attempt: what it said stays.
     fn close(&mut self) -> Result<()> {
+        self.close_parts()?;
+        self.call.say(Event::AttemptFinished { attempt: self.attempt.clone() })
+    }
+
+    fn close_parts(&mut self) -> Result<()> {
         let mut open: Vec<_> = self.open.iter().map(|(part, open)| (open.at, *part)).collect();
         open.sort_unstable();
         for (at, part) in open {
@@ -509,32 +528,22 @@ impl<'a> Speaker<'a> {
                 _ => {}
             }
         }
-        self.say_end(Event::AttemptFinished { attempt: self.attempt.clone() })
-    }
-
-    fn say_end(&self, event: Event) -> Result<()> {
-        if self.call.options.emit {
-            let call = self.call;
-            drop(call.node.keep(call.node.run.journal.fact(&call.origin, event))?);
-        }
         Ok(())
     }
 
     /// The model died. What it said is taken back, or kept for the next one to go on from.
     fn die(mut self, error: ModelError) -> Result<Attempted> {
         let only_text = self.said.parts.iter().all(|part| matches!(part, SaidPart::Text { .. }));
-        if self.call.options.failover == Failover::Continue && only_text && !self.structured {
+        if self.call.options.failover == Failover::Continue && only_text && self.call.fields.is_none() {
             let said = self.said.text();
             self.close()?;
-            return Ok(Attempted::Died { error, said });
+            return Ok(Attempted::Died { error, kept: Some((self.attempt, said)) });
         }
         if let (true, Some(stream)) = (self.structured, &self.call.stream) {
-            self.say_end(Event::StructuredInvalidated { stream: stream.clone(), checkpoint: None })?;
+            self.call.say(Event::StructuredInvalidated { stream: stream.clone(), checkpoint: None })?;
         }
-        self.say_end(Event::AttemptRetracted {
-            attempt: self.attempt.clone(),
-            reason: Some(error.to_string()),
-        })?;
-        Ok(Attempted::Died { error, said: String::new() })
+        let reason = Some(error.to_string());
+        self.call.say(Event::AttemptRetracted { attempt: self.attempt, reason })?;
+        Ok(Attempted::Died { error, kept: None })
     }
 }

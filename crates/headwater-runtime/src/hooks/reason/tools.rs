@@ -121,8 +121,12 @@ impl Call {
         let request = request_id(&self.node.run.id, &key);
         let mut shown = ToolCall::new(wanted.call.clone(), &wanted.name).by(tool.executor());
         shown.title.clone_from(&tool.spec().title);
-        let kind =
-            WaitKind::Approval { tool: Box::new(shown), input: input.clone(), signature: String::new() };
+        let kind = WaitKind::Approval {
+            tool: Box::new(shown),
+            input: input.clone(),
+            signature: String::new(),
+            schema: tool.spec().input_schema.clone(),
+        };
         let expires = self.options.tool_options.approval_expires;
         match wait_for(&self.node, &key, "approval", request, kind, expires).await? {
             Answer::Approval { approved: true, input: None, .. } => Ok(Ok(input)),
@@ -152,6 +156,8 @@ impl Call {
 
     /// Calls a tool, once. What it gives is durable before anything else happens.
     async fn execute(&self, key: &str, wanted: &SaidCall, tool: Arc<dyn Tool>, input: Value) -> Result<Gave> {
+        // A question about an earlier crash is not asked again once the call is done.
+        self.node.asked_for(&format!("{key}/unfinished"));
         let unfinished = self.node.run.replay().began.contains(key);
         let go = if unfinished { self.unfinished(key, wanted, &*tool).await? } else { None };
         let work = async {

@@ -89,7 +89,8 @@ fn all_that_is_wrong_is_told_at_once() {
 
 #[test]
 fn files_that_include_each_other_are_named_in_a_circle() {
-    let folder = tempfile();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
     write("a.yaml", "name: a\ninclude: [b.yaml]\n");
     write("b.yaml", "include: [c.yaml]\n");
@@ -111,13 +112,6 @@ fn files_that_include_each_other_are_named_in_a_circle() {
         found[1].starts_with("model `m` is defined twice: first at ") && found[1].ends_with("c.yaml:1:11"),
         "{found:?}"
     );
-    fs::remove_dir_all(folder).unwrap();
-}
-
-fn tempfile() -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("headwater-files-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 #[test]

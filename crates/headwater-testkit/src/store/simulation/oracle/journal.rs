@@ -339,9 +339,12 @@ impl Life {
         self.seen_up_to(id, tail.last)?;
         if tail.closed != self.closed.is_some() {
             let Some(Control::Close(goes)) = control.filter(|_| tail.closed) else {
-                return hold(Rule::ClosesStay, damaged, || {
+                hold(Rule::ClosesStay, damaged, || {
                     format!("{id}: closed is {}, and it is not so", tail.closed)
-                });
+                })?;
+                // What was damaged is what said so.
+                self.closed = None;
+                return Ok(());
             };
             self.closed = Some(*goes);
             self.holder = None;

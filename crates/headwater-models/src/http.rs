@@ -1,0 +1,69 @@
+//! Models that are asked over HTTP.
+//!
+//! A [`Provider`] knows an address, a key and a [`Wire`](crate::wire::Wire); it gives [`HttpModel`]s. Nothing runs beside the stream of an
+//! answer: whoever drops it closes the connection.
+
+mod answer;
+mod provider;
+mod transport;
+
+use std::{fmt, sync::Arc};
+
+use crate::{Model, ModelRequest, ModelStream, wire::Settings};
+use answer::Answer;
+
+pub use provider::{Key, Provider};
+pub use transport::{Retries, Timeouts, Transport};
+
+/// A model of a provider, asked over HTTP.
+///
+/// ```
+/// use headwater_models::{Model, http::{Provider, Transport}};
+///
+/// let provider = Provider::new("openai-compatible")?.base_url("http://localhost:8000/v1").key("secret");
+/// let model = provider.model("llama-3", &Transport::new()?);
+/// assert_eq!(model.name(), "openai-compatible:llama-3");
+/// assert!(!format!("{model:?}").contains("secret"));
+/// # Ok::<(), headwater_models::ModelError>(())
+/// ```
+#[derive(Clone)]
+pub struct HttpModel {
+    name: String,
+    provider: Arc<Provider>,
+    settings: Settings,
+    transport: Transport,
+}
+
+impl HttpModel {
+    fn new(provider: Provider, settings: Settings, transport: Transport) -> Self {
+        let name = format!("{}:{}", provider.name(), settings.model);
+        Self { name, provider: Arc::new(provider), settings, transport }
+    }
+}
+
+impl Model for HttpModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn ask(&self, request: ModelRequest) -> ModelStream {
+        match self.provider.wire().encode(&request, &self.settings) {
+            Ok(encoded) => {
+                let decoder = self.provider.wire().decoder(&self.settings);
+                let provider = Arc::clone(&self.provider);
+                let transport = self.transport.clone();
+                Box::pin(Answer::new(provider, transport, encoded, decoder, request.whole))
+            }
+            Err(error) => Box::pin(Answer::failed(error)),
+        }
+    }
+}
+
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpModel")
+            .field("name", &self.name)
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,253 @@
+//! How an answer is opened: the client, the waits, and asking again as long as nothing was received.
+
+use std::{error::Error as _, fmt, pin::Pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use reqwest::{
+    Client, Response,
+    header::{CONTENT_TYPE, HeaderMap},
+};
+use tokio::time::{sleep, timeout};
+
+use super::Provider;
+use crate::{
+    ModelError, ModelErrorKind,
+    wire::{self, Encoded},
+};
+
+/// The longest that we wait before asking again because the provider says so; beyond it the caller decides.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// How much of a refusal is read.
+const LARGEST_REFUSAL: usize = 1024 * 1024;
+
+/// The body of an answer as it arrives.
+pub(super) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+
+/// How long we wait for a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Timeouts {
+    /// For the connection: 10 seconds.
+    pub connect: Duration,
+    /// From the request to the first byte of the answer: 5 minutes, because models think.
+    pub first_byte: Duration,
+    /// From one byte to the next: 2 minutes.
+    pub between_bytes: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(300),
+            between_bytes: Duration::from_secs(120),
+        }
+    }
+}
+
+/// How often and when a request is made again. It never is once a byte of the answer has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Retries {
+    /// How often it is made in all: 3 times.
+    pub attempts: u32,
+    /// The wait before the second attempt, half a second; it doubles each time. The provider's own wish counts more.
+    pub first_wait: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { attempts: 3, first_wait: Duration::from_millis(500) }
+    }
+}
+
+/// Connections to providers, which are shared by all models that use it.
+#[derive(Clone)]
+pub struct Transport {
+    client: Client,
+    timeouts: Timeouts,
+    retries: Retries,
+}
+
+impl Transport {
+    /// A transport with the usual waits.
+    ///
+    /// # Errors
+    /// If this system's TLS cannot be set up.
+    pub fn new() -> Result<Self, ModelError> {
+        Self::with(Timeouts::default(), Retries::default())
+    }
+
+    /// A transport with these waits.
+    ///
+    /// # Errors
+    /// If this system's TLS cannot be set up.
+    pub fn with(timeouts: Timeouts, retries: Retries) -> Result<Self, ModelError> {
+        let broken = |error: &dyn fmt::Display| {
+            let message = format!("this system's TLS cannot be set up ({error})");
+            ModelError::new(ModelErrorKind::Unreachable, message)
+        };
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls().map_err(|error| broken(&error))?)
+            .connect_timeout(timeouts.connect)
+            // A key must not be sent on to wherever an answer points.
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("headwater/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| broken(&error))?;
+        Ok(Self { client, timeouts, retries })
+    }
+
+    pub(super) fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
+    }
+
+    /// Opens an answer: makes the request, again if it makes sense, until the first byte is there.
+    pub(super) async fn open(&self, provider: &Provider, encoded: &Encoded) -> Result<Opened, ModelError> {
+        let mut attempt = 1;
+        loop {
+            let failed = match self.try_open(provider, encoded).await {
+                Ok(opened) => return Ok(opened),
+                Err(failed) => failed,
+            };
+            let wait = failed.wait().unwrap_or_else(|| self.backoff(attempt));
+            if !failed.is_retryable() || attempt >= self.retries.attempts || wait > LONGEST_WAIT {
+                return Err(failed);
+            }
+            sleep(wait).await;
+            attempt += 1;
+        }
+    }
+
+    async fn try_open(&self, provider: &Provider, encoded: &Encoded) -> Result<Opened, ModelError> {
+        let mut request = self.client.post(provider.address(&encoded.path)?);
+        request = request.header(CONTENT_TYPE, "application/json").body(encoded.body.to_string());
+        for (name, value) in &encoded.headers {
+            request = request.header(*name, value);
+        }
+        if let Some((name, value)) = provider.key_header()? {
+            request = request.header(name, value);
+        }
+        let limit = self.timeouts.first_byte;
+        timeout(limit, async {
+            let response = request.send().await.map_err(|error| unreachable(provider.name(), error))?;
+            if !response.status().is_success() {
+                return Err(refusal(provider.name(), response).await);
+            }
+            Opened::read(provider.name(), response).await
+        })
+        .await
+        .unwrap_or_else(|_| Err(too_slow(provider.name(), "the answer did not begin", limit)))
+    }
+
+    /// Half of the wait is by chance, so that many callers that failed together do not come back together.
+    fn backoff(&self, attempt: u32) -> Duration {
+        let wait = self.retries.first_wait.saturating_mul(1 << attempt.saturating_sub(1).min(16));
+        let chance = f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX);
+        wait.mul_f64(0.5 + chance / 2.0)
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transport")
+            .field("timeouts", &self.timeouts)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An answer whose first bytes have arrived.
+pub(super) struct Opened {
+    /// The first bytes.
+    pub(super) first: Bytes,
+    pub(super) rest: Body,
+    /// It is one JSON document, whatever was asked for.
+    pub(super) is_json: bool,
+}
+
+impl Opened {
+    async fn read(provider: &str, mut response: Response) -> Result<Self, ModelError> {
+        let is_json = content_type(response.headers()).starts_with("application/json");
+        let Some(first) = response.chunk().await.map_err(|error| unreachable(provider, error))? else {
+            return Err(
+                ModelError::new(ModelErrorKind::Cut, "the answer is empty: ask again").provider(provider)
+            );
+        };
+        Ok(Self { first, rest: Box::pin(response.bytes_stream()), is_json })
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// Ring, chosen here and not for the whole process: what else runs in it may choose for itself.
+fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
+    use rustls_platform_verifier::BuilderVerifierExt as _;
+    let builder = || {
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+    };
+    // A system without any certificates can still ask a model of its own over plain HTTP.
+    let mut config = match builder()?.with_platform_verifier() {
+        Ok(verified) => verified.with_no_client_auth(),
+        Err(_) => builder()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// The error for a status that is not a success, with what the provider said.
+async fn refusal(provider: &str, mut response: Response) -> ModelError {
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let mut body = Vec::new();
+    // A refusal whose body is cut is a refusal all the same.
+    while let Ok(Some(piece)) = response.chunk().await
+        && body.len() < LARGEST_REFUSAL
+    {
+        body.extend_from_slice(&piece);
+    }
+    wire::failure(provider, status, |name| headers.get(name).and_then(|value| value.to_str().ok()), &body)
+}
+
+pub(super) fn too_slow(provider: &str, what: &str, limit: Duration) -> ModelError {
+    let message = format!("{what} within {limit:?}: ask again, or allow more time");
+    ModelError::new(ModelErrorKind::Timeout, message).provider(provider)
+}
+
+/// The error for a request that failed before a byte arrived.
+fn unreachable(provider: &str, error: reqwest::Error) -> ModelError {
+    let (kind, what) = if error.is_timeout() {
+        (ModelErrorKind::Timeout, "the connection took too long")
+    } else if error.is_builder() {
+        (ModelErrorKind::InvalidRequest, "the request cannot be made: check the address")
+    } else {
+        (ModelErrorKind::Unreachable, "the provider cannot be reached")
+    };
+    ModelError::new(kind, format!("{what} ({})", causes(error))).provider(provider)
+}
+
+/// The error for an answer that broke off.
+pub(super) fn broken(provider: &str, error: reqwest::Error) -> ModelError {
+    let message = format!("the connection broke before the answer was complete ({})", causes(error));
+    ModelError::new(ModelErrorKind::Cut, message).provider(provider)
+}
+
+/// What happened, down to the last cause; the address is left out, because it may hold a secret.
+fn causes(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        let said = deeper.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = deeper.source();
+    }
+    text
+}

@@ -1,0 +1,8 @@
+//! Anthropic's messages.
+
+mod decode;
+mod encode;
+mod schema;
+
+pub(super) use decode::Answer;
+pub(super) use encode::encode;

@@ -1,0 +1,381 @@
+//! From a request to a message's body.
+
+use headwater_protocol::{ContentPart, ModelMessage, ToolResultOutput, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use super::schema;
+use crate::{
+    ModelError, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice,
+    wire::{
+        Encoded, Settings,
+        prompt::{Draft, Media, Source, in_words, is, list_mut, output_text, output_value, put},
+    },
+};
+
+const VERSION: &str = "2023-06-01";
+
+pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Result<Encoded, ModelError> {
+    // No `..`: a new option must be dealt with here.
+    let ModelRequest {
+        messages,
+        tools,
+        tool_choice,
+        response_format,
+        temperature,
+        max_output_tokens,
+        stop_sequences,
+        reasoning,
+        provider_options: _,
+        whole,
+        attempt: _,
+    } = request;
+    let mut draft = Draft::new(settings);
+    draft.headers.push(("anthropic-version", VERSION.to_owned()));
+    draft.set("model", settings.model.as_str());
+    let mut turns = Turns::default();
+    for message in messages {
+        turns.write(message, &mut draft)?;
+    }
+    draft.set("max_tokens", max_output_tokens.unwrap_or_else(|| usual_limit(&settings.model)));
+    let thinks = reasoning.as_ref().is_some_and(|reasoning| write_reasoning(reasoning, &mut draft));
+    match temperature {
+        Some(_) if !has_sampling(&settings.model) => {
+            draft.warn("temperature", "left out: this model does not take it");
+        }
+        Some(_) if thinks => draft.warn("temperature", "left out: a model that thinks does not take it"),
+        Some(temperature) if *temperature > 1.0 => {
+            draft.warn("temperature", "asked for as 1: this provider has nothing above");
+            draft.set("temperature", 1.0);
+        }
+        Some(temperature) => draft.set("temperature", *temperature),
+        None => {}
+    }
+    if !stop_sequences.is_empty() {
+        draft.set("stop_sequences", stop_sequences.as_slice());
+    }
+    if !tools.is_empty() {
+        let tools: Vec<_> = tools.iter().map(|tool| write_tool(tool, &draft)).collect();
+        draft.set("tools", tools);
+        match tool_choice {
+            Some(ToolChoice::Auto) => draft.set("tool_choice", json!({ "type": "auto" })),
+            Some(ToolChoice::None) => draft.set("tool_choice", json!({ "type": "none" })),
+            Some(ToolChoice::Required) => draft.set("tool_choice", json!({ "type": "any" })),
+            Some(ToolChoice::Tool(name)) => draft.set("tool_choice", json!({ "type": "tool", "name": name })),
+            None => {}
+        }
+    }
+    if let Some(ResponseFormat::Json { schema, name: _ }) = response_format {
+        match schema {
+            Some(schema) => {
+                let (schema, left_out) = schema::accepted(schema);
+                if !left_out.is_empty() {
+                    let message = format!("left out of the schema, so check them: {}", left_out.join(", "));
+                    draft.warn("response_format", message);
+                }
+                draft.set_in("output_config", "format", json!({ "type": "json_schema", "schema": schema }));
+            }
+            None => {
+                draft.warn("response_format", "JSON is asked for in words: this provider takes only schemas");
+                turns.system.push(json!({ "type": "text", "text": in_words(None) }));
+            }
+        }
+    }
+    if !turns.system.is_empty() {
+        draft.set("system", turns.system);
+    }
+    draft.set("messages", turns.turns);
+    if !whole {
+        draft.set("stream", true);
+    }
+    let mut encoded = draft.finish("/v1/messages", request);
+    // Betas are a header, but are given with the other options.
+    if let Some(Value::Array(betas)) =
+        encoded.body.as_object_mut().and_then(|body| body.shift_remove("betas"))
+    {
+        let betas: Vec<_> = betas.iter().filter_map(Value::as_str).collect();
+        encoded.headers.push(("anthropic-beta", betas.join(",")));
+    }
+    Ok(encoded)
+}
+
+/// The turns so far. Neighbours of one role become one turn, as the API wants it.
+#[derive(Default)]
+struct Turns {
+    system: Vec<Value>,
+    turns: Vec<Value>,
+}
+
+impl Turns {
+    fn write(&mut self, message: &ModelMessage, draft: &mut Draft<'_>) -> Result<(), ModelError> {
+        match message {
+            ModelMessage::System { content, provider_options } => {
+                let block = json!({ "type": "text", "text": content });
+                self.system.push(cached(block, provider_options.as_ref(), draft));
+            }
+            ModelMessage::User { content } => {
+                let parts =
+                    content.iter().map(|part| write_part(part, draft)).collect::<Result<Vec<_>, _>>()?;
+                self.add("user", parts);
+            }
+            ModelMessage::Assistant { content } => {
+                let parts = content.iter().filter_map(|part| write_said(part, content, draft)).collect();
+                self.add("assistant", parts);
+            }
+            ModelMessage::Tool { content } => {
+                let results = content.iter().filter_map(|part| match part {
+                    ContentPart::ToolResult { tool_call_id, output, provider_options, .. } => {
+                        let (content, is_error) = output_text(output);
+                        let mut block = json!({
+                            "type": "tool_result", "tool_use_id": tool_call_id, "content": content,
+                        });
+                        if is_error {
+                            put(&mut block, "is_error", true);
+                        }
+                        Some(cached(block, provider_options.as_ref(), draft))
+                    }
+                    _ => None,
+                });
+                let results = results.collect();
+                self.add("user", results);
+            }
+            _ => return Err(draft.refuse("the conversation has a turn that this version does not know")),
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, role: &str, parts: Vec<Value>) {
+        if parts.is_empty() {
+            return;
+        }
+        if let Some(last) = self.turns.last_mut()
+            && is(last, "role", role)
+            && let Some(content) = list_mut(last, "content")
+        {
+            content.extend(parts);
+        } else {
+            self.turns.push(json!({ "role": role, "content": parts }));
+        }
+    }
+}
+
+fn write_part(part: &ContentPart, draft: &Draft<'_>) -> Result<Value, ModelError> {
+    match part {
+        ContentPart::Text { text, provider_options } => {
+            Ok(cached(json!({ "type": "text", "text": text }), provider_options.as_ref(), draft))
+        }
+        ContentPart::File { media_type, filename, data, provider_options } => {
+            let media = Media::read(media_type, data, draft)?;
+            let source = match media.source {
+                Source::Url(url) => json!({ "type": "url", "url": url }),
+                Source::Data(data) => {
+                    json!({ "type": "base64", "media_type": media.media_type, "data": data })
+                }
+                Source::Id(id) => json!({ "type": "file", "file_id": id }),
+            };
+            let mut block = if media.is_image() {
+                json!({ "type": "image", "source": source })
+            } else if media.is_pdf() || !matches!(media.source, Source::Data(_)) {
+                json!({ "type": "document", "source": source })
+            } else if let Some(text) = media.text() {
+                let source = json!({ "type": "text", "media_type": "text/plain", "data": text });
+                json!({ "type": "document", "source": source })
+            } else {
+                return Err(
+                    draft.refuse(format!("a file of type {} cannot be sent this way", media.media_type))
+                );
+            };
+            if is(&block, "type", "document") {
+                if let Some(name) = filename {
+                    put(&mut block, "title", name.as_str());
+                }
+                if let Some(citations) =
+                    draft.options(provider_options.as_ref()).and_then(|own| own.get("citations"))
+                {
+                    put(&mut block, "citations", citations.clone());
+                }
+            }
+            Ok(cached(block, provider_options.as_ref(), draft))
+        }
+        _ => Err(draft.refuse("a person's message has a part that is neither text nor a file")),
+    }
+}
+
+/// A part of an earlier answer. What was signed goes back as it came.
+fn write_said(part: &ContentPart, turn: &[ContentPart], draft: &mut Draft<'_>) -> Option<Value> {
+    match part {
+        ContentPart::Text { text, provider_options } => {
+            if draft.option(provider_options.as_ref(), "type") == Some("compaction") {
+                return Some(json!({ "type": "compaction", "content": text }));
+            }
+            // An empty text is refused.
+            (!text.is_empty())
+                .then(|| cached(json!({ "type": "text", "text": text }), provider_options.as_ref(), draft))
+        }
+        ContentPart::Reasoning { text, provider_options } => {
+            let options = provider_options.as_ref();
+            if let Some(signature) = draft.option(options, "signature") {
+                return Some(json!({ "type": "thinking", "thinking": text, "signature": signature }));
+            }
+            if let Some(data) = draft.option(options, "redactedData") {
+                return Some(json!({ "type": "redacted_thinking", "data": data }));
+            }
+            draft.warn(
+                "messages",
+                "thoughts without a signature are left out: the provider takes only its own",
+            );
+            None
+        }
+        ContentPart::ToolCall { tool_call_id, tool_name, input, provider_executed, provider_options } => {
+            let own = draft.options(provider_options.as_ref());
+            let input = input.clone().unwrap_or_else(|| json!({}));
+            let mut block =
+                json!({ "type": "tool_use", "id": tool_call_id, "name": tool_name, "input": input });
+            if *provider_executed == Some(true) {
+                let kind = draft.option(provider_options.as_ref(), "type").unwrap_or("server_tool_use");
+                put(&mut block, "type", kind);
+            }
+            for (ours, theirs) in [("serverName", "server_name"), ("caller", "caller")] {
+                if let Some(value) = own.and_then(|own| own.get(ours)) {
+                    put(&mut block, theirs, value.clone());
+                }
+            }
+            Some(cached(block, provider_options.as_ref(), draft))
+        }
+        ContentPart::ToolResult { tool_call_id, tool_name, output, .. } => {
+            let is_mcp = turn.iter().any(|call| match call {
+                ContentPart::ToolCall { tool_call_id: id, provider_options, .. } => {
+                    id == tool_call_id
+                        && draft.option(provider_options.as_ref(), "type") == Some("mcp_tool_use")
+                }
+                _ => false,
+            });
+            let kind = if is_mcp { "mcp_tool_result".to_owned() } else { result_type(tool_name) };
+            let mut block =
+                json!({ "type": kind, "tool_use_id": tool_call_id, "content": output_value(output) });
+            if is_mcp {
+                put(&mut block, "is_error", matches!(output, ToolResultOutput::ErrorJson { .. }));
+            }
+            Some(block)
+        }
+        ContentPart::File { .. } | ContentPart::ReasoningFile { .. } => {
+            draft.warn("messages", "a file of an earlier answer is left out: it cannot be sent back");
+            None
+        }
+        _ => None,
+    }
+}
+
+/// What the result of one of Anthropic's own tools is called.
+fn result_type(tool: &str) -> String {
+    let tool = if tool.starts_with("tool_search_tool") { "tool_search" } else { tool };
+    format!("{tool}_tool_result")
+}
+
+fn write_tool(tool: &ToolSpec, draft: &Draft<'_>) -> Value {
+    let own = draft.options(tool.provider_options.as_ref());
+    if let Some(own) = own.filter(|own| own.contains_key("type")) {
+        return Value::Object(own.clone());
+    }
+    let mut written = json!({ "name": tool.name, "input_schema": tool.input_schema });
+    if let Some(description) = &tool.description {
+        put(&mut written, "description", description.as_str());
+    }
+    for (key, value) in own.into_iter().flatten() {
+        let key = if key == "cacheControl" { "cache_control" } else { key };
+        put(&mut written, key, value.clone());
+    }
+    written
+}
+
+/// Marks a block as the end of what shall be cached, if its options say so.
+fn cached(mut block: Value, options: Option<&Value>, draft: &Draft<'_>) -> Value {
+    let own = draft.options(options);
+    let mark = own.and_then(|own: &Map<_, _>| own.get("cacheControl").or_else(|| own.get("cache_control")));
+    if let Some(mark) = mark {
+        put(&mut block, "cache_control", mark.clone());
+    }
+    block
+}
+
+/// Says how much to think, and whether the model thinks at all.
+fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> bool {
+    let ReasoningOptions { effort, max_tokens } = reasoning;
+    let budget = match (max_tokens, effort) {
+        (_, Some(ReasoningEffort::None)) => {
+            draft.set("thinking", json!({ "type": "disabled" }));
+            return false;
+        }
+        (Some(_), _) if !has_sampling(&draft.settings.model) => {
+            draft.warn("reasoning.max_tokens", "left out: this model decides itself how much to think");
+            draft.set("thinking", json!({ "type": "adaptive" }));
+            if let Some(effort) = effort {
+                write_effort(*effort, draft);
+            }
+            return true;
+        }
+        (Some(budget), _) => *budget,
+        (None, Some(effort)) if has_effort(&draft.settings.model) => {
+            draft.set("thinking", json!({ "type": "adaptive" }));
+            write_effort(*effort, draft);
+            return true;
+        }
+        (None, Some(effort)) => {
+            let budget = match effort {
+                ReasoningEffort::None | ReasoningEffort::Minimal => 1024,
+                ReasoningEffort::Low => 2048,
+                ReasoningEffort::Medium => 8192,
+                ReasoningEffort::High => 16384,
+            };
+            draft
+                .warn("reasoning.effort", format!("asked for as {budget} tokens: this model takes a number"));
+            budget
+        }
+        (None, None) => return false,
+    };
+    if budget < 1024 {
+        draft.warn("reasoning.max_tokens", "asked for as 1024: this provider takes nothing less");
+    }
+    let budget = budget.max(1024);
+    draft.set("thinking", json!({ "type": "enabled", "budget_tokens": budget }));
+    // Thoughts count as a part of the answer, so its limit must leave room for both.
+    let answer = draft.body.get("max_tokens").and_then(Value::as_u64).unwrap_or_default();
+    draft.set("max_tokens", answer.saturating_add(budget));
+    true
+}
+
+fn write_effort(effort: ReasoningEffort, draft: &mut Draft<'_>) {
+    let is_less = matches!(effort, ReasoningEffort::None | ReasoningEffort::Minimal);
+    if is_less {
+        draft.warn("reasoning.effort", "asked for as `low`: this provider has nothing less");
+    }
+    draft.set_in("output_config", "effort", if is_less { "low" } else { effort.as_str() });
+}
+
+/// The version of a model, as in `claude-sonnet-4-5-20250929`.
+fn version(model: &str) -> Option<(u32, u32)> {
+    let mut numbers =
+        model.split(['-', '.', '@']).filter_map(|word| word.parse::<u32>().ok()).filter(|n| *n < 100);
+    let major = numbers.next()?;
+    Some((major, numbers.next().unwrap_or(0)))
+}
+
+/// Whether a model takes an effort in a word.
+fn has_effort(model: &str) -> bool {
+    version(model).is_some_and(|version| version >= (4, 6))
+}
+
+/// Whether a model takes a temperature, and a number of tokens to think with. Those since 4.7 refuse both.
+fn has_sampling(model: &str) -> bool {
+    version(model).is_none_or(|version| version < (4, 7))
+}
+
+/// The API wants a limit, so there is one where the request has none.
+fn usual_limit(model: &str) -> u64 {
+    match version(model) {
+        Some((0..=2, _) | (3, 0)) => 4096,
+        Some((3, _)) => 8192,
+        Some((4, 0 | 1)) if model.contains("opus") => 32_000,
+        Some(_) => 64_000,
+        None => 8192,
+    }
+}

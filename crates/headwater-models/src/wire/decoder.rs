@@ -1,0 +1,219 @@
+//! From a provider's bytes to events, for every wire.
+
+use headwater_protocol::{Framing, SseReader, Tail};
+use serde_json::Value;
+
+use super::{anthropic, failure, google, openai_chat, openai_responses, sink::Sink};
+use crate::{ModelError, ModelErrorKind, ModelEvent};
+
+/// How much of a body that is no event stream is kept, to read or to show it.
+const KEPT_BODY: usize = 1024 * 1024;
+
+/// Turns the bytes of one answer into events. It does no I/O: whoever has the bytes pushes them, in any pieces.
+///
+/// After the answer is finished or an error was given it gives nothing more.
+///
+/// ```
+/// use headwater_models::wire::{Settings, Wire};
+///
+/// let mut decoder = Wire::ANTHROPIC.decoder(&Settings::new("anthropic", "claude-sonnet-4-5"));
+/// let mut items = Vec::new();
+/// decoder.push(b"data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", |item| {
+///     items.push(item);
+/// });
+/// assert_eq!(items[0].as_ref().unwrap_err().to_string(), "anthropic: Overloaded");
+/// ```
+#[derive(Debug)]
+pub struct Decoder {
+    body: Body,
+    reader: SseReader,
+    sink: Sink,
+    /// What came before the first frame: if none comes, it is the answer.
+    unread: Vec<u8>,
+    has_frames: bool,
+    is_over: bool,
+}
+
+/// What a wire's messages mean.
+#[derive(Debug)]
+pub(super) enum Body {
+    Chat(openai_chat::Answer),
+    Responses(openai_responses::Answer),
+    Anthropic(anthropic::Answer),
+    Google(google::Answer),
+}
+
+impl Body {
+    fn event(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+        match self {
+            Self::Chat(answer) => answer.event(event, sink),
+            Self::Responses(answer) => answer.event(event, sink),
+            Self::Anthropic(answer) => answer.event(event, sink),
+            Self::Google(answer) => answer.event(event, sink),
+        }
+    }
+
+    /// The stream says that it is done.
+    fn done(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
+        match self {
+            Self::Chat(answer) => answer.done(sink),
+            Self::Responses(_) | Self::Anthropic(_) | Self::Google(_) => Ok(()),
+        }
+    }
+
+    /// There are no more bytes.
+    fn end(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
+        match self {
+            Self::Chat(answer) => answer.end(sink)?,
+            Self::Google(answer) => answer.end(sink)?,
+            Self::Responses(_) | Self::Anthropic(_) => {}
+        }
+        if sink.is_finished() { Ok(()) } else { Err(sink.cut()) }
+    }
+
+    /// The answer in one piece.
+    fn whole(&mut self, body: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+        match self {
+            Self::Chat(answer) => {
+                answer.event(body, sink)?;
+                answer.end(sink)
+            }
+            Self::Google(answer) => {
+                answer.event(body, sink)?;
+                answer.end(sink)
+            }
+            Self::Responses(answer) => answer.whole(body, sink),
+            Self::Anthropic(answer) => answer.whole(body, sink),
+        }
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(provider: &str, body: Body) -> Self {
+        Self {
+            body,
+            reader: SseReader::new().with_tail(Tail::Deliver),
+            sink: Sink::new(provider),
+            unread: Vec::new(),
+            has_frames: false,
+            is_over: false,
+        }
+    }
+
+    /// Takes a piece of an event stream.
+    pub fn push(&mut self, bytes: &[u8], mut give: impl FnMut(Result<ModelEvent, ModelError>)) {
+        if self.is_over {
+            return;
+        }
+        let Self { body, reader, sink, has_frames, is_over, unread } = self;
+        if !*has_frames {
+            let room = KEPT_BODY.saturating_sub(unread.len());
+            unread.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        }
+        reader.push(bytes, |frame| {
+            *has_frames = true;
+            on_frame(frame, body, sink, is_over, &mut give);
+        });
+        if self.has_frames {
+            self.unread = Vec::new();
+        }
+    }
+
+    /// Takes the end of an event stream. An answer that is not complete was cut.
+    pub fn finish(&mut self, mut give: impl FnMut(Result<ModelEvent, ModelError>)) {
+        if self.is_over {
+            return;
+        }
+        let Self { body, reader, sink, has_frames, is_over, .. } = self;
+        reader.finish(|frame| {
+            *has_frames = true;
+            on_frame(frame, body, sink, is_over, &mut give);
+        });
+        if self.is_over {
+            return;
+        }
+        if !self.has_frames {
+            // Some servers answer a request for a stream with one JSON document, and proxies with a page.
+            let unread = std::mem::take(&mut self.unread);
+            let is_silent = unread.iter().all(u8::is_ascii_whitespace);
+            if is_silent || Framing::recognise(&unread) == Some(Framing::Sse) {
+                self.is_over = true;
+                return give(Err(self.sink.cut()));
+            }
+            return self.whole(&unread, give);
+        }
+        self.is_over = true;
+        let ended = self.body.end(&mut self.sink);
+        self.sink.take().map(Ok).for_each(&mut give);
+        if let Err(error) = ended {
+            give(Err(error));
+        }
+    }
+
+    /// Takes an answer that came in one piece.
+    pub fn whole(&mut self, bytes: &[u8], mut give: impl FnMut(Result<ModelEvent, ModelError>)) {
+        if self.is_over {
+            return;
+        }
+        self.is_over = true;
+        let read = match serde_json::from_slice::<Value>(bytes) {
+            Ok(body) => match failure::in_body(self.sink.provider(), &body) {
+                Some(error) => Err(error),
+                None => self
+                    .body
+                    .whole(&body, &mut self.sink)
+                    .and_then(|()| if self.sink.is_finished() { Ok(()) } else { Err(self.sink.cut()) }),
+            },
+            Err(error) => Err(not_an_answer(&self.sink, bytes, &error)),
+        };
+        self.sink.take().map(Ok).for_each(&mut give);
+        if let Err(error) = read {
+            give(Err(error));
+        }
+    }
+
+    /// Whether the answer is finished or has failed.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+fn on_frame(
+    frame: Result<headwater_protocol::Frame<'_>, headwater_protocol::FramingError>,
+    body: &mut Body,
+    sink: &mut Sink,
+    is_over: &mut bool,
+    give: &mut impl FnMut(Result<ModelEvent, ModelError>),
+) {
+    if *is_over {
+        return;
+    }
+    let read = match frame {
+        Ok(frame) if frame.data.trim() == "[DONE]" => body.done(sink),
+        Ok(frame) if frame.data.trim().is_empty() => Ok(()),
+        Ok(frame) => match serde_json::from_str::<Value>(frame.data) {
+            Ok(event) => body.event(&event, sink),
+            Err(error) => Err(not_an_answer(sink, frame.data.as_bytes(), &error)),
+        },
+        Err(error) => Err(sink.malformed(format!("the answer cannot be read as an event stream: {error}"))),
+    };
+    sink.take().map(Ok).for_each(&mut *give);
+    if let Err(error) = read {
+        *is_over = true;
+        give(Err(error));
+    } else if sink.is_finished() {
+        *is_over = true;
+    }
+}
+
+/// The error for bytes that are no JSON: a page of a proxy, or rubbish.
+fn not_an_answer(sink: &Sink, bytes: &[u8], error: &serde_json::Error) -> ModelError {
+    let beginning = failure::beginning(bytes);
+    let message = if beginning.trim_start().starts_with('<') {
+        "the answer is a page, not JSON: something between here and the provider answered, so check the address".to_owned()
+    } else {
+        format!("the answer is not JSON ({error})")
+    };
+    ModelError::new(ModelErrorKind::Malformed, message).provider(sink.provider()).body(beginning)
+}

@@ -1,0 +1,305 @@
+//! Whole answers over a real connection on the loopback: splits, cuts, refusals, waits, and what a drop does.
+
+mod server;
+
+use std::time::Duration;
+
+use headwater_models::{
+    Model, ModelErrorKind, ModelEvent, ModelRequest, Models,
+    http::{Provider, Retries, Timeouts, Transport},
+};
+
+use tokio::io::AsyncWriteExt as _;
+
+use crate::recorded::{Recording, Said, recordings};
+use server::{Reply, Server};
+
+/// A transport that does not wait long before it asks again.
+fn transport() -> Transport {
+    transport_with(|_| {})
+}
+
+fn transport_with(change: impl Fn(&mut Timeouts)) -> Transport {
+    let mut timeouts = Timeouts::default();
+    change(&mut timeouts);
+    let mut retries = Retries::default();
+    retries.first_wait = Duration::from_millis(1);
+    Transport::with(timeouts, retries).unwrap()
+}
+
+async fn ask(model: &impl Model, request: ModelRequest) -> Said {
+    let mut stream = model.ask(request);
+    let mut said = Vec::new();
+    while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
+        said.push(item);
+    }
+    said
+}
+
+fn provider_of(recording: &Recording) -> &'static str {
+    match recording.api.as_str() {
+        "openai-responses" => "openai",
+        "openai-chat" => "openai-chat",
+        "anthropic-messages" => "anthropic",
+        "gemini-generate" => "google",
+        "deepseek-chat" => "deepseek",
+        "groq-chat" => "groq",
+        "mistral-chat" => "mistral",
+        _ => "openai-compatible",
+    }
+}
+
+const COMPLETION: &str = "data: {\"id\":\"1\",\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n\
+     data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+#[tokio::test]
+async fn recorded_answers_come_through_a_connection_as_they_are() {
+    let transport = transport();
+    let (mut count, mut seed) = (0, 7_u32);
+    for recording in recordings(|_| true) {
+        if recording.expected.is_none() {
+            continue;
+        }
+        // Splits that are different for each recording and the same in each run.
+        let mut sizes = Vec::new();
+        for _ in 0..16 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            sizes.push((seed >> 20) as usize % 1500 + 1);
+        }
+        let kind = if recording.is_stream { "text/event-stream" } else { "application/json" };
+        let reply = Reply::ok(kind, &recording.bytes).split(sizes);
+        let server = Server::start(vec![reply]).await;
+        let provider = Provider::new(provider_of(&recording)).unwrap().base_url(server.url()).key("k");
+        let mut request = ModelRequest::new("Hi");
+        request.whole = !recording.is_stream;
+        let said = ask(&provider.model("m", &transport), request).await;
+        assert!(said == recording.decode(usize::MAX), "{}", recording.name);
+        count += 1;
+    }
+    println!("recorded answers: {count} over HTTP");
+}
+
+#[tokio::test]
+async fn the_key_and_the_version_are_sent_and_never_shown() {
+    for (name, header) in [
+        ("openai", "authorization: Bearer s3cret"),
+        ("anthropic", "x-api-key: s3cret"),
+        ("anthropic", "anthropic-version: 2023-06-01"),
+        ("google", "x-goog-api-key: s3cret"),
+    ] {
+        let server = Server::start(vec![Reply::status(401, "{\"error\":{\"message\":\"no\"}}")]).await;
+        let provider = Provider::new(name).unwrap().base_url(server.url()).key("s3cret");
+        let model = provider.model("m", &transport());
+        assert!(!format!("{provider:?} {model:?}").contains("s3cret"));
+        let said = ask(&model, ModelRequest::new("Hi")).await;
+        let error = said.last().unwrap().as_ref().unwrap_err();
+        assert_eq!((error.kind(), error.http_status()), (ModelErrorKind::Auth, Some(401)));
+        assert!(!format!("{error:?}").contains("s3cret"));
+        let requests = server.requests();
+        assert!(requests[0].contains(header), "{header} in {}", requests[0]);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_may_pass_is_asked_again_and_others_are_not() {
+    let busy = || Reply::status(503, "{\"error\":{\"message\":\"busy\"}}").header("retry-after-ms", "1");
+    let fine = || Reply::ok("text/event-stream", COMPLETION.as_bytes());
+    let cases = [
+        (vec![busy(), busy(), fine()], 3, None),
+        (vec![busy(), busy(), busy(), fine()], 3, Some(ModelErrorKind::Overloaded)),
+        (
+            vec![Reply::status(400, "{\"error\":{\"message\":\"bad\"}}"), fine()],
+            1,
+            Some(ModelErrorKind::InvalidRequest),
+        ),
+        // A connection that ends before the answer begins is asked again too.
+        (vec![Reply::hang_up(), fine()], 2, None),
+        // So is an answer without a single byte.
+        (vec![Reply::ok("text/event-stream", b""), fine()], 2, None),
+        // A wait of an hour is for the caller to decide.
+        (vec![busy().header("retry-after-ms", "3600000"), fine()], 1, Some(ModelErrorKind::Overloaded)),
+        // A byte of the answer has arrived, so it is not.
+        (
+            vec![Reply::ok("text/event-stream", b"data: {\"choices\":[]}\n\n"), fine()],
+            1,
+            Some(ModelErrorKind::Cut),
+        ),
+    ];
+    for (index, (replies, requests, kind)) in cases.into_iter().enumerate() {
+        let server = Server::start(replies).await;
+        let provider = Provider::new("openai-compatible").unwrap().base_url(server.url());
+        let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
+        let error = said.last().unwrap().as_ref().err().map(headwater_models::ModelError::kind);
+        assert_eq!((error, server.requests().len()), (kind, requests), "case {index}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_in_the_middle_is_a_cut() {
+    let (half, _) = COMPLETION.split_at(COMPLETION.len() / 3);
+    let reply = Reply::ok("text/event-stream", half.as_bytes()).promise(COMPLETION.len());
+    let server = Server::start(vec![reply]).await;
+    let provider = Provider::new("openai-compatible").unwrap().base_url(server.url());
+    let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
+    assert_eq!(said.last().unwrap().as_ref().unwrap_err().kind(), ModelErrorKind::Cut);
+}
+
+#[tokio::test]
+async fn a_page_with_a_success_is_no_answer() {
+    let page = b"<!doctype html><title>Sign in</title>";
+    let server = Server::start(vec![Reply::ok("text/html", page)]).await;
+    let provider = Provider::new("anthropic").unwrap().base_url(server.url()).key("k");
+    let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
+    let error = said.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(error.kind(), ModelErrorKind::Malformed);
+    assert_eq!(error.provider_body().unwrap().as_bytes(), page);
+}
+
+#[tokio::test]
+async fn a_silent_provider_is_given_up() {
+    let short = Duration::from_millis(40);
+    let begin = |timeouts: &mut Timeouts| timeouts.first_byte = short;
+    let go_on = |timeouts: &mut Timeouts| timeouts.between_bytes = short;
+    let (first, _) = COMPLETION.split_at(COMPLETION.find("\n\n").unwrap() + 2);
+    let stalled = Reply::ok("text/event-stream", first.as_bytes()).then_stall();
+    let cases = [
+        (vec![Reply::silence(), Reply::silence(), Reply::silence()], transport_with(begin), 0),
+        (vec![stalled], transport_with(go_on), 3),
+    ];
+    for (replies, transport, events) in cases {
+        let server = Server::start(replies).await;
+        let provider = Provider::new("openai-compatible").unwrap().base_url(server.url());
+        let said = ask(&provider.model("m", &transport), ModelRequest::new("Hi")).await;
+        assert_eq!(said.last().unwrap().as_ref().unwrap_err().kind(), ModelErrorKind::Timeout);
+        assert_eq!(said.len() - 1, events, "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_is_an_error_after_three_attempts() {
+    let provider = Provider::new("ollama").unwrap().base_url("http://127.0.0.1:9");
+    let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
+    let error = said.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(error.kind(), ModelErrorKind::Unreachable);
+    assert!(error.to_string().starts_with("ollama: the provider cannot be reached"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_an_error_and_not_a_panic() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("https://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            // Whoever has gone already has seen that nobody speaks TLS here.
+            let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let provider = Provider::new("openai-compatible").unwrap().base_url(address);
+    let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
+    assert_eq!(said.last().unwrap().as_ref().unwrap_err().kind(), ModelErrorKind::Unreachable, "{said:?}");
+    server.abort();
+}
+
+#[tokio::test]
+async fn dropping_the_stream_closes_the_connection() {
+    let (first, _) = COMPLETION.split_at(COMPLETION.find("\n\n").unwrap() + 2);
+    let server = Server::start(vec![Reply::ok("text/event-stream", first.as_bytes()).then_stall()]).await;
+    let provider = Provider::new("openai-compatible").unwrap().base_url(server.url());
+    let mut stream = provider.model("m", &transport()).ask(ModelRequest::new("Hi"));
+    assert_eq!(server.requests().len(), 0, "nothing is sent before the stream is polled");
+    loop {
+        let item = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await;
+        if let Some(Ok(ModelEvent::TextDelta { .. })) = item {
+            break;
+        }
+    }
+    drop(stream);
+    // Ends when the server sees the end of the connection; otherwise the test never does.
+    server.closed().await;
+}
+
+#[tokio::test]
+async fn an_answer_is_over_when_it_says_so_even_if_the_connection_stays() {
+    let server =
+        Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes()).then_stall()]).await;
+    let provider = Provider::new("openai-compatible").unwrap().called("xai").base_url(server.url());
+    let model = provider.model("grok", &transport());
+    assert_eq!(model.name(), "xai:grok");
+    let said = ask(&model, ModelRequest::new("Hi")).await;
+    assert!(matches!(said.last(), Some(Ok(ModelEvent::Finished { .. }))), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_because_the_key_would_go_along() {
+    let elsewhere = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
+    let server = Server::start(vec![Reply::status(307, "").header("location", &elsewhere.url())]).await;
+    let provider = Provider::new("openai-compatible").unwrap().base_url(server.url()).key("k");
+    let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
+    let error = said.last().unwrap().as_ref().unwrap_err();
+    assert_eq!((error.kind(), error.http_status()), (ModelErrorKind::InvalidRequest, Some(307)));
+    assert_eq!((server.requests().len(), elsewhere.requests().len()), (1, 0));
+}
+
+#[tokio::test]
+async fn warnings_come_before_everything_else() {
+    let server = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
+    let provider = Provider::new("openai-chat").unwrap().base_url(server.url()).key("k");
+    let mut request = ModelRequest::new("Hi");
+    request.temperature = Some(0.5);
+    let said = ask(&provider.model("o3-mini", &transport()), request).await;
+    assert!(
+        matches!(&said[0], Ok(ModelEvent::Warning(warning)) if warning.feature == "temperature"),
+        "{said:?}"
+    );
+    assert!(!server.requests()[0].contains("temperature"));
+}
+
+#[test]
+fn a_provider_takes_what_it_needs_from_the_environment() {
+    let with = |pairs: &'static [(&str, &str)]| {
+        move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+    };
+    let error = |name, pairs| Provider::from_variables(name, with(pairs)).unwrap_err().to_string();
+    assert_eq!(error("anthropic", &[]), "anthropic: there is no key: set ANTHROPIC_API_KEY");
+    assert_eq!(
+        error("anthropic", &[("ANTHROPIC_API_KEY", " ")]),
+        "anthropic: there is no key: set ANTHROPIC_API_KEY"
+    );
+    assert_eq!(
+        error("google", &[]),
+        "google: there is no key: set GOOGLE_GENERATIVE_AI_API_KEY or GEMINI_API_KEY or GOOGLE_API_KEY"
+    );
+    assert_eq!(
+        error("openai-compatible", &[]),
+        "openai-compatible: there is no address: set OPENAI_COMPATIBLE_BASE_URL"
+    );
+    assert!(error("antropic", &[]).contains("did you mean `anthropic`?"));
+    Provider::from_variables("google", with(&[("GEMINI_API_KEY", "k")])).unwrap();
+    Provider::from_variables("ollama", with(&[])).unwrap();
+}
+
+#[test]
+fn the_documentation_names_every_provider() {
+    let page = include_str!("../../../../docs/models.md");
+    for name in Provider::names() {
+        assert!(page.contains(&format!("| `{name}` | ")), "{name} is missing");
+        let error = Provider::from_variables(name, |_| None).err();
+        let variables =
+            error.iter().flat_map(|error| error.message().split(' ')).filter(|word| word.contains('_'));
+        for variable in variables {
+            assert!(page.contains(&format!("`{variable}`")), "{variable} is missing");
+        }
+    }
+}
+
+#[test]
+fn names_of_providers_are_resolved_by_the_registry() {
+    let models = Models::new();
+    assert_eq!(models.get("ollama:llama3.2:3b").unwrap().name(), "ollama:llama3.2:3b");
+    let error = models.get("antropic:claude").unwrap_err().to_string();
+    assert!(error.contains("did you mean `anthropic`?"), "{error}");
+    let error = models.get("openai:").unwrap_err().to_string();
+    assert!(error.contains("names no model"), "{error}");
+    let error = models.get("scripted:none").unwrap_err().to_string();
+    assert_eq!(error, "there is no model `scripted:none`: none was added");
+}

@@ -1,0 +1,309 @@
+//! What is sent to a run from outside: answers, and the wish to stop it; and who may send them.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, future::join_all};
+use headwater_models::scripted::{Fault, Rule, When};
+use headwater_protocol::{Event, RequestId, RunStatus};
+use headwater_runtime::{Agent, Answered, Choice, Cx, Error, Next, NodeResult, Run, Start, Text};
+use headwater_tools::{FunctionTool, ToolContext, ToolError, schemars::JsonSchema};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::harness::{Ran, World, one, scripted, token};
+
+async fn ask(cx: Cx, _: ()) -> NodeResult {
+    let question = Choice::new("Send?").option("yes", "Yes").option("no", "No");
+    Ok(Next::message(cx.interrupt(question).await?))
+}
+
+async fn code(agent: &Agent, answered: Answered) -> String {
+    agent.answer(answered).await.unwrap_err().code().to_owned()
+}
+
+/// Waits until a run has told something.
+async fn told(run: &Run, what: impl Fn(&Event) -> bool) {
+    let mut events = std::pin::pin!(run.events(0));
+    while let Some(record) = events.next().await {
+        if what(&record.unwrap().event) {
+            return;
+        }
+    }
+    panic!("it was never told");
+}
+
+#[tokio::test]
+async fn each_wrong_answer_has_its_own_error_and_the_question_stays_open() {
+    let world = World::of(one(ask));
+    let ran = world.start(Start::new("").owner("ada")).await;
+    let other = world.start(Start::new("").owner("bob")).await;
+    let (request, right) = (ran.question().request.clone(), token(ran.question()));
+    let foreign = token(other.question());
+    let given = |answer: &str| Answered::given(request.clone(), answer);
+    let agent = &world.agent;
+
+    let unknown = Answered::given("req_nothing", "yes").token(&*right);
+    assert_eq!(code(agent, unknown).await, "request.unknown");
+    assert_eq!(code(agent, given("yes")).await, "token.missing");
+    assert_eq!(code(agent, given("yes").token("nonsense")).await, "token.invalid");
+    assert_eq!(code(agent, given("yes").token(foreign)).await, "token.invalid", "a token of another run");
+    let mut tampered = right.clone().into_bytes();
+    tampered[0] = if tampered[0] == b'A' { b'B' } else { b'A' };
+    let tampered = String::from_utf8(tampered).unwrap();
+    assert_eq!(code(agent, given("yes").token(tampered)).await, "token.invalid");
+    assert_eq!(code(agent, given("yes").by(Some("bob".into()))).await, "run.foreign");
+    assert_eq!(code(agent, given("yes").token(&*right).by(Some("bob".into()))).await, "run.foreign");
+    assert_eq!(code(agent, given("yes").by(None)).await, "run.foreign", "nobody is not ada");
+    assert_eq!(code(agent, given("perhaps").token(&*right)).await, "answer.invalid");
+    assert_eq!(code(agent, Answered::approved(request.clone()).token(&*right)).await, "answer.invalid");
+
+    assert_eq!(Ran::of(agent.run(ran.id().clone())).await.status(), RunStatus::Waiting);
+    let ran = ran.send(given("yes").by(Some("ada".into()))).await.unwrap();
+    assert_eq!(ran.text(), "yes", "its owner needs no token");
+    assert_eq!(code(agent, given("no").token(&*right)).await, "request.answered", "and once is enough");
+}
+
+#[tokio::test]
+async fn a_second_answer_is_refused_while_the_run_goes_on() {
+    async fn twice(cx: Cx, _: ()) -> NodeResult {
+        let first = cx.interrupt(Text::new("First?")).await?;
+        cx.interrupt(Text::new("Second?")).await?;
+        Ok(Next::message(first))
+    }
+    let world = World::of(one(twice));
+    let ran = world.run("").await;
+    let first = ran.question().clone();
+    let ran = ran.answer("one").await;
+    let again = Answered::given(first.request.clone(), "another").token(token(&first));
+    assert_eq!(code(&world.agent, again).await, "request.answered");
+    assert_eq!(ran.answer("two").await.text(), "one");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_answers_at_the_same_time_exactly_one_wins() {
+    for _ in 0..20 {
+        let world = World::of(one(ask));
+        let ran = world.run("").await;
+        // Some go through another process.
+        let second = world.restarted(|agent| agent.workflow(one(ask)));
+        let question = ran.question();
+        let send = |nth: usize| {
+            let agent = if nth.is_multiple_of(2) { &world.agent } else { &second.agent };
+            let answer = if nth.is_multiple_of(3) { "yes" } else { "no" };
+            let answered = Answered::given(question.request.clone(), answer).token(token(question));
+            async move { agent.answer(answered).await.map(|_| answer) }
+        };
+        let sent: Vec<Result<&str, Error>> = join_all((0..8).map(send)).await;
+        let won: Vec<_> = sent.iter().filter_map(|sent| sent.as_ref().ok()).collect();
+        assert_eq!(won.len(), 1, "{sent:?}");
+        for error in sent.iter().filter_map(|sent| sent.as_ref().err()) {
+            assert!(matches!(error.code(), "request.answered" | "run.ended"), "{error}");
+        }
+        second.idle().await;
+        assert_eq!(world.settled(ran.id()).await.text(), **won[0]);
+    }
+}
+
+#[tokio::test]
+async fn a_late_answer_is_told_that_the_run_has_ended() {
+    let world = World::of(one(ask));
+    let ran = world.run("").await;
+    let late = Answered::given(ran.question().request.clone(), "yes").token(token(ran.question()));
+    let stopped = world.agent.stop(ran.id(), Some("enough")).await.unwrap();
+    let ran = Ran::of(stopped).await;
+    assert_eq!(ran.status(), RunStatus::Cancelled);
+    assert_eq!(ran.outcome.state.run().cancel_reason.as_deref(), Some("enough"));
+    world.idle().await;
+    assert_eq!(code(&world.agent, late).await, "run.ended");
+    assert_eq!(world.agent.stop(ran.id(), None).await.unwrap_err().code(), "run.ended");
+    assert_eq!(world.agent.stop(&"run_nothing".into(), None).await.unwrap_err().code(), "run.unknown");
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_when_the_process_that_took_it_cannot_go_on() {
+    let world = World::of(one(ask));
+    let ran = world.run("").await;
+    world.idle().await;
+    // This process takes answers and drives nothing.
+    let deaf = world.restarted(|agent| agent.workflow(one(ask)));
+    deaf.agent.abandon();
+    let answered = Answered::given(ran.question().request.clone(), "yes").token(token(ran.question()));
+    deaf.agent.answer(answered).await.unwrap();
+    let third = world.restarted(|agent| agent.workflow(one(ask)));
+    world.clock.advance(Duration::from_secs(60));
+    third.agent.tend().await.unwrap();
+    assert_eq!(third.settled(ran.id()).await.text(), "yes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_reaches_the_model_and_keeps_what_was_said_and_used() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        cx.reason("writer").id("first").input("first").await?;
+        cx.reason("writer").id("second").input("second").await?;
+        Ok(Next::message("never"))
+    }
+    let model = scripted([
+        Rule::when(When::input("first")).text("One."),
+        Rule::always().text("Half a sen").fault(Fault::stall()),
+    ]);
+    let world = World::with(one(node), |agent| agent.model("writer", model));
+    let run = world.agent.start(Start::new("")).await.unwrap();
+    told(&run, |event| matches!(event, Event::TextDelta { delta, .. } if delta.contains("sen"))).await;
+    let ran = Ran::of(world.agent.stop(run.id(), None).await.unwrap()).await;
+    assert_eq!(ran.status(), RunStatus::Cancelled);
+    assert_eq!(ran.text(), "One.Half a sen");
+    assert_eq!(ran.count("attempt-retracted"), 0, "what was said stays said");
+    assert_eq!(ran.count("text-start"), ran.count("text-end"));
+    assert!(ran.outcome.state.run().usage.as_ref().is_some_and(|usage| usage.output_tokens == Some(1)));
+    assert_eq!(ran.told().last(), Some(&"run-cancelled"));
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_reaches_a_tool_and_gives_it_a_moment() {
+    let told_to_stop = Arc::new(AtomicBool::new(false));
+    let signal = told_to_stop.clone();
+    let slow = move |_: Nothing, context: ToolContext| {
+        let signal = signal.clone();
+        async move {
+            context.progress(headwater_tools::ToolOutput::text("working"));
+            context.cancel.cancelled().await;
+            signal.store(true, Ordering::SeqCst);
+            Ok::<_, ToolError>("cleaned up")
+        }
+    };
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        cx.reason("writer").agent_tools(["slow"]).input("go").await?;
+        Ok(Next::message("never"))
+    }
+    let model = scripted([Rule::always().tool("slow", json!({}))]);
+    let world = World::with(one(node), |agent| {
+        agent.model("writer", model.clone()).tool(FunctionTool::new("slow", slow))
+    });
+    let run = world.agent.start(Start::new("")).await.unwrap();
+    told(&run, |event| matches!(event, Event::ToolOutput { preliminary: true, .. })).await;
+    let ran = Ran::of(world.agent.stop(run.id(), None).await.unwrap()).await;
+    assert_eq!(ran.status(), RunStatus::Cancelled);
+    assert!(told_to_stop.load(Ordering::SeqCst));
+    assert!(ran.wire().contains("cleaned up"), "what it gave in its moment is kept");
+    assert_eq!(model.asked(), 1, "and nothing new is begun");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_ends_a_run_whose_tool_and_node_do_not_listen() {
+    let deaf = |_: Nothing| async { std::future::pending::<Result<String, ToolError>>().await };
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        cx.emit().status("begun")?;
+        let _ = cx.reason("writer").agent_tools(["deaf"]).input("go").await;
+        std::future::pending().await
+    }
+    let model = scripted([Rule::always().tool("deaf", json!({}))]);
+    let world =
+        World::with(one(node), |agent| agent.model("writer", model).tool(FunctionTool::new("deaf", deaf)));
+    let run = world.agent.start(Start::new("")).await.unwrap();
+    told(&run, |event| matches!(event, Event::ToolInputAvailable { .. })).await;
+    let ran = Ran::of(world.agent.stop(run.id(), None).await.unwrap()).await;
+    assert_eq!(ran.status(), RunStatus::Cancelled);
+    let call = ran.outcome.state.messages()[0].parts.iter().find_map(|part| match part {
+        headwater_protocol::Part::Tool(tool) => Some(tool),
+        _ => None,
+    });
+    assert!(call.unwrap().state.is_settled(), "the call is closed, so that the conversation stays usable");
+}
+
+#[tokio::test]
+async fn a_stop_of_a_run_that_nobody_drives_is_honoured_before_anything_else() {
+    let done = Arc::new(AtomicU32::new(0));
+    let node = {
+        let done = done.clone();
+        move |cx: Cx, _: ()| {
+            let done = done.clone();
+            async move {
+                cx.emit().status("begun")?;
+                if cx.client_context().is_empty() {
+                    let (_, ()) = tokio::join!(cx.interrupt(Text::new("?")).into_future(), async {});
+                }
+                cx.step("pay", || async { Ok(done.fetch_add(1, Ordering::SeqCst)) }).await?;
+                Ok(Next::go())
+            }
+        }
+    };
+    let world = World::of(one(node));
+    let ran = world.run("").await;
+    world.idle().await;
+    // Answered and stopped while no process was there.
+    let deaf = world.restarted(|agent| agent.workflow(one(ask)).name("somebody else"));
+    let answered = Answered::given(ran.question().request.clone(), "yes").token(token(ran.question()));
+    deaf.agent.answer(answered).await.unwrap();
+    deaf.agent.stop(ran.id(), Some("enough")).await.unwrap();
+    world.agent.tend().await.unwrap();
+    let ran = world.settled(ran.id()).await;
+    assert_eq!(ran.status(), RunStatus::Cancelled);
+    assert_eq!(done.load(Ordering::SeqCst), 0, "nothing was begun after the stop");
+}
+
+#[tokio::test]
+async fn a_run_goes_on_when_its_readers_are_gone() {
+    let go = Arc::new(tokio::sync::Notify::new());
+    let node = {
+        let go = go.clone();
+        move |cx: Cx, _: ()| {
+            let go = go.clone();
+            async move {
+                cx.emit().status("begun")?;
+                go.notified().await;
+                Ok(Next::message("done"))
+            }
+        }
+    };
+    let world = World::of(one(node));
+    let run = world.agent.start(Start::new("")).await.unwrap();
+    {
+        let mut reader = std::pin::pin!(run.events(0));
+        assert!(reader.next().await.is_some());
+    }
+    let id = run.id().clone();
+    drop(run);
+    go.notify_one();
+    assert_eq!(world.settled(&id).await.text(), "done");
+}
+
+#[tokio::test]
+async fn a_reader_that_comes_back_sees_every_event_once_and_in_order() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        for nth in 0..50 {
+            cx.emit().data("n", None, json!(nth))?;
+        }
+        Ok(Next::go())
+    }
+    let world = World::of(one(node));
+    let ran = world.run("").await;
+    let all: Vec<_> = ran.run.events(0).map(Result::unwrap).collect().await;
+    for cut in [1, 7, all.len() - 1] {
+        let seen = all[cut - 1].seq;
+        let rest: Vec<_> = ran.run.events(seen).map(Result::unwrap).collect().await;
+        assert_eq!(rest.len(), all.len() - cut);
+        assert!(rest.iter().zip(&all[cut..]).all(|(a, b)| a.seq == b.seq && a.event == b.event));
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_run_is_an_error_and_a_name_is_taken_once() {
+    let world = World::of(one(ask));
+    let error = world.agent.run("run_nothing").outcome().await.unwrap_err();
+    assert_eq!(error.code(), "run.unknown", "{error}");
+    assert_eq!(world.agent.run("run_nothing").meta().await.unwrap_err().code(), "run.unknown");
+    world.start(Start::new("").run("mine")).await;
+    let error = world.agent.start(Start::new("").run("mine")).await.unwrap_err();
+    assert_eq!(error.code(), "run.exists", "{error}");
+    let request: RequestId = "req_x".into();
+    assert_eq!(code(&world.agent, Answered::given(request, 1).token("x")).await, "request.unknown");
+}

@@ -1,0 +1,220 @@
+//! The process dies at every write of a run, and another one goes on: nothing may be lost, and nothing done twice.
+//!
+//! Each workflow of [`scenarios`] is run once undisturbed. Then it is run as often as it has writes, stopped at each, and
+//! taken over; and [`judge`] compares. In memory every write that was made is there afterwards. On the simulated disk
+//! the power is cut too: what no commit had made durable may be gone.
+
+mod judge;
+mod scenarios;
+
+use std::{sync::Arc, time::Duration};
+
+use headwater_runtime::{Agent, ErrorKind, Start};
+use headwater_store::{
+    Cursor, JournalId, ManualClock, Memory, MemoryOptions, ReadLimit, Record, Store,
+    embedded::{Embedded, Options, Writer},
+};
+use headwater_testkit::{disk::Disk, store::crash::Crashing};
+
+use judge::{Finished, Reader, judge};
+use scenarios::{ALL, Scenario, World, answer};
+
+const RUN: &str = "run_1";
+/// Longer than a lease.
+const LATER: Duration = Duration::from_secs(60);
+
+/// Where the store lives while processes come and go.
+enum Ground {
+    Memory(Arc<Memory>),
+    Disk(Disk, Arc<ManualClock>),
+}
+
+impl Ground {
+    fn memory(clock: &Arc<ManualClock>) -> Self {
+        let options = MemoryOptions { clock: clock.clone(), ..MemoryOptions::default() };
+        Self::Memory(Arc::new(Memory::with(options)))
+    }
+
+    fn disk(clock: &Arc<ManualClock>, seed: u64) -> Self {
+        Self::Disk(Disk::new(seed), clock.clone())
+    }
+
+    /// The store as the next process finds it, which dies after so many writes.
+    fn open(&self, writes: u64) -> Arc<Crashing> {
+        match self {
+            Self::Memory(store) => Arc::new(Crashing::new(store.clone(), writes)),
+            Self::Disk(disk, clock) => {
+                let mut options = Options::default();
+                options.writer = Writer::Manual;
+                options.clock = clock.clone();
+                let store = Arc::new(Embedded::open_with(Arc::new(disk.clone()), options).unwrap());
+                let crashing = Arc::new(Crashing::new(store.clone(), writes));
+                let (written, store) = (crashing.written(), Arc::downgrade(&store));
+                // Ends with the store, whose last notice wakes it.
+                tokio::spawn(async move {
+                    loop {
+                        written.notified().await;
+                        let Some(store) = store.upgrade() else { return };
+                        if store.step().is_err() {
+                            return;
+                        }
+                    }
+                });
+                crashing
+            }
+        }
+    }
+
+    fn die(&self) {
+        if let Self::Disk(disk, _) = self {
+            disk.cut_power();
+        }
+    }
+}
+
+/// Goes on with the run and answers what it asks, until it has ended and is put away.
+async fn go_on(agent: &Agent) -> headwater_runtime::Result<()> {
+    let journal = JournalId::from(RUN);
+    let store = agent.store();
+    if store.info(&journal).await?.is_none() {
+        agent.start(Start::new("go").run(RUN)).await?;
+    }
+    loop {
+        let Some(info) = store.info(&journal).await? else { panic!("the run is gone") };
+        if info.tail.closed {
+            return Ok(());
+        }
+        for question in agent.questions(None, 100).await? {
+            match agent.answer(answer(&question)).await {
+                Err(error) if !matches!(error.kind(), ErrorKind::Answered | ErrorKind::Ended) => {
+                    return Err(error);
+                }
+                _ => {}
+            }
+        }
+        store.wait(&journal, info.tail.last).await?;
+    }
+}
+
+/// Lives through as many processes as there are limits, and then one without. Gives how the run ended and what the
+/// readers of the processes that died had seen; or nothing if it ended before all of them had died.
+async fn live(
+    scenario: &Scenario,
+    ground: &Ground,
+    clock: &Arc<ManualClock>,
+    limits: &[u64],
+) -> Option<(Finished, Vec<Reader>)> {
+    let world = World::default();
+    let (mut asked, mut died) = (0, 0);
+    let mut readers = Vec::new();
+    for (nth, limit) in limits.iter().copied().chain([u64::MAX]).enumerate() {
+        let store = ground.open(limit);
+        let (builder, models) = (scenario.build)(&world);
+        let agent = builder.store(store.clone()).clock(clock.clone()).build().unwrap();
+        let living = async {
+            if nth > 0 {
+                agent.tend().await?;
+            }
+            go_on(&agent).await
+        };
+        let crashed = tokio::select! {
+            biased;
+            () = store.tripped() => true,
+            ended = tokio::time::timeout(Duration::from_secs(24 * 3_600), living) => match ended {
+                // An error is a write that was refused, and that is told here too.
+                Ok(lived) => lived.is_err(),
+                Err(_) => panic!("{}: it hangs after {limits:?}", scenario.name),
+            },
+        };
+        asked += models.iter().map(headwater_models::scripted::ScriptedModel::asked).sum::<u64>();
+        if !crashed {
+            if nth < limits.len() {
+                return None;
+            }
+            return Some((Finished::look(&agent, &world, asked, died).await, readers));
+        }
+        agent.abandon();
+        readers.extend(Reader::of(&records(&*store, 0).await));
+        // Tasks that were told to stop do so.
+        drop((agent, store));
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+        ground.die();
+        died += 1;
+        clock.advance(LATER);
+    }
+    None
+}
+
+/// What may be seen of the run's journal.
+async fn records(store: &dyn Store, after: u64) -> Vec<Record> {
+    let journal = JournalId::from(RUN);
+    let mut all: Vec<Record> = Vec::new();
+    loop {
+        let after = all.last().map_or(after, |record| record.seq);
+        match store.read(&journal, after, ReadLimit::default()).await {
+            Ok(page) if !page.records.is_empty() => all.extend(page.records),
+            _ => return all,
+        }
+    }
+}
+
+/// Dies at each write of each workflow, and again so many writes after the takeover.
+async fn matrix(place: &str, ground: impl Fn(&Arc<ManualClock>, u64) -> Ground, again: &[u64]) {
+    let clock = || Arc::new(ManualClock::at(1_700_000_000_000));
+    let only = std::env::var("HEADWATER_SCENARIO").unwrap_or_default();
+    let mut crashes = 0;
+    for scenario in ALL.iter().filter(|scenario| scenario.name.contains(&only)) {
+        let time = clock();
+        let (calm, _) = live(scenario, &ground(&time, 0), &time, &[]).await.unwrap();
+        let mut tried = 0;
+        'limits: for limit in 0.. {
+            let twice = again.iter().map(|second| vec![limit, *second]);
+            for limits in [vec![limit]].into_iter().chain(twice) {
+                let time = clock();
+                match live(scenario, &ground(&time, limit), &time, &limits).await {
+                    Some((lived, readers)) => {
+                        tried += limits.len() as u64;
+                        judge(scenario, &calm, &lived, &readers, &format!("{limits:?}"));
+                    }
+                    None if limits.len() == 1 => break 'limits,
+                    None => {}
+                }
+            }
+        }
+        assert!(tried > 20, "{}: only {tried} crashes", scenario.name);
+        crashes += tried;
+    }
+    println!("told: {crashes} crashes {place}");
+}
+
+/// After how many writes the second process dies, if it does. `HEADWATER_CRASHES=all` tries many, for some minutes.
+fn second(few: &'static [u64]) -> &'static [u64] {
+    if std::env::var("HEADWATER_CRASHES").is_ok_and(|which| which == "all") {
+        &[1, 2, 3, 5, 8, 13, 21]
+    } else {
+        few
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_dies_at_any_write_of_any_run_leaves_a_run_that_ends_the_same() {
+    matrix("in memory", |clock, _| Ground::memory(clock), &[]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_when_the_next_process_dies_too() {
+    matrix("in memory, twice", |clock, _| Ground::memory(clock), second(&[5])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_on_a_disk_that_forgets_what_was_not_durable() {
+    matrix("on a disk whose power is cut", Ground::disk, second(&[])).await;
+}
+
+/// The place of a reader that saw these records.
+fn cursor(records: &[Record]) -> Option<Cursor> {
+    let last = records.last()?;
+    Some(Cursor { journal: RUN.into(), epoch: last.epoch, seq: last.seq, frame: 0, count: 0 })
+}

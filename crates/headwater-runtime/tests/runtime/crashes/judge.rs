@@ -1,0 +1,320 @@
+//! What must hold of a run that lived through crashes, beside the same run that lived through none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use headwater_protocol::{Event, EventKind, RunState};
+use headwater_runtime::{Agent, Entry, RunPhase, Tended};
+use headwater_store::{Cursor, JournalId, JournalInfo, Record};
+use serde_json::{Value, json};
+
+use super::{RUN, Scenario, World, cursor, records, scenarios::is_about_a_crash};
+
+/// A run that has ended, and all that it left.
+pub(super) struct Finished {
+    records: Vec<Record>,
+    info: JournalInfo,
+    done: BTreeMap<String, u32>,
+    asked: u64,
+    /// How many processes died.
+    died: u64,
+    phase: RunPhase,
+    /// What should be gone: questions, answers, leases.
+    left: Vec<String>,
+}
+
+impl Finished {
+    pub(super) async fn look(agent: &Agent, world: &World, asked: u64, died: u64) -> Self {
+        let store = agent.store();
+        let mut left = Vec::new();
+        // The driver lets go of the run after its journal is closed.
+        while agent.driving() > 0 {
+            tokio::task::yield_now().await;
+        }
+        // A note keeps a run from being forgotten. An answer alone that came too late goes when its time is over.
+        left.extend(store.list("mail/", None, 100).await.unwrap().into_iter().map(|(key, _)| key));
+        left.extend(
+            agent.questions(None, 10).await.unwrap().iter().map(|question| question.request.to_string()),
+        );
+        left.extend(store.expired(10).await.unwrap().iter().map(ToString::to_string));
+        let tended = agent.tend().await.unwrap();
+        if tended != Tended::default() {
+            left.push(format!("{tended:?}"));
+        }
+        Self {
+            records: records(&**store, 0).await,
+            info: store.info(&JournalId::from(RUN)).await.unwrap().unwrap(),
+            done: world.done(),
+            asked,
+            died,
+            phase: agent.run(RUN).meta().await.unwrap().phase,
+            left,
+        }
+    }
+}
+
+/// What a reader had when the process died that it read from.
+pub(super) struct Reader {
+    state: RunState,
+    cursor: Cursor,
+}
+
+impl Reader {
+    /// One who has read everything, and one who is half behind.
+    pub(super) fn of(seen: &[Record]) -> Vec<Self> {
+        let places = [seen.len(), seen.len() / 2];
+        let readers = places.into_iter().filter_map(|place| {
+            let seen = &seen[..place];
+            let mut state = RunState::default();
+            follow(&mut state, seen);
+            Some(Self { state, cursor: cursor(seen)? })
+        });
+        readers.collect()
+    }
+}
+
+fn follow(state: &mut RunState, records: &[Record]) {
+    for record in records {
+        if let Entry::Event(record) = Entry::read(record).unwrap() {
+            state.apply(&record).unwrap();
+        }
+    }
+}
+
+/// Compares a run that lived through crashes with one that did not.
+pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, readers: &[Reader], when: &str) {
+    let case = format!("{} stopped after {when}", scenario.name);
+    let (before, now) = (Told::read(calm), Told::read(lived));
+
+    // It has ended, and is put away.
+    assert!(lived.info.tail.closed && lived.phase == RunPhase::Ended, "{case}: {:?}", lived.phase);
+    assert!(lived.left.is_empty(), "{case}: left behind {:?}", lived.left);
+    assert_eq!(now.ends, 1, "{case}: a run ends once");
+
+    // The same messages.
+    let unknown = now.unknown_outcomes();
+    let (was, is) = (view(scenario, calm, &unknown), view(scenario, lived, &unknown));
+    assert!(is == was, "{case}: {}\n{}", difference(&is, &was, ""), now.lines().join("\n"));
+
+    // Whoever was reading ends with the same.
+    let whole = whole(&lived.records);
+    for reader in readers {
+        let place = reader.cursor.place(&RUN.into(), &lived.info).unwrap();
+        let mut state = reader.state.clone();
+        let rest: Vec<_> =
+            lived.records.iter().filter(|record| record.seq > place.after()).cloned().collect();
+        follow(&mut state, &rest);
+        let (is, was) = (json!(state.view()), json!(whole.view()));
+        assert!(is == was, "{case}, reader at {place:?}: {}", difference(&is, &was, ""));
+    }
+
+    // Nothing is told or recorded twice, and nothing is missing.
+    if !scenario.flaky {
+        assert_eq!(now.emits, before.emits, "{case}: other emits");
+        assert_eq!(now.passes, before.passes, "{case}: other passes");
+        assert_eq!(now.counts, before.counts, "{case}: other events\n{}", now.lines().join("\n"));
+    }
+    let twice: Vec<_> = now.keys.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "{case}: recorded twice {twice:?}");
+    assert!(now.open_attempts.is_empty(), "{case}: neither finished nor retracted {:?}", now.open_attempts);
+
+    // A model is asked again only for an attempt that was taken back. On a disk the record that an attempt began may be
+    // gone with the process.
+    let may = calm.asked + now.died_attempts + lived.died * 2;
+    assert!(lived.asked <= may && lived.asked >= before.passes.len() as u64, "{case}: asked {}", lived.asked);
+
+    effects(&case, calm, lived, &now);
+}
+
+/// Each tool call and each step was made once; one that was under way when the process died may have been made again.
+fn effects(case: &str, calm: &Finished, lived: &Finished, now: &Told) {
+    let died = u32::try_from(lived.died).unwrap();
+    // A call is known by its idempotency key: how often it was made beyond once is looked at for each.
+    for (what, times) in lived.done.iter().filter(|(what, _)| what.starts_with("tool")) {
+        assert!(*times <= 1 + died, "{case}: {what} was called {times} times");
+    }
+    let by_kind = |done: &BTreeMap<String, u32>| {
+        let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
+        for (what, times) in
+            done.iter().filter(|(what, _)| what.starts_with("step") || what.starts_with("tool"))
+        {
+            let is_tool = what.starts_with("tool");
+            let words = what.split(' ').take(if is_tool { 2 } else { 9 });
+            *kinds.entry(words.collect::<Vec<_>>().join(" ")).or_default() +=
+                if is_tool { 1 } else { *times };
+        }
+        kinds
+    };
+    let (was, is) = (by_kind(&calm.done), by_kind(&lived.done));
+    for (what, times) in &is {
+        let expected = was.get(what).copied().unwrap_or(0);
+        let may = if what.starts_with("tool") { expected } else { expected + died };
+        assert!(*times <= may, "{case}: {what} {times} times instead of {expected}");
+    }
+    for (what, expected) in &was {
+        let times = is.get(what).copied().unwrap_or(0);
+        let spared = u32::try_from(now.unknown_outcomes().len()).unwrap();
+        assert!(times + spared >= *expected, "{case}: {what} {times} times instead of {expected}");
+    }
+    for (what, times) in lived.done.iter().filter(|(what, times)| what.starts_with("tool pay") && **times > 1)
+    {
+        let asked = now.lines().iter().any(|line| line.contains("Call it again?"));
+        assert!(asked, "{case}: {what} was made {times} times, and nobody was asked");
+    }
+}
+
+/// What a journal says, counted.
+#[derive(Default)]
+struct Told {
+    /// What each visit emitted.
+    emits: BTreeMap<String, Vec<Value>>,
+    /// The passes that are done, and how.
+    passes: Vec<String>,
+    /// How often each key is recorded that may be recorded once.
+    keys: BTreeMap<String, u32>,
+    /// How often each kind of event is told that crashes must not change.
+    counts: BTreeMap<&'static str, u32>,
+    open_attempts: BTreeSet<String>,
+    died_attempts: u64,
+    ends: u32,
+    events: Vec<(u64, Event)>,
+}
+
+impl Told {
+    fn read(finished: &Finished) -> Self {
+        let mut told = Self::default();
+        for record in &finished.records {
+            let body: Value = serde_json::from_slice(&record.body).unwrap();
+            told.effect(&body["effect"]);
+            if let Entry::Event(event) = Entry::read(record).unwrap() {
+                if let Some(visit) = body["emit"]["visit"].as_str() {
+                    told.emits.entry(visit.to_owned()).or_default().push(json!(event.event));
+                }
+                told.event(&event.event);
+                told.events.push((record.seq, event.event));
+            }
+        }
+        told.passes.sort();
+        told
+    }
+
+    fn effect(&mut self, effect: &Value) {
+        let Some((kind, effect)) = effect.as_object().and_then(|effect| effect.iter().next()) else { return };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let key = match kind.as_str() {
+            "done" if effect["outcome"].get("value").is_some() => text(&effect["key"]),
+            "entered" => effect["visit"].to_string(),
+            "left" => effect["visit"].to_string(),
+            "asked" => text(&effect["key"]),
+            "answered" => text(&effect["request"]),
+            _ => String::new(),
+        };
+        if !key.is_empty() {
+            *self.keys.entry(format!("{kind} {key}")).or_default() += 1;
+        }
+        if kind == "done" && effect["kind"] == "pass" {
+            self.passes.push(format!("{} {}", effect["key"], effect["outcome"].get("value").is_some()));
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let kind = event.kind();
+        match event {
+            Event::AttemptStarted { attempt, .. } => {
+                self.open_attempts.insert(attempt.to_string());
+            }
+            Event::AttemptFinished { attempt } => {
+                self.open_attempts.remove(attempt.as_str());
+            }
+            Event::AttemptRetracted { attempt, reason } => {
+                self.open_attempts.remove(attempt.as_str());
+                let died = reason.as_deref().is_some_and(|reason| reason.contains("process"));
+                self.died_attempts += u64::from(died);
+            }
+            _ => {}
+        }
+        self.ends += u32::from(kind.ends_run());
+        // An unfinished call may be asked about; everything else is told as often as without a crash.
+        let about_a_crash = matches!(event, Event::InterruptRequested(asked) if is_about_a_crash(asked));
+        let counted = matches!(
+            kind,
+            EventKind::RunStarted
+                | EventKind::MessageStarted
+                | EventKind::MessageFinished
+                | EventKind::StepStarted
+                | EventKind::StepFinished
+                | EventKind::InterruptRequested
+                | EventKind::ApprovalRequested
+                | EventKind::ApprovalAnswered
+                | EventKind::Message
+                | EventKind::Transition
+                | EventKind::Warning
+                | EventKind::Error
+        );
+        if counted && !about_a_crash {
+            *self.counts.entry(kind.name()).or_default() += 1;
+        }
+    }
+
+    /// The tool calls of which nobody knows what came of them.
+    fn unknown_outcomes(&self) -> BTreeSet<String> {
+        let unknown = self.events.iter().filter_map(|(_, event)| match event {
+            Event::ToolOutputError { name, error, .. } if error.contains("nobody knows") => name.clone(),
+            _ => None,
+        });
+        unknown.collect()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.events.iter().map(|(seq, event)| format!("{seq:>4} {}", json!(event))).collect()
+    }
+}
+
+fn whole(records: &[Record]) -> RunState {
+    let mut state = RunState::default();
+    follow(&mut state, records);
+    state
+}
+
+/// The state of a run as far as crashes must not change it: names that are made anew are left out.
+fn view(scenario: &Scenario, finished: &Finished, unknown: &BTreeSet<String>) -> Value {
+    let mut view = json!(whole(&finished.records).view());
+    if !unknown.is_empty() {
+        // A model that is told another outcome reads other words.
+        view["run"]["usage"].take();
+    }
+    for message in view["messages"].as_array_mut().unwrap() {
+        let parts = message["parts"].as_array_mut().unwrap();
+        for part in parts.iter_mut().filter_map(Value::as_object_mut) {
+            part.remove("toolCallId");
+            if let Some(approval) = part.get_mut("approval").and_then(Value::as_object_mut) {
+                approval.retain(|key, _| key != "signature" && key != "id");
+            }
+            if part.get("toolName").and_then(Value::as_str).is_some_and(|name| unknown.contains(name)) {
+                for outcome in ["state", "output", "errorText"] {
+                    part.remove(outcome);
+                }
+            }
+        }
+        if scenario.parallel {
+            parts.sort_by_key(Value::to_string);
+        }
+    }
+    view
+}
+
+/// Where two values differ first.
+fn difference(is: &Value, was: &Value, place: &str) -> String {
+    match (is, was) {
+        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
+            let different = a.iter().find(|(key, value)| b.get(*key) != Some(value));
+            different.map_or_else(String::new, |(key, value)| {
+                difference(value, &b[key], &format!("{place}/{key}"))
+            })
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            let different = a.iter().zip(b).enumerate().find(|(_, (a, b))| a != b);
+            different.map_or_else(String::new, |(at, (a, b))| difference(a, b, &format!("{place}/{at}")))
+        }
+        _ => format!("{place} is\n  {is}\ninstead of\n  {was}"),
+    }
+}

@@ -1,0 +1,248 @@
+//! What the tests share: an agent on a store in memory, whose clock is moved by hand, and ways to drive it like a person.
+
+use std::{sync::Arc, time::Duration};
+
+use headwater_models::scripted::{Rule, Script, ScriptedModel};
+use headwater_protocol::{Event, Interrupt, RequestId, RunId, RunStatus};
+use headwater_runtime::{
+    Agent, AgentBuilder, Answered, END, Entry, Error, NodeFunction, OpenQuestion, Outcome, Run, START, Start,
+    Workflow,
+};
+use headwater_store::{ManualClock, Memory, MemoryOptions, Store};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// An agent, and what the test needs to look behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    pub(crate) agent: Agent,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<ManualClock>,
+}
+
+/// A store in memory with a clock that is moved by hand.
+pub(crate) fn memory() -> (Arc<dyn Store>, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    (Arc::new(Memory::with(MemoryOptions { clock: clock.clone(), ..Default::default() })), clock)
+}
+
+impl World {
+    /// One workflow and no model.
+    pub(crate) fn of(workflow: Workflow) -> Self {
+        Self::with(workflow, |agent| agent)
+    }
+
+    /// One workflow, and whatever else the agent needs.
+    pub(crate) fn with(workflow: Workflow, more: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
+        Self::build(|agent| more(agent.workflow(workflow)))
+    }
+
+    /// Any agent.
+    pub(crate) fn build(more: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
+        let (store, clock) = memory();
+        Self::on(store, clock, more)
+    }
+
+    /// Any agent on a store that others may use too.
+    pub(crate) fn on(
+        store: Arc<dyn Store>,
+        clock: Arc<ManualClock>,
+        more: impl FnOnce(AgentBuilder) -> AgentBuilder,
+    ) -> Self {
+        let agent = more(Agent::builder()).store(store.clone()).clock(clock.clone()).build().unwrap();
+        Self { agent, store, clock }
+    }
+
+    /// A second process on the same store.
+    pub(crate) fn restarted(&self, more: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
+        Self::on(self.store.clone(), self.clock.clone(), more)
+    }
+
+    /// Runs on an input until the run waits or ends.
+    pub(crate) async fn run(&self, input: &str) -> Ran {
+        self.start(Start::new(input)).await
+    }
+
+    pub(crate) async fn start(&self, start: Start) -> Ran {
+        Ran::of(self.agent.start(start).await.unwrap()).await
+    }
+
+    /// Lets time pass, and looks after what waited for it. Gives how far the run came.
+    pub(crate) async fn later(&self, ran: &Ran, time: Duration) -> Ran {
+        self.clock.advance(time);
+        self.agent.tend().await.unwrap();
+        self.settled(ran.id()).await
+    }
+
+    /// Waits until nobody here drives anything, and looks at a run.
+    pub(crate) async fn settled(&self, run: &RunId) -> Ran {
+        self.idle().await;
+        Ran::of(self.agent.run(run.clone())).await
+    }
+
+    pub(crate) async fn idle(&self) {
+        while self.agent.driving() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// A run that waits or has ended, and what it said.
+#[derive(Debug, Clone)]
+pub(crate) struct Ran {
+    pub(crate) run: Run,
+    pub(crate) outcome: Outcome,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Ran {
+    pub(crate) async fn of(run: Run) -> Self {
+        let outcome = run.outcome().await.unwrap();
+        let events = run.recorded().await.unwrap();
+        Self { run, outcome, events }
+    }
+
+    pub(crate) fn id(&self) -> &RunId {
+        self.run.id()
+    }
+
+    pub(crate) fn agent(&self) -> &Agent {
+        self.run.agent()
+    }
+
+    pub(crate) fn status(&self) -> RunStatus {
+        self.outcome.status()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.outcome.text()
+    }
+
+    /// The run's public result.
+    pub(crate) fn result(&self) -> &Value {
+        assert_eq!(self.status(), RunStatus::Finished, "{:?}", self.outcome.state.run().error);
+        self.outcome.state.run().data.as_ref().unwrap_or(&Value::Null)
+    }
+
+    /// The code of the error that it failed with.
+    pub(crate) fn code(&self) -> &str {
+        assert_eq!(self.status(), RunStatus::Failed);
+        self.outcome.state.run().error.as_ref().unwrap().code.as_deref().unwrap()
+    }
+
+    /// The message of the error that it failed with.
+    pub(crate) fn error(&self) -> &str {
+        assert_eq!(self.status(), RunStatus::Failed);
+        &self.outcome.state.run().error.as_ref().unwrap().message
+    }
+
+    /// The questions that it waits for, in the order in which they were asked.
+    pub(crate) fn questions(&self) -> Vec<&Interrupt> {
+        let answered = |request: &RequestId| {
+            self.events.iter().any(|event| match event {
+                Event::InterruptAnswered { request: done, .. }
+                | Event::InterruptExpired { request: done } => done == request,
+                _ => false,
+            })
+        };
+        let asked = self.events.iter().filter_map(|event| match event {
+            Event::InterruptRequested(interrupt) => Some(&**interrupt),
+            _ => None,
+        });
+        asked.filter(|interrupt| !answered(&interrupt.request)).collect()
+    }
+
+    /// The one question that it waits for.
+    pub(crate) fn question(&self) -> &Interrupt {
+        let questions = self.questions();
+        assert_eq!(questions.len(), 1, "{questions:?}");
+        questions[0]
+    }
+
+    /// The question of some words.
+    pub(crate) fn asked(&self, words: &str) -> &Interrupt {
+        let questions = self.questions();
+        let found = questions.iter().find(|question| question.question.as_deref() == Some(words));
+        found.unwrap_or_else(|| panic!("nobody asks {words:?}: {questions:?}"))
+    }
+
+    /// Answers the one question that it waits for.
+    pub(crate) async fn answer(&self, answer: impl Into<Value>) -> Self {
+        self.reply(self.question(), answer).await
+    }
+
+    /// Answers a question.
+    pub(crate) async fn reply(&self, question: &Interrupt, answer: impl Into<Value>) -> Self {
+        self.send(Answered::given(question.request.clone(), answer).token(token(question))).await.unwrap()
+    }
+
+    /// Sends an answer, or gets why it is refused.
+    pub(crate) async fn send(&self, answered: Answered) -> Result<Self, Error> {
+        Ok(Self::of(self.agent().answer(answered).await?).await)
+    }
+
+    /// The approvals that it waits for.
+    pub(crate) async fn approvals(&self) -> Vec<OpenQuestion> {
+        let open = self.agent().questions(None, 100).await.unwrap();
+        open.into_iter().filter(|open| open.run == *self.id() && open.approval().is_some()).collect()
+    }
+
+    /// The one approval that it waits for.
+    pub(crate) async fn approval(&self) -> OpenQuestion {
+        let mut approvals = self.approvals().await;
+        assert_eq!(approvals.len(), 1, "{approvals:?}");
+        approvals.remove(0)
+    }
+
+    /// The events in short, without those that every run has.
+    pub(crate) fn told(&self) -> Vec<&'static str> {
+        let always = ["run-started", "message-started", "message-finished"];
+        let mut kinds: Vec<_> = self.events.iter().map(|event| event.kind().name()).collect();
+        kinds.retain(|kind| !always.contains(kind));
+        kinds.dedup();
+        kinds
+    }
+
+    /// How often an event of a kind was told.
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        self.events.iter().filter(|event| event.kind().name() == kind).count()
+    }
+
+    /// The codes of the warnings.
+    pub(crate) fn warnings(&self) -> Vec<&str> {
+        let warnings = self.events.iter().filter_map(|event| match event {
+            Event::Warning { code, .. } => Some(code.as_deref().unwrap_or_default()),
+            _ => None,
+        });
+        warnings.collect()
+    }
+
+    /// All that was told to readers, as text.
+    pub(crate) fn wire(&self) -> String {
+        serde_json::to_string(&self.events).unwrap()
+    }
+
+    /// The nodes that were entered, in order.
+    pub(crate) async fn entered(&self) -> Vec<String> {
+        let entries = self.run.entries().await.unwrap();
+        let entered = entries.iter().filter_map(|entry| match entry {
+            Entry::Effect(effect) => effect.pointer("/entered/visit/node").and_then(Value::as_str),
+            _ => None,
+        });
+        entered.map(str::to_owned).collect()
+    }
+}
+
+pub(crate) fn token(question: &Interrupt) -> String {
+    question.token.clone().unwrap()
+}
+
+/// A workflow of one node.
+pub(crate) fn one<T: DeserializeOwned + 'static>(node: impl NodeFunction<T>) -> Workflow {
+    Workflow::new("one").node("node", node).edge(START, "node").edge("node", END).build().unwrap()
+}
+
+/// A model that follows rules.
+pub(crate) fn scripted(rules: impl IntoIterator<Item = Rule>) -> ScriptedModel {
+    ScriptedModel::new(rules.into_iter().fold(Script::new("test"), Script::rule))
+}

@@ -1,0 +1,526 @@
+//! Asking models: what reaches them, what of their answers readers see, and what the call gives.
+
+use std::time::Duration;
+
+use headwater_models::{
+    ModelError, ModelErrorKind, ReasoningEffort, ResponseFormat, ToolChoice,
+    scripted::{Fault, Rule, ScriptedModel, When},
+};
+use headwater_protocol::{
+    ContentPart, Event, FinishReason, ModelMessage, RunStatus, StructuredStatus, ToolSpec, Usage,
+};
+use headwater_runtime::{Cx, END, Failover, Next, NodeResult, Reply, START, Structured, Text, Workflow};
+use headwater_tools::{ClientTool, Schema, schemars::JsonSchema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, World, one, scripted};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Draft {
+    subject: String,
+    body: String,
+    bullets: Vec<String>,
+}
+
+fn draft() -> Value {
+    json!({ "subject": "Beta", "body": "Hi team, beta is open.", "bullets": ["Faster", "Live"] })
+}
+
+fn shown() -> Structured {
+    Structured::new("email.compose").set("subject").text("body").append("bullets")
+}
+
+fn world<T: serde::de::DeserializeOwned + 'static>(
+    node: impl headwater_runtime::NodeFunction<T>,
+    model: &ScriptedModel,
+) -> World {
+    World::with(one(node), |agent| agent.model("writer", model.clone()))
+}
+
+/// The structured updates, as kind and path.
+fn updates(ran: &Ran) -> Vec<(&str, &str)> {
+    let updates = ran.events.iter().filter_map(|event| match event {
+        Event::Structured(update) => Some((update.op.kind(), update.op.path().unwrap_or_default())),
+        Event::StructuredInvalidated { .. } => Some(("invalidated", "")),
+        _ => None,
+    });
+    let mut updates: Vec<_> = updates.collect();
+    updates.dedup();
+    updates
+}
+
+fn words<T>(reply: &Reply<T>) -> Value {
+    let warnings: Vec<_> = reply.warnings.iter().map(|warning| &warning.feature).collect();
+    json!({
+        "text": reply.text,
+        "usage": reply.usage,
+        "finish": reply.finish_reason.as_str(),
+        "metadata": reply.provider_metadata,
+        "warnings": warnings,
+        "passes": reply.passes,
+        "answer": reply.interrupt_response,
+    })
+}
+
+#[tokio::test]
+async fn every_option_reaches_the_model() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let Value::Object(provider) = json!({ "scripted": { "seed": 7 } }) else { unreachable!() };
+        let earlier = vec![
+            ModelMessage::User {
+                content: vec![ContentPart::Text { text: "Hi".into(), provider_options: None }],
+            },
+            ModelMessage::Assistant {
+                content: vec![ContentPart::Text { text: "Hello".into(), provider_options: None }],
+            },
+        ];
+        cx.reason("writer")
+            .system("Be brief.")
+            .messages(earlier)
+            .input("Go on")
+            .temperature(0.2)
+            .max_output_tokens(600)
+            .stop_sequences(["</final>"])
+            .reasoning_effort(ReasoningEffort::Medium)
+            .reasoning_budget(256)
+            .response_format(ResponseFormat::Json { schema: None, name: None })
+            .provider_options(provider)
+            .tool(ClientTool::new(ToolSpec::new("look", json!({ "type": "object" }))))
+            .tool_choice(ToolChoice::Required)
+            .stream(false)
+            .await?;
+        Ok(Next::go())
+    }
+    let model = scripted([Rule::always().text("Done")]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!(ran.text(), "Done");
+    let request = model.calls()[0].clone();
+    let said = serde_json::to_value(&*request).unwrap();
+    assert_eq!(
+        said["messages"],
+        json!([
+            { "role": "system", "content": "Be brief." },
+            { "role": "user", "content": [{ "type": "text", "text": "Hi" }] },
+            { "role": "assistant", "content": [{ "type": "text", "text": "Hello" }] },
+            { "role": "user", "content": [{ "type": "text", "text": "Go on" }] },
+        ])
+    );
+    assert_eq!((request.temperature, request.max_output_tokens), (Some(0.2), Some(600)));
+    assert_eq!(request.stop_sequences, ["</final>"]);
+    assert_eq!(said["reasoning"], json!({ "effort": "medium", "maxTokens": 256 }));
+    assert_eq!(request.response_format, Some(ResponseFormat::Json { schema: None, name: None }));
+    assert_eq!(said["providerOptions"], json!({ "scripted": { "seed": 7 } }));
+    assert_eq!(request.tools[0].name, "look");
+    assert_eq!(request.tool_choice, Some(ToolChoice::Required));
+    assert!(request.whole);
+}
+
+#[tokio::test]
+async fn a_text_is_streamed_and_what_the_model_said_of_it_is_given() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx.reason("writer").input("Hi").await?;
+        let so_far = cx.usage();
+        Ok(Next::go().with_result(&json!({ "reply": words(&reply), "so_far": so_far }))?)
+    }
+    let usage =
+        Usage { input_tokens: Some(3), output_tokens: Some(4), total_tokens: Some(7), ..Usage::default() };
+    let model = scripted([Rule::always()
+        .reasoning("Hm.")
+        .text("Hello there, friend.")
+        .source("https://example.org", "Example")
+        .warning("temperature", "not supported")
+        .usage(usage.clone())
+        .metadata(json!({ "scripted": { "tier": "demo" } }))
+        .finish(FinishReason::Length)]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!(ran.text(), "Hello there, friend.");
+    assert!(ran.count("text-delta") >= 3);
+    assert_eq!((ran.count("reasoning-start"), ran.count("source-url")), (1, 1));
+    assert_eq!(ran.warnings(), ["model.temperature"]);
+    let reply = &ran.result()["reply"];
+    assert_eq!(reply["usage"], serde_json::to_value(&usage).unwrap());
+    assert_eq!(ran.result()["so_far"], reply["usage"]);
+    assert_eq!((&reply["finish"], &reply["passes"]), (&json!("length"), &json!(1)));
+    assert_eq!(reply["metadata"]["scripted"]["tier"], "demo");
+    assert_eq!(reply["warnings"], json!(["temperature"]));
+    let run = ran.outcome.state.run();
+    assert_eq!((run.finish_reason.as_ref(), run.usage.as_ref()), (Some(&FinishReason::Length), Some(&usage)));
+}
+
+#[tokio::test]
+async fn what_is_not_to_be_emitted_is_not_told_at_all() {
+    async fn node(cx: Cx, input: String) -> NodeResult {
+        let ask = cx.reason("writer").input("Hi").emit(false);
+        let text = if input == "object" {
+            ask.output::<Draft>().structured(shown()).await?.text
+        } else {
+            ask.await?.text
+        };
+        Ok(Next::data(&json!({ "text": text }))?)
+    }
+    let model = scripted([
+        Rule::when(When::schema(true)).json(draft()),
+        Rule::always().reasoning("Hm.").text("secret").warning("x", "y").source("https://e.org", "E"),
+    ]);
+    let world = world(node, &model);
+    for input in ["text", "object"] {
+        let ran = world.run(input).await;
+        assert_eq!(ran.told(), ["run-finished"], "{input}");
+    }
+    assert_eq!(model.asked(), 2);
+}
+
+#[tokio::test]
+async fn a_text_that_is_not_streamed_comes_in_one_piece() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        cx.reason("writer").input("Hi").stream(false).await?;
+        Ok(Next::go())
+    }
+    let model = scripted([Rule::always().text("Hello there, friend.")]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!((ran.count("text-delta"), &*ran.text()), (1, "Hello there, friend."));
+}
+
+#[tokio::test]
+async fn an_object_streams_field_by_field_in_one_stream_and_never_as_text() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx
+            .reason("writer")
+            .id("compose-email")
+            .input("Write")
+            .output::<Draft>()
+            .structured(shown().schema("email-compose", "1"))
+            .await?;
+        assert_eq!(reply.output.subject, "Beta");
+        Ok(Next::data(&reply.output)?)
+    }
+    let model = scripted([Rule::always().reasoning("Hm.").json(draft()).chunk(5)]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!(
+        updates(&ran),
+        [("set", "subject"), ("text-delta", "body"), ("append", "bullets"), ("final", "")]
+    );
+    assert_eq!((ran.count("text-delta"), ran.count("reasoning-start")), (0, 1));
+    let streams: Vec<_> = ran.outcome.structured().iter().collect();
+    assert_eq!(streams.len(), 1);
+    assert_eq!((streams[0].data(), streams[0].status()), (Some(&draft()), StructuredStatus::Done));
+    assert_eq!((streams[0].schema_id(), streams[0].schema_version()), (Some("email-compose"), Some("1")));
+    assert_eq!((streams[0].id(), streams[0].node()), (Some("compose-email"), Some("node")));
+    let request = model.calls()[0].clone();
+    let Some(ResponseFormat::Json { schema: Some(schema), name }) = &request.response_format else {
+        panic!("{:?}", request.response_format);
+    };
+    assert_eq!(schema["properties"]["bullets"]["type"], "array");
+    assert_eq!(name.as_deref(), Some("email_compose"));
+}
+
+#[tokio::test]
+async fn an_object_without_fields_or_not_streamed_is_shown_when_it_is_complete() {
+    async fn node(cx: Cx, input: String) -> NodeResult {
+        let ask = cx.reason("writer").input("Write").output::<Draft>();
+        match &*input {
+            "no fields" => ask.structured(Structured::new("email")).await?,
+            "no stream" => ask.structured(shown()).stream(false).await?,
+            _ => ask.await?,
+        };
+        Ok(Next::go())
+    }
+    let model = scripted([Rule::always().json(draft()).chunk(5)]);
+    let world = world(node, &model);
+    assert_eq!(updates(&world.run("no fields").await), [("final", "")]);
+    assert_eq!(updates(&world.run("no stream").await), [("final", "")]);
+    assert_eq!(updates(&world.run("nothing").await), []);
+}
+
+#[tokio::test]
+async fn an_object_in_a_fence_after_prose_is_found() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx.reason("writer").input("Write").output::<Draft>().structured(shown()).await?;
+        Ok(Next::go().with_result(&reply.output)?)
+    }
+    let model = scripted([Rule::always().text(format!("Here it is:\n```json\n{}\n```\nDone.", draft()))]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!(*ran.result(), draft());
+    assert!(updates(&ran).contains(&("text-delta", "body")));
+}
+
+#[tokio::test]
+async fn an_output_that_does_not_fit_names_the_places_and_takes_back_what_was_shown() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        cx.reason("writer").input("Write").output::<Draft>().structured(shown()).await?;
+        Ok(Next::go())
+    }
+    let wrong = json!({ "subject": "Beta", "body": "Hi", "bullets": ["a", 7] });
+    let model = scripted([Rule::always().json(wrong).chunk(4)]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!(ran.code(), "output.invalid");
+    assert!(ran.error().contains("bullets[1]: expected a string, got 7"), "{}", ran.error());
+    assert_eq!(updates(&ran).last(), Some(&("invalidated", "")));
+    assert!(ran.outcome.structured().is_empty(), "nothing is left of it");
+}
+
+#[tokio::test]
+async fn an_output_that_does_not_fit_is_asked_for_again_where_that_is_allowed() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx
+            .reason("writer")
+            .input("Write")
+            .output::<Draft>()
+            .structured(shown().stream("email"))
+            .output_retries(2)
+            .await?;
+        Ok(Next::go().with_result(&words(&reply))?)
+    }
+    let model = scripted([
+        Rule::when(When::input("Write")).json(json!({ "subject": 1 })),
+        Rule::when(When::input_contains("not JSON")).json(draft()),
+        Rule::when(When::input_contains("subject: expected a string")).text("sorry!"),
+    ]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!(ran.result()["passes"], 3);
+    let stream = ran.outcome.structured().get("email").unwrap();
+    assert_eq!((stream.data(), stream.status()), (Some(&draft()), StructuredStatus::Done));
+}
+
+#[tokio::test]
+async fn an_output_that_was_cut_short_says_so_and_is_not_asked_for_again() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        cx.reason("writer").input("Write").output::<Draft>().output_retries(3).await?;
+        Ok(Next::go())
+    }
+    let model = scripted([Rule::always().text("{\"subject\": \"Be").finish(FinishReason::Length)]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!(ran.code(), "output.truncated");
+    assert!(ran.error().contains("ran out of tokens"), "{}", ran.error());
+    assert_eq!(model.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_wrong_path_is_refused_before_the_model_is_asked() {
+    async fn node(cx: Cx, input: String) -> NodeResult {
+        let ask = cx.reason("writer").input("Write").output::<Draft>();
+        ask.structured(Structured::new("email").set(input)).stream(false).await?;
+        Ok(Next::go())
+    }
+    let model = scripted([Rule::always().json(draft())]);
+    let world = world(node, &model);
+    for path in ["", "a..b", ".a", "a."] {
+        let ran = world.run(path).await;
+        assert_eq!(ran.code(), "structured.invalid", "{path:?}");
+    }
+    assert_eq!(model.asked(), 0);
+}
+
+#[tokio::test]
+async fn an_output_schema_need_not_be_a_type() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let schema = Schema::new(json!({ "type": "array", "items": { "type": "integer" } }))?;
+        let reply = cx.reason("writer").input("Count").output_schema(schema).await?;
+        Ok(Next::go().with_result(&reply.output)?)
+    }
+    let ran = world(node, &scripted([Rule::always().json(json!([1, 2]))])).run("").await;
+    assert_eq!(*ran.result(), json!([1, 2]));
+}
+
+fn overloaded() -> Fault {
+    Fault::error(ModelError::new(ModelErrorKind::Overloaded, "busy"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_dies_is_asked_again_and_what_it_half_said_is_taken_back() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx.reason("writer").input("Hi").await?;
+        Ok(Next::data(&json!({ "text": reply.text }))?)
+    }
+    let model = scripted([
+        Rule::when(When::attempt(0)).text("Let me thi").fault(Fault::cut()),
+        Rule::always().text("Hello."),
+    ]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!(ran.text(), "Hello.");
+    assert_eq!((ran.count("attempt-started"), ran.count("attempt-retracted")), (2, 1));
+    assert_eq!(ran.count("attempt-finished"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fallback_takes_over_from_the_start_or_goes_on_where_the_first_stopped() {
+    async fn node(cx: Cx, input: String) -> NodeResult {
+        let failover = if input == "go on" { Failover::Continue } else { Failover::Restart };
+        let ask = cx.reason("writer").fallback("second").attempts(1).failover(failover).input("Hi");
+        Ok(Next::data(&json!({ "text": ask.await?.text }))?)
+    }
+    let first = scripted([Rule::always().text("One two").fault(overloaded())]);
+    let second = scripted([Rule::when(When::pass(1)).text(" three."), Rule::always().text("Anew.")]);
+    let world =
+        World::with(one(node), |agent| agent.model("writer", first.clone()).model("second", second.clone()));
+    let ran = world.run("anew").await;
+    assert_eq!((&*ran.text(), ran.count("attempt-retracted")), ("Anew.", 1));
+    let ran = world.run("go on").await;
+    assert_eq!((&*ran.text(), ran.count("attempt-retracted")), ("One two three.", 0));
+    let last = second.calls()[1].messages.last().cloned();
+    assert!(matches!(last, Some(ModelMessage::Assistant { .. })), "it is given what was said: {last:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_never_gone_on_with_in_the_middle() {
+    let model = scripted([
+        Rule::when(When::attempt(0)).text("{\"sub").fault(Fault::cut()),
+        Rule::when(When::attempt(1)).text("{\"subject\": \"Old\", \"body\": \"Hal").fault(Fault::cut()),
+        Rule::always().json(draft()),
+    ]);
+    let world = World::with(
+        one(|cx: Cx, _: ()| async move {
+            let ask = cx.reason("writer").attempts(3).failover(Failover::Continue).input("Hi");
+            let reply = ask.output::<Draft>().structured(shown().stream("e")).await?;
+            Ok(Next::data(&reply.output)?)
+        }),
+        |agent| agent.model("writer", model),
+    );
+    let ran = world.run("").await;
+    let stream = ran.outcome.structured().get("e").unwrap();
+    assert_eq!((stream.data(), stream.status()), (Some(&draft()), StructuredStatus::Done));
+    assert!(updates(&ran).contains(&("invalidated", "")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_is_waited_for_as_long_as_the_provider_says() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        cx.reason("writer").input("Hi").await?;
+        Ok(Next::go())
+    }
+    let limit = ModelError::new(ModelErrorKind::RateLimit, "slow down").retry_after(Duration::from_secs(7));
+    let model =
+        scripted([Rule::when(When::attempt(0)).fault(Fault::error(limit)), Rule::always().text("Hello.")]);
+    let began = tokio::time::Instant::now();
+    assert_eq!(world(node, &model).run("").await.text(), "Hello.");
+    assert_eq!(began.elapsed().as_secs(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_fails_for_good_fails_the_run_with_its_code() {
+    async fn node(cx: Cx, input: String) -> NodeResult {
+        let ask = cx.reason("writer").input("Hi");
+        match &*input {
+            "slow" => ask.timeout(Duration::from_secs(5)).await?,
+            _ => ask.await?,
+        };
+        Ok(Next::go())
+    }
+    let refused = ModelError::new(ModelErrorKind::Auth, "no such key");
+    let model = scripted([Rule::always().fault(Fault::error(refused))]);
+    let ran = world(node, &model).run("").await;
+    assert_eq!(ran.code(), ModelErrorKind::Auth.code());
+    assert!(ran.error().contains("no such key"));
+    assert_eq!(model.asked(), 1, "what cannot pass is not tried again");
+    assert_eq!(ran.count("step-started"), ran.count("step-finished"));
+
+    let stalls = scripted([Rule::always().text("Hm").fault(Fault::stall())]);
+    let ran = world(node, &stalls).run("slow").await;
+    assert_eq!(ran.code(), ModelErrorKind::Timeout.code());
+    assert_eq!(stalls.asked(), 2);
+
+    async fn unknown(cx: Cx, _: ()) -> NodeResult {
+        cx.reason("nobody").input("Hi").await?;
+        Ok(Next::go())
+    }
+    assert_eq!(world(unknown, &model).run("").await.code(), "model.unknown");
+}
+
+#[tokio::test]
+async fn usage_is_the_sum_of_all_passes_of_all_nodes_also_after_an_answer() {
+    async fn first(cx: Cx, _: ()) -> NodeResult {
+        cx.reason("writer").input("one").await?;
+        cx.interrupt(Text::new("Go on?")).await?;
+        Ok(Next::go())
+    }
+    async fn second(cx: Cx, _: ()) -> NodeResult {
+        let before = cx.usage();
+        cx.reason("writer").input("two").await?;
+        Ok(Next::go().with_result(&json!([before.total_tokens, cx.usage().total_tokens]))?)
+    }
+    let usage = Usage { input_tokens: Some(2), output_tokens: Some(3), ..Usage::default() };
+    let model = scripted([Rule::always().text("ok").usage(usage)]);
+    let workflow = Workflow::new("w")
+        .node("first", first)
+        .node("second", second)
+        .edge(START, "first")
+        .edge("first", "second")
+        .edge("second", END)
+        .build()
+        .unwrap();
+    let world = World::with(workflow, |agent| agent.model("writer", model.clone()));
+    let ran = world.run("").await.answer("yes").await;
+    assert_eq!(*ran.result(), json!([5, 10]));
+    let used = ran.outcome.state.run().usage.clone().unwrap();
+    assert_eq!((used.input_tokens, used.output_tokens), (Some(4), Some(6)));
+    assert_eq!(model.asked(), 2, "a call that was made is not made again");
+}
+
+#[tokio::test]
+async fn calls_beside_each_other_need_names_and_then_keep_them() {
+    async fn node(cx: Cx, input: String) -> NodeResult {
+        let ask = |id: &str| {
+            let ask = cx.reason("writer").input(id).emit(false);
+            if input == "named" { ask.id(id) } else { ask }.into_future()
+        };
+        let (one, two) = tokio::join!(ask("one"), ask("two"));
+        let (one, two) = (one?.text, two?.text);
+        cx.interrupt(Text::new("Go on?")).await?;
+        Ok(Next::message(format!("{one} {two}")))
+    }
+    let model = scripted([Rule::always().text("<{input}>")]);
+    let world = world(node, &model);
+    let ran = world.run("named").await.answer("yes").await;
+    assert_eq!((&*ran.text(), model.asked()), ("<one> <two>", 2));
+    let ran = world.run("nameless").await;
+    assert_eq!(ran.code(), "hook.invalid");
+    assert!(ran.error().contains("two `reason` hooks without an id"), "{}", ran.error());
+    assert_eq!(model.asked(), 2, "nobody is asked");
+}
+
+#[tokio::test]
+async fn a_call_of_the_same_name_in_a_loop_is_another_call() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let mut said = String::new();
+        for nth in 0..3 {
+            said += &cx.reason("writer").id("same").input(format!("{nth}")).emit(false).await?.text;
+        }
+        cx.interrupt(Text::new("Go on?")).await?;
+        Ok(Next::message(said))
+    }
+    let model = scripted([Rule::always().text("<{input}>")]);
+    let ran = world(node, &model).run("").await.answer("yes").await;
+    assert_eq!((&*ran.text(), model.asked()), ("<0><1><2>", 3));
+}
+
+#[tokio::test]
+async fn streamed_text_is_not_streamed_again_when_the_node_is_run_again() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let draft = cx.reason("writer").input("Hi").await?.text;
+        let answer = cx.interrupt(Text::new("Good?")).await?;
+        Ok(Next::message(format!("{answer}: {draft}")))
+    }
+    let model = scripted([Rule::always().text("A draft.")]);
+    let ran = world(node, &model).run("").await.answer("yes").await;
+    assert_eq!((model.asked(), ran.count("text-start"), ran.count("text-end")), (1, 1, 1));
+    assert_eq!(ran.text(), "A draft.yes: A draft.");
+    assert_eq!(ran.status(), RunStatus::Finished);
+}
+
+#[tokio::test]
+async fn a_stream_keeps_its_name_when_the_node_is_run_again() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let first = cx.reason("writer").id("a").input("Write").output::<Draft>().structured(shown()).await?;
+        cx.interrupt(Text::new("Good?")).await?;
+        let second = cx.reason("writer").id("b").input("Write").output::<Draft>().structured(shown()).await?;
+        assert_eq!(first.output, second.output);
+        Ok(Next::go())
+    }
+    let model = scripted([Rule::always().json(draft())]);
+    let ran = world(node, &model).run("").await.answer("yes").await;
+    assert_eq!(ran.status(), RunStatus::Finished, "{:?}", ran.outcome.state.run().error);
+    assert_eq!((ran.outcome.structured().len(), model.asked()), (2, 2));
+    let finals = updates(&ran).iter().filter(|(kind, _)| *kind == "final").count();
+    assert_eq!(finals, 2);
+}

@@ -1,0 +1,519 @@
+//! Tools: the loop, what models are told, approvals, and tools of the page.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use headwater_models::scripted::{Call, Rule, ScriptedModel, When};
+use headwater_protocol::{ClientTool, ContentPart, Event, FinishReason, ModelMessage, RunStatus};
+use headwater_runtime::{
+    Answer, Answered, Cx, Next, NodeResult, OpenQuestion, Reply, Start, Structured, Text, ToolOptions,
+};
+use headwater_tools::{FunctionTool, ToolContext, ToolError, ToolOutput, schemars::JsonSchema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, World, one, scripted};
+
+#[derive(Deserialize, JsonSchema)]
+struct City {
+    city: String,
+}
+
+/// The calls that were made, with what they were called with.
+type Made = Arc<Mutex<Vec<String>>>;
+
+/// A tool that tells the weather and notes that it was called.
+fn weather(made: &Made) -> FunctionTool<City> {
+    let made = made.clone();
+    FunctionTool::new("weather", move |input: City, context: ToolContext| {
+        let made = made.clone();
+        async move {
+            made.lock().unwrap().push(format!("{} {}", input.city, context.idempotency_key));
+            if input.city == "Atlantis" {
+                return Err(ToolError::new("it is under water"));
+            }
+            Ok(format!("sunny in {}", input.city))
+        }
+    })
+}
+
+fn cities(made: &Made) -> Vec<String> {
+    let made = made.lock().unwrap();
+    made.iter().map(|call| call.split(' ').next().unwrap().to_owned()).collect()
+}
+
+fn told<T>(reply: &Reply<T>) -> Value {
+    let results: Vec<_> = reply
+        .tool_results
+        .iter()
+        .map(|made| match &made.result {
+            Ok(output) => {
+                json!({ "call": made.call, "name": made.name, "input": made.input, "output": output.output })
+            }
+            Err(error) => {
+                json!({ "call": made.call, "name": made.name, "input": made.input, "error": error })
+            }
+        })
+        .collect();
+    json!({ "text": reply.text, "finish": reply.finish_reason.as_str(), "passes": reply.passes, "results": results,
+            "usage": reply.usage.total_tokens, "answer": reply.interrupt_response })
+}
+
+fn options(input: &str) -> ToolOptions {
+    match input {
+        "approve" => ToolOptions::default().approval(true),
+        "one step" => ToolOptions::default().max_steps(1),
+        "one step or fail" => ToolOptions::default().max_steps(1).fail_at_max_steps(),
+        "in a minute" => ToolOptions::default().approval(true).approval_expires(Duration::from_secs(60)),
+        "quiet" => ToolOptions::default().emit(false),
+        _ => ToolOptions::default(),
+    }
+}
+
+async fn node(cx: Cx, input: String) -> NodeResult {
+    let options = options(&input);
+    let reply = cx.reason("writer").agent_tools(["weather"]).tool_options(options).input("go").await?;
+    Ok(Next::go().with_result(&told(&reply))?)
+}
+
+fn world(model: &ScriptedModel, made: &Made) -> World {
+    World::with(one(node), |agent| agent.model("writer", model.clone()).tool(weather(made)))
+}
+
+/// Calls the tool, and then uses what it gave.
+fn caller(calls: impl IntoIterator<Item = Call>) -> ScriptedModel {
+    scripted([
+        Rule::when(When::pass(0)).text("Let me see. ").tools(calls),
+        Rule::always().text("It is {tool.weather}."),
+    ])
+}
+
+fn call(city: &str) -> Call {
+    Call::new("weather", json!({ "city": city }))
+}
+
+/// What the model was told last of its calls.
+fn results(model: &ScriptedModel) -> Value {
+    let request = model.calls().last().unwrap().clone();
+    let Some(ModelMessage::Tool { content }) = request.messages.last() else {
+        panic!("{:?}", request.messages);
+    };
+    let outputs = content.iter().map(|part| match part {
+        ContentPart::ToolResult { output, .. } => serde_json::to_value(output).unwrap(),
+        other => panic!("{other:?}"),
+    });
+    outputs.collect()
+}
+
+#[tokio::test]
+async fn a_model_calls_a_tool_and_goes_on_with_what_it_gave() {
+    let made = Made::default();
+    let model = caller([call("Oslo").id("c1")]);
+    let ran = world(&model, &made).run("").await;
+    assert_eq!(cities(&made), ["Oslo"]);
+    assert_eq!(ran.text(), "Let me see. It is sunny in Oslo.");
+    let result = ran.result();
+    assert_eq!((&result["passes"], &result["finish"]), (&json!(2), &json!("stop")));
+    assert_eq!(result["text"], "It is sunny in Oslo.");
+    assert_eq!(
+        result["results"],
+        json!([{ "call": "c1", "name": "weather", "input": { "city": "Oslo" }, "output": "sunny in Oslo" }])
+    );
+    assert!(result["usage"].as_u64().unwrap() > 0);
+    assert_eq!(results(&model), json!([{ "type": "text", "value": "sunny in Oslo" }]));
+    let told: Vec<_> = ran.told().into_iter().filter(|kind| kind.starts_with("tool")).collect();
+    assert_eq!(told, ["tool-input-start", "tool-input-delta", "tool-input-available", "tool-output"]);
+    assert_eq!((ran.count("step-started"), ran.count("step-finished")), (2, 2));
+}
+
+#[tokio::test]
+async fn calls_of_one_step_are_made_side_by_side_and_kept_apart() {
+    let made = Made::default();
+    let model = caller([call("Oslo").id("c1"), call("Bergen").id("c2"), call("Oslo").id("c3")]);
+    let ran = world(&model, &made).run("").await;
+    assert_eq!(made.lock().unwrap().len(), 3);
+    let keys: std::collections::HashSet<_> = made.lock().unwrap().iter().cloned().collect();
+    assert_eq!(keys.len(), 3, "each has an idempotency key of its own");
+    let calls: Vec<_> =
+        ran.result()["results"].as_array().unwrap().iter().map(|one| one["call"].clone()).collect();
+    assert_eq!(calls, ["c1", "c2", "c3"], "in the order in which they were asked for");
+}
+
+#[tokio::test]
+async fn what_cannot_be_called_is_told_to_the_model_and_fails_nothing() {
+    let made = Made::default();
+    let cases = [
+        (Call::new("wether", json!({})), "there is no tool \"wether\"; the tools are: weather"),
+        (Call::raw("weather", "{\"city\": "), "the input is not JSON"),
+        (Call::new("weather", json!({ "town": "Oslo" })), "city: missing"),
+        (call("Atlantis"), "it is under water"),
+    ];
+    for (call, says) in cases {
+        let model = caller([call]);
+        let ran = world(&model, &made).run("").await;
+        assert_eq!(ran.status(), RunStatus::Finished, "{says}");
+        let error = ran.result()["results"][0]["error"].as_str().unwrap().to_owned();
+        assert!(error.contains(says), "{error}");
+        assert_eq!(results(&model)[0]["type"], "error-text");
+        assert!(results(&model)[0]["value"].as_str().unwrap().contains(says));
+        let settled = ran.outcome.state.messages()[0].parts.iter().all(|part| match part {
+            headwater_protocol::Part::Tool(tool) => tool.state.is_settled(),
+            _ => true,
+        });
+        assert!(settled, "readers see the end of it: {:?}", ran.told());
+    }
+    assert_eq!(cities(&made), ["Atlantis"]);
+}
+
+#[tokio::test]
+async fn a_model_that_never_stops_calling_is_stopped_and_its_last_calls_are_closed_unmade() {
+    let made = Made::default();
+    let model = scripted([Rule::always().text("Hm.").tool("weather", json!({ "city": "Oslo" }))]);
+    let world = world(&model, &made);
+    let ran = world.run("").await;
+    assert_eq!(
+        (model.asked(), cities(&made).len()),
+        (8, 7),
+        "eight passes; the tools of the last are not run"
+    );
+    assert_eq!(ran.result()["finish"], "max-steps");
+    assert_eq!(ran.outcome.state.run().finish_reason, Some(FinishReason::Other("max-steps".into())));
+    assert_eq!(ran.count("tool-output-error"), 1);
+
+    let ran = world.run("one step").await;
+    assert_eq!((&ran.result()["finish"], &ran.result()["text"]), (&json!("max-steps"), &json!("Hm.")));
+    assert_eq!(ran.count("tool-output-error"), 1);
+
+    let ran = world.run("one step or fail").await;
+    assert_eq!(ran.code(), "reason.max-steps");
+    assert_eq!(cities(&made).len(), 7);
+}
+
+#[tokio::test]
+async fn a_calls_id_is_kept_and_one_that_is_missing_or_used_is_replaced() {
+    let made = Made::default();
+    let model = scripted([
+        Rule::when(When::pass(0)).tools([call("Oslo").id("same")]),
+        Rule::when(When::pass(1)).tools([call("Bergen").id("same"), call("Molde").id("")]),
+        Rule::always().text("Done."),
+    ]);
+    let ran = world(&model, &made).run("").await;
+    let results = ran.result()["results"].as_array().unwrap().clone();
+    assert_eq!(results[0]["call"], "same");
+    assert_ne!(results[1]["call"], "same");
+    assert!(results[2]["call"].as_str().unwrap().starts_with("call_"));
+    assert_eq!(cities(&made), ["Oslo", "Bergen", "Molde"]);
+    let replaced = ran.events.iter().find_map(|event| match event {
+        Event::ToolInputStart(tool) => tool.metadata.clone(),
+        _ => None,
+    });
+    assert_eq!(replaced.unwrap()["headwater"]["providerCallId"], "same");
+}
+
+#[tokio::test]
+async fn calls_are_not_shown_where_they_are_not_to_be() {
+    let made = Made::default();
+    let ran = world(&caller([call("Oslo")]), &made).run("quiet").await;
+    assert_eq!(cities(&made), ["Oslo"]);
+    assert!(!ran.told().iter().any(|kind| kind.starts_with("tool")), "{:?}", ran.told());
+    assert_eq!(ran.text(), "Let me see. It is sunny in Oslo.");
+}
+
+fn decide(approval: &OpenQuestion, answer: Answer) -> Answered {
+    Answered::new(approval.request.clone(), answer).token(approval.token().unwrap())
+}
+
+#[tokio::test]
+async fn a_person_sees_the_exact_input_and_allows_or_forbids_the_call() {
+    let made = Made::default();
+    let model = caller([call("Oslo").id("c1")]);
+    let world = world(&model, &made);
+
+    let ran = world.run("approve").await;
+    assert_eq!(ran.status(), RunStatus::Waiting);
+    assert!(cities(&made).is_empty());
+    let approval = ran.approval().await;
+    let (tool, input) = approval.approval().unwrap();
+    assert_eq!((tool.name.as_str(), input), ("weather", &json!({ "city": "Oslo" })));
+    let asked = ran.events.iter().find_map(|event| match event {
+        Event::ApprovalRequested { input, signature, .. } => {
+            Some((input.clone().unwrap(), signature.clone()))
+        }
+        _ => None,
+    });
+    assert_eq!(asked, Some((json!({ "city": "Oslo" }), approval.token().map(str::to_owned))));
+    let ran = ran
+        .send(Answered::approved(approval.request.clone()).token(approval.token().unwrap()))
+        .await
+        .unwrap();
+    assert_eq!(cities(&made), ["Oslo"]);
+    assert_eq!(ran.text(), "Let me see. It is sunny in Oslo.");
+    assert_eq!(model.asked(), 2, "no pass is made twice");
+
+    let ran = world.run("approve").await;
+    let approval = ran.approval().await;
+    let denied = Answered::denied(approval.request.clone(), Some("too far")).token(approval.token().unwrap());
+    let ran = ran.send(denied).await.unwrap();
+    assert_eq!(cities(&made), ["Oslo"], "it was not called");
+    assert_eq!(ran.count("tool-denied"), 1);
+    assert_eq!(results(&model), json!([{ "type": "execution-denied", "reason": "too far" }]));
+    assert!(ran.result()["results"][0]["error"].as_str().unwrap().contains("too far"));
+}
+
+#[tokio::test]
+async fn a_person_may_change_the_input_and_a_change_that_does_not_fit_is_not_called() {
+    let made = Made::default();
+    let model = caller([call("Oslo")]);
+    let world = world(&model, &made);
+    let edited = |input| Answer::Approval { approved: true, reason: None, input: Some(input) };
+
+    let ran = world.run("approve").await;
+    let ran = ran.send(decide(&ran.approval().await, edited(json!({ "city": "Bergen" })))).await.unwrap();
+    assert_eq!(cities(&made), ["Bergen"]);
+    assert_eq!(ran.result()["results"][0]["input"]["city"], "Bergen");
+
+    let ran = world.run("approve").await;
+    let wrong = ran.send(decide(&ran.approval().await, edited(json!({ "city": 1 })))).await;
+    assert_eq!(wrong.unwrap_err().code(), "answer.invalid", "and the question stays open");
+    assert_eq!(cities(&made), ["Bergen"]);
+    assert_eq!(ran.approvals().await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_approval_that_nobody_gives_in_time_is_none() {
+    let made = Made::default();
+    let world = world(&caller([call("Oslo")]), &made);
+    let ran = world.run("in a minute").await;
+    let ran = world.later(&ran, Duration::from_secs(61)).await;
+    assert!(ran.result()["results"][0]["error"].as_str().unwrap().contains("nobody decided in time"));
+    assert!(cities(&made).is_empty());
+    assert_eq!((ran.count("approval-answered"), ran.count("tool-denied")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_tool_may_need_approval_for_some_inputs_and_the_others_are_not_held_up() {
+    let made = Made::default();
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx.reason("writer").agent_tools(["weather"]).input("go").await?;
+        Ok(Next::go().with_result(&told(&reply))?)
+    }
+    let model = caller([call("Oslo").id("c1"), call("Kyiv").id("c2"), call("Bergen").id("c3")]);
+    let world = World::with(one(node), |agent| {
+        agent.model("writer", model).tool(weather(&made).approval_if(|input| input.city == "Kyiv"))
+    });
+    let ran = world.run("").await;
+    assert_eq!(cities(&made), ["Oslo", "Bergen"], "what may be called is called");
+    let ran = ran.send(decide(&ran.approval().await, approved())).await.unwrap();
+    assert_eq!(cities(&made), ["Oslo", "Bergen", "Kyiv"], "and not again");
+    assert_eq!(ran.result()["results"].as_array().unwrap().len(), 3);
+}
+
+fn approved() -> Answer {
+    Answer::Approval { approved: true, reason: None, input: None }
+}
+
+#[tokio::test]
+async fn two_approvals_at_once_are_decided_one_by_one() {
+    let made = Made::default();
+    let world = world(&caller([call("Oslo").id("c1"), call("Bergen").id("c2")]), &made);
+    let ran = world.run("approve").await;
+    let approvals = ran.approvals().await;
+    assert_eq!(approvals.len(), 2);
+    let of = |city: &str| approvals.iter().find(|one| one.approval().unwrap().1["city"] == city).unwrap();
+    let swapped = Answered::approved(of("Oslo").request.clone()).token(of("Bergen").token().unwrap());
+    assert_eq!(ran.send(swapped).await.unwrap_err().code(), "token.invalid", "a token is for one input");
+    let ran = ran.send(decide(of("Bergen"), approved())).await.unwrap();
+    assert_eq!((cities(&made), ran.status()), (vec!["Bergen".to_owned()], RunStatus::Waiting));
+    let ran = ran.send(decide(of("Oslo"), Answer::Declined)).await.unwrap();
+    assert_eq!(cities(&made), ["Bergen"], "to decline is to forbid");
+    assert_eq!(ran.status(), RunStatus::Finished);
+}
+
+#[tokio::test]
+async fn a_tool_of_the_page_is_executed_by_the_page() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx.reason("writer").client_tools().input("go").await?;
+        Ok(Next::go().with_result(&told(&reply))?)
+    }
+    let locate = ClientTool {
+        name: "locate".into(),
+        description: Some("Where the person is".into()),
+        parameters: Some(json!({ "type": "object" })),
+    };
+    let model = scripted([
+        Rule::when(When::after_tool("locate")).text("You are in {tool.locate}."),
+        Rule::always().tools([Call::new("locate", json!({})).id("c1")]),
+    ]);
+    let world = World::with(one(node), |agent| agent.model("writer", model.clone()));
+    let start = || Start::new("").client_tools(vec![locate.clone()]).owner("ada");
+    let ran = world.start(start()).await;
+    assert_eq!(ran.outcome.state.run().pending_tool_calls, ["c1"]);
+    let call = headwater_protocol::ToolCallId::from("c1");
+    let give = |owner: &str, output| world.agent.tool_output(ran.id(), &call, Some(owner.to_owned()), output);
+    assert_eq!(give("bob", Ok(json!("Oslo"))).await.unwrap_err().code(), "run.foreign");
+    let done = Ran::of(give("ada", Ok(json!("Oslo"))).await.unwrap()).await;
+    assert_eq!(done.text(), "You are in Oslo.");
+    assert_eq!(give("ada", Ok(json!("Rome"))).await.unwrap_err().code(), "request.answered");
+    assert_eq!(model.calls()[0].tools[0].description.as_deref(), Some("Where the person is"));
+
+    let waits = world.start(start()).await;
+    let failed = world.agent.tool_output(waits.id(), &call, Some("ada".into()), Err("no GPS".into()));
+    let failed = Ran::of(failed.await.unwrap()).await;
+    assert_eq!(failed.result()["results"][0]["error"], "no GPS");
+}
+
+#[tokio::test]
+async fn what_a_tool_shows_on_its_way_is_shown_and_its_last_word_counts() {
+    let slow = |_: City, context: ToolContext| async move {
+        context.progress(ToolOutput::text("10%"));
+        context.progress(ToolOutput::text("90%"));
+        Ok::<_, ToolError>(ToolOutput::text("100%").with_structured(json!({ "done": true })))
+    };
+    let model = caller([call("Oslo")]);
+    let world =
+        World::with(one(node), |agent| agent.model("writer", model).tool(FunctionTool::new("weather", slow)));
+    let ran = world.run("").await;
+    let outputs: Vec<_> = ran
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::ToolOutput { output, preliminary, .. } => Some((output.clone(), *preliminary)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(outputs, [(json!("10%"), true), (json!("90%"), true), (json!("100%"), false)]);
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_is_an_error_to_the_model() {
+    let broken = |_: City| async {
+        assert!(std::hint::black_box(false), "a bug");
+        Ok::<_, ToolError>("never")
+    };
+    let model = caller([call("Oslo")]);
+    let world = World::with(one(node), |agent| {
+        agent.model("writer", model).tool(FunctionTool::new("weather", broken))
+    });
+    let ran = world.run("").await;
+    assert!(ran.result()["results"][0]["error"].as_str().unwrap().contains("a bug"));
+}
+
+#[tokio::test]
+async fn fields_stream_although_there_are_tools() {
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Report {
+        title: String,
+        text: String,
+    }
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let ask = cx.reason("writer").agent_tools(["weather"]).input("go").output::<Report>();
+        let reply = ask.structured(Structured::new("report").set("title").text("text")).await?;
+        Ok(Next::go().with_result(&reply.output)?)
+    }
+    let made = Made::default();
+    let report = json!({ "title": "Weather", "text": "It is sunny in Oslo, they say." });
+    let model = scripted([
+        Rule::when(When::pass(0)).tool("weather", json!({ "city": "Oslo" })),
+        Rule::always().json(report.clone()).chunk(4),
+    ]);
+    let world = World::with(one(node), |agent| agent.model("writer", model.clone()).tool(weather(&made)));
+    let ran = world.run("").await;
+    assert_eq!(*ran.result(), report);
+    assert!(ran.count("structured") > 5, "{}", ran.count("structured"));
+    assert_eq!(ran.count("text-delta"), 0);
+    let formats = model.calls().iter().filter(|call| call.response_format.is_some()).count();
+    assert_eq!(formats, 2, "the schema is told in every pass");
+}
+
+#[tokio::test]
+async fn an_object_that_tools_left_no_step_for_says_so() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let ask =
+            cx.reason("writer").agent_tools(["weather"]).tool_options(ToolOptions::default().max_steps(2));
+        ask.input("go").output::<Vec<String>>().output_retries(3).await?;
+        Ok(Next::go())
+    }
+    let made = Made::default();
+    let model = scripted([Rule::always().tool("weather", json!({ "city": "Oslo" }))]);
+    let world = World::with(one(node), |agent| agent.model("writer", model.clone()).tool(weather(&made)));
+    let ran = world.run("").await;
+    assert_eq!((ran.code(), model.asked()), ("reason.max-steps", 2));
+}
+
+#[tokio::test]
+async fn tools_that_were_called_are_not_called_again_when_the_node_is_run_again() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx.reason("writer").agent_tools(["weather"]).input("go").await?;
+        cx.interrupt(Text::new("Good?")).await?;
+        Ok(Next::go().with_result(&told(&reply))?)
+    }
+    let made = Made::default();
+    let model = caller([call("Oslo")]);
+    let world = World::with(one(node), |agent| agent.model("writer", model.clone()).tool(weather(&made)));
+    let before = world.run("").await;
+    let ran = before.answer("yes").await;
+    assert_eq!((cities(&made).len(), model.asked()), (1, 2));
+    assert_eq!(ran.count("tool-output"), 1);
+    assert_eq!(ran.result()["results"][0]["output"], "sunny in Oslo");
+}
+
+#[tokio::test]
+async fn tools_are_let_go_of_when_the_call_is_over_however_it_ends() {
+    #[derive(Debug)]
+    struct Held(FunctionTool<City>, Arc<AtomicU32>);
+    impl headwater_tools::Tool for Held {
+        fn spec(&self) -> &headwater_protocol::ToolSpec {
+            self.0.spec()
+        }
+        fn call(&self, input: Value, context: ToolContext) -> headwater_tools::ToolFuture<'_> {
+            self.0.call(input, context)
+        }
+        fn close(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            Box::pin(std::future::ready(()))
+        }
+    }
+    let (made, closed) = (Made::default(), Arc::new(AtomicU32::new(0)));
+    let counted = closed.clone();
+    let node = move |cx: Cx, input: String| {
+        let tool = Held(weather(&made), counted.clone());
+        async move {
+            let ask = cx.reason("writer").tool(tool).tool_options(options(&input)).input("go");
+            ask.await?;
+            Ok(Next::go())
+        }
+    };
+    let world = World::with(one(node), |agent| agent.model("writer", caller([call("Oslo")])));
+    world.run("").await;
+    assert_eq!(closed.load(Ordering::SeqCst), 1);
+    let ran = world.run("one step or fail").await;
+    assert_eq!((ran.code(), closed.load(Ordering::SeqCst)), ("reason.max-steps", 2));
+}
+
+#[tokio::test]
+async fn two_tools_of_one_name_and_unknown_tools_of_the_agent_are_refused() {
+    async fn node(cx: Cx, input: String) -> NodeResult {
+        let ask = cx.reason("writer").input("go");
+        match &*input {
+            "twice" => ask.agent_tools(["weather"]).agent_tools(["weather"]).await?,
+            _ => ask.agent_tools(["wether"]).await?,
+        };
+        Ok(Next::go())
+    }
+    let made = Made::default();
+    let model = caller([call("Oslo")]);
+    let world = World::with(one(node), |agent| agent.model("writer", model.clone()).tool(weather(&made)));
+    for (input, says) in
+        [("twice", "two tools are named \"weather\""), ("", "the agent has no tool `wether`")]
+    {
+        let ran = world.run(input).await;
+        assert_eq!(ran.code(), "hook.invalid");
+        assert!(ran.error().contains(says), "{}", ran.error());
+    }
+    assert_eq!(model.asked(), 0);
+}

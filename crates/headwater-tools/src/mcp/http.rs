@@ -1,0 +1,105 @@
+//! Where a server over HTTP is, and the client that reaches it.
+
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+
+use reqwest::{
+    StatusCode, Url,
+    header::{HeaderName, HeaderValue},
+    redirect::Policy,
+};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+use rustls::crypto::CryptoProvider;
+
+use crate::{Error, ErrorKind, Result};
+
+const LONGEST_CONNECT: Duration = Duration::from_secs(10);
+const MOST_REDIRECTS: usize = 5;
+
+/// Where a server is, and what every request says.
+#[derive(Clone)]
+pub(super) struct Address {
+    url: Arc<str>,
+    /// Without what may be secret: neither a password nor a query.
+    shown: String,
+    headers: HashMap<HeaderName, HeaderValue>,
+}
+
+impl Address {
+    /// An address, and what is wrong with it.
+    pub(super) fn new(url: &str) -> (Self, Option<Error>) {
+        let new = |shown: String| Self { url: url.into(), shown, headers: HashMap::new() };
+        let wrong =
+            |why: &str| Error::new(ErrorKind::Settings, format!("the address of an MCP server {why}"));
+        match Url::parse(url) {
+            Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {
+                let port = parsed.port().map(|port| format!(":{port}")).unwrap_or_default();
+                let host = parsed.host_str().unwrap_or_default();
+                (new(format!("{}://{host}{port}{}", parsed.scheme(), parsed.path())), None)
+            }
+            Ok(parsed) => {
+                let scheme = parsed.scheme().to_owned();
+                (
+                    new(scheme.clone()),
+                    Some(wrong(&format!("begins with http:// or https://, not with {scheme}:"))),
+                )
+            }
+            Err(error) => (new("?".to_owned()), Some(wrong(&format!("cannot be read: {error}")))),
+        }
+    }
+
+    /// Adds a header.
+    pub(super) fn header(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let name = HeaderName::try_from(name).map_err(|_| format!("{name:?} is not the name of a header"))?;
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| format!("the value of the header \"{name}\" is not one"))?;
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
+        Ok(())
+    }
+
+    /// What speaks to the server.
+    pub(super) fn transport(&self) -> Result<StreamableHttpClientTransport<reqwest::Client>> {
+        // Without a provider the HTTP client panics when it is built. Another one that is installed already will do.
+        if CryptoProvider::get_default().is_none() {
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        let client = reqwest::Client::builder()
+            .connect_timeout(LONGEST_CONNECT)
+            .redirect(same_origin())
+            .build()
+            .map_err(|error| {
+                Error::caused(ErrorKind::Unreachable, "the HTTP client cannot be made", error)
+            })?;
+        let config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&self.url))
+            .custom_headers(self.headers.clone());
+        Ok(StreamableHttpClientTransport::with_client(client, config))
+    }
+}
+
+/// A message and its secrets go to the origin that was named and nowhere else, and never as a GET.
+fn same_origin() -> Policy {
+    Policy::custom(|attempt| {
+        let keeps_body =
+            matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+        if keeps_body && same && attempt.previous().len() <= MOST_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Address").field("url", &self.shown).finish_non_exhaustive()
+    }
+}

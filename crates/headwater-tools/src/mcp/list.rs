@@ -1,0 +1,167 @@
+//! The tools that a server offers, page by page, and which of them are wanted.
+
+use std::{
+    collections::HashSet,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use rmcp::{
+    model::{ErrorCode, PaginatedRequestParams, Tool},
+    service::ServiceError,
+};
+use tokio::time::timeout;
+
+use super::{connection::Connection, slot::Slot, tool::McpTool};
+use crate::{Approval, Error, ErrorKind, Result, Tools, Unfinished};
+
+/// More tools than this are not for a model.
+const MOST_TOOLS: usize = 10_000;
+
+/// What a server offers. A clone costs nothing.
+pub(super) type Listing = Arc<[Tool]>;
+
+/// The tools of a server: await it.
+///
+/// ```no_run
+/// # async fn example(client: headwater_tools::McpClient) -> Result<(), headwater_tools::Error> {
+/// use headwater_tools::Approval;
+///
+/// let tools = client.tools().include(["delete_issue"]).approval(Approval::Needed).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is asked of the server until this is awaited"]
+pub struct McpTools {
+    slot: Arc<Slot>,
+    include: Option<Vec<String>>,
+    prefix: String,
+    policy: Policy,
+}
+
+/// What is said of all tools of a server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Policy {
+    pub(super) approval: Approval,
+    pub(super) unfinished: Unfinished,
+    /// Whether the server's hints are believed.
+    pub(super) hints: bool,
+    /// Whether the connection ends with the reason call.
+    pub(super) closes: bool,
+}
+
+impl McpTools {
+    pub(super) fn new(slot: Arc<Slot>, closes: bool) -> Self {
+        let policy =
+            Policy { approval: Approval::NotNeeded, unfinished: Unfinished::Fail, hints: false, closes };
+        Self { slot, include: None, prefix: String::new(), policy }
+    }
+
+    /// Only these. A name that the server does not know is an error.
+    pub fn include<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.include.get_or_insert_default().extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Puts this before every name, so that the tools of two servers go into one set.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Says whether a person must agree to every call.
+    pub fn approval(mut self, approval: Approval) -> Self {
+        self.policy.approval = approval;
+        self
+    }
+
+    /// Says what to do with a call of which nobody knows whether it was finished.
+    pub fn unfinished(mut self, unfinished: Unfinished) -> Self {
+        self.policy.unfinished = unfinished;
+        self
+    }
+
+    /// Believes what the server says of its tools: one that only reads, or that may be called again without more effect,
+    /// is repeated when a call was left unfinished; one that destroys needs a person's agreement. For servers that you
+    /// trust.
+    pub fn trust_hints(mut self) -> Self {
+        self.policy.hints = true;
+        self
+    }
+
+    async fn gather(self) -> Result<Tools> {
+        let listing = self.slot.list().await?;
+        if let Some(missing) =
+            self.include.iter().flatten().find(|name| !listing.iter().any(|tool| tool.name == **name))
+        {
+            let known: Vec<&str> = listing.iter().take(50).map(|tool| &*tool.name).collect();
+            let message = format!("it has no tool \"{missing}\"; it has: {}", known.join(", "));
+            return Err(Error::new(ErrorKind::Missing, message).of(&self.slot.name()));
+        }
+        let wanted: Option<HashSet<&str>> =
+            self.include.as_ref().map(|names| names.iter().map(String::as_str).collect());
+        let mut tools = Tools::new();
+        for tool in
+            listing.iter().filter(|tool| wanted.as_ref().is_none_or(|wanted| wanted.contains(&*tool.name)))
+        {
+            tools = tools.with(McpTool::new(Arc::clone(&self.slot), tool, &self.prefix, self.policy)?)?;
+        }
+        Ok(tools)
+    }
+}
+
+impl IntoFuture for McpTools {
+    type Output = Result<Tools>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<Tools>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let (slot, closes) = (Arc::clone(&self.slot), self.policy.closes);
+            let tools = self.gather().await;
+            // Nobody gets the tools, so nobody would close the connection.
+            if closes && tools.as_ref().map_or(true, Tools::is_empty) {
+                slot.close().await;
+            }
+            tools
+        })
+    }
+}
+
+/// Asks for all pages.
+pub(super) async fn all(connection: &Connection, limit: Duration) -> Result<Listing> {
+    timeout(limit, pages(connection)).await.unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Timeout, format!("it did not list its tools within {limit:?}")))
+    })
+}
+
+async fn pages(connection: &Connection) -> Result<Listing> {
+    let mut tools = Vec::new();
+    let mut seen = HashSet::new();
+    let mut cursor = None;
+    loop {
+        let page = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let page = match connection.peer().list_tools(Some(page)).await {
+            Ok(page) => page,
+            // A server without tools need not know the question.
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                return Ok(tools.into());
+            }
+            Err(error) => return Err(connection.failure(error)),
+        };
+        tools.extend(page.tools);
+        if tools.len() > MOST_TOOLS {
+            let message =
+                format!("it offers more than {MOST_TOOLS} tools, which is more than any model takes");
+            return Err(Error::new(ErrorKind::Protocol, message));
+        }
+        let Some(next) = page.next_cursor else { return Ok(tools.into()) };
+        if !seen.insert(next.clone()) {
+            let message = "the pages of its list of tools go round in a circle";
+            return Err(Error::new(ErrorKind::Protocol, message));
+        }
+        cursor = Some(next);
+    }
+}

@@ -1,0 +1,118 @@
+//! The place of a connection: opened when it is needed, opened anew when it is gone.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use rmcp::model::{CallToolResult, JsonObject};
+use tokio::sync::{Mutex, watch};
+
+use super::{
+    Settings,
+    connection::Connection,
+    list::{self, Listing},
+};
+use crate::{Error, ErrorKind, Result, ToolContext};
+
+#[derive(Debug)]
+pub(super) struct Slot {
+    settings: Settings,
+    connection: Mutex<Option<Arc<Connection>>>,
+    /// How often the server said that its tools have changed.
+    changes: watch::Sender<u64>,
+    /// How often it had said so when they were last listed.
+    listed: AtomicU64,
+}
+
+impl Slot {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            connection: Mutex::default(),
+            changes: watch::Sender::new(0),
+            listed: AtomicU64::new(0),
+        }
+    }
+
+    /// The server, for messages.
+    pub(super) fn name(&self) -> String {
+        self.settings.to_string()
+    }
+
+    /// What the server offers now.
+    pub(super) async fn list(&self) -> Result<Listing> {
+        let connection = self.open().await?;
+        let changes = *self.changes.borrow();
+        let listing = match connection.listing(changes) {
+            Some(listing) => Ok(listing),
+            None => list::all(&connection, self.settings.call_timeout).await,
+        };
+        if let Ok(listing) = &listing {
+            connection.set_listing(changes, listing.clone());
+            self.listed.store(changes, Ordering::Relaxed);
+        }
+        self.leave(connection, listing).await
+    }
+
+    /// Calls a tool.
+    pub(super) async fn call(
+        &self,
+        name: &str,
+        arguments: Option<JsonObject>,
+        context: ToolContext,
+    ) -> Result<CallToolResult> {
+        let connection = self.open().await?;
+        let result = connection.call(&self.settings, name, arguments, context).await;
+        self.leave(connection, result).await
+    }
+
+    /// Waits until the tools are others than those that were last listed.
+    pub(super) async fn changed(&self) {
+        let mut changes = self.changes.subscribe();
+        // The sender is ours, so this ends only by a change.
+        let _ = changes.wait_for(|changes| *changes != self.listed.load(Ordering::Relaxed)).await;
+    }
+
+    /// Ends the connection. Calls that are under way on it finish first, in the background.
+    pub(super) async fn close(&self) {
+        let connection = self.connection.lock().await.take();
+        if let Some(connection) = connection.and_then(Arc::into_inner) {
+            connection.shut().await;
+        }
+    }
+
+    async fn open(&self) -> Result<Arc<Connection>> {
+        if let Some(wrong) = &self.settings.wrong {
+            return Err(wrong.clone());
+        }
+        let mut place = self.connection.lock().await;
+        if let Some(connection) = place.as_ref().filter(|connection| !connection.is_over()) {
+            return Ok(Arc::clone(connection));
+        }
+        let gone = place.take();
+        if let Some(gone) = gone.and_then(Arc::into_inner) {
+            gone.shut().await;
+        }
+        let connection =
+            Connection::open(&self.settings, &self.changes).await.map_err(|error| error.of(&self.name()))?;
+        let connection = Arc::new(connection);
+        *place = Some(Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    /// Gives the connection back, and lets go of it if it failed or was closed meanwhile.
+    async fn leave<T>(&self, connection: Arc<Connection>, result: Result<T>) -> Result<T> {
+        let failed = |error: &Error| matches!(error.kind(), ErrorKind::Ended | ErrorKind::Unreachable);
+        if result.as_ref().is_err_and(failed) {
+            let mut place = self.connection.lock().await;
+            if place.as_ref().is_some_and(|current| Arc::ptr_eq(current, &connection)) {
+                *place = None;
+            }
+        }
+        if let Some(last) = Arc::into_inner(connection) {
+            last.shut().await;
+        }
+        result.map_err(|error| error.of(&self.name()))
+    }
+}

@@ -1,0 +1,164 @@
+//! What is overheard on the way: the progress of a call, in order and before its answer, and that the list of tools has
+//! changed. rmcp hands each notification to a task of its own, which keeps no order.
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    mem,
+    sync::{Arc, OnceLock},
+};
+
+use rmcp::{
+    RoleClient,
+    model::{
+        ClientNotification, ClientRequest, GetExtensions, GetMeta, JsonRpcMessage, ProgressNotificationParam,
+        ProgressToken, RequestId, ServerNotification,
+    },
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, watch};
+
+use crate::{ToolContext, ToolOutput};
+
+/// Rides on a request and says who wants to see its progress.
+#[derive(Debug, Clone)]
+pub(super) struct Progress {
+    pub(super) context: ToolContext,
+    /// Told of every sign of life.
+    pub(super) alive: Arc<Notify>,
+}
+
+/// A transport that is overheard.
+pub(super) struct Tap<T> {
+    transport: T,
+    watched: HashMap<ProgressToken, Progress>,
+    tokens: HashMap<RequestId, ProgressToken>,
+    changed: watch::Sender<u64>,
+    greeted: bool,
+    refusal: Option<Refusal>,
+}
+
+/// What a server said when it refused a message without saying which. A clone tells the same.
+pub(super) type Refusal = Arc<OnceLock<String>>;
+
+impl<T> Tap<T> {
+    /// Counts in `changed` how often the server said that its tools are others.
+    pub(super) fn new(transport: T, changed: watch::Sender<u64>) -> Self {
+        Self {
+            transport,
+            watched: HashMap::new(),
+            tokens: HashMap::new(),
+            changed,
+            greeted: false,
+            refusal: None,
+        }
+    }
+
+    /// Ends the connection when the server refuses a message without saying which. Over HTTP that is how many servers tell
+    /// that they no longer know the session; whoever waits for an answer would wait in vain.
+    pub(super) fn ending_on_refusal(mut self, refusal: Refusal) -> Self {
+        self.refusal = Some(refusal);
+        self
+    }
+
+    fn sent(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                let greets = matches!(
+                    request.request,
+                    ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
+                );
+                self.greeted |= !greets;
+                let Some(progress) = request.request.extensions().get::<Progress>() else { return };
+                if let Some(token) = request.request.get_meta().get_progress_token() {
+                    self.tokens.insert(request.id.clone(), token.clone());
+                    self.watched.insert(token, progress.clone());
+                }
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
+                    self.over(cancelled.params.request_id.as_ref());
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+    }
+
+    fn received(&mut self, message: &RxJsonRpcMessage<RoleClient>) {
+        match message {
+            JsonRpcMessage::Response(response) => self.over(Some(&response.id)),
+            JsonRpcMessage::Error(error) => self.over(error.id.as_ref()),
+            JsonRpcMessage::Notification(notification) => match &notification.notification {
+                ServerNotification::ProgressNotification(progress) => {
+                    if let Some(watcher) = self.watched.get(&progress.params.progress_token) {
+                        watcher.alive.notify_one();
+                        watcher.context.progress(preliminary(&progress.params));
+                    }
+                }
+                ServerNotification::ToolListChangedNotification(_) => {
+                    self.changed.send_modify(|count| *count = count.wrapping_add(1));
+                }
+                _ => {}
+            },
+            JsonRpcMessage::Request(_) => {}
+        }
+    }
+
+    fn over(&mut self, request: Option<&RequestId>) {
+        if let Some(token) = request.and_then(|id| self.tokens.remove(id)) {
+            self.watched.remove(&token);
+        }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.sent(&item);
+        self.transport.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.transport.receive().await?;
+        if let (JsonRpcMessage::Error(error), Some(refusal), true) = (&message, &self.refusal, self.greeted)
+            && error.id.is_none()
+        {
+            let _ = refusal.set(error.error.message.to_string());
+            return None;
+        }
+        self.received(&message);
+        Some(message)
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        mem::take(&mut self.watched);
+        self.transport.close().await
+    }
+}
+
+/// What the server reported, as it did: `{"progress": 3, "total": 5, "message": "…"}`.
+fn preliminary(progress: &ProgressNotificationParam) -> ToolOutput {
+    // Steps are counted far more often than measured.
+    let number = |value: f64| {
+        if value.fract() == 0.0 && value.abs() < 9e15 {
+            Value::from(value as i64)
+        } else {
+            Value::from(value)
+        }
+    };
+    let mut report = Map::new();
+    report.insert("progress".to_owned(), number(progress.progress));
+    if let Some(total) = progress.total {
+        report.insert("total".to_owned(), number(total));
+    }
+    if let Some(message) = &progress.message {
+        report.insert("message".to_owned(), Value::from(message.as_str()));
+    }
+    ToolOutput::json(Value::Object(report))
+}

@@ -1,0 +1,183 @@
+//! Servers that hang, die or talk nonsense: an error, never a hang and never a crash.
+
+use std::time::Duration;
+
+use headwater_tools::{ErrorKind, McpClient, ToolOutput};
+use serde_json::json;
+
+use super::{call, message, processes_with, server, server_with, until};
+
+/// Short enough for a test. A slow machine makes these tests slower, not wrong: each waits for an answer that never comes.
+const SHORT: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_told() {
+    let error = McpClient::stdio("no-such-program-at-all", ["x"]).tools().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Start);
+    assert_eq!(error.to_string(), "the MCP server `no-such-program-at-all x`: it cannot be started");
+    assert!(std::error::Error::source(&error).is_some());
+}
+
+#[tokio::test]
+async fn a_server_that_dies_at_once_is_told_with_its_last_words() {
+    let Some(client) = server("dies") else { return };
+    let error = client.tools().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ended);
+    assert!(error.is_retryable());
+    let text = error.to_string();
+    assert!(
+        text.ends_with("before it answered the greeting, it ended with exit status: 1 and said: no configuration was found"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_is_told_and_the_next_call_starts_it_anew() {
+    let Some(client) = server("well") else { return };
+    let tools = client.tools().await.unwrap();
+    let text = message(&tools, "die").await;
+    assert!(text.ends_with("it ended with exit status: 3 and said: out of memory"), "{text}");
+    assert_eq!(call(&tools, "echo", json!({})).await.unwrap(), ToolOutput::text("{}"));
+    tools.close().await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_that_never_answers_the_greeting_is_given_up_and_ended() {
+    let word = format!("mute-{}", std::process::id());
+    let Some(client) = server_with("mute", &word) else { return };
+    let error = client.connect_timeout(SHORT).tools().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.to_string().ends_with("it did not answer the greeting within 300ms"), "{error}");
+    until("its process ends", || processes_with(&word) == 0).await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_that_stops_reading_is_given_up_and_ended() {
+    let word = format!("deaf-{}", std::process::id());
+    let Some(client) = server_with("deaf", &word) else { return };
+    let tools = client.call_timeout(Duration::from_secs(3)).tools().await.unwrap();
+    // More than a pipe holds, so that the second message is stuck half-way.
+    let long = json!({"text": "x".repeat(1_000_000)});
+    for _ in 0..2 {
+        let error = call(&tools, "echo", long.clone()).await.unwrap_err();
+        assert!(error.message().ends_with("it gave no sign of life for 3s and is told to stop"), "{error}");
+    }
+    assert_eq!(processes_with(&word), 1);
+    tools.close().await;
+    assert_eq!(processes_with(&word), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_never_lists_its_tools_is_given_up() {
+    let Some(client) = server("dull") else { return };
+    let error = client.call_timeout(SHORT).tools().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.to_string().ends_with("it did not list its tools within 300ms"), "{error}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_never_answered_is_given_up_and_cancelled() {
+    let Some(client) = server("well") else { return };
+    let client = client.call_timeout(Duration::from_secs(3)).keep();
+    let tools = client.tools().await.unwrap();
+    let text = message(&tools, "forever").await;
+    assert!(text.ends_with("it gave no sign of life for 3s and is told to stop"), "{text}");
+    loop {
+        let cancelled = call(&tools, "cancelled", json!({})).await.unwrap().output;
+        if let Some(first) = cancelled["cancelled"].get(0) {
+            assert_eq!(first["reason"], "nobody waits for the answer any more");
+            break;
+        }
+    }
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_lively_but_never_done_is_given_up() {
+    let Some(client) = server("well") else { return };
+    let limit = Duration::from_secs(2);
+    let client = client.call_timeout(limit).longest_call(2 * limit).keep();
+    let tools = client.tools().await.unwrap();
+    let text = message(&tools, "lively").await;
+    assert!(text.ends_with("it was not done within 4s and is told to stop"), "{text}");
+    client.close().await;
+}
+
+#[tokio::test]
+async fn answers_of_a_wrong_shape_are_errors_and_the_connection_goes_on() {
+    let Some(client) = server("well") else { return };
+    let tools = client.tools().await.unwrap();
+    for name in ["number", "shapeless"] {
+        let text = message(&tools, name).await;
+        assert!(text.ends_with("its answer is not the result of a tool"), "{name}: {text}");
+    }
+    let text = message(&tools, "liar").await;
+    assert_eq!(
+        text,
+        "what it gave does not fit the schema of its output: n: expected an integer, got \"one\""
+    );
+    assert_eq!(call(&tools, "echo", json!({})).await.unwrap(), ToolOutput::text("{}"));
+    tools.close().await;
+}
+
+#[tokio::test]
+async fn an_input_that_is_no_object_is_not_sent() {
+    let Some(client) = server("well") else { return };
+    let tools = client.tools().await.unwrap();
+    let error = tools.check("echo", &json!([1])).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "the input of \"echo\" does not fit its schema: expected an object, got an array"
+    );
+    let error = tools.get("echo").unwrap().call(json!([1]), super::context()).await.unwrap_err();
+    assert_eq!(error.message(), "the input of \"echo\" is not an object");
+    tools.close().await;
+}
+
+#[tokio::test]
+async fn a_greeting_and_a_list_of_a_wrong_shape_are_protocol_errors() {
+    for character in ["shy", "wordless"] {
+        let Some(client) = server(character) else { return };
+        let error = client.tools().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{character}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_without_an_end_is_given_up() {
+    let Some(client) = server("circle") else { return };
+    let error = client.tools().await.unwrap_err();
+    assert!(error.to_string().ends_with("the pages of its list of tools go round in a circle"), "{error}");
+    let Some(client) = server("endless") else { return };
+    let error = client.tools().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert!(error.to_string().contains("it offers more than 10000 tools"), "{error}");
+}
+
+#[tokio::test]
+async fn what_was_set_wrongly_is_told_when_the_client_is_used() {
+    let cases = [
+        (McpClient::http("ftp://example.com"), "begins with http:// or https://, not with ftp:"),
+        (McpClient::http("not an address"), "cannot be read"),
+        (McpClient::http("http://example.com").header("two words", "x"), "is not the name of a header"),
+        (McpClient::http("http://example.com").bearer("a\nb"), "is not one"),
+        (McpClient::http("http://example.com").env("A", "b"), "not for one at an address"),
+        (McpClient::stdio("true", [""; 0]).bearer("x"), "not for one that is started"),
+    ];
+    for (client, expected) in cases {
+        let error = client.tools().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Settings);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let http = McpClient::http("https://user:hidden-1@example.com:8443/mcp?key=hidden-2").bearer("hidden-3");
+    let stdio = McpClient::stdio("server", ["--stdio"]).env("TOKEN", "hidden-4");
+    let shown = format!("{http:?} {stdio:?}");
+    assert!(!shown.contains("hidden"), "{shown}");
+    assert!(shown.contains("https://example.com:8443/mcp") && shown.contains("server --stdio"), "{shown}");
+}

@@ -1,0 +1,64 @@
+//! The example's issue tracker, over both transports.
+
+use std::path::PathBuf;
+
+use headwater_tools::{McpClient, Tools};
+use serde_json::json;
+
+use super::{call, has_node, started::Started};
+
+fn script() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/mcp-issues/server.mjs")
+}
+
+async fn find_and_read(tools: &Tools) {
+    let names: Vec<&str> = tools.specs().map(|spec| spec.name.as_str()).collect();
+    assert_eq!(names, ["search_issues", "get_issue"]);
+    let wanted = json!({"state": "open", "label": "bug", "limit": 2});
+    let found = call(tools, "search_issues", wanted).await.unwrap();
+    let ids: Vec<&serde_json::Value> = found.structured.as_ref().unwrap()["issues"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|issue| &issue["id"])
+        .collect();
+    assert_eq!(ids, [&json!(111), &json!(109)]);
+
+    let issue = call(tools, "get_issue", json!({"id": 111})).await.unwrap();
+    assert_eq!(issue.structured.unwrap()["title"], "Export hangs for large projects");
+    let missing = call(tools, "get_issue", json!({"id": 5})).await.unwrap();
+    assert!(missing.is_error);
+    assert_eq!(missing.output, "there is no issue 5");
+    let wrong = tools.check("search_issues", &json!({"state": "new", "words": "x", "limit": 0})).unwrap_err();
+    for part in [
+        "state: expected one of \"open\", \"closed\", got \"new\"",
+        "words: not a known",
+        "limit: expected at least 1",
+    ] {
+        assert!(wrong.message().contains(part), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn the_issue_tracker_answers_over_stdio() {
+    if !has_node() {
+        return;
+    }
+    let client = McpClient::stdio("node", [script()]);
+    let tools = client.tools().include(["search_issues", "get_issue"]).await.unwrap();
+    find_and_read(&tools).await;
+    tools.close().await;
+}
+
+#[tokio::test]
+async fn the_issue_tracker_answers_over_http() {
+    if !has_node() {
+        return;
+    }
+    let mut server = Started::node(&[script().to_str().unwrap(), "--http", "0"], &[]);
+    let line = server.line("issues at ").await;
+    let client = McpClient::http(line.strip_prefix("issues at ").unwrap());
+    let tools = client.tools().await.unwrap();
+    find_and_read(&tools).await;
+    tools.close().await;
+}
