@@ -1,11 +1,14 @@
 //! The commands, one file each.
 
+mod check;
 mod convert;
 mod dialects;
 mod extract;
 mod inspect;
 mod lint;
+mod new;
 mod reduce;
+mod schema;
 
 use clap::Subcommand;
 
@@ -26,6 +29,12 @@ pub(crate) enum Command {
     Extract(extract::Extract),
     /// List the dialects and what they can say.
     Dialects(dialects::Dialects),
+    /// Check agents' files, and draw their workflows.
+    Check(check::Check),
+    /// Write a small agent to begin with.
+    New(new::New),
+    /// Print the JSON Schema of agents' files, for editors.
+    Schema(schema::Schema),
 }
 
 impl Command {
@@ -37,6 +46,9 @@ impl Command {
             Self::Lint(command) => command.run(),
             Self::Extract(command) => command.run(),
             Self::Dialects(command) => command.run(),
+            Self::Check(command) => command.run(),
+            Self::New(command) => command.run(),
+            Self::Schema(command) => command.run(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The `headwater` command: looks at the streams of AI agents, checks them, and turns one dialect into another.
+//! The `headwater` command: looks at the streams of AI agents, checks them, turns one dialect into another, and checks
+//! the files that describe agents.
 
 mod args;
 mod commands;
@@ -15,7 +16,7 @@ use clap::Parser;
 use commands::Command;
 use failure::Verdict;
 
-/// Reads, checks and converts the streams that AI agents send to chat UIs.
+/// Reads, checks and converts the streams that AI agents send to chat UIs, and checks the files that describe agents.
 #[derive(Debug, Parser)]
 #[command(name = "headwater", version, after_help = EXIT_CODES, max_term_width = 110)]
 struct Cli {
@@ -29,12 +30,13 @@ struct Cli {
 
 const EXIT_CODES: &str = "\
 A command reads FILE, or standard input if there is none or it is `-`: Server-Sent Events, JSON lines, \
-or one JSON array of chunks; extract reads one JSON document.
+or one JSON array of chunks; extract reads one JSON document; check reads the files that describe agents.
 
 Exit codes:
   0  all is well
   1  the stream is at fault: it breaks a rule (lint), it was cut (inspect, convert, extract),
-     it is not JSON (extract), or its own client would have given up on it (inspect, convert, reduce)
+     it is not JSON (extract), or its own client would have given up on it (inspect, convert, reduce);
+     or an agent's file is at fault (check)
   2  the command was used wrongly, or its input could not be read";
 
 fn main() -> ExitCode {

@@ -18,5 +18,6 @@ pub mod wire;
 pub use error::{ModelError, ModelErrorKind};
 pub use event::{ModelEvent, Warning};
 pub use model::{Model, ModelStream};
+pub use nearest::nearest;
 pub use registry::Models;
 pub use request::{ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice};

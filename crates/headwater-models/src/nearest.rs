@@ -1,7 +1,12 @@
 //! Finds the name that somebody probably meant.
 
 /// The name of a list that is most like `wanted`, if one is near enough to have been meant.
-pub(crate) fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+///
+/// ```
+/// assert_eq!(headwater_models::nearest("wirter", ["writer", "router"]), Some("writer"));
+/// assert_eq!(headwater_models::nearest("weather", ["writer", "router"]), None);
+/// ```
+pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (wanted.chars().count() / 3).max(2);
     known
         .into_iter()

@@ -134,6 +134,15 @@ impl Agent {
         self.0.workflows.values().filter_map(|versions| versions.all.get(&versions.newest))
     }
 
+    /// All versions of its workflows, the newest of each last.
+    #[cfg(feature = "yaml")]
+    pub(crate) fn all_workflows(&self) -> impl Iterator<Item = &Workflow> {
+        self.0.workflows.values().flat_map(|versions| {
+            let older = versions.all.values().filter(|workflow| workflow.version() != versions.newest);
+            older.chain(versions.all.get(&versions.newest))
+        })
+    }
+
     /// What signs its tokens and cursors.
     ///
     /// # Errors

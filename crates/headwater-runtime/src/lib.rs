@@ -9,6 +9,8 @@
 mod agent;
 mod cx;
 mod error;
+#[cfg(feature = "yaml")]
+mod file;
 mod hooks;
 mod journal;
 mod model;
@@ -22,6 +24,10 @@ pub use agent::{
 };
 pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};
+#[cfg(feature = "yaml")]
+pub use file::{
+    AgentFile, FileEdge, FileError, FileErrorKind, FileErrors, FileNode, FileOptions, FileWorkflow, Functions,
+};
 pub use hooks::{
     Ask, AskMode, Choice, Declinable, Emit, Failover, Form, InterruptHook, MaybeAnswer, MultiChoice,
     Question, Reason, ReasonFuture, Reply, State, Structured, StructuredHook, Text, ToolCallMade,

@@ -1,6 +1,7 @@
 //! The real binary, on the example streams and on garbage.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "all of this is test code")]
 
+mod check;
 mod convert;
 mod dialects;
 mod extract;

@@ -18,6 +18,9 @@ fn the_help_names_every_command_and_the_exit_codes() {
         "lint",
         "extract",
         "dialects",
+        "check",
+        "new",
+        "schema",
         "Exit codes:",
         "the stream is at fault",
     ] {

@@ -72,6 +72,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Adds a tool that others hold too.
+    pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
     /// Says where its runs are kept.
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);

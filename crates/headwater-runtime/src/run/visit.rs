@@ -399,6 +399,12 @@ impl NodeRun {
         self.inner().workflow_state.get(key).cloned()
     }
 
+    /// All of it, for templates.
+    #[cfg(feature = "yaml")]
+    pub(crate) fn all_workflow_state(&self) -> Map<String, Value> {
+        self.inner().workflow_state.clone()
+    }
+
     pub(crate) fn set_workflow_state(&self, key: &str, value: Value) {
         let mut inner = self.inner();
         inner.workflow_state.insert(key.to_owned(), value.clone());

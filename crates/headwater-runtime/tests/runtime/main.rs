@@ -13,6 +13,7 @@ mod crashes;
 mod divergence;
 mod email;
 mod examples;
+mod files;
 mod harness;
 mod interrupts;
 mod kills;

@@ -1,0 +1,79 @@
+//! `headwater check`: whether agents' files hold together, and what their workflows look like.
+
+mod draw;
+mod mermaid;
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use clap::Args;
+use headwater_runtime::{AgentFile, FileError};
+
+use crate::{
+    failure::{Failure, Verdict},
+    style::{self, BLUE, BOLD, RED},
+};
+
+/// Check agents' files, and draw their workflows.
+///
+/// Everything that is wrong is told with file, line and column, and the exit code is 1. Models, tools and functions that
+/// only a program can bring along are not looked for.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The files to check.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Draw the workflows as Mermaid, for a page or a README.
+    #[arg(long)]
+    mermaid: bool,
+}
+
+impl Check {
+    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+        let mut out = style::stdout(false);
+        let mut wrong = false;
+        for path in &self.files {
+            match AgentFile::read(path) {
+                Ok(file) if self.mermaid => mermaid::draw(&file, &mut out)?,
+                Ok(file) => draw::draw(&file, &mut out)?,
+                Err(errors) => {
+                    wrong = true;
+                    // What was drawn before it stands before it.
+                    out.flush()?;
+                    let mut told = anstream::stderr().lock();
+                    for error in &errors {
+                        tell(error, &mut told)?;
+                    }
+                }
+            }
+        }
+        out.flush()?;
+        Ok(Verdict::at_fault_if(wrong))
+    }
+}
+
+/// The message, the line that it is about, and a caret under the place.
+fn tell(error: &FileError, out: &mut impl Write) -> io::Result<()> {
+    let place = match error.line() {
+        0 => error.file().to_owned(),
+        line => format!("{}:{line}:{}", error.file(), error.column()),
+    };
+    let (place, message) = (style::printable(&place), style::printable(error.message()));
+    writeln!(out, "{BOLD}{place}:{BOLD:#} {}error:{:#} {message}", RED.bold(), RED.bold())?;
+    if error.line() == 0 || error.source_line().is_empty() {
+        return Ok(());
+    }
+    let number = error.line().to_string();
+    let gap = " ".repeat(number.len());
+    let line = error.source_line().replace('\t', " ");
+    let before: String = line.chars().take(error.column().saturating_sub(1)).collect();
+    let under: String = line.chars().skip(before.chars().count()).take(error.width()).collect();
+    let (indent, carets) = (" ".repeat(style::width(&before)), "^".repeat(style::width(&under).max(1)));
+    writeln!(out, "{BLUE}{gap} |{BLUE:#}")?;
+    writeln!(out, "{BLUE}{number} |{BLUE:#} {}", style::printable(line.trim_end()))?;
+    writeln!(out, "{BLUE}{gap} |{BLUE:#} {indent}{}{carets}{:#}", RED.bold(), RED.bold())?;
+    writeln!(out)
+}

@@ -1,0 +1,28 @@
+//! `headwater schema`: the JSON Schema of agents' files.
+
+use std::io::Write;
+
+use clap::Args;
+use headwater_runtime::AgentFile;
+
+use crate::{
+    failure::{Failure, Verdict},
+    style,
+};
+
+/// Print the JSON Schema of agents' files, for editors.
+///
+/// Put `# yaml-language-server: $schema=agent.schema.json` at the top of a file, and an editor completes and checks it.
+#[derive(Debug, Args)]
+pub(crate) struct Schema {}
+
+impl Schema {
+    #[allow(clippy::unused_self, reason = "a command like the others")]
+    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+        let mut out = style::stdout(true);
+        serde_json::to_writer_pretty(&mut out, &AgentFile::json_schema())?;
+        writeln!(out)?;
+        out.flush()?;
+        Ok(Verdict::Sound)
+    }
+}

@@ -1,0 +1,107 @@
+//! Agents that are described by a YAML or JSON file: read, checked to the last name, and built.
+//!
+//! The format is shown in `docs/yaml.md`, and as a JSON Schema by [`AgentFile::json_schema`].
+
+mod build;
+mod check;
+mod error;
+mod format;
+mod load;
+mod nodes;
+mod place;
+mod template;
+mod view;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::Value;
+
+pub use build::{FileOptions, Functions};
+pub use error::{FileError, FileErrorKind, FileErrors};
+pub use view::{FileEdge, FileNode, FileWorkflow};
+
+use format::AgentText;
+use load::Parts;
+
+/// An agent's file, read with all that it includes, and checked. Cheap to clone.
+///
+/// ```
+/// use std::sync::Arc;
+/// use headwater_runtime::{AgentFile, FileOptions, Start};
+/// use headwater_store::Memory;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let file = AgentFile::parse("hello.yaml", "
+/// name: hello
+/// workflows:
+///   hello:
+///     start: greet
+///     nodes:
+///       greet:
+///         message: Hello {{ input }}!
+/// ")?;
+/// let agent = file.build(FileOptions::new(Arc::new(Memory::new())))?;
+/// let outcome = agent.start(Start::new("world")).await?.outcome().await?;
+/// assert_eq!(outcome.text(), "Hello world!");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct AgentFile(Arc<Parts>);
+
+impl AgentFile {
+    /// Reads a file and those that it includes.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with file, line and column.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileErrors> {
+        let path = path.as_ref();
+        let text = load::read_text(path).map_err(|error| FileError::reading(path, &error))?;
+        Self::parse(path, text)
+    }
+
+    /// Reads a text. Files that it includes are looked for in the folder of `name`.
+    ///
+    /// ```
+    /// use headwater_runtime::AgentFile;
+    ///
+    /// let errors = AgentFile::parse("a.yaml", "name: a\nworkflow: {}\n").unwrap_err();
+    /// assert!(errors.to_string().starts_with("a.yaml:2:1: unknown field `workflow`: did you mean `workflows`?"));
+    /// ```
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with file, line and column.
+    pub fn parse(name: impl AsRef<Path>, text: impl Into<String>) -> Result<Self, FileErrors> {
+        let parts = load::load(name.as_ref(), text.into()).map_err(FileErrors::of)?;
+        FileErrors::check(check::check(&parts))?;
+        Ok(Self(Arc::new(parts)))
+    }
+
+    /// The agent's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.name.as_ref().map_or("agent", |name| name.value.as_str())
+    }
+
+    /// What the agent does, for people.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.0.description.as_deref()
+    }
+
+    /// The file, and all that it includes: when one of them changes, the agent has changed.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        &self.0.files
+    }
+
+    /// The JSON Schema of the format, for editors.
+    #[must_use]
+    pub fn json_schema() -> Value {
+        schemars::schema_for!(AgentText).to_value()
+    }
+}

@@ -1,0 +1,307 @@
+//! Making an agent of a file, with what only the program can bring along.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use headwater_models::{Models, scripted::ScriptedModel};
+use headwater_store::Store;
+use headwater_tools::{Tool, Tools};
+use serde::de::DeserializeOwned;
+
+use super::{
+    AgentFile,
+    check::END_WORD,
+    error::{FileError, FileErrorKind, FileErrors, unknown},
+    format::{
+        ModelText,
+        node::{NodeText, OnErrorText},
+    },
+    load::{Defined, WorkflowPart},
+    nodes,
+};
+use crate::{
+    Agent, AgentOptions, Cx, END, Error, NodeFunction, NodeOptions, OnError, Result, Retry, START, Workflow,
+    workflow::{Handler, erase},
+};
+
+/// Node functions of the program, by the names that files use.
+///
+/// ```
+/// use headwater_runtime::{Cx, Functions, Next, NodeResult};
+///
+/// async fn look_up(_cx: Cx, _question: String) -> NodeResult {
+///     Ok(Next::data(&serde_json::json!({ "found": true }))?)
+/// }
+///
+/// let functions = Functions::new().add("look_up", look_up);
+/// ```
+#[derive(Clone, Default)]
+pub struct Functions(BTreeMap<String, Handler>);
+
+impl Functions {
+    /// No functions.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one. The last one of a name counts.
+    #[must_use]
+    pub fn add<T: DeserializeOwned + 'static>(
+        mut self,
+        name: impl Into<String>,
+        function: impl NodeFunction<T>,
+    ) -> Self {
+        self.0.insert(name.into(), erase(function));
+        self
+    }
+}
+
+impl fmt::Debug for Functions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// What only the program can bring along: the store, the providers' models, tools and node functions.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct FileOptions {
+    store: Arc<dyn Store>,
+    models: Models,
+    tools: Tools,
+    functions: Functions,
+    options: AgentOptions,
+    replaces: Option<(Agent, AgentFile)>,
+}
+
+impl FileOptions {
+    /// Keeps the runs there.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            models: Models::new(),
+            tools: Tools::new(),
+            functions: Functions::new(),
+            options: AgentOptions::default(),
+            replaces: None,
+        }
+    }
+
+    /// Adds the models that files can name as `provider:model`.
+    pub fn models(mut self, models: Models) -> Self {
+        self.models = models;
+        self
+    }
+
+    /// Adds tools.
+    ///
+    /// # Errors
+    /// When there is a tool of that name already.
+    pub fn tools(mut self, tools: Tools) -> Result<Self> {
+        self.tools = self.tools.merge(tools).map_err(|error| build_error(&error))?;
+        Ok(self)
+    }
+
+    /// Adds a tool.
+    ///
+    /// # Errors
+    /// When there is a tool of that name already.
+    pub fn tool(mut self, tool: impl Tool) -> Result<Self> {
+        self.tools = self.tools.with(tool).map_err(|error| build_error(&error))?;
+        Ok(self)
+    }
+
+    /// Adds node functions.
+    pub fn functions(mut self, functions: Functions) -> Self {
+        self.functions.0.extend(functions.0);
+        self
+    }
+
+    /// Says how the agent treats its runs, where the file does not.
+    pub fn options(mut self, options: AgentOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Says which agent this one takes over from, because its file has changed. The older versions of its workflows stay,
+    /// for the runs that began with them; a workflow that has changed without a new `version` gets one from its content.
+    pub fn replaces(mut self, agent: Agent, file: AgentFile) -> Self {
+        self.replaces = Some((agent, file));
+        self
+    }
+}
+
+fn build_error(error: &headwater_tools::Error) -> Error {
+    Error::new(crate::ErrorKind::Build, error.to_string())
+}
+
+impl AgentFile {
+    /// Makes an agent of it.
+    ///
+    /// # Errors
+    /// When the program did not bring along what the file names; each place is told.
+    pub fn build(&self, with: FileOptions) -> Result<Agent> {
+        self.check_brought(&with)?;
+        let mut builder =
+            Agent::builder().name(self.name()).store(with.store.clone()).models(with.models.clone());
+        for model in &self.0.models {
+            let name = &model.name.value;
+            builder = match &model.value.value {
+                ModelText::Name(meant) => builder.model(name, meant.as_str()),
+                ModelText::Script { script } => builder.model(name, ScriptedModel::new(script.0.clone())),
+            };
+        }
+        for tool in with.tools.iter() {
+            if self.0.tools.iter().any(|named| named.name.value == tool.spec().name) {
+                builder = builder.shared_tool(tool.clone());
+            }
+        }
+        builder = builder.options(self.agent_options(&with));
+        let mut workflows = Vec::new();
+        for part in &self.0.workflows {
+            workflows.push(self.workflow(part, &with)?);
+        }
+        if let Some((before, _)) = &with.replaces {
+            let is_new = |old: &&Workflow| {
+                !workflows.iter().any(|new: &Workflow| new.id() == old.id() && new.version() == old.version())
+            };
+            // The newest of each is added last, and counts for new runs.
+            for old in before.all_workflows().filter(is_new) {
+                builder = builder.workflow(old.clone());
+            }
+        }
+        let first = self.0.default_workflow.as_ref().map(|id| id.value.as_str());
+        let first = first.or_else(|| workflows.first().map(Workflow::id)).unwrap_or_default().to_owned();
+        for workflow in workflows {
+            builder = builder.workflow(workflow);
+        }
+        builder.default_workflow(first).build()
+    }
+
+    /// Finds what the file names and the program did not bring along.
+    fn check_brought(&self, with: &FileOptions) -> Result<(), FileErrors> {
+        let mut errors = Vec::new();
+        for model in &self.0.models {
+            if let ModelText::Name(name) = &model.value.value
+                && let Err(error) = with.models.get(name)
+            {
+                let message = error.message().to_owned();
+                errors.push(FileError::new(
+                    FileErrorKind::Missing,
+                    &model.source,
+                    model.value.place,
+                    message,
+                ));
+            }
+        }
+        let tools: Vec<_> = with.tools.specs().map(|spec| spec.name.as_str()).collect();
+        missing(&self.0.tools, "tool", &tools, &mut errors);
+        let functions: Vec<_> = with.functions.0.keys().map(String::as_str).collect();
+        missing(&self.0.functions, "function", &functions, &mut errors);
+        FileErrors::check(errors)
+    }
+
+    fn agent_options(&self, with: &FileOptions) -> AgentOptions {
+        let mut options = with.options.clone();
+        if let Some(limits) = &self.0.limits {
+            options.max_wait = limits.max_wait.map_or(options.max_wait, |wait| wait.0);
+            options.keep = limits.keep.map_or(options.keep, |keep| keep.0);
+            options.max_state_bytes = limits.max_state_bytes.unwrap_or(options.max_state_bytes);
+            options.max_transitions = limits.max_transitions.unwrap_or(options.max_transitions);
+        }
+        options
+    }
+
+    fn workflow(&self, part: &Defined<WorkflowPart>, with: &FileOptions) -> Result<Workflow> {
+        let text = &part.value.text;
+        let mut builder =
+            Workflow::new(&part.name.value).version(version(part, with)).edge(START, &text.start.value);
+        if let Some(description) = &text.description {
+            builder = builder.description(description);
+        }
+        if let Some(steps) = self.0.limits.as_ref().and_then(|limits| limits.max_steps) {
+            builder = builder.max_steps(steps);
+        }
+        for (at, (name, node)) in text.nodes.0.iter().enumerate() {
+            let options = node_options(node);
+            builder = match node.function.as_ref().and_then(|function| with.functions.0.get(&function.value))
+            {
+                Some(function) => {
+                    let function = function.clone();
+                    let file = nodes::NodeOfFile::new(self.0.clone(), &part.name.value, at);
+                    builder.node_with(&name.value, options, move |cx: Cx, (): ()| {
+                        let (function, file) = (function.clone(), file.clone());
+                        async move { file.call(cx, &function).await }
+                    })
+                }
+                None => {
+                    let file = nodes::NodeOfFile::new(self.0.clone(), &part.name.value, at);
+                    builder.node_with(&name.value, options, move |cx: Cx, (): ()| {
+                        let file = file.clone();
+                        async move { file.run(cx).await }
+                    })
+                }
+            };
+        }
+        for edge in &text.edges {
+            let (from, to) = (&edge.value.from.value, edge.value.to.value.as_str());
+            let to = if to == END_WORD { END } else { to };
+            builder = match &edge.value.when {
+                Some(when) => builder.edge_when(from, &when.value, to),
+                None => builder.edge(from, to),
+            };
+        }
+        builder.build()
+    }
+}
+
+/// The version of a workflow: as the file says, unless the same version was of another content before.
+fn version(part: &Defined<WorkflowPart>, with: &FileOptions) -> String {
+    let WorkflowPart { text, hash } = &part.value;
+    let Some(version) = &text.version else { return hash.clone() };
+    let before = with
+        .replaces
+        .as_ref()
+        .and_then(|(_, file)| file.0.workflows.iter().find(|before| before.name.value == part.name.value));
+    let same = |before: &Defined<WorkflowPart>| {
+        before.value.text.version.as_ref().is_some_and(|before| before.value == version.value)
+    };
+    match before {
+        Some(before) if same(before) && before.value.hash != *hash => format!("{}+{hash}", version.value),
+        _ => version.value.clone(),
+    }
+}
+
+fn missing<T>(named: &[Defined<T>], what: &str, brought: &[&str], errors: &mut Vec<FileError>) {
+    for name in named.iter().filter(|name| !brought.contains(&name.name.value.as_str())) {
+        let message = if brought.is_empty() {
+            format!("the program has no {what} `{}`: it brought none along", name.name.value)
+        } else {
+            unknown(what, &name.name.value, brought.iter().copied()).replacen(
+                "there is",
+                "the program has",
+                1,
+            )
+        };
+        errors.push(FileError::new(FileErrorKind::Missing, &name.source, name.name.place, message));
+    }
+}
+
+fn node_options(node: &NodeText) -> NodeOptions {
+    let mut options = NodeOptions::default();
+    if let Some(retry) = &node.retry {
+        let mut times = Retry::times(retry.times);
+        if let Some(delay) = retry.delay {
+            times = times.delay(delay.0);
+        }
+        options = options.retry(times.backoff(retry.backoff.unwrap_or(1.0)));
+    }
+    if let Some(timeout) = node.timeout {
+        options = options.timeout(timeout.0);
+    }
+    match &node.on_error {
+        Some(OnErrorText::Continue) => options.on_error(OnError::Continue),
+        Some(OnErrorText::GoTo(to)) => options.on_error(OnError::GoTo(to.value.clone())),
+        Some(OnErrorText::Stop) | None => options,
+    }
+}
