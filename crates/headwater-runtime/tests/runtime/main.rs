@@ -16,5 +16,6 @@ mod interrupts;
 mod mistakes;
 mod nodes;
 mod reason;
+mod sessions;
 mod tools;
 mod workflows;
