@@ -97,8 +97,8 @@ pub(crate) struct Said {
 pub(crate) enum Chore {
     /// A run that waited is left behind: its questions are closed, and it is stopped.
     Close(Live),
-    /// A branch is no variant any more.
-    Forget { parent: Option<CheckpointId>, child: CheckpointId },
+    /// What came after a checkpoint is gone, with its variants.
+    Forget { after: Option<CheckpointId> },
 }
 
 /// A head as it was seen.

@@ -79,10 +79,17 @@ impl AgentInner {
                     _ => Ok(()),
                 }
             }
-            Chore::Forget { parent, child } => {
-                let key = format!("{}{child}", branches(session, parent.as_ref()));
-                self.store.remove(&key, Expect::Any).await?;
-                Ok(())
+            Chore::Forget { after } => {
+                let prefix = branches(session, after.as_ref());
+                loop {
+                    let page = self.store.list(&prefix, None, 100).await?;
+                    for (key, _) in &page {
+                        self.store.remove(key, Expect::Any).await?;
+                    }
+                    if page.len() < 100 {
+                        return Ok(());
+                    }
+                }
             }
         }
     }

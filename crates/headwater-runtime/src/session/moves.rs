@@ -38,7 +38,7 @@ pub struct Variant {
 }
 
 impl Session {
-    /// Goes back to a checkpoint: the turns after it go. If its run waited for an answer, the question is asked again,
+    /// Goes back to a checkpoint: the turns after it go, with their variants. If its run waited for an answer, the question is asked again,
     /// with a new request and token, by a new run.
     ///
     /// # Errors
@@ -68,12 +68,8 @@ impl Session {
             if to.as_ref().is_some_and(|to| to.id() == tip.id() && (head.live.is_some() || !to.waits())) {
                 return Ok(RolledBack::default());
             }
-            let turn = to.as_ref().map_or(0, Node::turn);
-            if let Some(child) =
-                agent.ancestor(tip.clone(), turn + 1).await?.filter(|child| child.turn() > turn)
-            {
-                let parent = to.as_ref().map(|to| to.id().clone());
-                head.chores.push(Chore::Forget { parent, child: child.id().clone() });
+            if to.as_ref().map(Node::id) != Some(tip.id()) {
+                head.chores.push(Chore::Forget { after: to.as_ref().map(|to| to.id().clone()) });
             }
             let undone = self.stand_at(&mut head, tip, to.as_ref()).await?;
             reopen(&mut head, to.as_ref())?;

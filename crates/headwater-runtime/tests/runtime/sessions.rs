@@ -1,5 +1,8 @@
 //! Sessions: turns in order, checkpoints to go back to and to branch from, answers that are replayed as answers.
 
+mod crashes;
+mod model;
+
 use std::sync::Arc;
 
 use headwater_protocol::{CheckpointId, Event, Message, RunId};
@@ -22,7 +25,7 @@ async fn say(cx: Cx, input: String) -> NodeResult {
     let template =
         cx.interrupt(Choice::new("Template?").option("s", "S").option("l", "L")).id("template").await?;
     canvas.set("template", &template)?;
-    let summary = cx.step("summary", || async { Ok(cx.id()?) }).await?;
+    let summary = cx.id()?;
     Ok(Next::message(format!("{project}/{template}/{summary}")))
 }
 
@@ -189,8 +192,7 @@ async fn an_edit_keeps_the_old_turn_with_all_that_followed_it() {
     session.undo().await.unwrap();
     assert!(texts(&session).await.is_empty());
     assert_eq!(session.checkpoint(&one).await.unwrap_err().code(), "checkpoint.unknown");
-    session.select(&edited.checkpoint).await.unwrap();
-    assert_eq!(texts(&session).await, ["uno", "0: uno"]);
+    assert_eq!(session.select(&edited.checkpoint).await.unwrap_err().code(), "checkpoint.unknown");
 }
 
 #[tokio::test]
