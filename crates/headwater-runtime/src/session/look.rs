@@ -127,6 +127,10 @@ impl AgentInner {
                 begun => begun.map(|()| false),
             };
         }
+        if progress.untouched {
+            self.go_on(&active.run).await;
+            return Ok(false);
+        }
         match progress.status {
             Some(status) => {
                 self.end_turn(head, version, active, status, &progress).await?;

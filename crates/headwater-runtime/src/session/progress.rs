@@ -35,6 +35,8 @@ pub(crate) struct Progress {
     pub(crate) position: Vec<String>,
     /// A copy that its process did not come to complete.
     pub(crate) half: bool,
+    /// A copy that nobody has driven yet.
+    pub(crate) untouched: bool,
     before: Option<(RunState, Map<String, Value>)>,
     after: (RunState, Map<String, Value>),
 }
@@ -75,7 +77,7 @@ pub(super) async fn records(store: &dyn Store, run: &RunId) -> Result<Vec<headwa
 }
 
 impl Progress {
-    /// Reads a run whose turn began after a sequence; that of a copy begins after what was copied.
+    /// Reads a run whose turn began after a sequence; the first one of a copy begins after what was copied.
     pub(crate) async fn read(store: &dyn Store, run: &RunId, from: u64) -> Result<Self> {
         let mut progress = Self::default();
         let (mut from, mut total) = (from, 0);
@@ -95,7 +97,7 @@ impl Progress {
             }
             match written.effect {
                 Some(Effect::Copied { before, total: all, .. }) => {
-                    (from, total, progress.before) = (before, all, None);
+                    (from, total, progress.before) = (from.max(before), all, None);
                 }
                 Some(effect) => progress.effect(effect, &mut asked, record.seq > from),
                 None => {}
@@ -103,6 +105,7 @@ impl Progress {
         }
         progress.open = asked.into_keys().collect();
         progress.half = progress.last < total;
+        progress.untouched = total > 0 && progress.last == total;
         Ok(progress)
     }
 
