@@ -21,6 +21,9 @@ use crate::{
     run::RunShared,
 };
 
+/// Where sessions are noted whose turns wait.
+const QUEUES: &str = "session-queue/";
+
 impl AgentInner {
     /// Brings a session up to date, and gives how it stands. `None` if there is none of that name.
     pub(crate) async fn look(self: &Arc<Self>, session: &SessionId) -> Result<Option<Seen>> {
@@ -51,6 +54,49 @@ impl AgentInner {
             head.leave_waiting();
             head.active = Some(next);
             self.swap(head, version).await?;
+        }
+    }
+
+    /// Notes that turns of a session wait for the one that is going.
+    pub(crate) async fn note_queue(&self, session: &SessionId) -> Result<()> {
+        let bytes = self.name.clone().into();
+        self.store.put(&format!("{QUEUES}{session}"), bytes, Expect::Any, None).await?;
+        Ok(())
+    }
+
+    /// Looks at the sessions whose turns wait, because the process that would begin them may have died.
+    pub(crate) async fn tend_queues(self: &Arc<Self>) -> Result<()> {
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.list(QUEUES, after.as_deref(), 100).await?;
+            for (key, value) in page.iter().filter(|(_, value)| value.bytes == self.name.as_bytes()) {
+                let session = SessionId::from(key.strip_prefix(QUEUES).unwrap_or(key));
+                let over = match self.look(&session).await {
+                    Ok(seen) => {
+                        seen.is_none_or(|seen| seen.head.active.is_none() && seen.head.queue.is_empty())
+                    }
+                    Err(error) if error.kind() == ErrorKind::Store => return Err(error),
+                    Err(error) => {
+                        tracing::error!(session = %session, %error, "a session cannot be brought up to date");
+                        false
+                    }
+                };
+                if over {
+                    // One that was noted anew meanwhile stays.
+                    match self.store.remove(key, Expect::Version(value.version)).await {
+                        Err(error)
+                            if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) =>
+                        {
+                            return Err(error.into());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
+                _ => return Ok(()),
+            }
         }
     }
 

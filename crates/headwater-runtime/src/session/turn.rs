@@ -137,7 +137,11 @@ impl Session {
                         format!("{} messages wait in session {} already", head.queue.len(), self.id);
                     return Err(Error::new(ErrorKind::SessionBusy, message).with_code("session.queue-full"));
                 }
-                Some(_) => head.queue.push_back(turn.clone()),
+                Some(_) => {
+                    // Before it is promised: if this process dies, another one finds the session.
+                    agent.note_queue(&self.id).await?;
+                    head.queue.push_back(turn.clone());
+                }
             }
             if agent.swap(head, version).await? {
                 break busy;

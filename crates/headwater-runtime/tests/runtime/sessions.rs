@@ -275,3 +275,47 @@ async fn nothing_moves_while_a_run_is_going() {
     session.roll_back(&first.checkpoint).await.unwrap();
     assert_eq!(texts(&session).await, ["one", "done"]);
 }
+
+#[tokio::test]
+async fn what_waits_for_its_turn_goes_on_in_another_process() {
+    let clock = Arc::new(headwater_store::ManualClock::at(1_000_000));
+    let options = headwater_store::MemoryOptions { clock: clock.clone(), ..Default::default() };
+    let store: Arc<dyn Store> = Arc::new(Memory::with(options));
+    let began = Arc::new(tokio::sync::Notify::new());
+    let told = began.clone();
+    let stuck = move |_cx: Cx, _input: String| {
+        told.notify_one();
+        std::future::pending::<NodeResult>()
+    };
+    let stuck = Workflow::new("chat").node("say", stuck).edge(START, "say").edge("say", END).build().unwrap();
+    let dying = Agent::builder().workflow(stuck).store(store.clone()).clock(clock.clone()).build().unwrap();
+    let session = dying.new_session(None).await.unwrap();
+    session.send("one").await.unwrap();
+    began.notified().await;
+    assert!(session.send("two").await.unwrap().queued);
+    dying.abandon();
+
+    clock.advance(std::time::Duration::from_secs(60));
+    let next = Agent::builder().workflow(workflow()).store(store).clock(clock).build().unwrap();
+    next.tend().await.unwrap();
+    let session = next.session(session.id().clone(), None);
+    session.settled().await.unwrap();
+    assert_eq!(texts(&session).await, ["one", "0: one", "two", "2: two"]);
+}
+
+#[tokio::test]
+async fn a_checkpoint_costs_what_its_turn_added() {
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let agent = agent_on(store.clone(), SessionOptions::default());
+    let session = agent.new_session(None).await.unwrap();
+    for turn in 0..120 {
+        send(&session, &format!("text {turn:04}")).await;
+    }
+    let values = store.list("checkpoint/", None, 1_000).await.unwrap();
+    assert_eq!(values.len(), 120);
+    let sizes: Vec<_> = values.iter().map(|(_, value)| value.bytes.len()).collect();
+    let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+    assert!(most - least < 200, "a checkpoint has from {least} to {most} bytes");
+    let head = store.list("session/", None, 10).await.unwrap();
+    assert!(head[0].1.bytes.len() < 1_000);
+}
