@@ -8,6 +8,7 @@
 
 mod json;
 mod measurement;
+mod runtime;
 mod table;
 
 use std::fs;
@@ -29,6 +30,8 @@ pub(crate) enum Subject {
     Json,
     /// Appends, reads, wake-ups, memory and space of the stores
     Store,
+    /// Runs, deltas, waiting and replay, in memory and on disk
+    Runtime,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -37,6 +40,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Protocol => run_protocol(&root, without),
         Subject::Json => json::run(&root, without),
         Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
+        Subject::Runtime => runtime::run(&root),
     }
 }
 

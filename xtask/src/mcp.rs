@@ -24,7 +24,8 @@ pub(crate) fn test(root: &Path) -> Result<Outcome, Failure> {
     let folder = root.join(FOLDER);
     vendors::install(&folder)?;
     let python = install_python(&folder, &root.join("target/mcp-venv"))?;
-    let mut tests = cargo(root, &["test", "-p", "headwater-tools", "--test", "tools", "--", TESTS]);
+    // The whole workspace, so that nothing is built again with other features.
+    let mut tests = cargo(root, &["test", "--workspace", "--test", "tools", "--", TESTS]);
     tests.env(NODE, folder.join("node_modules")).env(PYTHON, python);
     let finished = run(tests)?;
     let mut counts = test::count(&finished.output);

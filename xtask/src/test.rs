@@ -87,11 +87,14 @@ pub(crate) fn faults(seeds: u64) -> Result<ExitCode, Failure> {
     ])
 }
 
-/// A process that appends is killed so many times.
+/// A process that appends, and one that drives runs, is killed so many times.
 pub(crate) fn kills(times: u64) -> Result<ExitCode, Failure> {
     anstream::println!("{times} kills; a hundred take less than a minute");
     let settings = [("HEADWATER_KILLS", &*times.to_string())];
-    long(&[Suite { name: "kills", package: "headwater-store", filter: "kills::", settings: &settings }])
+    long(&[
+        Suite { name: "a store", package: "headwater-store", filter: "kills::", settings: &settings },
+        Suite { name: "runs", package: "headwater-runtime", filter: "kills::", settings: &settings },
+    ])
 }
 
 /// Tests of one crate that take a number from the environment.

@@ -46,7 +46,7 @@ impl Agent {
                 _ => {}
             }
             match agent.resume(&run).await {
-                Ok(true) => tended.answered.push(run),
+                Ok(true) => tended.taken_over.push(run),
                 Ok(false) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
                 Err(error) => tended.stuck.push((run, error.to_string())),
@@ -57,7 +57,7 @@ impl Agent {
                 continue;
             }
             match agent.resume(&run).await {
-                Ok(true) => tended.taken_over.push(run),
+                Ok(true) => tended.answered.push(run),
                 Ok(false) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
                 Err(error) => tended.stuck.push((run, error.to_string())),

@@ -153,7 +153,26 @@ impl NodeRun {
         let text = format!("{}/{id}#{uses}", self.name);
         *uses += 1;
         drop(inner);
-        Ok(HookKey { text, kind, node: self.clone(), named })
+        let key = HookKey { text, kind, node: self.clone(), named };
+        match self.recorded_kind(&key.text) {
+            // Found out before anything is done under the name of something else.
+            Some(before) if before != kind => Err(self.other_kind(&key.text, &before, kind)),
+            _ => Ok(key),
+        }
+    }
+
+    /// The kind of hook that the journal has under a key.
+    fn recorded_kind(&self, key: &str) -> Option<String> {
+        let replay = self.run.replay();
+        let done = replay.hooks.get(key).map(|hook| hook.kind.clone());
+        let asked = || replay.asked.get(key).map(|wait| wait.hook.clone());
+        // A model call has its passes under its key.
+        let passed = || replay.hooks.contains_key(&format!("{key}/pass.0")).then(|| "reason".to_owned());
+        done.or_else(asked).or_else(passed)
+    }
+
+    fn other_kind(&self, key: &str, before: &str, now: &str) -> Error {
+        self.diverged(&format!("`{key}` is a `{before}` in the journal and a `{now}` in the code"))
     }
 
     /// Counts a hook as doing something.
@@ -191,8 +210,7 @@ impl NodeRun {
             return Ok(None);
         };
         if hook.kind != kind {
-            let message = format!("`{key}` is a `{}` in the journal and a `{kind}` in the code", hook.kind);
-            return Err(self.diverged(&message));
+            return Err(self.other_kind(key, &hook.kind, kind));
         }
         if let (Some(now), Some(then)) = (fingerprint, hook.fingerprint.as_deref())
             && now != then

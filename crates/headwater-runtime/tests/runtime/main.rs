@@ -10,12 +10,29 @@
 mod asking;
 mod control;
 mod crashes;
+mod divergence;
 mod email;
+mod examples;
 mod harness;
 mod interrupts;
+mod kills;
 mod mistakes;
 mod nodes;
 mod reason;
 mod sessions;
 mod tools;
 mod workflows;
+
+#[path = "../../examples/hooks/answers.rs"]
+mod answers;
+#[path = "../../examples/workflows/flows.rs"]
+mod flows;
+#[path = "../../examples/hooks/objects.rs"]
+mod objects;
+#[path = "../../examples/hooks/people.rs"]
+mod people;
+#[path = "../../examples/hooks/state.rs"]
+mod state;
+
+// The examples take it from their own crate.
+use examples::single;

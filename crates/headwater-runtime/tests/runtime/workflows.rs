@@ -508,7 +508,7 @@ async fn a_run_whose_version_is_missing_keeps_waiting_says_which_it_needs_and_go
 
     let back = first.restarted(|agent| agent.workflow(asking("1")).workflow(asking("2")));
     let tended = back.agent.tend().await.unwrap();
-    assert_eq!(tended.taken_over, [ran.id().clone()], "the answer was kept");
+    assert_eq!(tended.answered, [ran.id().clone()], "the answer was kept");
     let ran = back.settled(ran.id()).await;
     assert_eq!(ran.text(), "version 1");
     assert_eq!(ran.run.meta().await.unwrap().stuck, None);

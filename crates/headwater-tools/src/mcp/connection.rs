@@ -147,9 +147,9 @@ impl Connection {
             tokio::select! {
                 biased;
                 answer = &mut call.rx => break answer.unwrap_or(Err(ServiceError::TransportClosed)),
+                () = &mut longest => return Err(given_up("it was not done within", settings.longest_call)),
                 () = alive.notified() => silence.as_mut().reset(Instant::now() + settings.call_timeout),
                 () = &mut silence => return Err(given_up("it gave no sign of life for", settings.call_timeout)),
-                () = &mut longest => return Err(given_up("it was not done within", settings.longest_call)),
             }
         };
         guard.id = None;

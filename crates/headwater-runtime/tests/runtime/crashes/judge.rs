@@ -30,10 +30,8 @@ impl Finished {
         while agent.driving() > 0 {
             tokio::task::yield_now().await;
         }
-        for prefix in ["inbox/", "mail/"] {
-            let found = store.list(prefix, None, 100).await.unwrap();
-            left.extend(found.into_iter().map(|(key, _)| key));
-        }
+        // A note keeps a run from being forgotten. An answer alone that came too late goes when its time is over.
+        left.extend(store.list("mail/", None, 100).await.unwrap().into_iter().map(|(key, _)| key));
         left.extend(
             agent.questions(None, 10).await.unwrap().iter().map(|question| question.request.to_string()),
         );
@@ -188,7 +186,7 @@ impl Told {
             let body: Value = serde_json::from_slice(&record.body).unwrap();
             told.effect(&body["effect"]);
             if let Entry::Event(event) = Entry::read(record).unwrap() {
-                if let Some(visit) = body["emit"].as_str() {
+                if let Some(visit) = body["emit"]["visit"].as_str() {
                     told.emits.entry(visit.to_owned()).or_default().push(json!(event.event));
                 }
                 told.event(&event.event);
