@@ -23,13 +23,14 @@ use tokio::sync::OnceCell;
 
 pub use build::AgentBuilder;
 pub(crate) use control::client_request;
+pub(crate) use control::taken_back;
 pub use control::{Answered, OpenQuestion};
 pub use meta::{RunMeta, RunPhase};
 pub use run::{Outcome, Run, Start};
 pub use tend::Tended;
 pub(crate) use tend::stopped;
 
-use crate::{Error, Result, Workflow, error::ErrorKind};
+use crate::{Error, Result, SessionOptions, Workflow, error::ErrorKind};
 
 /// An agent. Cheap to clone; all clones are one.
 ///
@@ -58,9 +59,9 @@ pub struct Agent(pub(crate) Arc<AgentInner>);
 
 #[derive(Debug)]
 pub(crate) struct AgentInner {
-    name: String,
+    pub(crate) name: String,
     workflows: HashMap<String, Versions>,
-    default_workflow: Option<String>,
+    pub(crate) default_workflow: Option<String>,
     models: Models,
     aliases: HashMap<String, String>,
     pub(crate) tools: Tools,
@@ -68,8 +69,9 @@ pub(crate) struct AgentInner {
     clock: Arc<dyn Clock>,
     secret: OnceCell<Secret>,
     /// Names this process among those that share the store.
-    owner: String,
+    pub(crate) owner: String,
     pub(crate) options: AgentOptions,
+    pub(crate) sessions: SessionOptions,
     drivers: Mutex<drivers::Drivers>,
 }
 
@@ -208,6 +210,6 @@ pub(crate) fn fresh_id(prefix: &str) -> Result<String> {
 }
 
 /// A fresh run.
-fn fresh_run() -> Result<RunId> {
+pub(crate) fn fresh_run() -> Result<RunId> {
     fresh_id("run").map(Into::into)
 }

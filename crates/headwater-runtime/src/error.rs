@@ -82,6 +82,16 @@ pub enum ErrorKind {
     Stopped,
     /// Something is driven by another process just now.
     Busy,
+    /// There is no such session.
+    UnknownSession,
+    /// There is a session of that name already.
+    SessionExists,
+    /// A run of the session is going.
+    SessionBusy,
+    /// There is no such checkpoint in the session.
+    UnknownCheckpoint,
+    /// The question was taken back: the session went on, or back to before it.
+    TakenBack,
     /// The store refused or failed.
     Store,
 }
@@ -117,6 +127,11 @@ impl ErrorKind {
             Self::Foreign => "run.foreign",
             Self::Stopped => "run.stopped",
             Self::Busy => "run.busy",
+            Self::UnknownSession => "session.unknown",
+            Self::SessionExists => "session.exists",
+            Self::SessionBusy => "session.busy",
+            Self::UnknownCheckpoint => "checkpoint.unknown",
+            Self::TakenBack => "request.taken-back",
             Self::Store => "store",
         }
     }

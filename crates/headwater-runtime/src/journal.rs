@@ -5,7 +5,7 @@ mod entry;
 mod history;
 mod writer;
 
-pub use effect::{Answer, Begun};
+pub use effect::{Answer, Begun, Invalidated};
 pub(crate) use effect::{Effect, Left, Outcome, Visit, Wait, WaitKind};
 pub(crate) use entry::Emitted;
 pub use entry::Entry;

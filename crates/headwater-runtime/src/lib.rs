@@ -16,6 +16,7 @@ mod journal;
 mod model;
 mod next;
 mod run;
+mod session;
 mod usage;
 mod workflow;
 
@@ -33,9 +34,13 @@ pub use hooks::{
     Question, Reason, ReasonFuture, Reply, State, Structured, StructuredHook, Text, ToolCallMade,
     ToolOptions,
 };
-pub use journal::{Answer, Begun, Entry};
+pub use journal::{Answer, Begun, Entry, Invalidated};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};
+pub use session::{
+    Checkpoint, CheckpointStatus, HistoryPage, RolledBack, Sent, Session, SessionInfo, SessionOptions,
+    SessionState, Turn, TurnInput, Variant, WhenBusy,
+};
 pub use workflow::{
     END, NodeFunction, NodeInput, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder,
 };

@@ -12,7 +12,7 @@ use headwater_tools::{Tool, Tools};
 use tokio::sync::OnceCell;
 
 use super::{Agent, AgentInner, AgentOptions, Versions, drivers::Drivers, fresh_id};
-use crate::{Error, ModelRef, Result, Workflow, error::ErrorKind};
+use crate::{Error, ModelRef, Result, SessionOptions, Workflow, error::ErrorKind};
 
 /// An agent that is being put together. See [`Agent::builder`].
 #[derive(Debug, Default)]
@@ -27,6 +27,7 @@ pub struct AgentBuilder {
     store: Option<Arc<dyn Store>>,
     clock: Option<Arc<dyn Clock>>,
     options: AgentOptions,
+    sessions: SessionOptions,
 }
 
 impl AgentBuilder {
@@ -96,6 +97,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Says how it treats its sessions.
+    pub fn sessions(mut self, sessions: SessionOptions) -> Self {
+        self.sessions = sessions;
+        self
+    }
+
     /// Says how long a run may wait for somebody.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.options.max_wait = wait;
@@ -156,6 +163,7 @@ impl AgentBuilder {
             secret: OnceCell::new(),
             owner: fresh_id("process")?,
             options: self.options,
+            sessions: self.sessions,
             drivers: Mutex::new(Drivers::default()),
         })))
     }

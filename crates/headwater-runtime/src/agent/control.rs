@@ -57,6 +57,7 @@ enum Closed {
     Answered,
     Expired,
     Ended,
+    TakenBack,
 }
 
 impl OpenQuestion {
@@ -165,6 +166,7 @@ impl Agent {
         match question.closed {
             Some(Closed::Answered) => return Err(already(request)),
             Some(Closed::Expired) => return Err(expired(request)),
+            Some(Closed::TakenBack) => return Err(taken_back(request)),
             Some(Closed::Ended) => {
                 let message =
                     format!("run {} has ended: {request} cannot be answered any more", question.run);
@@ -174,6 +176,7 @@ impl Agent {
             None => {}
         }
         let answer = fits(&question, answered.answer)?;
+        agent.answering(question.session.as_ref(), &question.run, request, &answer).await?;
         let since =
             agent.store.info(&JournalId::from(question.run.as_str())).await?.map_or(0, |info| info.tail.last);
         let key = inbox_key(&question.run, request);
@@ -367,7 +370,7 @@ impl AgentInner {
     }
 
     /// Lets whoever drives a run look at what was sent to it. What was sent is kept, whatever happens here.
-    pub(super) async fn go_on(self: &std::sync::Arc<Self>, run: &RunId) {
+    pub(crate) async fn go_on(self: &std::sync::Arc<Self>, run: &RunId) {
         if self.wake(run) {
             return;
         }
@@ -425,6 +428,30 @@ impl AgentInner {
     }
 }
 
+impl AgentInner {
+    /// Sends an answer again that its sender may not have come to send.
+    pub(crate) async fn send_again(&self, run: &RunId, request: &RequestId, answer: Answer) -> Result<()> {
+        if !self.is_open(request).await? {
+            return Ok(());
+        }
+        match self.send(&inbox_key(run, request), answer, request).await {
+            Err(error) if error.kind() != ErrorKind::Answered => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Closes a question that its session has left behind.
+    pub(crate) async fn take_back(&self, request: &RequestId) -> Result<()> {
+        if let Some(mut question) = self.question(request).await?
+            && question.closed.is_none()
+        {
+            question.closed = Some(Closed::TakenBack);
+            self.put_question(&question).await?;
+        }
+        Ok(())
+    }
+}
+
 /// The request by which the page gives the output of a tool call.
 pub(crate) fn client_request(run: &RunId, call: &ToolCallId) -> RequestId {
     request_id(run, &format!("client-tool/{call}"))
@@ -463,4 +490,11 @@ fn already(request: &RequestId) -> Error {
 
 fn expired(request: &RequestId) -> Error {
     Error::new(ErrorKind::Expired, format!("request {request} has expired"))
+}
+
+pub(crate) fn taken_back(request: &RequestId) -> Error {
+    let message = format!(
+        "request {request} was taken back: its session went on without it, or back to before it; look for a newer one"
+    );
+    Error::new(ErrorKind::TakenBack, message)
 }

@@ -45,7 +45,7 @@ impl AgentInner {
     }
 
     /// Begins a run: it is durable when this returns.
-    pub(super) async fn begin(self: &Arc<Self>, run: RunId, begun: Begun) -> Result<()> {
+    pub(crate) async fn begin(self: &Arc<Self>, run: RunId, begun: Begun) -> Result<()> {
         let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
         let lease = self.fresh_journal(&run).await?;
         let history = History::default();
@@ -61,7 +61,11 @@ impl AgentInner {
         };
         let effect = Effect::Begun(Box::new(begun.clone()));
         drop(shared.journal.told(&effect, &shared.origin(), Event::RunStarted(started))?);
-        let last = begin_message(&shared)?;
+        let mut last = begin_message(&shared)?;
+        for gone in &begun.invalidated {
+            let (stream, checkpoint) = (gone.stream.clone(), gone.checkpoint.clone());
+            last = shared.say(Event::StructuredInvalidated { stream, checkpoint })?;
+        }
         self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
         last.await?;
         let walk = Walk::new(workflow, begun.input.clone(), begun.data.clone());
@@ -93,8 +97,8 @@ impl AgentInner {
         let journal_id = run.as_str().into();
         // What the run needs is looked at before anything is changed.
         let history = History::read(&*self.store, &journal_id).await?;
-        if history.last == 0 {
-            // Its process died before it had written what was asked for, and nobody was told that it had begun.
+        if history.last == 0 || history.last < history.copied {
+            // Its process died before it had written what was asked for (or copied it whole), and nobody was told that it had begun.
             return match self.store.delete(&journal_id).await {
                 Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
                     Err(Error::new(ErrorKind::Busy, error.to_string()))
@@ -236,14 +240,16 @@ impl AgentInner {
 
     /// Puts away what a run that has ended leaves. The journal is closed last: until then the run is found again if
     /// this process dies.
-    async fn ended(&self, shared: &RunShared) -> Result<()> {
+    async fn ended(self: &Arc<Self>, shared: &RunShared) -> Result<()> {
+        self.turn_over(shared).await?;
         self.put_meta(&self.meta(shared, RunPhase::Ended, None)).await?;
         self.close_questions(shared).await?;
         self.store.close(shared.journal.lease(), Some(self.options.keep)).await?;
         Ok(())
     }
 
-    async fn waiting(&self, shared: &RunShared, until: u64) -> Result<()> {
+    async fn waiting(self: &Arc<Self>, shared: &RunShared, until: u64) -> Result<()> {
+        self.turn_over(shared).await?;
         self.put_meta(&self.meta(shared, RunPhase::Waiting, Some(until))).await?;
         self.note_waiting(&shared.id, until).await?;
         self.store.release(shared.journal.lease()).await?;

@@ -62,6 +62,11 @@ impl Start {
         self
     }
 
+    /// Takes it apart: the workflow, and what the run is asked for.
+    pub(crate) fn into_parts(self) -> (Option<String>, Begun) {
+        (self.workflow, self.begun)
+    }
+
     /// Gives the conversation before it.
     pub fn messages(mut self, messages: Vec<Message>) -> Self {
         self.begun.messages = messages;

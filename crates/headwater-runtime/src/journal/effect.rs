@@ -3,7 +3,8 @@
 use std::fmt;
 
 use headwater_protocol::{
-    ClientTool, FinishReason, Interrupt, Message, RequestId, SessionId, ToolCall, ToolCallId,
+    CheckpointId, ClientTool, FinishReason, Interrupt, Message, MessageId, RequestId, RunId, SessionId,
+    ToolCall, ToolCallId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -38,6 +39,9 @@ pub(crate) enum Effect {
     Asked { key: String, wait: Box<Wait> },
     /// It was given.
     Answered { request: RequestId, answer: Answer },
+    /// The records up to `before` are those of another run up to a sequence there, and the ones up to `total` answer
+    /// what that run waited for. A journal that ends before `total` is half of a copy.
+    Copied { run: RunId, seq: u64, before: u64, total: u64 },
 }
 
 /// What a visit of a node leaves behind.
@@ -105,6 +109,24 @@ pub struct Begun {
     /// Which tool the model shall use, in the page's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Value>,
+    /// The message that it goes on with, where it is a copy of a run that had begun one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+    /// What readers have seen in the session and is taken back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invalidated: Vec<Invalidated>,
+}
+
+/// A structured stream that was taken back, because the session went back to before it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Invalidated {
+    /// The stream.
+    pub stream: String,
+    /// The checkpoint that the session went back to; none is its beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointId>,
 }
 
 /// One visit of a node.

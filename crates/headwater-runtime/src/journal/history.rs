@@ -18,6 +18,8 @@ pub(crate) struct History {
     pub(crate) begun: Option<Begun>,
     pub(crate) state: RunState,
     pub(crate) last: u64,
+    /// How many records it has at least, if it is a copy that is whole.
+    pub(crate) copied: u64,
     /// The walk through the graph, in order.
     pub(crate) walk: Vec<Walked>,
     pub(crate) hooks: HashMap<String, HookRecord>,
@@ -173,6 +175,7 @@ impl History {
             Effect::Answered { request, answer } => {
                 self.answers.insert(request, answer);
             }
+            Effect::Copied { total, .. } => self.copied = total,
         }
     }
 

@@ -371,6 +371,9 @@ impl Driver {
         }
         tool_calls.sort();
         let usage = Some(self.run.journal.usage()).filter(|usage| *usage != Default::default());
+        if let Some(checkpoint) = agent.checkpoint_to_be(&self.run).await? {
+            drop(self.run.say(checkpoint)?);
+        }
         drop(self.run.say(Event::RunWaiting { tool_calls, usage })?);
         self.run.journal.snapshot()?.await?;
         Ok(Driven::Waiting { until })
@@ -416,6 +419,9 @@ impl Driver {
         }
         if !self.run.message_finished {
             drop(self.run.say(Event::MessageFinished { message: self.run.message.clone() })?);
+        }
+        if let Some(checkpoint) = self.run.agent.clone().checkpoint_to_be(&self.run).await? {
+            drop(self.run.say(checkpoint)?);
         }
         drop(self.run.say(end)?);
         self.run.journal.snapshot()?.await?;

@@ -58,7 +58,7 @@ impl RunShared {
         journal: Journal,
         history: History,
     ) -> Self {
-        let message = MessageId::from(format!("msg_{id}"));
+        let message = begun.message.clone().unwrap_or_else(|| MessageId::from(format!("msg_{id}")));
         let attempts = history.attempts;
         let message_finished = history.message_finished;
         let replay = Replay {

@@ -1,0 +1,241 @@
+//! Sessions: conversations of turns, with a checkpoint after each, to go back to and to branch from.
+//!
+//! A session is one value, its head, which points into a tree of checkpoints that never change. Every change is a
+//! compare-and-set of the head; what remains to be done after it is written there too, and done by whoever looks next.
+
+mod chain;
+mod checkpoint;
+mod head;
+mod history;
+mod look;
+mod moves;
+mod options;
+mod progress;
+mod reopen;
+mod turn;
+
+use headwater_protocol::{CheckpointId, RunId, SessionId};
+
+pub use checkpoint::{Checkpoint, CheckpointStatus, TurnInput};
+use checkpoint::{Input, Node};
+use head::{Head, Seen};
+pub use history::{HistoryPage, SessionState};
+pub use moves::{RolledBack, Variant};
+pub use options::{SessionOptions, WhenBusy};
+pub use turn::{Sent, Turn};
+
+use crate::{Agent, Error, Result, agent::fresh_id, error::ErrorKind};
+
+/// A conversation. Holding it costs nothing.
+///
+/// ```
+/// use std::sync::Arc;
+/// use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
+/// use headwater_store::Memory;
+///
+/// async fn greet(cx: Cx, name: String) -> NodeResult {
+///     Ok(Next::message(format!("Hello {name}, after {} messages!", cx.messages().len())))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let hello = Workflow::new("hello").node("greet", greet).edge(START, "greet").edge("greet", END).build()?;
+/// let agent = Agent::builder().workflow(hello).store(Arc::new(Memory::new())).build()?;
+///
+/// let session = agent.new_session(Some("ann")).await?;
+/// session.send("world").await?;
+/// let second = session.send("again").await?;
+/// session.settled().await?;
+/// let said = session.history(None, None, 10).await?.messages;
+/// assert_eq!(said[3].plain_text(), "Hello again, after 2 messages!");
+///
+/// session.undo().await?;
+/// assert_eq!(session.history(None, None, 10).await?.messages.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Session {
+    id: SessionId,
+    agent: Agent,
+    owner: Option<String>,
+}
+
+/// What is known about a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// The session.
+    pub id: SessionId,
+    /// Whose it is.
+    pub owner: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub created: u64,
+    /// When it last changed.
+    pub updated: u64,
+    /// The session and the checkpoint that it was forked from.
+    pub forked: Option<(SessionId, CheckpointId)>,
+    /// Where it stands; none at the beginning.
+    pub checkpoint: Option<CheckpointId>,
+    /// The number of turns so far.
+    pub turns: u64,
+    /// The run that is going.
+    pub going: Option<RunId>,
+    /// The run that waits for an answer.
+    pub waiting: Option<RunId>,
+    /// How many messages wait for their turn.
+    pub queued: usize,
+}
+
+impl Agent {
+    /// Begins a session of somebody's, with a name that nobody can guess.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn new_session(&self, owner: Option<&str>) -> Result<Session> {
+        self.open_session(fresh_id("session")?, owner).await
+    }
+
+    /// A session by the name that its page gave it: begun if there is none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Foreign`] when it is somebody else's.
+    pub async fn open_session(&self, id: impl Into<SessionId>, owner: Option<&str>) -> Result<Session> {
+        let session = self.session(id, owner);
+        let head = Head::new(session.id.clone(), &self.0, session.owner.clone());
+        if !self.0.create_head(&head).await? {
+            session.seen().await?;
+        }
+        Ok(session)
+    }
+
+    /// A session by its name, for its owner. Nothing is looked up yet.
+    #[must_use]
+    pub fn session(&self, id: impl Into<SessionId>, owner: Option<&str>) -> Session {
+        Session { id: id.into(), agent: self.clone(), owner: owner.map(str::to_owned) }
+    }
+}
+
+impl Session {
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// What is known about it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], or when the store fails.
+    pub async fn info(&self) -> Result<SessionInfo> {
+        let head = self.seen().await?.head;
+        Ok(SessionInfo {
+            id: head.id,
+            owner: head.owner,
+            created: head.created,
+            updated: head.updated,
+            forked: head.forked,
+            checkpoint: head.checkpoint,
+            turns: head.turn,
+            going: head.active.map(|active| active.run),
+            waiting: head.live.map(|live| live.run),
+            queued: head.queue.len(),
+        })
+    }
+
+    /// The checkpoints on the way to where the session stands, newest first, before a turn.
+    ///
+    /// # Errors
+    /// As [`Session::info`].
+    pub async fn checkpoints(&self, before: Option<u64>, limit: usize) -> Result<Vec<Checkpoint>> {
+        let agent = &self.agent.0;
+        let mut next = self.at(None, before).await?;
+        let mut found = Vec::new();
+        while let Some(node) = next.filter(|_| found.len() < limit) {
+            next = match &node.checkpoint.parent {
+                Some(parent) => Some(agent.node(parent).await?),
+                None => None,
+            };
+            found.push(node.checkpoint);
+        }
+        Ok(found)
+    }
+
+    /// A checkpoint of the session, also of a variant.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownCheckpoint`], and as [`Session::info`].
+    pub async fn checkpoint(&self, id: &CheckpointId) -> Result<Checkpoint> {
+        let head = self.seen().await?.head;
+        Ok(self.agent.0.reach(&head, id).await?.0.checkpoint)
+    }
+
+    /// What a turn was given.
+    ///
+    /// # Errors
+    /// As [`Session::checkpoint`].
+    pub async fn input(&self, id: &CheckpointId) -> Result<TurnInput> {
+        let head = self.seen().await?.head;
+        Ok(match self.agent.0.reach(&head, id).await?.0.input {
+            Input::Message(said) => TurnInput::Message(Box::new(said.message)),
+            Input::Answers(given) => {
+                TurnInput::Answers(given.into_iter().map(|given| given.answer).collect())
+            }
+        })
+    }
+
+    /// What was said up to a checkpoint, or to where the session stands: the last turns, or those before a turn. A page
+    /// has whole messages, so it may have more turns than asked for.
+    ///
+    /// # Errors
+    /// As [`Session::checkpoint`].
+    pub async fn history(
+        &self,
+        at: Option<&CheckpointId>,
+        before: Option<u64>,
+        turns: usize,
+    ) -> Result<HistoryPage> {
+        let from = self.at(at, before).await?;
+        self.agent.0.history(from, turns).await
+    }
+
+    /// All that the session holds at a checkpoint, or where it stands.
+    ///
+    /// # Errors
+    /// As [`Session::checkpoint`].
+    pub async fn state(&self, at: Option<&CheckpointId>) -> Result<SessionState> {
+        let node = self.at(at, None).await?;
+        self.agent.0.state_at(node.map(|node| node.id().clone())).await
+    }
+
+    /// A node, or its ancestor at a turn; none is the beginning.
+    async fn at(&self, at: Option<&CheckpointId>, turn: Option<u64>) -> Result<Option<Node>> {
+        let agent = &self.agent.0;
+        let head = self.seen().await?.head;
+        let node = match (at, &head.checkpoint) {
+            (Some(at), _) => agent.reach(&head, at).await?.0,
+            (None, Some(at)) => agent.node(at).await?,
+            (None, None) => return Ok(None),
+        };
+        match turn {
+            Some(0) => Ok(None),
+            Some(turn) => agent.ancestor(node, turn).await,
+            None => Ok(Some(node)),
+        }
+    }
+
+    /// Brings the session up to date, and checks that it is theirs who ask.
+    async fn seen(&self) -> Result<Seen> {
+        let agent = &self.agent.0;
+        let unknown = || {
+            let message = format!("there is no session {}: begin one, or open it", self.id);
+            Error::new(ErrorKind::UnknownSession, message)
+        };
+        let owner = agent.load_head(&self.id).await?.ok_or_else(unknown)?.head.owner;
+        if owner != self.owner {
+            let message = format!("session {} belongs to somebody else", self.id);
+            return Err(Error::new(ErrorKind::Foreign, message).with_code("session.foreign"));
+        }
+        agent.look(&self.id).await?.ok_or_else(unknown)
+    }
+}

@@ -1,0 +1,222 @@
+//! What a turn leaves: a node of a tree that never changes, holding what the turn added.
+
+use std::collections::BTreeMap;
+
+use headwater_protocol::{CheckpointId, Message, RequestId, RunId, RunState, SessionId, StructuredUpdate};
+use headwater_store::Expect;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::head::Said;
+use crate::{Answer, Error, Result, agent::AgentInner, error::ErrorKind};
+
+/// The state of a session at the end of a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Checkpoint {
+    /// Its name.
+    pub id: CheckpointId,
+    /// The session in which it was made. A fork of that session has it too.
+    #[serde(rename = "sessionId")]
+    pub session: SessionId,
+    /// The number of the turn, from 1.
+    #[serde(rename = "turnIndex")]
+    pub turn: u64,
+    /// A label for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// When the turn ended, in milliseconds since 1970.
+    pub created_at: u64,
+    /// The run of the turn.
+    #[serde(rename = "runId")]
+    pub run: RunId,
+    /// Where in the journal of the run the turn ended.
+    pub seq: u64,
+    /// The checkpoint before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<CheckpointId>,
+    /// How the turn ended.
+    pub status: CheckpointStatus,
+    /// The workflow that the run was in, with its version.
+    pub workflow: String,
+    /// The visits of nodes that were under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub position: Vec<String>,
+    /// What the run waited for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<RequestId>,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum CheckpointStatus {
+    /// Its run finished.
+    Finished,
+    /// Its run waits for somebody.
+    Waiting,
+    /// Its run failed. What it had said is kept.
+    Failed,
+    /// Its run was stopped. What it had said is kept.
+    Cancelled,
+}
+
+/// What a turn was given.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum TurnInput {
+    /// What a person wrote.
+    Message(Box<Message>),
+    /// Answers to what the run waited for, in order.
+    Answers(Vec<Answer>),
+}
+
+/// A checkpoint as it is kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Node {
+    #[serde(flatten)]
+    pub(crate) checkpoint: Checkpoint,
+    /// An ancestor further away with the number of its turn, so that any ancestor is found in few steps.
+    pub(crate) jump: Link,
+    /// The nearest ancestor whose turn touched structured streams.
+    pub(crate) touched: Link,
+    pub(crate) input: Input,
+    /// The messages that the turn added or changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) messages: Vec<Change>,
+    /// The structured streams that it touched, as they are now; none are gone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) structured: BTreeMap<String, Vec<StructuredUpdate>>,
+    /// The workflow state that it wrote.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) state: Map<String, Value>,
+}
+
+/// An ancestor, or the beginning of the session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Link {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<CheckpointId>,
+    #[serde(default)]
+    pub(crate) turn: u64,
+}
+
+/// What a turn was given, as it is kept: enough to do it again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Input {
+    Message(Box<Said>),
+    Answers(Vec<GivenAnswer>),
+}
+
+/// An answer, by the key of the hook that asked, which is the same in a copy of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GivenAnswer {
+    pub(crate) key: String,
+    pub(crate) answer: Answer,
+}
+
+/// A message that a turn added, or of which it changed all but the first parts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Change {
+    /// So many parts are as they were.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) keep: usize,
+    pub(crate) message: Message,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Change {
+    /// What has changed between two states of a run.
+    pub(crate) fn between(before: &RunState, after: &RunState) -> Vec<Self> {
+        let mut changes = Vec::new();
+        for message in after.messages() {
+            let old = before.messages().iter().find(|old| old.id == message.id);
+            if old == Some(message) {
+                continue;
+            }
+            let keep = old.map_or(0, |old| {
+                old.parts.iter().zip(&message.parts).take_while(|(old, new)| old == new).count()
+            });
+            let mut message = message.clone();
+            message.parts.drain(..keep);
+            changes.push(Self { keep, message });
+        }
+        changes
+    }
+
+    /// Adds it to the messages of the turns before.
+    pub(crate) fn apply(self, messages: &mut Vec<Message>) {
+        let Self { keep, mut message } = self;
+        match messages.iter_mut().find(|old| old.id == message.id) {
+            Some(old) => {
+                let mut parts = std::mem::take(&mut old.parts);
+                parts.truncate(keep);
+                parts.append(&mut message.parts);
+                message.parts = parts;
+                *old = message;
+            }
+            None => messages.push(message),
+        }
+    }
+}
+
+impl Node {
+    pub(crate) fn id(&self) -> &CheckpointId {
+        &self.checkpoint.id
+    }
+
+    pub(crate) fn turn(&self) -> u64 {
+        self.checkpoint.turn
+    }
+
+    pub(crate) fn parent(&self) -> Link {
+        Link { id: self.checkpoint.parent.clone(), turn: self.turn() - 1 }
+    }
+
+    pub(crate) fn waits(&self) -> bool {
+        self.checkpoint.status == CheckpointStatus::Waiting
+    }
+
+    /// Whether a run begins with it.
+    pub(crate) fn begins(&self) -> bool {
+        matches!(self.input, Input::Message(_))
+    }
+}
+
+fn key(id: &CheckpointId) -> String {
+    format!("checkpoint/{id}")
+}
+
+impl AgentInner {
+    pub(crate) async fn node(&self, id: &CheckpointId) -> Result<Node> {
+        let Some(value) = self.store.get(&key(id)).await? else { return Err(unknown(id)) };
+        serde_json::from_slice(&value.bytes)
+            .map_err(|error| Error::new(ErrorKind::Store, format!("checkpoint {id} cannot be read: {error}")))
+    }
+
+    /// Keeps a node. Whoever comes second finds the same there.
+    pub(crate) async fn put_node(&self, node: &Node) -> Result<()> {
+        let bytes = serde_json::to_vec(node).map_err(|error| {
+            Error::new(ErrorKind::State, format!("checkpoint {} does not serialise: {error}", node.id()))
+        })?;
+        match self.store.put(&key(node.id()), bytes.into(), Expect::Absent, None).await {
+            Err(error) if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
+                Err(error.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn unknown(id: &CheckpointId) -> Error {
+    let message = format!("there is no checkpoint {id} in the session: it never was, or was rolled back");
+    Error::new(ErrorKind::UnknownCheckpoint, message)
+}

@@ -1,0 +1,180 @@
+//! Where a session stands: one value, changed only by compare-and-set, so that two processes never interleave.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
+use headwater_store::Expect;
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::GivenAnswer;
+use crate::{
+    Error, Result,
+    agent::AgentInner,
+    error::ErrorKind,
+    journal::{Answer, Begun, Invalidated},
+};
+
+/// Where a session stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Head {
+    pub(crate) id: SessionId,
+    pub(crate) agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<String>,
+    pub(crate) created: u64,
+    pub(crate) updated: u64,
+    /// What it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) forked: Option<(SessionId, CheckpointId)>,
+    /// The newest checkpoint, and the number of its turn; none and 0 at the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checkpoint: Option<CheckpointId>,
+    pub(crate) turn: u64,
+    /// The run that waits there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) live: Option<Live>,
+    /// The turn that is going.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) active: Option<Active>,
+    /// The turns that wait for it.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub(crate) queue: VecDeque<Active>,
+    /// What the next run tells its readers to forget.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) invalidated: Vec<Invalidated>,
+    /// What a change of the head leaves to be done. Whoever looks at the session does it, before anything else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) chores: Vec<Chore>,
+}
+
+/// A run that waits for somebody.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Live {
+    pub(crate) run: RunId,
+    /// The end of its journal.
+    pub(crate) seq: u64,
+    /// What it waits for.
+    pub(crate) requests: Vec<RequestId>,
+}
+
+/// A turn that is going. All names are given before it begins, so that it can be begun and ended by anyone, once.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Active {
+    pub(crate) run: RunId,
+    pub(crate) checkpoint: CheckpointId,
+    pub(crate) doing: Doing,
+}
+
+/// What a turn does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Doing {
+    /// A run on what the person wrote.
+    Message(Box<Said>),
+    /// The run goes on with answers; its journal ended at `from`.
+    Answer { from: u64, answers: Vec<(RequestId, Answer)> },
+    /// A copy of the run that waited at a checkpoint, with the same or other answers. Without any it is no turn: its
+    /// questions are asked again.
+    Copy { of: CheckpointId, answers: Vec<GivenAnswer> },
+}
+
+/// What a person wrote, and all that the run needs beside it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Said {
+    pub(crate) message: Message,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) workflow: Option<String>,
+    pub(crate) begun: Begun,
+}
+
+/// Something that is to be done after a change of the head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Chore {
+    /// A run that waited is left behind: its questions are closed, and it is stopped.
+    Close(Live),
+    /// What came after a checkpoint is gone, with its variants.
+    Forget { after: Option<CheckpointId> },
+}
+
+/// A head as it was seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) head: Head,
+    pub(crate) version: u64,
+}
+
+/// Where a session is kept.
+pub(crate) fn key(session: &SessionId) -> String {
+    format!("session/{session}")
+}
+
+impl Head {
+    pub(crate) fn new(id: SessionId, agent: &Arc<AgentInner>, owner: Option<String>) -> Self {
+        let now = agent.now();
+        Self {
+            id,
+            agent: agent.name.clone(),
+            owner,
+            created: now,
+            updated: now,
+            forked: None,
+            checkpoint: None,
+            turn: 0,
+            live: None,
+            active: None,
+            queue: VecDeque::new(),
+            invalidated: Vec::new(),
+            chores: Vec::new(),
+        }
+    }
+
+    /// Leaves the run that waits here behind.
+    pub(crate) fn leave_waiting(&mut self) -> Vec<RequestId> {
+        let Some(live) = self.live.take() else { return Vec::new() };
+        let requests = live.requests.clone();
+        self.chores.push(Chore::Close(live));
+        requests
+    }
+}
+
+impl AgentInner {
+    pub(crate) async fn load_head(&self, session: &SessionId) -> Result<Option<Seen>> {
+        let Some(value) = self.store.get(&key(session)).await? else { return Ok(None) };
+        let head: Head = serde_json::from_slice(&value.bytes).map_err(|error| {
+            Error::new(ErrorKind::Store, format!("session {session} cannot be read: {error}"))
+        })?;
+        if head.agent != self.name {
+            let message =
+                format!("session {session} belongs to agent `{}`, this is `{}`", head.agent, self.name);
+            return Err(Error::new(ErrorKind::Foreign, message).with_code("session.foreign"));
+        }
+        Ok(Some(Seen { head, version: value.version }))
+    }
+
+    /// Begins a session. Gives whether there was none of that name.
+    pub(crate) async fn create_head(&self, head: &Head) -> Result<bool> {
+        self.put_head(head, Expect::Absent).await
+    }
+
+    /// Changes a head, if nobody has since it was seen. Gives whether it did.
+    pub(crate) async fn swap(&self, mut head: Head, version: u64) -> Result<bool> {
+        head.updated = self.now();
+        self.put_head(&head, Expect::Version(version)).await
+    }
+
+    async fn put_head(&self, head: &Head, expect: Expect) -> Result<bool> {
+        let bytes = serde_json::to_vec(head).map_err(|error| {
+            Error::new(ErrorKind::State, format!("session {} does not serialise: {error}", head.id))
+        })?;
+        match self.store.put(&key(&head.id), bytes.into(), expect, None).await {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

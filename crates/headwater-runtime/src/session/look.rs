@@ -1,0 +1,361 @@
+//! Bringing a session up to date: what a change of its head left to be done, the turn that has ended, the next one.
+//!
+//! Every step can be done by anyone and twice, and only a compare-and-set of the head makes it count.
+
+use std::{pin::Pin, sync::Arc};
+
+use headwater_protocol::{CheckpointId, Event, RunId, SessionId};
+use headwater_store::{Expect, JournalId};
+
+use super::{
+    chain::branches,
+    checkpoint::{Change, Checkpoint, CheckpointStatus, Input, Link, Node},
+    head::{Active, Chore, Doing, Head, Said, Seen},
+    progress::Progress,
+};
+use crate::{
+    Agent, Answer, Error, Result,
+    agent::{AgentInner, fresh_id, taken_back},
+    error::ErrorKind,
+    journal::Begun,
+    run::RunShared,
+};
+
+/// Where sessions are noted whose turns wait.
+const QUEUES: &str = "session-queue/";
+
+impl AgentInner {
+    /// Brings a session up to date, and gives how it stands. `None` if there is none of that name.
+    pub(crate) async fn look(self: &Arc<Self>, session: &SessionId) -> Result<Option<Seen>> {
+        loop {
+            let Some(seen) = self.load_head(session).await? else { return Ok(None) };
+            let Seen { mut head, version } = seen.clone();
+            if !head.chores.is_empty() {
+                for chore in std::mem::take(&mut head.chores) {
+                    self.do_chore(session, chore).await?;
+                }
+                self.swap(head, version).await?;
+                continue;
+            }
+            if let Some(active) = head.active.clone() {
+                if !self.advance(head, version, &active).await? {
+                    return Ok(Some(seen));
+                }
+                continue;
+            }
+            if let Some(live) = &head.live {
+                let info = self.store.info(&JournalId::from(live.run.as_str())).await?;
+                if info.is_some_and(|info| info.tail.last > live.seq) {
+                    self.adopt(head, version).await?;
+                    continue;
+                }
+            }
+            let Some(next) = head.queue.pop_front() else { return Ok(Some(seen)) };
+            head.leave_waiting();
+            head.active = Some(next);
+            self.swap(head, version).await?;
+        }
+    }
+
+    /// Notes that turns of a session wait for the one that is going.
+    pub(crate) async fn note_queue(&self, session: &SessionId) -> Result<()> {
+        let bytes = self.name.clone().into();
+        self.store.put(&format!("{QUEUES}{session}"), bytes, Expect::Any, None).await?;
+        Ok(())
+    }
+
+    /// Looks at the sessions whose turns wait, because the process that would begin them may have died.
+    pub(crate) async fn tend_queues(self: &Arc<Self>) -> Result<()> {
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.list(QUEUES, after.as_deref(), 100).await?;
+            for (key, value) in page.iter().filter(|(_, value)| value.bytes == self.name.as_bytes()) {
+                let session = SessionId::from(key.strip_prefix(QUEUES).unwrap_or(key));
+                let over = match self.look(&session).await {
+                    Ok(seen) => {
+                        seen.is_none_or(|seen| seen.head.active.is_none() && seen.head.queue.is_empty())
+                    }
+                    Err(error) if error.kind() == ErrorKind::Store => return Err(error),
+                    Err(error) => {
+                        tracing::error!(session = %session, %error, "a session cannot be brought up to date");
+                        false
+                    }
+                };
+                if over {
+                    // One that was noted anew meanwhile stays.
+                    match self.store.remove(key, Expect::Version(value.version)).await {
+                        Err(error)
+                            if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) =>
+                        {
+                            return Err(error.into());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The run that waited was moved by something else than an answer: what it waited for has expired, or it was
+    /// stopped.
+    async fn adopt(&self, mut head: Head, version: u64) -> Result<()> {
+        if let Some(live) = head.live.take() {
+            let doing = Doing::Answer { from: live.seq, answers: Vec::new() };
+            head.active = Some(Active { run: live.run, checkpoint: fresh_checkpoint()?, doing });
+            self.swap(head, version).await?;
+        }
+        Ok(())
+    }
+
+    async fn do_chore(self: &Arc<Self>, session: &SessionId, chore: Chore) -> Result<()> {
+        match chore {
+            Chore::Close(live) => {
+                for request in &live.requests {
+                    self.take_back(request).await?;
+                }
+                let stopped = Agent(self.clone()).stop(&live.run, Some("its session left it behind")).await;
+                match stopped {
+                    Err(error) if !matches!(error.kind(), ErrorKind::Ended | ErrorKind::UnknownRun) => {
+                        Err(error)
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Chore::Forget { after } => {
+                let prefix = branches(session, after.as_ref());
+                loop {
+                    let page = self.store.list(&prefix, None, 100).await?;
+                    for (key, _) in &page {
+                        self.store.remove(key, Expect::Any).await?;
+                    }
+                    if page.len() < 100 {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the turn that is going one step further. Gives whether the head has changed.
+    async fn advance(self: &Arc<Self>, head: Head, version: u64, active: &Active) -> Result<bool> {
+        let from = match &active.doing {
+            Doing::Answer { from, .. } => *from,
+            Doing::Message(_) | Doing::Copy { .. } => 0,
+        };
+        let progress = Progress::read(&*self.store, &active.run, from).await?;
+        if let Doing::Answer { answers, .. } = &active.doing {
+            let ended = progress.status.is_some_and(|status| status != CheckpointStatus::Waiting);
+            if !ended && !progress.has(answers) {
+                for (request, answer) in answers {
+                    self.send_again(&active.run, request, answer.clone()).await?;
+                }
+                self.go_on(&active.run).await;
+                return Ok(false);
+            }
+        } else if progress.begun.is_none() || progress.half {
+            let begun = match &active.doing {
+                Doing::Message(said) => self.begin_said(&head, &active.run, said).await,
+                Doing::Copy { of, answers } => self.copy_run(&head, of, &active.run, answers).await,
+                Doing::Answer { .. } => Ok(()),
+            };
+            return match begun {
+                // Somebody else begins it.
+                Err(error) if matches!(error.kind(), ErrorKind::Exists | ErrorKind::Busy) => Ok(false),
+                // A turn that can never begin must not keep the session from others.
+                Err(error) if error.kind() != ErrorKind::Store => {
+                    self.swap(Head { active: None, ..head }, version).await?;
+                    Err(error)
+                }
+                begun => begun.map(|()| false),
+            };
+        }
+        if progress.untouched {
+            self.go_on(&active.run).await;
+            return Ok(false);
+        }
+        match progress.status {
+            Some(status) => {
+                self.end_turn(head, version, active, status, &progress).await?;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Writes the checkpoint of a turn that has ended or waits, and moves the head to it.
+    async fn end_turn(
+        &self,
+        mut head: Head,
+        version: u64,
+        active: &Active,
+        status: CheckpointStatus,
+        progress: &Progress,
+    ) -> Result<()> {
+        head.active = None;
+        head.live = progress.live(&active.run);
+        if !matches!(active.doing, Doing::Answer { .. }) {
+            head.invalidated.clear();
+        }
+        let given = || progress.answers.iter().map(|(_, given)| given.clone()).collect::<Vec<_>>();
+        let input = match &active.doing {
+            Doing::Message(said) => Input::Message(said.clone()),
+            // Nothing was answered: it was stopped, or asked again.
+            Doing::Answer { .. } | Doing::Copy { .. } if progress.answers.is_empty() => {
+                return self.swap(head, version).await.map(drop);
+            }
+            Doing::Answer { .. } | Doing::Copy { .. } => Input::Answers(given()),
+        };
+        let parent = match &head.checkpoint {
+            Some(id) => Some(self.node(id).await?),
+            None => None,
+        };
+        let mut messages = progress.changes();
+        if let Input::Message(said) = &input {
+            messages.insert(0, Change { keep: 0, message: said.message.clone() });
+        }
+        let touched = match &parent {
+            Some(parent) if parent.structured.is_empty() => parent.touched.clone(),
+            Some(parent) => Link { id: Some(parent.id().clone()), turn: parent.turn() },
+            None => Link::default(),
+        };
+        let node = Node {
+            jump: self.jump_after(parent.as_ref()).await?,
+            touched,
+            checkpoint: Checkpoint {
+                id: active.checkpoint.clone(),
+                session: head.id.clone(),
+                turn: head.turn + 1,
+                label: label(&input),
+                created_at: progress.time,
+                run: active.run.clone(),
+                seq: progress.last,
+                parent: head.checkpoint.take(),
+                status,
+                workflow: progress.workflow.clone(),
+                position: progress.position.clone(),
+                questions: progress.open.clone(),
+            },
+            input,
+            messages,
+            structured: progress.structured(),
+            state: progress.state(),
+        };
+        self.put_node(&node).await?;
+        head.checkpoint = Some(active.checkpoint.clone());
+        head.turn += 1;
+        self.swap(head, version).await?;
+        Ok(())
+    }
+
+    async fn begin_said(self: &Arc<Self>, head: &Head, run: &RunId, said: &Said) -> Result<()> {
+        let workflow = self.chosen_workflow(said.workflow.as_deref())?;
+        let begun = Begun {
+            agent: self.name.clone(),
+            workflow: workflow.id().to_owned(),
+            version: workflow.version().to_owned(),
+            messages: self.prior_messages(head).await?,
+            created: self.now(),
+            owner: head.owner.clone(),
+            session: Some(head.id.clone()),
+            invalidated: head.invalidated.clone(),
+            ..said.begun.clone()
+        };
+        self.begin(run.clone(), begun).await
+    }
+
+    /// The workflow of a turn.
+    pub(crate) fn chosen_workflow(&self, id: Option<&str>) -> Result<crate::Workflow> {
+        match id.or(self.default_workflow.as_deref()) {
+            Some(id) => self.workflow(id),
+            None => {
+                let message = "the agent has several workflows and no default: name one";
+                Err(Error::new(ErrorKind::UnknownWorkflow, message))
+            }
+        }
+    }
+
+    /// A run has ended or waits: so has its turn, and the next one may begin.
+    ///
+    /// It is boxed because a look may stop a run that waits, whose end is a look again.
+    pub(crate) fn turn_over<'a>(
+        self: &'a Arc<Self>,
+        run: &'a RunShared,
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>> {
+        Box::pin(async move {
+            let Some(session) = &run.begun.session else { return Ok(()) };
+            match self.look(session).await {
+                Err(error) if error.kind() != ErrorKind::Store => {
+                    // The run is as it should be; whoever looks at the session next is told.
+                    tracing::error!(session = %session, %error, "a session cannot be brought up to date");
+                    Ok(())
+                }
+                looked => looked.map(drop),
+            }
+        })
+    }
+
+    /// What readers of a run are told before it ends or waits: the checkpoint that its turn will leave.
+    pub(crate) async fn checkpoint_to_be(self: &Arc<Self>, run: &RunShared) -> Result<Option<Event>> {
+        let Some(session) = &run.begun.session else { return Ok(None) };
+        let Some(seen) = self.load_head(session).await? else { return Ok(None) };
+        let Head { active: Some(active), turn, .. } = seen.head else { return Ok(None) };
+        let label = match &active.doing {
+            Doing::Copy { answers, .. } if answers.is_empty() => return Ok(None),
+            Doing::Message(said) => label(&Input::Message(said.clone())),
+            _ => None,
+        };
+        Ok((active.run == run.id).then(|| Event::Checkpoint {
+            checkpoint: active.checkpoint,
+            session: session.clone(),
+            turn: turn + 1,
+            label,
+        }))
+    }
+
+    /// An answer is about to be sent to a run: if it is of a session, a turn begins.
+    pub(crate) async fn answering(
+        self: &Arc<Self>,
+        session: Option<&SessionId>,
+        run: &RunId,
+        request: &headwater_protocol::RequestId,
+        answer: &Answer,
+    ) -> Result<()> {
+        let Some(session) = session else { return Ok(()) };
+        loop {
+            let Some(Seen { mut head, version }) = self.look(session).await? else { return Ok(()) };
+            match (&head.active, &head.live) {
+                // Another branch of the run goes on: this answer is part of the same turn.
+                (Some(active), _) if active.run == *run => return Ok(()),
+                (None, Some(live)) if live.run == *run => {
+                    let answers = vec![(request.clone(), answer.clone())];
+                    let doing = Doing::Answer { from: live.seq, answers };
+                    let active = Active { run: run.clone(), checkpoint: fresh_checkpoint()?, doing };
+                    (head.active, head.live) = (Some(active), None);
+                    if self.swap(head, version).await? {
+                        return Ok(());
+                    }
+                }
+                _ => return Err(taken_back(request)),
+            }
+        }
+    }
+}
+
+pub(crate) fn fresh_checkpoint() -> Result<CheckpointId> {
+    fresh_id("cp").map(Into::into)
+}
+
+/// What people call a turn: the beginning of what was written.
+fn label(input: &Input) -> Option<String> {
+    let Input::Message(said) = input else { return None };
+    let text = || {
+        let text = said.message.plain_text();
+        let line: String = text.lines().next().unwrap_or_default().chars().take(60).collect();
+        Some(line).filter(|line| !line.is_empty())
+    };
+    said.label.clone().or_else(text)
+}

@@ -1,0 +1,313 @@
+//! Going back, branching, and doing a turn again: each is one compare-and-set of the head, whatever the length.
+
+use headwater_protocol::{CheckpointId, MessageId, RequestId, Role, SessionId};
+
+use super::{
+    Session,
+    chain::branches,
+    checkpoint::{Checkpoint, GivenAnswer, Input, Link, Node, unknown},
+    head::{Active, Chore, Doing, Head, Seen},
+    look::fresh_checkpoint,
+    turn::Sent,
+};
+use crate::{
+    Answer, Error, Result,
+    agent::{fresh_id, fresh_run},
+    error::ErrorKind,
+    journal::Invalidated,
+};
+
+/// What going back has undone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RolledBack {
+    /// The structured streams that no longer hold. The next run of the session tells its readers.
+    pub streams: Vec<String>,
+    /// The questions that were taken back.
+    pub requests: Vec<RequestId>,
+}
+
+/// One of several turns that were done at the same place.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Variant {
+    /// The turn.
+    pub checkpoint: Checkpoint,
+    /// Whether the session goes on from it.
+    pub selected: bool,
+}
+
+impl Session {
+    /// Goes back to a checkpoint: the turns after it go, with their variants. If its run waited for an answer, the question is asked again,
+    /// with a new request and token, by a new run.
+    ///
+    /// # Errors
+    /// [`ErrorKind::SessionBusy`] while a run is going, [`ErrorKind::UnknownCheckpoint`] when it is not on the way to
+    /// where the session stands.
+    pub async fn roll_back(&self, to: &CheckpointId) -> Result<RolledBack> {
+        self.back_to(|_| Ok(Some(to.clone()))).await
+    }
+
+    /// Goes back by one turn.
+    ///
+    /// # Errors
+    /// As [`Session::roll_back`]; [`ErrorKind::UnknownCheckpoint`] at the beginning.
+    pub async fn undo(&self) -> Result<RolledBack> {
+        self.back_to(|head: &Node| Ok(head.checkpoint.parent.clone())).await
+    }
+
+    async fn back_to(&self, to: impl Fn(&Node) -> Result<Option<CheckpointId>>) -> Result<RolledBack> {
+        let agent = &self.agent.0;
+        loop {
+            let Seen { mut head, version } = self.idle().await?;
+            let tip = self.tip(&head).await?;
+            let to = match to(&tip)? {
+                Some(to) => Some(agent.on_chain(&head, &to).await?),
+                None => None,
+            };
+            if to.as_ref().is_some_and(|to| to.id() == tip.id() && (head.live.is_some() || !to.waits())) {
+                return Ok(RolledBack::default());
+            }
+            if to.as_ref().map(Node::id) != Some(tip.id()) {
+                head.chores.push(Chore::Forget { after: to.as_ref().map(|to| to.id().clone()) });
+            }
+            let undone = self.stand_at(&mut head, tip, to.as_ref()).await?;
+            reopen(&mut head, to.as_ref())?;
+            if agent.swap(head, version).await? {
+                agent.look(&self.id).await?;
+                return Ok(undone);
+            }
+        }
+    }
+
+    /// Makes a session of its own that goes on from a checkpoint. This one is not touched, and nothing is copied. What
+    /// its run waited for is asked again there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::SessionExists`] when there is a session of that name, [`ErrorKind::UnknownCheckpoint`].
+    pub async fn fork(&self, at: &CheckpointId, name: Option<&str>) -> Result<Session> {
+        let agent = &self.agent.0;
+        let seen = self.seen().await?;
+        let (node, _) = agent.reach(&seen.head, at).await?;
+        let id: SessionId = match name {
+            Some(name) => name.into(),
+            None => fresh_id("session")?.into(),
+        };
+        let mut head = Head::new(id.clone(), agent, seen.head.owner.clone());
+        head.forked = Some((self.id.clone(), at.clone()));
+        head.checkpoint = Some(at.clone());
+        head.turn = node.turn();
+        reopen(&mut head, Some(&node))?;
+        if !agent.create_head(&head).await? {
+            let message = format!("there is a session {id} already: choose another name");
+            return Err(Error::new(ErrorKind::SessionExists, message));
+        }
+        agent.look(&id).await?;
+        Ok(Session { id, agent: self.agent.clone(), owner: self.owner.clone() })
+    }
+
+    /// Does a turn again with the same input: what was written is run again, and an answer is given again as an answer.
+    /// The turn that was there is kept as a variant.
+    ///
+    /// # Errors
+    /// As [`Session::roll_back`].
+    pub async fn regenerate(&self, turn: &CheckpointId) -> Result<Sent> {
+        self.again(turn, |node| match &node.input {
+            Input::Message(said) => Ok(Doing::Message(said.clone())),
+            Input::Answers(answers) => copy_of(node, answers.clone()),
+        })
+        .await
+    }
+
+    /// Does a turn again with another text. The turn that was there is kept as a variant.
+    ///
+    /// # Errors
+    /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was an answer.
+    pub async fn edit(&self, turn: &CheckpointId, text: impl Into<String>) -> Result<Sent> {
+        let text = text.into();
+        self.again(turn, |node| match &node.input {
+            Input::Message(said) => {
+                let mut said = said.clone();
+                let id = MessageId::from(fresh_id("msg_user")?);
+                said.message = headwater_protocol::Message::text(id, Role::User, text.clone());
+                said.begun.input.clone_from(&text);
+                said.label = None;
+                Ok(Doing::Message(said))
+            }
+            Input::Answers(_) => {
+                let message = format!("turn {} was an answer: answer it again instead", node.turn());
+                Err(Error::new(ErrorKind::Input, message).with_code("turn.answer"))
+            }
+        })
+        .await
+    }
+
+    /// Does a turn that was an answer again with another answer. The turn that was there is kept as a variant.
+    ///
+    /// # Errors
+    /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was no single answer.
+    pub async fn answer_again(&self, turn: &CheckpointId, answer: Answer) -> Result<Sent> {
+        self.again(turn, |node| match &node.input {
+            Input::Answers(answers) if let [given] = &**answers => {
+                copy_of(node, vec![GivenAnswer { key: given.key.clone(), answer: answer.clone() }])
+            }
+            _ => {
+                let message = format!("turn {} was not one answer: edit it, or do it again", node.turn());
+                Err(Error::new(ErrorKind::Input, message).with_code("turn.no-answer"))
+            }
+        })
+        .await
+    }
+
+    async fn again(&self, turn: &CheckpointId, doing: impl Fn(&Node) -> Result<Doing>) -> Result<Sent> {
+        let agent = &self.agent.0;
+        let (run, checkpoint) = (fresh_run()?, fresh_checkpoint()?);
+        loop {
+            let Seen { mut head, version } = self.idle().await?;
+            let tip = self.tip(&head).await?;
+            let node = agent.on_chain(&head, turn).await?;
+            let active = Active { run: run.clone(), checkpoint: checkpoint.clone(), doing: doing(&node)? };
+            let parent = match &node.checkpoint.parent {
+                Some(parent) => Some(agent.node(parent).await?),
+                None => None,
+            };
+            agent.note_branch(&self.id, parent.as_ref().map(Node::id), node.id(), tip.id()).await?;
+            self.stand_at(&mut head, tip, parent.as_ref()).await?;
+            head.active = Some(active.clone());
+            if agent.swap(head, version).await? {
+                agent.look(&self.id).await?;
+                return Ok(self.sent(active));
+            }
+        }
+    }
+
+    /// The turns that were done at the same place as this one, oldest first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownCheckpoint`].
+    pub async fn variants(&self, of: &CheckpointId) -> Result<Vec<Variant>> {
+        let agent = &self.agent.0;
+        let head = self.seen().await?.head;
+        let (node, _) = agent.reach(&head, of).await?;
+        let prefix = branches(&self.id, node.checkpoint.parent.as_ref());
+        let mut ids: Vec<CheckpointId> = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = agent.store.list(&prefix, after.as_deref(), 100).await?;
+            ids.extend(page.iter().filter_map(|(key, _)| key.strip_prefix(&prefix)).map(CheckpointId::from));
+            match page.last() {
+                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
+                _ => break,
+            }
+        }
+        let current = match &head.checkpoint {
+            Some(at) => agent.ancestor(agent.node(at).await?, node.turn()).await?,
+            None => None,
+        };
+        let current = current.filter(|current| {
+            current.turn() == node.turn() && current.checkpoint.parent == node.checkpoint.parent
+        });
+        let selected = current.map(|current| current.id().clone());
+        ids.extend(selected.clone().filter(|id| !ids.contains(id)));
+        let mut variants = Vec::new();
+        for id in ids {
+            let checkpoint = agent.node(&id).await?.checkpoint;
+            variants.push(Variant { checkpoint, selected: selected.as_ref() == Some(&id) });
+        }
+        variants.sort_by(|one, other| {
+            let key = |variant: &Variant| (variant.checkpoint.created_at, variant.checkpoint.id.clone());
+            key(one).cmp(&key(other))
+        });
+        Ok(variants)
+    }
+
+    /// Goes on from a variant, at the turn where it was left.
+    ///
+    /// # Errors
+    /// [`ErrorKind::SessionBusy`] while a run is going, [`ErrorKind::UnknownCheckpoint`].
+    pub async fn select(&self, variant: &CheckpointId) -> Result<RolledBack> {
+        let agent = &self.agent.0;
+        loop {
+            let Seen { mut head, version } = self.idle().await?;
+            let (_, to) = agent.reach(&head, variant).await?;
+            if head.checkpoint.as_ref() == Some(&to) {
+                return Ok(RolledBack::default());
+            }
+            let to = agent.node(&to).await?;
+            let mut undone = RolledBack::default();
+            if let Some(at) = &head.checkpoint {
+                let tip = agent.node(at).await?;
+                let common = agent.common(tip.clone(), to.clone()).await?;
+                let turn = common.as_ref().map_or(0, Node::turn);
+                if let Some(left) =
+                    agent.ancestor(tip.clone(), turn + 1).await?.filter(|left| left.turn() > turn)
+                {
+                    agent.note_branch(&self.id, common.as_ref().map(Node::id), left.id(), tip.id()).await?;
+                }
+                undone = self.stand_at(&mut head, tip, common.as_ref()).await?;
+            }
+            head.checkpoint = Some(to.id().clone());
+            head.turn = to.turn();
+            reopen(&mut head, Some(&to))?;
+            if agent.swap(head, version).await? {
+                agent.look(&self.id).await?;
+                return Ok(undone);
+            }
+        }
+    }
+
+    /// The head, when nothing is going.
+    async fn idle(&self) -> Result<Seen> {
+        let seen = self.seen().await?;
+        if seen.head.active.is_some() { Err(self.busy()) } else { Ok(seen) }
+    }
+
+    async fn tip(&self, head: &Head) -> Result<Node> {
+        match &head.checkpoint {
+            Some(id) => self.agent.0.node(id).await,
+            None => Err(unknown(&CheckpointId::from("at the beginning"))),
+        }
+    }
+
+    /// Moves a head back, and notes what no longer holds.
+    async fn stand_at(&self, head: &mut Head, tip: Node, to: Option<&Node>) -> Result<RolledBack> {
+        let turn = to.map_or(0, Node::turn);
+        let mut streams: Vec<String> = Vec::new();
+        let mut next = Link { id: Some(tip.id().clone()), turn: tip.turn() };
+        while let Some(id) = next.id.filter(|_| next.turn > turn) {
+            let node = self.agent.0.node(&id).await?;
+            streams.extend(node.structured.into_keys());
+            next = node.touched;
+        }
+        streams.sort_unstable();
+        streams.dedup();
+        let checkpoint = to.map(|to| to.id().clone());
+        let requests = head.leave_waiting();
+        head.invalidated.retain(|gone| !streams.contains(&gone.stream));
+        head.invalidated.extend(
+            streams
+                .iter()
+                .map(|stream| Invalidated { stream: stream.clone(), checkpoint: checkpoint.clone() }),
+        );
+        head.checkpoint = checkpoint;
+        head.turn = turn;
+        Ok(RolledBack { streams, requests })
+    }
+}
+
+/// Lets a new run ask again what the run of a checkpoint waited for.
+fn reopen(head: &mut Head, at: Option<&Node>) -> Result<()> {
+    if let Some(node) = at.filter(|node| node.waits()) {
+        let doing = Doing::Copy { of: node.id().clone(), answers: Vec::new() };
+        head.active = Some(Active { run: fresh_run()?, checkpoint: fresh_checkpoint()?, doing });
+    }
+    Ok(())
+}
+
+/// Answers again what the checkpoint before a turn waited for.
+fn copy_of(node: &Node, answers: Vec<GivenAnswer>) -> Result<Doing> {
+    match &node.checkpoint.parent {
+        Some(parent) => Ok(Doing::Copy { of: parent.clone(), answers }),
+        None => Err(unknown(node.id())),
+    }
+}

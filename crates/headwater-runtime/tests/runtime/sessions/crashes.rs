@@ -1,0 +1,126 @@
+//! The process dies at every write of what a person does to a session: the next one finds it done, or not done.
+
+use std::{sync::Arc, time::Duration};
+
+use headwater_protocol::{CheckpointId, SessionId};
+use headwater_runtime::{Agent, Session, SessionOptions};
+use headwater_store::{ManualClock, Memory, MemoryOptions, Store};
+use headwater_testkit::store::crash::Crashing;
+
+use super::{answer, send, texts, workflow};
+
+const LATER: Duration = Duration::from_secs(60);
+
+fn process(store: Arc<dyn Store>, clock: &Arc<ManualClock>) -> Agent {
+    let options = SessionOptions::default();
+    Agent::builder().workflow(workflow()).store(store).clock(clock.clone()).sessions(options).build().unwrap()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Deed {
+    Send,
+    Answer,
+    RollBack,
+    Fork,
+    Regenerate,
+}
+
+/// What is true of a session: what was said, how many turns there are, and whether it waits.
+type Facts = (Vec<String>, u64, bool);
+
+async fn facts(session: &Session) -> Facts {
+    session.settled().await.unwrap();
+    let info = session.info().await.unwrap();
+    let said = texts(session).await.into_iter();
+    let said = said.map(|text| text.split("/id_").next().unwrap_or_default().to_owned()).collect();
+    (said, info.turns, info.waiting.is_some())
+}
+
+async fn act(
+    agent: &Agent,
+    id: &SessionId,
+    deed: Deed,
+    asked: &CheckpointId,
+) -> Result<(), headwater_runtime::Error> {
+    let session = agent.session(id.clone(), None);
+    match deed {
+        Deed::Send => session.send("more").await.map(drop),
+        Deed::Answer => {
+            let run = session.info().await?.waiting.unwrap();
+            agent.answer(super::open(agent, &run, "s").await).await.map(drop)
+        }
+        Deed::RollBack => session.roll_back(asked).await.map(drop),
+        Deed::Fork => session.fork(asked, Some("fork")).await.map(drop),
+        Deed::Regenerate => {
+            let turn = session.info().await?.checkpoint.unwrap();
+            session.regenerate(&turn).await.map(drop)
+        }
+    }
+}
+
+/// Makes a session that waits for its second answer, and does something to it, in a process that dies after so many
+/// writes. Gives whether the deed was acknowledged, the facts of the session and of its fork, and whether it died.
+async fn story(deed: Deed, writes: u64) -> (bool, Facts, Option<Facts>, bool) {
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    let store = Arc::new(Memory::with(MemoryOptions { clock: clock.clone(), ..MemoryOptions::default() }));
+    let agent = process(store.clone(), &clock);
+    let session = agent.new_session(None).await.unwrap();
+    send(&session, "hello").await;
+    let asked = send(&session, "report").await;
+    answer(&agent, &session, "a").await;
+    while agent.driving() > 0 {
+        tokio::task::yield_now().await;
+    }
+
+    let dying = Arc::new(Crashing::new(store.clone(), writes));
+    let victim = process(dying.clone(), &clock);
+    let done = act(&victim, session.id(), deed, &asked).await.is_ok();
+    while victim.driving() > 0 {
+        tokio::task::yield_now().await;
+    }
+    victim.abandon();
+    let died = {
+        let tripped = dying.tripped();
+        let mut tripped = std::pin::pin!(tripped);
+        std::future::poll_fn(|cx| std::task::Poll::Ready(tripped.as_mut().poll(cx).is_ready())).await
+    };
+
+    clock.advance(LATER);
+    let next = process(store, &clock);
+    next.tend().await.unwrap();
+    let here = next.session(session.id().clone(), None);
+    let fork = next.session("fork", None);
+    let forked = if fork.info().await.is_ok() { Some(facts(&fork).await) } else { None };
+    let facts = facts(&here).await;
+    // The session can be used, whatever happened.
+    let before = texts(&here).await.len();
+    send(&here, "after").await;
+    assert_eq!(texts(&here).await.len(), before + 2);
+    (done, facts, forked, died)
+}
+
+#[tokio::test]
+async fn what_is_done_to_a_session_is_done_or_not_done_wherever_the_process_dies() {
+    for deed in [Deed::Send, Deed::Answer, Deed::RollBack, Deed::Fork, Deed::Regenerate] {
+        let (_, untouched, ..) = story(deed, 0).await;
+        let (done, whole, fork, died) = story(deed, u64::MAX).await;
+        assert!(done && !died, "{deed:?}");
+        let mut deaths = 0;
+        for writes in 0.. {
+            let (done, found, forked, died) = story(deed, writes).await;
+            assert!(
+                found == whole || (found == untouched && !done),
+                "{deed:?} after {writes} writes: {found:?}"
+            );
+            assert!(
+                forked == fork || (forked.is_none() && !done),
+                "{deed:?} after {writes} writes: {forked:?}"
+            );
+            if !died {
+                break;
+            }
+            deaths += 1;
+        }
+        assert!(deaths > 1, "{deed:?} writes more than once");
+    }
+}
