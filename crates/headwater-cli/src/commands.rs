@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod check;
+mod config;
 mod convert;
 mod dialects;
 mod extract;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     New(new::New),
     /// Print the JSON Schema of agents' files, for editors.
     Schema(schema::Schema),
+    /// Print the settings of the server, and where each came from.
+    Config(config::Config),
 }
 
 impl Command {
@@ -49,6 +52,7 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Schema(command) => command.run(),
+            Self::Config(command) => command.run(),
         }
     }
 }

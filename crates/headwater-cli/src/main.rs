@@ -3,6 +3,9 @@
 
 mod args;
 mod commands;
+mod config;
+#[allow(dead_code, reason = "served by the next command")]
+mod demo;
 mod failure;
 mod input;
 mod recognise;
