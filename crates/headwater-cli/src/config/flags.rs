@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    KEYS, Key, Layers, Value,
+    Key, Layers, Value,
     layers::{Flagged, named, of_text, unknown},
 };
 use crate::failure::Failure;
@@ -91,7 +91,6 @@ impl Flags {
             let keys = keys.map_err(|wrong| Failure::new(format!("--api-key: {wrong}")))?;
             say("api_keys", Value::Secrets(keys), "--api-key");
         }
-        debug_assert!(flagged.iter().all(|said| KEYS.iter().any(|key| std::ptr::eq(key, said.key))));
         Ok(flagged)
     }
 }

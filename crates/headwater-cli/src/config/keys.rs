@@ -52,7 +52,7 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, about: &'sta
 
 /// All settings, in the order in which people want to read them.
 #[rustfmt::skip]
-pub(crate) const KEYS: &[Key] = &[
+pub(crate) static KEYS: &[Key] = &[
     key("listen", Kind::One, "127.0.0.1:8787", "The address and port to listen on. Port 0 takes a free one. Without keys only a loopback address is allowed."),
     key("agents", Kind::Paths, "", "Agents' files, and folders of them. Without any, the demo agents are served."),
     key("default_agent", Kind::One, "", "The agent of requests that name none; otherwise the first."),
