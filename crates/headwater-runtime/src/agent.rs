@@ -5,6 +5,7 @@ mod control;
 mod drivers;
 mod meta;
 mod question;
+mod reach;
 mod run;
 mod tend;
 mod token;

@@ -18,7 +18,7 @@ mod seed;
 mod sweep;
 mod turn;
 
-use headwater_protocol::{CheckpointId, MessageId, RunId, SessionId};
+use headwater_protocol::{CheckpointId, Message, MessageId, RunId, SessionId};
 
 pub use checkpoint::{Checkpoint, CheckpointStatus, TurnInput};
 use checkpoint::{Input, Node, fresh_tree};
@@ -162,6 +162,16 @@ impl Session {
             found.push(node.checkpoint);
         }
         Ok(found)
+    }
+
+    /// Where a run began that goes on now, and the message that it answers, if it is one that answers a message.
+    pub(crate) async fn going(&self, run: &RunId) -> Result<Option<(Option<CheckpointId>, Message)>> {
+        let head = self.seen().await?.head;
+        let going = head.active.filter(|active| active.run == *run);
+        Ok(match going.map(|active| active.doing) {
+            Some(head::Doing::Message(said)) => Some((head.checkpoint, said.message)),
+            _ => None,
+        })
     }
 
     /// A checkpoint of the session, also of a variant.

@@ -61,7 +61,7 @@ pub(super) enum Closed {
 }
 
 impl OpenQuestion {
-    fn waits(&self, now: u64) -> bool {
+    pub(super) fn waits(&self, now: u64) -> bool {
         self.closed.is_none() && self.expires > now
     }
 
