@@ -10,6 +10,7 @@ mod lint;
 mod new;
 mod reduce;
 mod schema;
+mod serve;
 
 use clap::Subcommand;
 
@@ -18,6 +19,8 @@ use crate::failure::{Failure, Verdict};
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve agents to chat pages, in every dialect.
+    Serve(serve::Serve),
     /// Show a stream as a person would read it.
     Inspect(inspect::Inspect),
     /// Say a stream in another dialect.
@@ -43,6 +46,7 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) fn run(&self) -> Result<Verdict, Failure> {
         match self {
+            Self::Serve(command) => command.run(),
             Self::Inspect(command) => command.run(),
             Self::Convert(command) => command.run(),
             Self::Reduce(command) => command.run(),

@@ -4,11 +4,11 @@
 mod args;
 mod commands;
 mod config;
-#[allow(dead_code, reason = "served by the next command")]
 mod demo;
 mod failure;
 mod input;
 mod recognise;
+mod serve;
 mod style;
 mod walk;
 

@@ -19,6 +19,10 @@ pub(crate) struct Config {
     #[command(flatten)]
     flags: Flags,
 
+    /// Say what each setting does.
+    #[arg(long)]
+    about: bool,
+
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -46,6 +50,12 @@ impl Config {
                 let value = style::printable(&value);
                 let (name, origin) = (setting.key.name, &setting.origin);
                 writeln!(out, "{BOLD}{name:width$}{BOLD:#}  {value}  {DIM}{origin}{DIM:#}")?;
+                if self.about {
+                    let columns = style::terminal_width().saturating_sub(width + 2);
+                    for line in style::wrap(setting.key.about, columns) {
+                        writeln!(out, "{:width$}  {DIM}{line}{DIM:#}", "")?;
+                    }
+                }
             }
         }
         out.flush()?;
@@ -81,8 +91,9 @@ fn as_json(layers: &Layers) -> Json {
             }
         };
         let origin = setting.origin.to_string();
-        let variable = setting.key.variable();
-        (setting.key.name.to_owned(), json!({ "value": value, "from": origin, "variable": variable }))
+        let (variable, about) = (setting.key.variable(), setting.key.about);
+        let told = json!({ "value": value, "from": origin, "variable": variable, "about": about });
+        (setting.key.name.to_owned(), told)
     });
     Json::Object(settings.collect())
 }

@@ -25,9 +25,13 @@ pub(crate) struct Settings {
     pub(crate) api_keys: Vec<(String, Hidden)>,
     pub(crate) jwt: Option<Jwt>,
     pub(crate) cors: Vec<String>,
+    pub(crate) hosts: Vec<String>,
     pub(crate) limits: Limits,
     pub(crate) heartbeat: Duration,
     pub(crate) padding: usize,
+    pub(crate) replay: Duration,
+    pub(crate) seam: String,
+    pub(crate) hold: bool,
     /// Further paths by dialect.
     pub(crate) paths: Vec<(&'static dyn Dialect, String)>,
     pub(crate) lease: Duration,
@@ -68,7 +72,9 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     pub(crate) messages: usize,
     pub(crate) runs: usize,
-    pub(crate) run_time: Duration,
+    pub(crate) streams: usize,
+    pub(crate) run_time: Option<Duration>,
+    pub(crate) body_time: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,17 +138,26 @@ impl Settings {
             api_keys: read.secrets("api_keys"),
             jwt,
             cors: read.many("cors"),
+            hosts: read.many("hosts"),
             limits: Limits {
                 body: read.with("limits.body", parse::size)?,
                 messages: read.with("limits.messages", parse::count)?,
                 runs: read.with("limits.runs", parse::count)?,
-                run_time: read.with("limits.run_time", parse::length)?,
+                streams: read.with("limits.streams", parse::count)?,
+                run_time: match read.optional("limits.run_time") {
+                    Some(_) => Some(read.with("limits.run_time", parse::length)?),
+                    None => None,
+                },
+                body_time: read.with("limits.body_time", parse::length)?,
             },
             heartbeat: read.with("heartbeat", |text| match parse::length(text)? {
                 Duration::ZERO => Err("`0` would never stop sending: write `15s` or the like".to_owned()),
                 length => Ok(length),
             })?,
             padding: read.with("padding", parse::size)?,
+            replay: read.with("replay", parse::length)?,
+            seam: read.one("seam"),
+            hold: read.with("hold", parse::switch)?,
             paths,
             lease: read.with("lease", |text| match parse::length(text)? {
                 short if short < Duration::from_secs(1) => Err("a lease lasts at least `1s`".to_owned()),

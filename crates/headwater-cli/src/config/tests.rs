@@ -105,7 +105,7 @@ fn every_setting_can_be_made_in_a_file() {
     assert_eq!(settings.store, StoreUrl::Memory);
     assert_eq!(settings.fsync, Fsync::Interval(Duration::from_millis(100)));
     assert_eq!((settings.limits.body, settings.limits.messages, settings.limits.runs), (1024, 10, 2));
-    assert_eq!(settings.limits.run_time, Duration::from_secs(60));
+    assert_eq!(settings.limits.run_time, Some(Duration::from_secs(60)));
     assert_eq!(settings.padding, 2048);
     assert!(settings.agents[1].ends_with("more"));
     let names: Vec<_> = settings.api_keys.iter().map(|(name, _)| name.as_str()).collect();

@@ -148,8 +148,7 @@ impl Files {
             let listed = fs::read_dir(path).and_then(|entries| {
                 entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()
             });
-            let mut listed =
-                listed.map_err(|error| Failure::reading(&path.display().to_string(), error))?;
+            let mut listed = listed.map_err(|error| Failure::reading(&path.display().to_string(), error))?;
             listed.retain(|path| is_agent(path));
             listed.sort();
             paths.extend(listed);

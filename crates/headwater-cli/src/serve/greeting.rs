@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
 };
 
-use headwater_protocol::{Dialect, dialects};
+use headwater_protocol::dialects;
 
 use super::listen::has_keys;
 use crate::{

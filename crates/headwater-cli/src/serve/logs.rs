@@ -15,7 +15,8 @@ pub(crate) fn begin(settings: &Settings) -> Result<(), Failure> {
         Failure::new(format!("`log.level`: `{}` is not a filter of logs: {error}", settings.log_level))
     })?;
     let logs = tracing_subscriber::registry().with(filter);
-    let colours = io::stderr().is_terminal() && anstream::ColorChoice::global() != anstream::ColorChoice::Never;
+    let colours =
+        io::stderr().is_terminal() && anstream::ColorChoice::global() != anstream::ColorChoice::Never;
     let begun = match settings.log_format {
         LogFormat::Text => logs.with(fmt::layer().with_writer(io::stderr).with_ansi(colours)).try_init(),
         LogFormat::Json => logs.with(fmt::layer().json().with_writer(io::stderr)).try_init(),
