@@ -149,6 +149,9 @@ fn a_taken_port_and_a_taken_folder_say_what_to_do() {
     let refused = fails(&["serve", "--listen", &server.address, "--data", other.to_str().unwrap()]);
     assert!(refused.contains(&format!("{} is taken: stop the program", server.address)), "{refused}");
     assert!(refused.contains("--listen 127.0.0.1:0"), "{refused}");
+    let refused = fails(&["serve", "--listen", &server.address, "--data", data.to_str().unwrap()]);
+    let who = format!("stop the headwater process {}, which listens there", server.pid());
+    assert!(refused.contains(&who), "{refused}");
 
     let refused = fails(&["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
     let who = format!("the headwater process {}, which listens on {}", server.pid(), server.address);
