@@ -76,6 +76,8 @@ fn seed(head: &Head, label: Option<String>, messages: Vec<Message>) -> Result<No
         },
         jump: Link::default(),
         touched: Link::default(),
+        summarised: None,
+        base: None,
         input: Input::Seed,
         messages: messages.into_iter().map(|message| Change { keep: 0, message }).collect(),
         structured: BTreeMap::new(),

@@ -1,7 +1,9 @@
 //! Sessions: turns in order, checkpoints to go back to and to branch from, answers that are replayed as answers.
 
+mod budget;
 mod crashes;
 mod model;
+mod retention;
 mod serving;
 
 use std::sync::Arc;
