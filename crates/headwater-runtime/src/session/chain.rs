@@ -78,8 +78,9 @@ impl AgentInner {
         let (one, other) = (self.ancestor(one, turn).await?, self.ancestor(other, turn).await?);
         let (Some(mut one), Some(mut other)) = (one, other) else { return Ok(None) };
         while one.id() != other.id() {
-            // Nodes of one depth jump equally far.
+            // Nodes of one depth jump equally far, unless the turns before them were merged.
             if one.jump.id != other.jump.id
+                && one.jump.turn == other.jump.turn
                 && let (Some(left), Some(right)) = (&one.jump.id, &other.jump.id)
                 && let (Some(left), Some(right)) = (self.find_node(left).await?, self.find_node(right).await?)
             {

@@ -81,8 +81,10 @@ pub(crate) struct Node {
     #[serde(flatten)]
     pub(crate) checkpoint: Checkpoint,
     /// An ancestor further away with the number of its turn, so that any ancestor is found in few steps.
+    #[serde(default, skip_serializing_if = "Link::is_beginning")]
     pub(crate) jump: Link,
     /// The nearest ancestor whose turn touched structured streams.
+    #[serde(default, skip_serializing_if = "Link::is_beginning")]
     pub(crate) touched: Link,
     /// Where the newest summary is kept of what the turn's run did not get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,6 +92,9 @@ pub(crate) struct Node {
     /// Several turns in one, of which this was the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<Base>,
+    /// It comes from a document, and no run of ours stands behind it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) imported: bool,
     pub(crate) input: Input,
     /// The messages that the turn added or changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -123,6 +128,12 @@ pub(crate) struct Link {
     pub(crate) id: Option<CheckpointId>,
     #[serde(default)]
     pub(crate) turn: u64,
+}
+
+impl Link {
+    fn is_beginning(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a turn was given, as it is kept: enough to do it again.
@@ -204,8 +215,9 @@ impl Node {
         Link { id: self.checkpoint.parent.clone(), turn: self.turn() - 1 }
     }
 
+    /// Whether its run waited, and can be gone back to.
     pub(crate) fn waits(&self) -> bool {
-        self.checkpoint.status == CheckpointStatus::Waiting
+        self.checkpoint.status == CheckpointStatus::Waiting && !self.imported
     }
 
     /// Whether messages begin with it, rather than go on.

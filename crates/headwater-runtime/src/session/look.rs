@@ -244,6 +244,7 @@ impl AgentInner {
             },
             summarised: self.summarised_at(parent.as_ref()).await?,
             base: None,
+            imported: false,
             input,
             messages,
             structured: progress.structured(),

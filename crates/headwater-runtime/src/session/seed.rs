@@ -78,6 +78,7 @@ fn seed(head: &Head, label: Option<String>, messages: Vec<Message>) -> Result<No
         touched: Link::default(),
         summarised: None,
         base: None,
+        imported: false,
         input: Input::Seed,
         messages: messages.into_iter().map(|message| Change { keep: 0, message }).collect(),
         structured: BTreeMap::new(),

@@ -23,8 +23,8 @@ const GRACE: u64 = 60_000;
 
 /// What is reachable in a tree.
 #[derive(Debug, Default)]
-struct Marked {
-    nodes: HashSet<CheckpointId>,
+pub(super) struct Marked {
+    pub(super) nodes: HashSet<CheckpointId>,
     /// The nodes that a session may go back to.
     kept: HashSet<CheckpointId>,
     runs: HashSet<RunId>,
@@ -32,6 +32,8 @@ struct Marked {
     merged: HashSet<CheckpointId>,
     /// The nodes whose summaries are needed.
     summaries: HashSet<CheckpointId>,
+    /// The branches that were left and can be selected again: their keys, and where they were left.
+    pub(super) branches: Vec<(String, CheckpointId)>,
     /// Branches that were left by turns that are gone themselves.
     loose: Vec<String>,
 }
@@ -157,7 +159,7 @@ impl AgentInner {
     }
 
     /// Marks what a session can reach: where it stands, what it is about to do, and the branches that it left.
-    async fn mark(
+    pub(super) async fn mark(
         &self,
         head: &Head,
         known: &HashMap<&CheckpointId, &Node>,
@@ -201,16 +203,18 @@ impl AgentInner {
                 _ => break,
             }
         }
+        let mut reached = Vec::new();
         // A branch may have been left within another one, so marking one can make others reachable.
         loop {
             let before = branches.len();
-            branches.retain(|(_, parent, tip)| {
+            branches.retain(|(key, parent, tip)| {
                 let parent = CheckpointId::from(parent.as_str());
                 let turn = if parent == *"-" { Some(0) } else { known.get(&parent).map(|node| node.turn()) };
                 let reachable = turn.is_some_and(|turn| turn >= head.retired)
                     && (parent == *"-" || mine.contains(&parent));
                 if reachable {
                     climb(Some(tip), &mut mine);
+                    reached.push((key.clone(), tip.clone()));
                 }
                 !reachable
             });
@@ -218,6 +222,7 @@ impl AgentInner {
                 break;
             }
         }
+        marked.branches.extend(reached);
         marked.loose.extend(branches.into_iter().map(|(key, ..)| key));
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod budget;
 mod crashes;
+mod documents;
 mod model;
 mod retention;
 mod serving;

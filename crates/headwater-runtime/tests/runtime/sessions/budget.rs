@@ -16,13 +16,13 @@ use crate::harness::one;
 
 /// Says what it knows, in short: the texts of the messages before it.
 async fn recall(cx: Cx, _input: String) -> NodeResult {
-    let known: Vec<_> = cx.messages().iter().map(|message| message.plain_text()).collect();
+    let known: Vec<_> = cx.messages().iter().map(Message::plain_text).collect();
     Ok(Next::message(format!("<{}>", known.join("|"))))
 }
 
 /// Says nothing of what it knows, so that texts stay short.
 async fn count(cx: Cx, _input: String) -> NodeResult {
-    let known: Vec<_> = cx.messages().iter().map(|message| message.plain_text()).collect();
+    let known: Vec<_> = cx.messages().iter().map(Message::plain_text).collect();
     let known: Vec<_> = known.iter().map(|text| text.split(' ').next().unwrap_or_default()).collect();
     Ok(Next::message(format!("r {}", known.join(","))))
 }
