@@ -3,7 +3,9 @@
 mod budget;
 mod crashes;
 mod documents;
+mod lessons;
 mod model;
+mod people;
 mod retention;
 mod serving;
 
