@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::Path,
     process::Command,
 };
@@ -138,6 +138,27 @@ fn a_reader_of_a_killed_server_goes_on_where_it_was() {
     assert!(names.contains(&"attempt.retract"), "what the dead process had begun is taken back: {names:?}");
     assert_eq!(*names.last().unwrap(), "done", "{names:?}");
     assert_eq!(text(&rest), said(&server, "chat", "hello"), "and said again, whole");
+}
+
+#[test]
+fn a_server_that_is_stopped_lets_its_readers_go_and_its_runs_go_on_later() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let server = Server::start(&data, &["--set", "demo.pace=1h", "--set", "shutdown=100ms"]);
+    let run = server.post("/v1/runs", &json!({ "agent": "flaky", "input": "x" })).json()["run"].clone();
+    let path = format!("/v1/runs/{}/events?dialect=agents", run.as_str().unwrap());
+    let mut reader = BufReader::new(server.send("GET", &path, &[], ""));
+    let mut seen = String::new();
+    while !seen.contains("attempt.start") {
+        assert!(reader.read_line(&mut seen).unwrap() > 0, "{seen}");
+    }
+    assert_eq!(server.terminate(), Some(0));
+    reader.read_to_string(&mut seen).unwrap();
+    assert!(!seen.contains("event: done") && !seen.contains("event: error"), "a cut looks cut: {seen}");
+
+    let server = Server::start(&data, &[]);
+    let whole = text(&server.get(&path));
+    assert!(whole.contains("this is the second model"), "{whole}");
 }
 
 #[test]
