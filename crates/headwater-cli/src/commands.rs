@@ -6,7 +6,9 @@ mod dialects;
 mod extract;
 mod inspect;
 mod lint;
+mod models;
 mod new;
+mod reason;
 mod reduce;
 mod schema;
 
@@ -29,6 +31,10 @@ pub(crate) enum Command {
     Extract(extract::Extract),
     /// List the dialects and what they can say.
     Dialects(dialects::Dialects),
+    /// Ask a model, and show what it says as it is said.
+    Reason(reason::Reason),
+    /// List the providers of models, and say what is missing to ask them.
+    Models(models::Models),
     /// Check agents' files, and draw their workflows.
     Check(check::Check),
     /// Write a small agent to begin with.
@@ -46,6 +52,8 @@ impl Command {
             Self::Lint(command) => command.run(),
             Self::Extract(command) => command.run(),
             Self::Dialects(command) => command.run(),
+            Self::Reason(command) => command.run(),
+            Self::Models(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Schema(command) => command.run(),

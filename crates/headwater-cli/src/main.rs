@@ -36,7 +36,7 @@ Exit codes:
   0  all is well
   1  the stream is at fault: it breaks a rule (lint), it was cut (inspect, convert, extract),
      it is not JSON (extract), or its own client would have given up on it (inspect, convert, reduce);
-     or an agent's file is at fault (check)
+     or an agent's file is at fault (check), or a model gave no answer (reason)
   2  the command was used wrongly, or its input could not be read";
 
 fn main() -> ExitCode {

@@ -8,6 +8,7 @@ mod extract;
 mod garbage;
 mod inspect;
 mod lint;
+mod reason;
 mod reduce;
 mod run;
 mod structured;

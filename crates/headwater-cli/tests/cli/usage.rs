@@ -18,6 +18,8 @@ fn the_help_names_every_command_and_the_exit_codes() {
         "lint",
         "extract",
         "dialects",
+        "reason",
+        "models",
         "check",
         "new",
         "schema",
