@@ -28,6 +28,8 @@ pub struct Models {
     own: BTreeMap<String, Arc<dyn Model>>,
     #[cfg(feature = "providers")]
     transport: Arc<OnceLock<Transport>>,
+    #[cfg(feature = "providers")]
+    keyless: bool,
 }
 
 impl Models {
@@ -81,6 +83,15 @@ impl Models {
         Ok(self.transport(transport))
     }
 
+    /// Finds providers' models also where the environment has no key for them, for those who do not ask them.
+    #[must_use]
+    pub fn without_keys(self) -> Self {
+        #[cfg(feature = "providers")]
+        return Self { keyless: true, ..self };
+        #[cfg(not(feature = "providers"))]
+        self
+    }
+
     /// The model of a name.
     ///
     /// # Errors
@@ -97,7 +108,7 @@ impl Models {
         {
             let (provider, transport) = (Provider::new(provider)?.with_env(), self.opened()?);
             // Whoever is not asked needs no key.
-            if !transport.is_playing() {
+            if !transport.is_playing() && !self.keyless {
                 provider.check()?;
             }
             return Ok(Arc::new(provider.model(model, transport)));

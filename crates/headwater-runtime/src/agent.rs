@@ -4,6 +4,7 @@ mod build;
 mod control;
 mod drivers;
 mod meta;
+mod rehearse;
 mod run;
 mod tend;
 mod token;

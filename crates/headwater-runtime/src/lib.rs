@@ -15,6 +15,7 @@ mod hooks;
 mod journal;
 mod model;
 mod next;
+mod replay;
 mod run;
 mod session;
 mod usage;
@@ -37,6 +38,7 @@ pub use hooks::{
 pub use journal::{Answer, Begun, Entry, Invalidated};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};
+pub use replay::{Divergence, DivergenceKind, Replayed, replay};
 pub use session::{
     Checkpoint, CheckpointStatus, HistoryPage, RolledBack, Sent, Session, SessionInfo, SessionOptions,
     SessionState, Turn, TurnInput, Variant, WhenBusy,

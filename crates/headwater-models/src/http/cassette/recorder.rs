@@ -33,6 +33,9 @@ const KEPT_HEADERS: [&str; 7] = [
 /// The largest answer that is kept.
 const LARGEST: usize = 64 * 1024 * 1024;
 
+/// Anything shorter is no key but a placeholder, and would be found in ordinary words.
+const SHORTEST_KEY: usize = 8;
+
 /// What stands where a key stood.
 const REMOVED: &str = "[removed]";
 
@@ -154,7 +157,9 @@ impl Recording {
         }
         let at = self.begun.elapsed().as_millis() as u64;
         let content = match (Content::new(bytes), &self.key) {
-            (Content::Text(text), Some(key)) if !key.is_empty() => Content::Text(text.replace(key, REMOVED)),
+            (Content::Text(text), Some(key)) if key.len() >= SHORTEST_KEY => {
+                Content::Text(text.replace(key, REMOVED))
+            }
             (content, _) => content,
         };
         self.exchange.response.pieces.push(Piece { at, bytes: content });
