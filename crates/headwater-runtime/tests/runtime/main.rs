@@ -20,6 +20,7 @@ mod kills;
 mod mistakes;
 mod nodes;
 mod reason;
+mod replays;
 mod sessions;
 mod tools;
 mod workflows;
