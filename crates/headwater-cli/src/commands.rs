@@ -10,11 +10,15 @@ mod models;
 mod new;
 mod reason;
 mod reduce;
+mod replay;
 mod schema;
 
 use clap::Subcommand;
 
-use crate::failure::{Failure, Verdict};
+use crate::{
+    Agents,
+    failure::{Failure, Verdict},
+};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -35,6 +39,8 @@ pub(crate) enum Command {
     Reason(reason::Reason),
     /// List the providers of models, and say what is missing to ask them.
     Models(models::Models),
+    /// Run a recorded run again with today's code, and say where the two first differ.
+    Replay(replay::Replay),
     /// Check agents' files, and draw their workflows.
     Check(check::Check),
     /// Write a small agent to begin with.
@@ -44,7 +50,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+    pub(crate) fn run(&self, agents: &Agents) -> Result<Verdict, Failure> {
         match self {
             Self::Inspect(command) => command.run(),
             Self::Convert(command) => command.run(),
@@ -54,6 +60,7 @@ impl Command {
             Self::Dialects(command) => command.run(),
             Self::Reason(command) => command.run(),
             Self::Models(command) => command.run(),
+            Self::Replay(command) => command.run(agents),
             Self::Check(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Schema(command) => command.run(),

@@ -10,6 +10,7 @@ mod inspect;
 mod lint;
 mod reason;
 mod reduce;
+mod replay;
 mod run;
 mod structured;
 mod usage;

@@ -20,6 +20,7 @@ fn the_help_names_every_command_and_the_exit_codes() {
         "dialects",
         "reason",
         "models",
+        "replay",
         "check",
         "new",
         "schema",

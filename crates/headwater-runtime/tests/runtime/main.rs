@@ -17,6 +17,7 @@ mod files;
 mod harness;
 mod interrupts;
 mod kills;
+mod mcp;
 mod mistakes;
 mod nodes;
 mod reason;
@@ -35,6 +36,8 @@ mod objects;
 mod people;
 #[path = "../../examples/hooks/state.rs"]
 mod state;
+#[path = "../../examples/issues/tracker.rs"]
+mod tracker;
 
 // The examples take it from their own crate.
 use examples::single;
