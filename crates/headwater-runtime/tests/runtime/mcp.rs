@@ -166,12 +166,12 @@ async fn a_file_describes_its_servers_and_a_replay_needs_none_of_them() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_started_fails_the_node_and_says_which() {
-    let text = "name: a\nmcp: { gone: { command: no-such-program } }\nmodels: { m: { script: { rules: [{ say: [{ text: Hi }] }] } } }\n\
+    let text = "name: a\nmcp: { gone: { command: no-such-program } }\nmodels: { m: { script: { name: m, rules: [{ say: [{ text: Hi }] }] } } }\n\
                 workflows: { w: { start: n, nodes: { n: { reason: { model: m, mcp: [gone] } } } } }\n";
     let file = AgentFile::parse("a.yaml", text).unwrap();
     let agent = file.build(FileOptions::new(Arc::new(Memory::new()))).unwrap();
     let ran = Ran::of(agent.start(Start::new("Hi")).await.unwrap()).await;
-    assert_eq!(ran.code(), "tools.start");
+    assert_eq!(ran.code(), "mcp.start");
     assert!(ran.error().contains("no-such-program"), "{}", ran.error());
 }
 
@@ -179,29 +179,33 @@ async fn a_server_that_cannot_be_started_fails_the_node_and_says_which() {
 fn mistakes_in_the_description_of_a_server_have_their_place() {
     let with = |mcp: &str, reason: &str| {
         format!(
-            "name: a\nmcp: {{ s: {mcp} }}\nmodels: {{ m: \"p:m\" }}\nworkflows:\n  w:\n    start: n\n    nodes:\n      n: {{ reason: {{ model: m, mcp: [{reason}] }} }}\n"
+            "name: a\nmcp: {{ tracker: {mcp} }}\nmodels: {{ m: \"p:m\" }}\nworkflows:\n  w:\n    start: n\n    nodes:\n      n: {{ reason: {{ model: m, mcp: [{reason}] }} }}\n"
         )
     };
     for (mcp, reason, says) in [
-        ("{ command: x }", "t", "a.yaml:8:37: there is no MCP server `t`: did you mean `s`?"),
-        ("{ command: x }", "s, s", "a.yaml:8:40: the MCP server `s` is named twice"),
-        ("{}", "s", "a.yaml:2:8: the MCP server `s` is nowhere"),
+        ("{ command: x }", "traker", "a.yaml:8:38: there is no MCP server `traker`: did you mean `tracker`?"),
+        ("{ command: x }", "tracker, tracker", "a.yaml:8:47: the MCP server `tracker` is named twice"),
+        ("{}", "tracker", "a.yaml:2:8: the MCP server `tracker` is nowhere"),
         (
             "{ command: x, url: \"http://h\" }",
-            "s",
-            "a.yaml:2:8: the MCP server `s` has a `command` and a `url`",
+            "tracker",
+            "a.yaml:2:8: the MCP server `tracker` has a `command` and a `url`",
         ),
-        ("{ url: \"http://h\", args: [a] }", "s", "a.yaml:2:8: `args` is for a server with a `command`"),
-        ("{ command: x, bearer_env: T }", "s", "a.yaml:2:8: `bearer_env` is for a server with a `url`"),
-        ("{ url: example.com }", "s", "a.yaml:2:18: `example.com` is no address"),
-        ("{ comand: x }", "s", "unknown field `comand`: did you mean `command`?"),
-        ("{ command: x, approval: maybe }", "s", "`true`, `false`, or a list of tools"),
+        (
+            "{ url: \"http://h\", args: [a] }",
+            "tracker",
+            "a.yaml:2:8: `args` is for a server with a `command`",
+        ),
+        ("{ command: x, bearer_env: T }", "tracker", "a.yaml:2:8: `bearer_env` is for a server with a `url`"),
+        ("{ url: example.com }", "tracker", "a.yaml:2:24: `example.com` is no address"),
+        ("{ comand: x }", "tracker", "unknown field `comand`: did you mean `command`?"),
+        ("{ command: x, approval: maybe }", "tracker", "`true`, `false`, or a list of tools"),
     ] {
         let errors = AgentFile::parse("a.yaml", with(mcp, reason)).unwrap_err().to_string();
         assert!(errors.contains(says), "{says:?} is not in {errors}");
     }
-    let file =
-        AgentFile::parse("a.yaml", with("{ url: \"http://h\", bearer_env: NOT_SET_HERE }", "s")).unwrap();
+    let file = AgentFile::parse("a.yaml", with("{ url: \"http://h\", bearer_env: NOT_SET_HERE }", "tracker"))
+        .unwrap();
     let error = file.build(FileOptions::new(Arc::new(Memory::new()))).unwrap_err().to_string();
     assert!(error.contains("there is no model") || error.contains("NOT_SET_HERE"), "{error}");
 }
