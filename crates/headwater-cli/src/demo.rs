@@ -53,3 +53,9 @@ pub(crate) fn agents(
         })
         .collect()
 }
+
+/// The demo agent of a name, as fast as it can.
+pub(crate) fn agent(name: &str, store: &Arc<dyn Store>) -> Result<Option<Agent>> {
+    let agents = agents(store, &AgentOptions::default(), Duration::ZERO)?;
+    Ok(agents.into_iter().find(|(known, _)| known == name).map(|(_, agent)| agent))
+}
