@@ -1,5 +1,5 @@
-//! The `headwater` command: looks at the streams of AI agents, checks them, turns one dialect into another, and checks
-//! the files that describe agents.
+//! The `headwater` command: serves agents, looks at their streams, checks them, turns one dialect into another, and
+//! checks the files that describe agents.
 
 mod args;
 mod commands;
@@ -19,7 +19,7 @@ use clap::Parser;
 use commands::Command;
 use failure::Verdict;
 
-/// Reads, checks and converts the streams that AI agents send to chat UIs, and checks the files that describe agents.
+/// Serves AI agents to chat UIs, reads, checks and converts their streams, and checks the files that describe them.
 #[derive(Debug, Parser)]
 #[command(name = "headwater", version, after_help = EXIT_CODES, max_term_width = 110)]
 struct Cli {
@@ -40,7 +40,7 @@ Exit codes:
   1  the stream is at fault: it breaks a rule (lint), it was cut (inspect, convert, extract),
      it is not JSON (extract), or its own client would have given up on it (inspect, convert, reduce);
      or an agent's file is at fault (check)
-  2  the command was used wrongly, or its input could not be read";
+  2  the command was used wrongly, its input could not be read, or the server could not start";
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {

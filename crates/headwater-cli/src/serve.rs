@@ -17,11 +17,7 @@ use headwater_models::Models;
 use headwater_runtime::{Agent, AgentOptions};
 use headwater_server::{Agents, ApiKeys, Limits, Options, Server, Shows};
 use headwater_store::Store;
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::watch,
-    task::JoinSet,
-};
+use tokio::{sync::watch, task::JoinSet};
 
 use crate::{config::Settings, demo, failure::Failure};
 use agents::{Change, Files, Loaded};
@@ -221,7 +217,9 @@ async fn ended(agents: &[Agent]) {
 }
 
 /// Waits until the process is told to stop, and gives the name of the signal.
+#[cfg(unix)]
 async fn told_to_stop() -> Result<&'static str, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
     let failed = |error| Failure::new(format!("cannot wait for signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -229,4 +227,12 @@ async fn told_to_stop() -> Result<&'static str, Failure> {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",
     })
+}
+
+/// Waits until the process is told to stop.
+#[cfg(not(unix))]
+async fn told_to_stop() -> Result<&'static str, Failure> {
+    let pressed = tokio::signal::ctrl_c().await;
+    pressed.map_err(|error| Failure::new(format!("cannot wait for signals: {error}")))?;
+    Ok("Ctrl-C")
 }

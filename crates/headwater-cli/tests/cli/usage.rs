@@ -21,6 +21,8 @@ fn the_help_names_every_command_and_the_exit_codes() {
         "check",
         "new",
         "schema",
+        "serve",
+        "config",
         "Exit codes:",
         "the stream is at fault",
     ] {
