@@ -28,12 +28,19 @@
 //!
 //! This crate has no code of its own: it gathers what the others have.
 
+#[cfg(feature = "cli")]
+pub use headwater_cli as cli;
 pub use headwater_json as json;
 pub use headwater_models as models;
 pub use headwater_protocol as protocol;
 pub use headwater_runtime as runtime;
 pub use headwater_store as store;
 pub use headwater_tools as tools;
+
+/// For tests of one's own agents: a recorded run is run again with today's code.
+pub mod testing {
+    pub use headwater_runtime::{Divergence, DivergenceKind, Replayed, replay};
+}
 
 /// What nearly every agent needs.
 pub mod prelude {
