@@ -51,8 +51,10 @@ pub mod prelude {
         scripted::{Rule, Script, ScriptedModel, When},
     };
     pub use headwater_runtime::{
-        Agent, Answered, Ask, Choice, Cx, END, Form, MaybeAnswer, MultiChoice, Next, NodeError, NodeOptions,
-        NodeResult, OnError, Retry, Run, START, Start, Structured, Text, ToolOptions, Workflow,
+        Agent, AgentFile, Answer, Answered, Ask, Checkpoint, Choice, Cx, END, FileOptions, Form, Functions,
+        MaybeAnswer, MultiChoice, Next, NodeError, NodeOptions, NodeResult, OnError, Retry, Run, START, Sent,
+        Session, SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, Start, Structured,
+        SummaryRequest, Text, ToolOptions, Turn, TurnInput, Variant, WhenBusy, Workflow,
     };
     pub use headwater_store::{Memory, Store, embedded::Embedded};
     pub use headwater_tools::{FunctionTool, Schema, Tool, ToolContext, ToolError, ToolOutput, Tools};
@@ -63,3 +65,7 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sessions.md")]
+struct Sessions;
