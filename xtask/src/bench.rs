@@ -8,6 +8,7 @@
 
 mod json;
 mod measurement;
+mod models;
 mod runtime;
 mod table;
 
@@ -32,6 +33,8 @@ pub(crate) enum Subject {
     Store,
     /// Runs, deltas, waiting and replay, in memory and on disk
     Runtime,
+    /// Reading the recorded streams of the providers of models
+    Models,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -41,6 +44,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Json => json::run(&root, without),
         Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
         Subject::Runtime => runtime::run(&root),
+        Subject::Models => models::run(&root, without),
     }
 }
 
