@@ -3,6 +3,7 @@
 mod bench;
 mod command;
 mod mcp;
+mod models;
 mod recorded;
 mod report;
 mod test;

@@ -9,7 +9,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::server::{Answer, Server, command};
+use crate::{
+    reason::provider::{Provider, Reply},
+    server::{Answer, Server, command},
+};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -223,6 +226,44 @@ fn a_file_that_changes_is_served_anew_and_one_that_breaks_is_not() {
     write("Two, and longer");
     server.wait_for_log("read again");
     assert_eq!(said(&server, "hello", "x"), "Two, and longer");
+}
+
+#[test]
+fn what_a_provider_said_is_recorded_and_served_again_without_it() {
+    let folder = folder();
+    let body = "data: {\"choices\":[{\"delta\":{\"content\":\"From afar\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let provider = Provider::start([Reply::stream(body)]);
+    let path = folder.path().join("far.yaml");
+    let text = "name: far\nmodels: { m: \"openai-compatible:some-model\" }\n\
+                workflows: { w: { start: n, nodes: { n: { reason: { model: m } } } } }\n";
+    fs::write(&path, text).unwrap();
+    let tapes = folder.path().join("tapes");
+    let (path, tapes) = (path.to_str().unwrap(), tapes.to_str().unwrap());
+    let url = provider.url();
+    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
+    let start = |data: &str, flag: &str| {
+        let data = folder.path().join(data);
+        Server::start_with("127.0.0.1:0", &data, &[path, flag, tapes], &variables)
+    };
+    let recording = start("one", "--record");
+    assert_eq!(said(&recording, "far", "hello"), "From afar");
+    assert_eq!(recording.terminate(), Some(0));
+    let playing = start("two", "--replay");
+    assert_eq!(said(&playing, "far", "hello"), "From afar");
+    assert_eq!(provider.asked().len(), 1, "the second time nobody was asked");
+}
+
+#[test]
+fn a_run_that_was_served_can_be_replayed() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let server = Server::start(&data, &[]);
+    let run = server.post("/v1/runs", &json!({ "agent": "tools", "input": "weather in Paris" })).json();
+    let run = run["run"].as_str().unwrap();
+    server.get(&format!("/v1/runs/{run}/events?dialect=agents"));
+    assert_eq!(server.terminate(), Some(0));
+    let output = command().args(["replay", run, "--data", data.to_str().unwrap()]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

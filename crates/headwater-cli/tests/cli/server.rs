@@ -46,7 +46,13 @@ impl Server {
 
     /// Starts a server on a port, with its data in a folder.
     pub(crate) fn start_on(listen: &str, data: &Path, args: &[&str]) -> Self {
+        Self::start_with(listen, data, args, &[])
+    }
+
+    /// Starts a server on a port, with its data in a folder and something in its environment.
+    pub(crate) fn start_with(listen: &str, data: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = command()
+            .envs(variables.iter().copied())
             .args(["serve", "--listen", listen, "--data"])
             .arg(data)
             .args(["--set", "demo.pace=0ms"])
