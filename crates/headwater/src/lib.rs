@@ -34,6 +34,8 @@ pub use headwater_json as json;
 pub use headwater_models as models;
 pub use headwater_protocol as protocol;
 pub use headwater_runtime as runtime;
+#[cfg(feature = "server")]
+pub use headwater_server as server;
 pub use headwater_store as store;
 pub use headwater_tools as tools;
 
