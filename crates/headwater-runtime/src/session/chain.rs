@@ -23,21 +23,30 @@ pub(crate) fn branches(session: &SessionId, parent: Option<&CheckpointId>) -> St
 }
 
 impl AgentInner {
-    /// The jump of a new node, from the node before it: as far as makes every ancestor near.
-    pub(crate) async fn jump_after(&self, parent: Option<&Node>) -> Result<Link> {
-        let Some(parent) = parent else { return Ok(Link::default()) };
-        let jump = match &parent.jump.id {
-            Some(id) => self.find_node(id).await?.map(|node| node.jump),
-            None => Some(Link::default()),
+    /// Gives a new node its jump, from the node before it: as far as makes every ancestor near. What the turns in between
+    /// touched is noted with it, so that going back need not look at each of them.
+    pub(crate) async fn jump_after(&self, parent: Option<&Node>, node: &mut Node) -> Result<()> {
+        node.touched = node.structured.keys().cloned().collect();
+        node.jump = Link::default();
+        let Some(parent) = parent else { return Ok(()) };
+        let middle = match &parent.jump.id {
+            Some(id) => self.find_node(id).await?,
+            None => None,
         };
         // A node that is gone was merged with others. Nobody goes there any more, and how far it jumped is known.
-        let next =
-            jump.unwrap_or_else(|| Link { id: parent.jump.id.clone(), turn: jump_turn(parent.jump.turn) });
+        let next = match (&middle, &parent.jump.id) {
+            (Some(middle), _) => middle.jump.clone(),
+            (None, Some(gone)) => Link { id: Some(gone.clone()), turn: jump_turn(parent.jump.turn) },
+            (None, None) => Link::default(),
+        };
         if parent.turn() - parent.jump.turn == parent.jump.turn - next.turn {
-            Ok(next)
+            node.jump = next;
+            node.touched.extend(parent.touched.iter().cloned());
+            node.touched.extend(middle.into_iter().flat_map(|middle| middle.touched));
         } else {
-            Ok(Link { id: Some(parent.id().clone()), turn: parent.turn() })
+            node.jump = Link { id: Some(parent.id().clone()), turn: parent.turn() };
         }
+        Ok(())
     }
 
     /// The ancestor with the number of a turn, or the node itself; none is the beginning.

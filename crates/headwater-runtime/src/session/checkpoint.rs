@@ -1,6 +1,6 @@
 //! What a turn leaves: a node of a tree that never changes, holding what the turn added.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use headwater_protocol::{CheckpointId, Message, RequestId, RunId, RunState, SessionId, StructuredUpdate};
 use serde::{Deserialize, Serialize};
@@ -83,9 +83,9 @@ pub(crate) struct Node {
     /// An ancestor further away with the number of its turn, so that any ancestor is found in few steps.
     #[serde(default, skip_serializing_if = "Link::is_beginning")]
     pub(crate) jump: Link,
-    /// The nearest ancestor whose turn touched structured streams.
-    #[serde(default, skip_serializing_if = "Link::is_beginning")]
-    pub(crate) touched: Link,
+    /// The structured streams that were touched after the turn that `jump` names, up to this one.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) touched: BTreeSet<String>,
     /// Where the newest summary is kept of what the turn's run did not get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summarised: Option<CheckpointId>,

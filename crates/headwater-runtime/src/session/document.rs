@@ -149,19 +149,15 @@ impl AgentInner {
             Some(parent) => Some(self.node(parent).await?),
             None => None,
         };
-        node.jump = self.jump_after(parent.as_ref()).await?;
-        node.touched = match &parent {
-            Some(parent) if parent.structured.is_empty() => parent.touched.clone(),
-            Some(parent) => Link { id: Some(parent.id().clone()), turn: parent.turn() },
-            None => Link::default(),
-        };
+        self.jump_after(parent.as_ref(), &mut node).await?;
         self.put_node(&node).await
     }
 }
 
 /// Takes out what is no part of the conversation: tokens, keys, and what the server knew about whoever wrote.
 fn strip(node: &mut Node) {
-    (node.jump, node.touched, node.summarised) = (Link::default(), Link::default(), None);
+    (node.jump, node.summarised) = (Link::default(), None);
+    node.touched.clear();
     if let Input::Message(said) = &mut node.input {
         said.keys.clear();
         let begun = std::mem::take(&mut said.begun);

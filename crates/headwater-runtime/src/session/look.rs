@@ -2,7 +2,7 @@
 //!
 //! Every step can be done by anyone and twice, and only a compare-and-set of the head makes it count.
 
-use std::{pin::Pin, sync::Arc};
+use std::{collections::BTreeSet, pin::Pin, sync::Arc};
 
 use headwater_protocol::{Event, Message, RequestId, RunId, SessionId};
 use headwater_store::{Expect, JournalId};
@@ -220,14 +220,9 @@ impl AgentInner {
         if let Input::Message(said) = &input {
             messages.insert(0, Change { keep: 0, message: said.message.clone() });
         }
-        let touched = match &parent {
-            Some(parent) if parent.structured.is_empty() => parent.touched.clone(),
-            Some(parent) => Link { id: Some(parent.id().clone()), turn: parent.turn() },
-            None => Link::default(),
-        };
-        let node = Node {
-            jump: self.jump_after(parent.as_ref()).await?,
-            touched,
+        let mut node = Node {
+            jump: Link::default(),
+            touched: BTreeSet::new(),
             checkpoint: Checkpoint {
                 id: active.checkpoint.clone(),
                 session: head.id.clone(),
@@ -251,6 +246,7 @@ impl AgentInner {
             structured: progress.structured(),
             state: progress.state(),
         };
+        self.jump_after(parent.as_ref(), &mut node).await?;
         match self.put_node(&node).await {
             Err(error) if error.kind() == ErrorKind::Limit => {
                 // A turn that cannot be kept must not keep the session from others.

@@ -5,7 +5,7 @@ use headwater_protocol::{CheckpointId, MessageId, RequestId, Role, SessionId};
 use super::{
     Session,
     chain::branches,
-    checkpoint::{Checkpoint, GivenAnswer, Input, Link, Node, fresh_checkpoint, unknown},
+    checkpoint::{Checkpoint, GivenAnswer, Input, Node, fresh_checkpoint, unknown},
     head::{Active, Chore, Doing, Head, Seen},
     turn::Sent,
 };
@@ -279,11 +279,29 @@ impl Session {
     async fn stand_at(&self, head: &mut Head, tip: Node, to: Option<&Node>) -> Result<RolledBack> {
         let turn = to.map_or(0, Node::turn);
         let mut streams: Vec<String> = Vec::new();
-        let mut next = Link { id: Some(tip.id().clone()), turn: tip.turn() };
-        while let Some(id) = next.id.filter(|_| next.turn > turn) {
-            let node = self.agent.0.node(&id).await?;
-            streams.extend(node.structured.into_keys());
-            next = node.touched;
+        let agent = &self.agent.0;
+        let mut next = Some(tip);
+        while let Some(node) = next.filter(|node| node.turn() > turn) {
+            let jump = node.jump.id.as_ref().filter(|_| node.base.is_none() && node.jump.turn >= turn);
+            let far = match jump {
+                Some(id) => agent.find_node(id).await?,
+                None => None,
+            };
+            next = match (far, &node.checkpoint.parent) {
+                (Some(far), _) => {
+                    streams.extend(node.touched);
+                    Some(far)
+                }
+                // What it jumps to is no longer kept, or too far.
+                (None, Some(parent)) => {
+                    streams.extend(node.structured.into_keys());
+                    Some(agent.node(parent).await?)
+                }
+                (None, None) => {
+                    streams.extend(node.structured.into_keys());
+                    None
+                }
+            };
         }
         streams.sort_unstable();
         streams.dedup();

@@ -109,7 +109,7 @@ fn merged(row: &[&Node]) -> Option<Node> {
     let [first, .., last] = row else { return None };
     let mut merged = (*last).clone();
     merged.checkpoint.parent.clone_from(&first.checkpoint.parent);
-    merged.touched.clone_from(&first.touched);
+    merged.touched.clear();
     merged.messages.clear();
     merged.structured.clear();
     merged.state.clear();

@@ -1,6 +1,6 @@
 //! Beginning a session with a conversation that was kept elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use headwater_protocol::{Message, Role, SessionId};
 use serde_json::Map;
@@ -76,7 +76,7 @@ fn seed(head: &Head, label: Option<String>, messages: Vec<Message>) -> Result<No
             questions: Vec::new(),
         },
         jump: Link::default(),
-        touched: Link::default(),
+        touched: BTreeSet::new(),
         summarised: None,
         base: None,
         instructed: messages.first().is_some_and(is_instruction),
