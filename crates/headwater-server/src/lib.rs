@@ -26,7 +26,9 @@ mod sessions;
 mod shows;
 
 pub use agents::Agents;
-pub use auth::{ApiKeys, Authenticator, Open, Principal, unauthorized};
+pub use auth::{
+    ApiKeys, Authenticated, Authenticator, Jwt, KeyError, Open, Principal, Several, unauthorized,
+};
 pub use error::ApiError;
 pub use options::{Limits, Options};
 pub use router::router;
