@@ -1,0 +1,5 @@
+//! The server over real sockets.
+
+mod harness;
+mod resume;
+mod talk;
