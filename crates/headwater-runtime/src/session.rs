@@ -137,6 +137,12 @@ impl Agent {
 }
 
 impl Session {
+    /// The agent that it is of.
+    #[must_use]
+    pub fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
     /// Its name.
     #[must_use]
     pub fn id(&self) -> &SessionId {
