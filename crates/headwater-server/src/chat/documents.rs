@@ -128,7 +128,7 @@ pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Resu
             .into_response())
         }
         CheckpointAction::Fork { checkpoint, session } => {
-            let name = session.as_ref().map(|session| session.as_str());
+            let name = session.as_ref().map(headwater_protocol::SessionId::as_str);
             let forked = session_of(asked, checkpoint).await?.fork(checkpoint, name).await?;
             Ok(Json(json!({ "sessionId": forked.id(), "checkpointId": checkpoint })).into_response())
         }

@@ -158,7 +158,7 @@ fn script() -> Script {
         .rule(
             Rule::when(When::input_contains("slow"))
                 .pace(Duration::from_millis(5))
-                .text(&"slowly but surely ".repeat(20)),
+                .text("slowly but surely ".repeat(20)),
         )
         .rule(Rule::always().reasoning("Hm, let me think.").text("You said: {input}, in turn {turn}."))
 }

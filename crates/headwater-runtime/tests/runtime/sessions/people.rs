@@ -170,7 +170,7 @@ async fn an_approval_is_done_again_as_an_approval_and_asked_again_after_going_ba
     let paid = stands(&session).await;
     match session.input(&paid).await.unwrap() {
         TurnInput::Answers(answers) => {
-            assert!(matches!(answers[..], [Answer::Approval { approved: true, .. }]))
+            assert!(matches!(answers[..], [Answer::Approval { approved: true, .. }]));
         }
         other => panic!("{other:?}"),
     }
