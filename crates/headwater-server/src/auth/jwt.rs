@@ -1,7 +1,7 @@
 //! JSON Web Tokens that somebody else signs.
 //!
 //! Written on `ring`, which TLS brings along: the crates for this cost about a hundred further ones, and what is needed
-//! here is to verify three algorithms, each with a key that is bound to it.
+//! here is to verify four algorithms, each with a key that is bound to it.
 
 mod key;
 
@@ -24,7 +24,7 @@ use crate::ApiError;
 /// A token that is longer is not looked at.
 const LONGEST: usize = 16 << 10;
 
-/// Tokens that are signed by HS256, RS256 or ES256, sent as `Authorization: Bearer …`.
+/// Tokens that are signed by HS256, RS256, ES256 or EdDSA, sent as `Authorization: Bearer …`.
 ///
 /// A token must expire. Where it names an audience, the server must be one of it.
 ///
@@ -63,7 +63,8 @@ impl Jwt {
         Ok(Self::with(vec![Key::secret(secret, None)?]))
     }
 
-    /// Tokens that are signed with the private half of a public key in PEM: RS256 by RSA, ES256 by P-256.
+    /// Tokens that are signed with the private half of a public key in PEM: RS256 by RSA, ES256 by P-256,
+    /// EdDSA by Ed25519.
     ///
     /// # Errors
     /// When there is no such key in it.
@@ -143,7 +144,7 @@ impl Jwt {
             return Err(invalid("it needs an extension that is not known here"));
         }
         let algorithm = Algorithm::named(&header.alg)
-            .ok_or_else(|| invalid("it must be signed by HS256, RS256 or ES256"))?;
+            .ok_or_else(|| invalid("it must be signed by HS256, RS256, ES256 or EdDSA"))?;
         let signature =
             URL_SAFE_NO_PAD.decode(signature).map_err(|_| invalid("its signature cannot be read"))?;
         let signed = token.rsplit_once('.').map_or("", |(signed, _)| signed).as_bytes();

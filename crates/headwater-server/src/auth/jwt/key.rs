@@ -33,6 +33,7 @@ pub(super) enum Algorithm {
     Hs256,
     Rs256,
     Es256,
+    EdDsa,
 }
 
 impl Algorithm {
@@ -41,6 +42,7 @@ impl Algorithm {
             "HS256" => Some(Self::Hs256),
             "RS256" => Some(Self::Rs256),
             "ES256" => Some(Self::Es256),
+            "EdDSA" => Some(Self::EdDsa),
             _ => None,
         }
     }
@@ -61,6 +63,7 @@ enum Material {
     },
     /// A point of P-256, as both coordinates.
     P256(Vec<u8>),
+    Ed25519(Vec<u8>),
 }
 
 impl Key {
@@ -82,7 +85,7 @@ impl Key {
         let body: String = body.split_whitespace().collect();
         let der = STANDARD.decode(body).map_err(|_| unreadable())?;
         let material = subject_public_key(&der).ok_or_else(|| {
-            wrong("the public key is neither RSA nor P-256: tokens cannot be verified by it")
+            wrong("the public key is neither RSA nor P-256 nor Ed25519: tokens cannot be verified by it")
         })?;
         Ok(Self { id: None, material })
     }
@@ -92,6 +95,7 @@ impl Key {
             Material::Secret(_) => Algorithm::Hs256,
             Material::Rsa { .. } => Algorithm::Rs256,
             Material::P256(_) => Algorithm::Es256,
+            Material::Ed25519(_) => Algorithm::EdDsa,
         };
         own == algorithm && (id.is_none() || self.id.is_none() || self.id.as_deref() == id)
     }
@@ -105,6 +109,9 @@ impl Key {
             Material::P256(point) => UnparsedPublicKey::new(&signature::ECDSA_P256_SHA256_FIXED, point)
                 .verify(signed, signature)
                 .is_ok(),
+            Material::Ed25519(key) => {
+                UnparsedPublicKey::new(&signature::ED25519, key).verify(signed, signature).is_ok()
+            }
         }
     }
 }
@@ -138,7 +145,7 @@ pub(super) fn set(text: &str) -> Result<Vec<Key>, KeyError> {
         keys.extend(from_jwk(jwk)?);
     }
     if keys.is_empty() {
-        return Err(wrong("the set has no key for HS256, RS256 or ES256"));
+        return Err(wrong("the set has no key for HS256, RS256, ES256 or EdDSA"));
     }
     Ok(keys)
 }
@@ -168,6 +175,7 @@ fn from_jwk(jwk: Jwk) -> Result<Option<Key>, KeyError> {
             }
             Material::P256([&[4][..], &x, &y].concat())
         }
+        ("OKP", Some("Ed25519")) => Material::Ed25519(read("x", jwk.x.as_deref())?),
         ("oct", _) => {
             let secret = read("k", jwk.k.as_deref())?;
             return Key::secret(&secret, jwk.kid).map(Some);
@@ -192,6 +200,7 @@ fn subject_public_key(der: &[u8]) -> Option<Material> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
     const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
     const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+    const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
     let (info, _) = element(der, SEQUENCE)?;
     let (algorithm, rest) = element(info, SEQUENCE)?;
     let (kind, parameters) = element(algorithm, OBJECT)?;
@@ -204,6 +213,7 @@ fn subject_public_key(der: &[u8]) -> Option<Material> {
             let (e, _) = element(rest, INTEGER)?;
             Some(Material::Rsa { n: unsigned(n).to_vec(), e: unsigned(e).to_vec() })
         }
+        ED25519 if key.len() == 32 => Some(Material::Ed25519(key.to_vec())),
         EC if element(parameters, OBJECT)?.0 == P256 && key.len() == 65 => Some(Material::P256(key.to_vec())),
         _ => None,
     }

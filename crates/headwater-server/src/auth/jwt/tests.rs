@@ -44,6 +44,32 @@ fn a_token_of_each_algorithm_names_its_principal() {
 }
 
 #[test]
+fn a_token_by_ed25519_names_its_principal() {
+    use ring::{
+        rand::SystemRandom,
+        signature::{Ed25519KeyPair, KeyPair as _},
+    };
+    let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(pair.as_ref()).unwrap();
+    let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    let public = pair.public_key().as_ref();
+    let signed = format!(
+        "{}.{}",
+        encode(br#"{"alg":"EdDSA","kid":"ed"}"#),
+        encode(json!({ "sub": "ann", "exp": NOW + 60 }).to_string().as_bytes())
+    );
+    let token = format!("{signed}.{}", encode(pair.sign(signed.as_bytes()).as_ref()));
+    let set = json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "kid": "ed", "x": encode(public) }] });
+    assert_eq!(Jwt::jwks(&set.to_string()).unwrap().verify(&token, NOW).unwrap().id(), "ann");
+    // The head that every Ed25519 key has in PEM.
+    let der = [b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00", public].concat();
+    let body = base64::engine::general_purpose::STANDARD.encode(der);
+    let pem = format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n");
+    assert_eq!(Jwt::public_key(&pem).unwrap().verify(&token, NOW).unwrap().id(), "ann");
+    assert_eq!(code(&Jwt::jwks(SET).unwrap(), &token), "auth.invalid");
+}
+
+#[test]
 fn a_token_with_one_bit_changed_anywhere_is_refused() {
     for (jwt, token) in [
         (jwt(), hs256(&json!({ "sub": "ann", "exp": NOW + 60 }))),
@@ -126,7 +152,7 @@ fn keys_that_cannot_be_used_are_refused_with_the_reason() {
     assert!(said(Jwt::hs256(b"short")).contains("at least 32 bytes"));
     assert!(said(Jwt::public_key("no key")).contains("-----BEGIN PUBLIC KEY-----"));
     let cut = RSA.replacen("MIIB", "MIIC", 1);
-    assert!(said(Jwt::public_key(&cut)).contains("neither RSA nor P-256"));
+    assert!(said(Jwt::public_key(&cut)).contains("neither RSA nor P-256 nor Ed25519"));
     assert!(said(Jwt::jwks("[]")).contains("JSON Web Key Set"));
     assert!(said(Jwt::jwks(r#"{"keys":[]}"#)).contains("no key for"));
     assert!(said(Jwt::jwks(r#"{"keys":[{"kty":"RSA","kid":"a","n":"!"}]}"#)).contains("key a"));
