@@ -15,11 +15,15 @@ use std::{sync::Arc, time::Duration};
 
 use headwater_models::Models;
 use headwater_runtime::{Agent, AgentOptions};
-use headwater_server::{Agents, ApiKeys, Limits, Options, Server, Shows};
+use headwater_server::{Agents, ApiKeys, Jwt, Limits, Metrics, Options, Server, Several, Shows};
 use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
 
-use crate::{config::Settings, demo, failure::Failure};
+use crate::{
+    config::{self, Settings},
+    demo,
+    failure::Failure,
+};
 use agents::{Change, Files, Loaded};
 
 /// How often files are looked at, with `watch`.
@@ -159,22 +163,48 @@ fn server_options(settings: &Settings) -> Result<Options, Failure> {
     for (dialect, path) in &settings.paths {
         options = options.path(dialect.name(), path);
     }
-    if settings.jwt.is_some() {
-        return Err(Failure::new("this build cannot check JSON Web Tokens: use `api_keys`"));
+    options.hosts.clone_from(&settings.hosts);
+    if settings.metrics {
+        options.metrics = Metrics::install();
     }
-    options.hosts = match settings.hosts.as_slice() {
-        [] if !listen::has_keys(settings) => {
-            Some(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).to_vec())
-        }
-        [] => None,
-        hosts => Some(hosts.to_vec()),
-    };
+    let mut either = Several::new();
     if !settings.api_keys.is_empty() {
         let keys = settings.api_keys.iter();
-        options = options
-            .authenticator(keys.fold(ApiKeys::new(), |keys, (name, key)| keys.add(name.as_str(), &key.0)));
+        either = either.or(keys.fold(ApiKeys::new(), |keys, (name, key)| keys.add(name.as_str(), &key.0)));
     }
-    Ok(options)
+    if let Some(jwt) = &settings.jwt {
+        for tokens in tokens(jwt)? {
+            either = either.or(tokens);
+        }
+    }
+    Ok(if listen::has_keys(settings) { options.authenticator(either) } else { options })
+}
+
+/// What checks JSON Web Tokens.
+fn tokens(settings: &config::Jwt) -> Result<Vec<Jwt>, Failure> {
+    let mut all = Vec::new();
+    if let Some(secret) = &settings.secret {
+        let jwt = Jwt::hs256(secret.0.as_bytes());
+        all.push(jwt.map_err(|error| Failure::new(format!("`jwt.secret`: {error}")))?);
+    }
+    if let Some(path) = &settings.public_key {
+        let pem = std::fs::read_to_string(path);
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::new(format!("`jwt.public_key`: {}: {error}", path.display()))
+        };
+        let pem = pem.map_err(|error| failed(&error))?;
+        all.push(Jwt::public_key(&pem).map_err(|error| failed(&error))?);
+    }
+    let named = |mut jwt: Jwt| {
+        if let Some(issuer) = &settings.issuer {
+            jwt = jwt.issuer(issuer);
+        }
+        match &settings.audience {
+            Some(audience) => jwt.audience(audience),
+            None => jwt,
+        }
+    };
+    Ok(all.into_iter().map(named).collect())
 }
 
 async fn keep_tending(server: Server, period: Duration, mut stopped: watch::Receiver<bool>) {

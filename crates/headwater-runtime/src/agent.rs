@@ -28,6 +28,7 @@ pub use build::AgentBuilder;
 pub use control::Answered;
 pub(crate) use control::client_request;
 pub(crate) use control::taken_back;
+pub use drivers::DrivenRun;
 pub use meta::{RunMeta, RunPhase};
 pub use question::OpenQuestion;
 pub use run::{Outcome, Run, Start};

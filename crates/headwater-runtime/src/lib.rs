@@ -17,12 +17,14 @@ mod model;
 mod next;
 mod replay;
 mod run;
+mod seeing;
 mod session;
 mod usage;
 mod workflow;
 
 pub use agent::{
-    Agent, AgentBuilder, AgentOptions, Answered, OpenQuestion, Outcome, Run, RunMeta, RunPhase, Start, Tended,
+    Agent, AgentBuilder, AgentOptions, Answered, DrivenRun, OpenQuestion, Outcome, Run, RunMeta, RunPhase,
+    Start, Tended,
 };
 pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};

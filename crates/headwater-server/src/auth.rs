@@ -1,8 +1,16 @@
 //! Who is asking.
 
-use std::{collections::HashMap, fmt, future::Future, pin::Pin, sync::Arc};
+mod jwt;
+mod keys;
+mod several;
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
+
+pub use jwt::{Jwt, KeyError};
+pub use keys::ApiKeys;
+pub use several::Several;
 
 use crate::ApiError;
 
@@ -29,22 +37,51 @@ impl fmt::Display for Principal {
     }
 }
 
+/// What an authenticator gives.
+pub type Authenticated<'a> = Pin<Box<dyn Future<Output = Result<Principal, ApiError>> + Send + 'a>>;
+
 /// Finds out who is asking.
+///
+/// ```
+/// use axum::http::request::Parts;
+/// use headwater_server::{Authenticated, Authenticator, Principal, unauthorized};
+///
+/// /// A proxy in front of the server knows its users, and nobody comes past it.
+/// #[derive(Debug)]
+/// struct BehindProxy;
+///
+/// impl Authenticator for BehindProxy {
+///     fn authenticate<'a>(&'a self, request: &'a Parts) -> Authenticated<'a> {
+///         Box::pin(async move {
+///             let user = request.headers.get("x-forwarded-user").and_then(|user| user.to_str().ok());
+///             user.map(Principal::new).ok_or_else(|| unauthorized("come through the proxy"))
+///         })
+///     }
+/// }
+/// ```
 pub trait Authenticator: fmt::Debug + Send + Sync {
     /// Who sends this request.
     ///
     /// # Errors
     /// [`unauthorized`] when the request does not show it.
-    fn authenticate<'a>(
-        &'a self,
-        request: &'a Parts,
-    ) -> Pin<Box<dyn Future<Output = Result<Principal, ApiError>> + Send + 'a>>;
+    fn authenticate<'a>(&'a self, request: &'a Parts) -> Authenticated<'a>;
+
+    /// Whether a request needs nothing to be let in. Then only this machine may be named as the host, unless
+    /// [`Options::host`](crate::Options::host) names others: a web page elsewhere could drive the server otherwise.
+    fn is_open(&self) -> bool {
+        false
+    }
 }
 
 /// The answer to a request that does not show who sends it.
 #[must_use]
 pub fn unauthorized(message: &str) -> ApiError {
-    ApiError::new(StatusCode::UNAUTHORIZED, "auth.missing", message)
+    refused("auth.missing", message)
+}
+
+/// The answer to a request that shows it wrongly.
+fn refused(code: &str, message: impl Into<String>) -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, code, message)
 }
 
 /// Everyone is the same: for a server that only this machine can reach.
@@ -52,71 +89,21 @@ pub fn unauthorized(message: &str) -> ApiError {
 pub struct Open;
 
 impl Authenticator for Open {
-    fn authenticate<'a>(
-        &'a self,
-        _: &'a Parts,
-    ) -> Pin<Box<dyn Future<Output = Result<Principal, ApiError>> + Send + 'a>> {
+    fn authenticate<'a>(&'a self, _: &'a Parts) -> Authenticated<'a> {
         Box::pin(async { Ok(Principal::new("local")) })
     }
-}
 
-/// One key for each principal, sent as `Authorization: Bearer …` or `X-Api-Key`.
-#[derive(Clone, Default)]
-pub struct ApiKeys(HashMap<String, Principal>);
-
-impl ApiKeys {
-    /// No keys: nobody may ask.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Gives a principal a key.
-    #[must_use]
-    pub fn add(mut self, principal: impl Into<Arc<str>>, key: impl Into<String>) -> Self {
-        self.0.insert(key.into(), Principal::new(principal));
-        self
+    fn is_open(&self) -> bool {
+        true
     }
 }
 
-impl fmt::Debug for ApiKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ApiKeys of {} principals", self.0.len())
-    }
-}
-
-impl Authenticator for ApiKeys {
-    fn authenticate<'a>(
-        &'a self,
-        request: &'a Parts,
-    ) -> Pin<Box<dyn Future<Output = Result<Principal, ApiError>> + Send + 'a>> {
-        Box::pin(async {
-            let Some(key) = sent_key(&request.headers) else {
-                return Err(unauthorized("send a key as `Authorization: Bearer …`, or as `X-Api-Key`"));
-            };
-            // Every key is looked at to its end, so that time tells nothing about them.
-            let mut found = None;
-            for (known, principal) in &self.0 {
-                if same(known.as_bytes(), key.as_bytes()) {
-                    found = Some(principal.clone());
-                }
-            }
-            found.ok_or_else(|| {
-                ApiError::new(StatusCode::UNAUTHORIZED, "auth.unknown", "the key is not known here")
-            })
-        })
-    }
-}
-
-pub(crate) fn sent_key(headers: &HeaderMap) -> Option<&str> {
+/// What a request shows: `Authorization: Bearer …`, or `X-Api-Key`.
+fn sent_key(headers: &HeaderMap) -> Option<&str> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| {
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
     });
-    bearer.or_else(|| headers.get("x-api-key")?.to_str().ok())
-}
-
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+    bearer.or_else(|| headers.get("x-api-key")?.to_str().ok()).filter(|key| !key.is_empty())
 }

@@ -12,17 +12,17 @@ mod turn;
 
 use axum::{
     Extension,
-    extract::{Path, Request, State},
+    extract::{Request, State},
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
 use headwater_protocol::{Action, Dialect, dialects};
 use headwater_runtime::{Run, Sent};
 
-pub(crate) use request::{Asked, framing, read_body};
+pub(crate) use request::{Asked, framing, fresh, read_body};
 pub(crate) use respond::follow;
 
-use crate::{ApiError, Principal, Server, follow::From, follow::Names};
+use crate::{ApiError, Principal, Server, extract::Path, follow::From, follow::Names};
 
 /// The run that answers a request, and where its reader begins.
 #[derive(Debug)]

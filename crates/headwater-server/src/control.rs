@@ -3,12 +3,13 @@
 use axum::{
     Extension, Json,
     body::Body,
-    extract::{Path, Query, State},
+    extract::State,
     http::{HeaderMap, StatusCode},
     response::{IntoResponse as _, Response},
 };
 use headwater_protocol::{RequestCursor, RequestId, RunId};
 use headwater_runtime::{Answer, Answered, ErrorKind, OpenQuestion, Run, RunMeta, Start};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +17,7 @@ use crate::{
     ApiError, Principal, Server,
     agents::Served,
     chat,
+    extract::{Path, Query},
     follow::{Ending, From, Names, View},
 };
 
@@ -36,7 +38,7 @@ pub(crate) async fn owned(
 }
 
 /// What a run is to do.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct StartBody {
     #[serde(default)]
@@ -71,6 +73,7 @@ pub(crate) async fn start(
     if let Some(workflow) = body.workflow {
         start = start.workflow(workflow);
     }
+    let _permit = server.may_begin(&principal)?;
     let run = match body.session {
         Some(session) => {
             let session = served.agent.open_session(session, Some(principal.id())).await?;
@@ -187,7 +190,7 @@ pub(crate) async fn events(
         seam: options.seam.clone(),
         hold: options.hold,
     };
-    chat::follow(&server, run, view, from, ending).await
+    chat::follow(&server, &principal, run, view, from, ending).await
 }
 
 /// `POST /v1/runs/{run}/stop`.
@@ -206,10 +209,11 @@ pub(crate) async fn stop(
 }
 
 /// An answer to a question, a decision about a call, or the output of a call.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct AnswerBody {
     /// The question; may be left out where the run waits for one thing only.
+    #[schemars(with = "Option<String>")]
     request: Option<RequestId>,
     token: Option<String>,
     #[serde(default, deserialize_with = "present")]

@@ -1,5 +1,10 @@
 //! What a request is told when it cannot be answered.
 
+mod codes;
+
+pub use codes::CODES;
+pub(crate) use codes::find;
+
 use axum::{
     Json,
     http::{HeaderValue, StatusCode, header},
@@ -52,6 +57,14 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, code, message)
     }
 
+    /// Something that is not the sender's business: what it was is in the log.
+    fn internal(code: &str, error: &dyn std::error::Error) -> Self {
+        tracing::error!(code, %error, "a request failed");
+        let message =
+            "something went wrong inside the server: its log says what, with the id of this request";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, message)
+    }
+
     /// The code.
     #[must_use]
     pub fn code(&self) -> &str {
@@ -73,13 +86,14 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        if self.status.is_server_error() {
-            tracing::error!(code = %self.code, "{}", self.message);
-        }
+        crate::seeing::note("code", &self.code);
         let body = Json(json!({ "error": self.message, "code": self.code }));
         let mut response = (self.status, body).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }
@@ -116,10 +130,21 @@ impl From<headwater_runtime::Error> for ApiError {
             ErrorKind::Busy => S::SERVICE_UNAVAILABLE,
             _ => S::INTERNAL_SERVER_ERROR,
         };
-        let foreign = error.kind() == ErrorKind::Foreign;
-        let message =
-            if foreign { "there is no such thing, or it is not yours".to_owned() } else { error.to_string() };
-        let answer = Self::new(status, error.code(), message);
+        if status == S::INTERNAL_SERVER_ERROR {
+            let code = if error.kind() == ErrorKind::Store { "store" } else { "internal" };
+            return Self::internal(code, &error);
+        }
+        let (code, message) = match (error.kind(), error.code()) {
+            // Whether it is there and belongs to somebody else must not show.
+            (ErrorKind::UnknownSession, _) | (ErrorKind::Foreign, "session.foreign") => {
+                ("session.unknown", "there is no such session, or it is not yours".to_owned())
+            }
+            (ErrorKind::UnknownRun | ErrorKind::Foreign, _) => {
+                ("run.unknown", "there is no such run, or it is not yours".to_owned())
+            }
+            (_, code) => (code, error.to_string()),
+        };
+        let answer = Self::new(status, code, message);
         if status == S::SERVICE_UNAVAILABLE { answer.retry_after(1) } else { answer }
     }
 }
@@ -131,7 +156,7 @@ impl From<headwater_store::Error> for ApiError {
             K::Cursor(_) => Self::conflict(error.code(), error.to_string()),
             K::Trimmed { .. } => Self::new(StatusCode::GONE, "cursor.trimmed", error.to_string()),
             K::Unknown => Self::not_found("run.unknown", error.to_string()),
-            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store", error.to_string()),
+            _ => Self::internal("store", &error),
         }
     }
 }

@@ -1,12 +1,43 @@
-//! Before any route: who is asking, and may they.
+//! Before any route: may this request come in, and who sends it.
+//!
+//! A browser lets any page send requests to any server, also to one that only this machine can reach. So a request
+//! must name a host that is meant ([`host`]), a page elsewhere must be one that is allowed ([`origin`]), and a body must
+//! say that it is JSON, which a page elsewhere cannot do without asking first.
+
+mod cors;
+mod host;
+mod origin;
 
 use axum::{
+    body::HttpBody as _,
     extract::{Request, State},
+    http::{Method, StatusCode, header, request::Parts},
     middleware::Next,
     response::Response,
 };
 
-use crate::{ApiError, Server};
+pub(crate) use cors::cors;
+
+use crate::{ApiError, Server, seeing};
+
+/// Refuses what should not come in, whoever sends it.
+pub(crate) async fn admit(
+    State(server): State<Server>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    server.watch_time();
+    let (parts, body) = request.into_parts();
+    let options = server.options();
+    host::check(options, &parts)?;
+    if !parts.method.is_safe() {
+        origin::check(options, &parts)?;
+        if !body.is_end_stream() {
+            check_content_type(&parts)?;
+        }
+    }
+    Ok(next.run(Request::from_parts(parts, body)).await)
+}
 
 /// Finds out who is asking.
 pub(crate) async fn authenticate(
@@ -16,6 +47,31 @@ pub(crate) async fn authenticate(
 ) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     let principal = server.options().authenticator.authenticate(&parts).await?;
+    seeing::note_principal(&principal);
     parts.extensions.insert(principal);
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
+
+/// A page elsewhere can send a form or a text without asking first, but not JSON.
+fn check_content_type(parts: &Parts) -> Result<(), ApiError> {
+    let sent = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = sent.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json") {
+        return Ok(());
+    }
+    let message = match sent {
+        Some(sent) => format!("the body is `{sent}`: send `application/json`"),
+        None => "say what the body is: send `content-type: application/json`".to_owned(),
+    };
+    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "body.not-json", message))
+}
+
+/// The host that a request names, with its port.
+fn named_host(parts: &Parts) -> Option<&str> {
+    let header = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    // HTTP/2 names it in the target.
+    header.or_else(|| parts.uri.authority().map(axum::http::uri::Authority::as_str))
+}
+
+/// The methods that routes have.
+pub(crate) const METHODS: [Method; 3] = [Method::GET, Method::POST, Method::DELETE];

@@ -17,18 +17,26 @@ mod auth;
 mod chat;
 mod control;
 mod error;
+mod extract;
 mod follow;
 mod guard;
+mod health;
+mod limits;
+mod openapi;
 mod options;
 mod router;
+mod seeing;
 mod server;
 mod sessions;
 mod shows;
 
 pub use agents::Agents;
-pub use auth::{ApiKeys, Authenticator, Open, Principal, unauthorized};
-pub use error::ApiError;
+pub use auth::{
+    ApiKeys, Authenticated, Authenticator, Jwt, KeyError, Open, Principal, Several, unauthorized,
+};
+pub use error::{ApiError, CODES};
 pub use options::{Limits, Options};
 pub use router::router;
+pub use seeing::{METRICS, Metrics};
 pub use server::Server;
 pub use shows::Shows;

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use serde_json::{Map, Value};
 
 use crate::{
-    ApiError,
+    ApiError, Metrics,
     auth::{Authenticator, Open, Principal},
 };
 
@@ -28,8 +28,9 @@ pub struct Options {
     pub authenticator: Arc<dyn Authenticator>,
     /// What the route approves of, for a run's `cx.runtime_context()`.
     pub(crate) context: Option<Arc<ContextFunction>>,
-    /// The hosts that a request may name, without ports. None: any.
-    pub hosts: Option<Vec<String>>,
+    /// The hosts that a request may name beside this machine, without ports; `*` is any. Without any of them: with keys any, and
+    /// without keys only this machine.
+    pub hosts: Vec<String>,
     /// The web pages elsewhere that may ask.
     pub origins: Vec<String>,
     /// Further paths of the dialects' chat routes, so that a page's old URL can be kept.
@@ -46,6 +47,8 @@ pub struct Options {
     pub seam: String,
     /// Whether an attempt's text is held back until the attempt has ended.
     pub hold: bool,
+    /// What is counted, to be shown at `/metrics`: to everyone who can reach the server.
+    pub metrics: Option<Metrics>,
 }
 
 /// What may be asked for.
@@ -60,7 +63,8 @@ pub struct Limits {
     pub runs: usize,
     /// The streams of one principal that may be open at once: 1,000.
     pub streams: usize,
-    /// How long a run may take, not counting the time that it waits: none.
+    /// How long a run may go on until it waits or ends: as long as it likes. A run that takes longer is stopped, whether
+    /// anyone reads it or not; one that was answered, or taken over from another process, begins anew.
     pub run_time: Option<Duration>,
     /// How long a body may take to arrive: 30 s.
     pub body_time: Duration,
@@ -88,7 +92,7 @@ impl Default for Options {
         Self {
             authenticator: Arc::new(Open),
             context: None,
-            hosts: None,
+            hosts: Vec::new(),
             origins: Vec::new(),
             paths: BTreeMap::new(),
             limits: Limits::default(),
@@ -97,6 +101,7 @@ impl Default for Options {
             replay: Duration::from_secs(5 * 60),
             seam: String::new(),
             hold: false,
+            metrics: None,
         }
     }
 }
@@ -142,6 +147,27 @@ impl Options {
     #[must_use]
     pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
         self.heartbeat = heartbeat;
+        self
+    }
+
+    /// Says what may be asked for.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Shows what is counted at `/metrics`.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Metrics) -> Self {
+        self.metrics = Some(metrics);
+        self
+    }
+
+    /// Says by which further name or address a request may call the server; `*` is any.
+    #[must_use]
+    pub fn host(mut self, host: impl Into<String>) -> Self {
+        self.hosts.push(host.into());
         self
     }
 

@@ -1,11 +1,16 @@
 //! The routes.
 
 use axum::{
-    Router, middleware,
-    routing::{any, get, post},
+    Router,
+    extract::Request,
+    handler::Handler,
+    http::StatusCode,
+    middleware,
+    routing::{MethodRouter, get, post},
 };
+use headwater_protocol::dialects;
 
-use crate::{Agents, Options, Server, chat, control, guard, sessions};
+use crate::{Agents, ApiError, Options, Server, chat, control, guard, health, openapi, seeing, sessions};
 
 /// A router that serves agents to whoever can reach it: mount it in an application of your own, or serve it as it is.
 ///
@@ -14,31 +19,95 @@ pub fn router(agents: Agents) -> Router {
     Server::new(agents, Options::default()).router()
 }
 
+/// Routes, and the list of them.
+pub(crate) struct Routes {
+    /// For those who have shown who they are.
+    guarded: Router<Server>,
+    /// For everyone.
+    open: Router<Server>,
+    listed: Vec<(&'static str, String)>,
+}
+
 /// All routes of a server.
-pub(crate) fn routes(server: Server) -> Router {
-    let mut routes = Router::new()
-        .route("/v1/{dialect}/chat", any(chat::by_name))
-        .route("/v1/{dialect}/chat/{*rest}", any(chat::by_name_and_rest))
-        .route("/v1/{dialect}/checkpoints", any(chat::by_name))
-        .route("/v1/{dialect}/onboarding", any(chat::by_name))
-        .route("/v1/runs", get(control::list).post(control::start))
-        .route("/v1/runs/{run}", get(control::inspect))
-        .route("/v1/runs/{run}/events", get(control::events))
-        .route("/v1/runs/{run}/stop", post(control::stop))
-        .route("/v1/runs/{run}/answer", post(control::answer))
-        .route("/v1/interrupts", get(control::interrupts))
-        .route("/v1/interrupts/{request}", post(control::answer_request))
-        .merge(sessions::routes());
-    for (dialect, paths) in &server.options().paths {
-        let Some(dialect) = headwater_protocol::dialects::find(dialect) else {
-            tracing::error!("there is no dialect `{dialect}`: its paths are not served");
+pub(crate) fn routes(server: &Server) -> Routes {
+    let mut routes = Routes { guarded: Router::new(), open: Router::new(), listed: Vec::new() }
+        .asked("/v1/{dialect}/chat", chat::by_name)
+        .asked("/v1/{dialect}/chat/{*rest}", chat::by_name_and_rest)
+        .asked("/v1/{dialect}/checkpoints", chat::by_name)
+        .asked("/v1/{dialect}/onboarding", chat::by_name)
+        .get("/v1/runs", control::list)
+        .post("/v1/runs", control::start)
+        .get("/v1/runs/{run}", control::inspect)
+        .get("/v1/runs/{run}/events", control::events)
+        .post("/v1/runs/{run}/stop", control::stop)
+        .post("/v1/runs/{run}/answer", control::answer)
+        .get("/v1/interrupts", control::interrupts)
+        .post("/v1/interrupts/{request}", control::answer_request);
+    routes = sessions::routes(routes)
+        .open("/healthz", health::lives)
+        .open("/readyz", health::ready)
+        .open("/metrics", seeing::metrics)
+        .open("/openapi.json", openapi::document);
+    for (name, paths) in &server.options().paths {
+        let Some(dialect) = dialects::find(name) else {
+            tracing::error!("there is no dialect `{name}`: its paths are not served");
             continue;
         };
         for path in paths {
             let path = path.trim_end_matches('/');
-            let ask = move |state, principal, request| chat::ask(state, principal, dialect, request);
-            routes = routes.route(path, any(ask)).route(&format!("{path}/{{*rest}}"), any(ask));
+            let ask = move |state, principal, request: Request| chat::ask(state, principal, dialect, request);
+            routes = routes.asked(path, ask).asked(&format!("{path}/{{*rest}}"), ask);
         }
     }
-    routes.layer(middleware::from_fn_with_state(server.clone(), guard::authenticate)).with_state(server)
+    routes
+}
+
+impl Routes {
+    pub(crate) fn get<T: 'static>(self, path: &str, handler: impl Handler<T, Server>) -> Self {
+        self.on("GET", path, get(handler))
+    }
+
+    pub(crate) fn post<T: 'static>(self, path: &str, handler: impl Handler<T, Server>) -> Self {
+        self.on("POST", path, post(handler))
+    }
+
+    pub(crate) fn delete<T: 'static>(self, path: &str, handler: impl Handler<T, Server>) -> Self {
+        self.on("DELETE", path, axum::routing::delete(handler))
+    }
+
+    /// A route of a dialect: the request says what it asks for.
+    fn asked<T: 'static>(self, path: &str, handler: impl Handler<T, Server>) -> Self {
+        self.get(path, handler.clone()).post(path, handler)
+    }
+
+    /// A route that needs no key.
+    fn open<T: 'static>(mut self, path: &str, handler: impl Handler<T, Server>) -> Self {
+        self.listed.push(("GET", path.to_owned()));
+        Self { open: self.open.route(path, get(handler)), ..self }
+    }
+
+    fn on(mut self, method: &'static str, path: &str, route: MethodRouter<Server>) -> Self {
+        self.listed.push((method, path.to_owned()));
+        Self { guarded: self.guarded.route(path, route), ..self }
+    }
+
+    pub(crate) fn into_list(self) -> Vec<(&'static str, String)> {
+        self.listed
+    }
+
+    /// The router. What is added last sees a request first.
+    pub(crate) fn into_router(self, server: &Server) -> Router {
+        let unsupported = || async {
+            let message = "the route is there, but not for this method: see /openapi.json";
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method.unsupported", message)
+        };
+        self.guarded
+            .layer(middleware::from_fn_with_state(server.clone(), guard::authenticate))
+            .merge(self.open)
+            .method_not_allowed_fallback(unsupported)
+            .layer(middleware::from_fn_with_state(server.clone(), guard::admit))
+            .layer(guard::cors(server))
+            .layer(middleware::from_fn(seeing::see))
+            .with_state(server.clone())
+    }
 }

@@ -3,8 +3,14 @@
 use std::sync::Arc;
 
 use axum::Router;
+use headwater_runtime::Session;
 
-use crate::{Agents, Options, follow::Streams, router};
+use crate::{
+    Agents, ApiError, Options, Principal,
+    follow::Streams,
+    limits::{InUse, Permit},
+    router,
+};
 
 /// A server: agents and how their requests are treated. Cheap to clone; all clones are one.
 ///
@@ -25,18 +31,33 @@ struct Inner {
     agents: Agents,
     options: Options,
     streams: Streams,
+    in_use: InUse,
 }
 
 impl Server {
     /// A server of these agents.
     #[must_use]
     pub fn new(agents: Agents, options: Options) -> Self {
-        Self(Arc::new(Inner { agents, options, streams: Streams::default() }))
+        let (streams, in_use) = (Streams::default(), InUse::default());
+        Self(Arc::new(Inner { agents, options, streams, in_use }))
     }
 
     /// The routes, to be served or mounted.
     pub fn router(&self) -> Router {
-        router::routes(self.clone())
+        router::routes(self).into_router(self)
+    }
+
+    /// The routes by method and path, in the order in which they are added.
+    ///
+    /// ```
+    /// use headwater_server::{Agents, Options, Server};
+    ///
+    /// let server = Server::new(Agents::new(), Options::default());
+    /// assert!(server.routes().contains(&("POST", "/v1/runs".to_owned())));
+    /// ```
+    #[must_use]
+    pub fn routes(&self) -> Vec<(&'static str, String)> {
+        router::routes(self).into_list()
     }
 
     /// The agents.
@@ -56,8 +77,44 @@ impl Server {
     }
 
     /// Ends all streams without an end, so that their readers come back, here or at another server. To be called
-    /// when the server shuts down; the runs go on elsewhere, or here after a restart.
+    /// when the server shuts down; the runs go on elsewhere, or here after a restart. `/readyz` says so from now on.
     pub fn let_go(&self) {
         self.0.streams.close();
+    }
+
+    /// How many bytes are kept for those who read the same run in the same way, however slow they are.
+    #[must_use]
+    pub fn bytes_held(&self) -> usize {
+        self.0.streams.bytes_held()
+    }
+
+    /// Lets a principal begin a run.
+    pub(crate) fn may_begin(&self, principal: &Principal) -> Result<Permit, ApiError> {
+        self.0.in_use.run(&self.0.agents, &self.0.options.limits, principal)
+    }
+
+    /// Lets a principal begin a run, unless the request only repeats the last turn of its session: that begins nothing.
+    pub(crate) async fn may_begin_unless_sent(
+        &self,
+        principal: &Principal,
+        session: Option<&Session>,
+        keys: &[String],
+    ) -> Result<Option<Permit>, ApiError> {
+        let refused = match (self.may_begin(principal), session) {
+            (Ok(permit), _) => return Ok(Some(permit)),
+            (Err(refused), None) => return Err(refused),
+            (Err(refused), Some(session)) => (refused, session),
+        };
+        let (refused, session) = refused;
+        if session.sent_before(keys).await?.is_some() { Ok(None) } else { Err(refused) }
+    }
+
+    /// Lets a principal open a stream.
+    pub(crate) fn may_read(&self, principal: &Principal) -> Result<Permit, ApiError> {
+        self.0.in_use.stream(&self.0.options.limits, principal)
+    }
+
+    pub(crate) fn watch_time(&self) {
+        self.0.in_use.watch_time(&self.0.agents, &self.0.options.limits);
     }
 }

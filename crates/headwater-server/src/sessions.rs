@@ -1,36 +1,46 @@
 //! Sessions and their checkpoints: list, look at, go back, branch, do again.
 
 use axum::{
-    Extension, Json, Router,
+    Extension, Json,
     body::Body,
-    extract::{Path, Query, State},
+    extract::State,
     http::StatusCode,
     response::{IntoResponse as _, Response},
-    routing::{get, post},
 };
 use headwater_protocol::{CheckpointId, Message, rfc3339};
 use headwater_runtime::{Checkpoint, ErrorKind, Sent, Session, SessionInfo, SessionState, Turn};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{ApiError, Principal, Server, chat, control::read_json};
+use crate::{
+    ApiError, Principal, Server, chat,
+    control::read_json,
+    extract::{Path, Query},
+    router::Routes,
+};
 
-pub(crate) fn routes() -> Router<Server> {
-    Router::new()
-        .route("/v1/sessions", get(list).post(create))
-        .route("/v1/sessions/{session}", get(inspect).delete(delete))
-        .route("/v1/sessions/{session}/messages", get(messages).post(send))
-        .route("/v1/sessions/{session}/stop", post(stop))
-        .route("/v1/sessions/{session}/undo", post(undo))
-        .route("/v1/sessions/{session}/export", get(export))
-        .route("/v1/sessions/{session}/checkpoints", get(checkpoints))
-        .route("/v1/sessions/{session}/checkpoints/{checkpoint}", get(checkpoint))
-        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/rollback", post(roll_back))
-        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/fork", post(fork))
-        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/regenerate", post(regenerate))
-        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/edit", post(edit))
-        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/variants", get(variants))
-        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/select", post(select))
+pub(crate) fn routes(routes: Routes) -> Routes {
+    const CHECKPOINT: &str = "/v1/sessions/{session}/checkpoints/{checkpoint}";
+    let of = |action: &str| format!("{CHECKPOINT}/{action}");
+    routes
+        .get("/v1/sessions", list)
+        .post("/v1/sessions", create)
+        .get("/v1/sessions/{session}", inspect)
+        .delete("/v1/sessions/{session}", delete)
+        .get("/v1/sessions/{session}/messages", messages)
+        .post("/v1/sessions/{session}/messages", send)
+        .post("/v1/sessions/{session}/stop", stop)
+        .post("/v1/sessions/{session}/undo", undo)
+        .get("/v1/sessions/{session}/export", export)
+        .get("/v1/sessions/{session}/checkpoints", checkpoints)
+        .get(CHECKPOINT, checkpoint)
+        .post(&of("rollback"), roll_back)
+        .post(&of("fork"), fork)
+        .post(&of("regenerate"), regenerate)
+        .post(&of("edit"), edit)
+        .get(&of("variants"), variants)
+        .post(&of("select"), select)
 }
 
 /// The session of that name, of whichever agent has it.
@@ -74,9 +84,9 @@ async fn list(
     Ok(Json(json!({ "agent": served.name, "sessions": sessions, "next": page.next })).into_response())
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Create {
+pub(crate) struct Create {
     id: Option<String>,
     agent: Option<String>,
     /// A session that was exported.
@@ -136,9 +146,9 @@ async fn messages(
     Ok(Json(json!({ "messages": messages, "before": page.before })).into_response())
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Say {
+pub(crate) struct Say {
     text: String,
     workflow: Option<String>,
     label: Option<String>,
@@ -170,9 +180,10 @@ async fn send(
     if let Some(label) = say.label {
         turn = turn.label(label);
     }
-    if let Some(key) = key {
+    if let Some(key) = &key {
         turn = turn.key(key);
     }
+    let _permit = server.may_begin_unless_sent(&principal, Some(&session), key.as_slice()).await?;
     Ok((StatusCode::ACCEPTED, Json(sent(&session.send(turn).await?))).into_response())
 }
 
@@ -247,9 +258,9 @@ async fn roll_back(
     Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Fork {
+pub(crate) struct Fork {
     id: Option<String>,
 }
 
@@ -271,13 +282,14 @@ async fn regenerate(
     Path((session, checkpoint)): Of,
 ) -> Result<Response, ApiError> {
     let (session, _) = find(&server, &principal, &session).await?;
+    let _permit = server.may_begin(&principal)?;
     let again = session.regenerate(&CheckpointId::from(checkpoint)).await?;
     Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+pub(crate) struct Edit {
     text: String,
 }
 
@@ -289,6 +301,7 @@ async fn edit(
 ) -> Result<Response, ApiError> {
     let (session, _) = find(&server, &principal, &session).await?;
     let body: Edit = read_json(&server, body).await?;
+    let _permit = server.may_begin(&principal)?;
     let again = session.edit(&CheckpointId::from(checkpoint), body.text).await?;
     Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())
 }

@@ -73,6 +73,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("limits.streams", Kind::One, "1000", "The most open streams of one principal."),
     key("limits.run_time", Kind::One, "", "The longest that a run may go, not counting the time that it waits; otherwise as long as it likes."),
     key("limits.body_time", Kind::One, "30s", "The longest that a request may take to arrive."),
+    key("metrics", Kind::One, "false", "Whether `/metrics` shows what is counted, to everyone who can reach the server."),
     key("heartbeat", Kind::One, "15s", "How often a silent stream shows that it lives."),
     key("padding", Kind::One, "0", "How many bytes a stream begins with, for proxies that hold back the first ones."),
     key("paths.kortyx", Kind::Many, "", "Further paths of this dialect, so that a page can keep its old URL."),

@@ -26,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) jwt: Option<Jwt>,
     pub(crate) cors: Vec<String>,
     pub(crate) hosts: Vec<String>,
+    pub(crate) metrics: bool,
     pub(crate) limits: Limits,
     pub(crate) heartbeat: Duration,
     pub(crate) padding: usize,
@@ -139,6 +140,7 @@ impl Settings {
             jwt,
             cors: read.many("cors"),
             hosts: read.many("hosts"),
+            metrics: read.with("metrics", parse::switch)?,
             limits: Limits {
                 body: read.with("limits.body", parse::size)?,
                 messages: read.with("limits.messages", parse::count)?,

@@ -1,10 +1,15 @@
 //! The runs that this process drives.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
-use headwater_protocol::{Event, Role, RunId, RunStarted, RunState, Usage};
+use headwater_protocol::{Event, Role, RunId, RunStarted, RunState, RunStatus, Usage};
 use headwater_store::{Lease, Receipt};
-use tokio::{sync::Notify, task::AbortHandle};
+use tokio::{sync::Notify, task::AbortHandle, time::Instant};
+use tracing::Instrument as _;
 
 use super::{Agent, AgentInner, RunMeta, RunPhase, meta};
 use crate::{
@@ -12,6 +17,7 @@ use crate::{
     error::ErrorKind,
     journal::{Begun, Effect, History, Journal},
     run::{Driven, INBOX, RunShared, STOP, Walk, drive},
+    seeing,
 };
 
 /// The runs that this process drives, by their names.
@@ -25,6 +31,20 @@ pub(super) struct Drivers {
 struct Driver {
     wake: Arc<Notify>,
     task: Option<AbortHandle>,
+    run: Weak<RunShared>,
+    since: Instant,
+}
+
+/// A run that goes on in this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DrivenRun {
+    /// The run.
+    pub run: RunId,
+    /// Whose it is.
+    pub owner: Option<String>,
+    /// For how long it has been going here, since it was begun or last taken up.
+    pub going: Duration,
 }
 
 impl AgentInner {
@@ -198,12 +218,19 @@ impl AgentInner {
         if drivers.closed {
             return;
         }
-        drivers.all.insert(run.clone(), Driver { wake: wake.clone(), task: None });
+        let driver =
+            Driver { wake: wake.clone(), task: None, run: Arc::downgrade(&shared), since: Instant::now() };
+        drivers.all.insert(run.clone(), driver);
+        seeing::run_started(&self.name, resumed);
+        let span = seeing::run_span(&shared);
         let agent = self.clone();
-        let task = tokio::spawn(async move {
+        let work = async move {
+            let going = seeing::Going::new(&agent.name);
             let driven = drive(shared.clone(), walk, recorded, resumed, wake).await;
+            drop(going);
             agent.settle(shared, driven).await;
-        });
+        };
+        let task = tokio::spawn(work.instrument(span));
         if let Some(driver) = drivers.all.get_mut(&run) {
             driver.task = Some(task.abort_handle());
         }
@@ -212,11 +239,15 @@ impl AgentInner {
     /// What is to be done when a driver has come to its end.
     async fn settle(self: &Arc<Self>, shared: Arc<RunShared>, driven: Result<Driven>) {
         let run = shared.id.clone();
+        if driven.is_ok() {
+            seeing::run_settled(&self.name, shared.journal.with_state(|state| state.run().status));
+        }
         let settled = match driven {
             Ok(Driven::Ended) => self.ended(&shared).await,
             Ok(Driven::Waiting { until }) => self.waiting(&shared, until).await,
             Err(error) => {
                 // Another process drives it now, or the store has stopped: nothing can be written.
+                seeing::store_failed(&error);
                 tracing::error!(run = %run, error = %error, "a run cannot be driven on here");
                 Ok(())
             }
@@ -328,6 +359,19 @@ impl Agent {
         for driver in drivers.all.drain().filter_map(|(_, driver)| driver.task) {
             driver.abort();
         }
+    }
+
+    /// The runs that go on in this process; one that has told its end, or that it waits, is none of them.
+    #[must_use]
+    pub fn driven(&self) -> Vec<DrivenRun> {
+        let drivers = self.0.drivers();
+        let going = drivers.all.values().filter_map(|driver| {
+            let run = driver.run.upgrade()?;
+            let runs = run.journal.with_state(|state| state.run().status == RunStatus::Running);
+            let (owner, going) = (run.begun.owner.clone(), driver.since.elapsed());
+            runs.then(|| DrivenRun { run: run.id.clone(), owner, going })
+        });
+        going.collect()
     }
 
     /// How many runs this process drives.

@@ -15,6 +15,7 @@ use headwater_protocol::{Event, FinishReason, Origin, RequestId};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use super::{EntryState, RunShared};
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
     error::ErrorKind,
     journal::{Emitted, Left, Outcome, Visit},
     replay::DivergenceKind,
+    seeing,
     workflow::{Handler, NodeOptions},
 };
 
@@ -506,9 +508,10 @@ pub(crate) async fn execute(
     options: NodeOptions,
 ) -> (Arc<NodeRun>, Executed) {
     let node = Arc::new(NodeRun::new(run, entry, retried));
+    let run = run_node(&node, &handler).instrument(seeing::node_span(&node));
     let executed = match options.timeout {
-        None => run_node(&node, &handler).await,
-        Some(limit) => timeout(limit, run_node(&node, &handler)).await.unwrap_or_else(|_| {
+        None => run.await,
+        Some(limit) => timeout(limit, run).await.unwrap_or_else(|_| {
             let message = format!("node `{}` took longer than {limit:?}", node.visit.node);
             Executed::Failed(Error::new(ErrorKind::Timeout, message))
         }),

@@ -182,6 +182,15 @@ impl Session {
         Ok(Sent { run, checkpoint, queued: busy.is_some(), repeated: false, session: self.clone() })
     }
 
+    /// The session's last turn, if it was sent with one of these [keys](Turn::key): to send it again begins nothing.
+    ///
+    /// # Errors
+    /// As [`Session::info`].
+    pub async fn sent_before(&self, keys: &[String]) -> Result<Option<Sent>> {
+        let Seen { head, .. } = self.seen().await?;
+        self.last_turn_of(&head, keys).await
+    }
+
     /// The session's last turn, if it has one of some keys. Answers belong to the turn whose run they go on with.
     async fn last_turn_of(&self, head: &Head, keys: &[String]) -> Result<Option<Sent>> {
         if keys.is_empty() {

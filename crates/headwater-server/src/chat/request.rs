@@ -9,7 +9,7 @@ use headwater_protocol::{ChatRequest, Dialect, Framing, RawRequest, Role};
 use headwater_runtime::Session;
 use serde_json::{Map, Value};
 
-use crate::{ApiError, Principal, Server, agents::Served};
+use crate::{ApiError, Principal, Server, agents::Served, seeing};
 
 /// A request that was read.
 #[derive(Debug)]
@@ -57,6 +57,8 @@ impl Asked {
             Some(id) => id.to_owned(),
             None => fresh("req")?,
         };
+        seeing::note("dialect", dialect.name());
+        seeing::note("agent", &served.name);
         Ok(Self { server, principal, dialect, served, chat, parts, request_id, framing })
     }
 

@@ -12,8 +12,9 @@ use serde_json::json;
 
 use super::{Asked, Placed};
 use crate::{
-    ApiError, Server,
+    ApiError, Principal, Server,
     follow::{Ending, From, View, body},
+    seeing::{self, OpenStream},
 };
 
 /// Answers a request with the run that was found for it.
@@ -27,6 +28,7 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
         return Ok((StatusCode::ACCEPTED, Json(told)).into_response());
     }
     if !asked.chat.stream {
+        let _permit = asked.server.may_read(&asked.principal)?;
         return buffered(&placed).await;
     }
     let view = View {
@@ -39,7 +41,8 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
         seam: asked.server.options().seam.clone(),
         hold: asked.server.options().hold,
     };
-    let mut response = follow(&asked.server, placed.run.clone(), view, placed.from, None).await?;
+    let mut response =
+        follow(&asked.server, &asked.principal, placed.run.clone(), view, placed.from, None).await?;
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&asked.request_id) {
         headers.insert("x-request-id", id);
@@ -48,6 +51,7 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
         && let Some(session) = meta.session
         && let Ok(session) = HeaderValue::from_str(session.as_str())
     {
+        seeing::note("session", session.to_str().unwrap_or_default());
         headers.insert("x-session-id", session);
     }
     Ok(response)
@@ -56,6 +60,7 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
 /// A response that follows a run.
 pub(crate) async fn follow(
     server: &Server,
+    principal: &Principal,
     run: Run,
     view: View,
     from: From,
@@ -69,8 +74,10 @@ pub(crate) async fn follow(
         headers.insert("x-run-id", id);
     }
     let options = server.options();
+    seeing::note("run", run.id().as_str());
+    let stream = OpenStream::new(view.dialect.name(), view.framing, server.may_read(principal)?);
     let reader = server.streams().reader(run, view, from, ending).await?;
-    let body = body(server.streams(), reader, options.heartbeat, options.padding, None);
+    let body = body(server.streams(), reader, options.heartbeat, options.padding, stream);
     Ok((headers, body).into_response())
 }
 

@@ -76,6 +76,8 @@ async fn derived(asked: &Asked) -> Result<Option<String>, ApiError> {
 /// A new turn, or one that is done again.
 async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError> {
     let said = asked.chat.messages.iter().rposition(|message| message.role == Role::User);
+    let keys = asked.keys();
+    let _permit = asked.server.may_begin_unless_sent(&asked.principal, session.as_ref(), &keys).await?;
     if let Some(session) = &session
         && let Some(sent) = again(asked, session, said.and_then(|at| asked.chat.messages.get(at))).await?
     {

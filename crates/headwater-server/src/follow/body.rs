@@ -8,6 +8,7 @@ use headwater_protocol::{FrameWriter, Framing, Heartbeat, KeepAlive};
 use tokio::sync::watch;
 
 use super::shared::{Reader, Streams};
+use crate::seeing::OpenStream;
 
 /// When a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ struct Following {
     padding: Option<Bytes>,
     closing: watch::Receiver<bool>,
     /// Kept until the stream is over.
-    _permit: Option<Box<dyn std::any::Any + Send>>,
+    stream: OpenStream,
 }
 
 /// The body of a response that follows a run.
@@ -34,16 +35,19 @@ pub(crate) fn body(
     reader: Reader,
     heartbeat: Duration,
     padding: usize,
-    permit: Option<Box<dyn std::any::Any + Send>>,
+    stream: OpenStream,
 ) -> Body {
     let keep_alive = {
         let view = reader.view();
         view.dialect.profile(view.profile.as_deref()).keep_alive
     };
     let padding = (padding > 0).then(|| pad(keep_alive, reader.view().framing, padding));
-    let state = Following { reader, heartbeat, padding, closing: streams.closing(), _permit: permit };
+    let state = Following { reader, heartbeat, padding, closing: streams.closing(), stream };
     Body::from_stream(futures_util::stream::unfold(state, |mut state| async move {
         let next = state.next().await.transpose()?;
+        if let Ok(bytes) = &next {
+            state.stream.sends(bytes);
+        }
         Some((next, state))
     }))
 }

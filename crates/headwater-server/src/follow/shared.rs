@@ -35,6 +35,20 @@ impl Streams {
         self.closing.send_replace(true);
     }
 
+    /// Whether readers are let go.
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// How many bytes are kept for readers that share a stream.
+    pub(crate) fn bytes_held(&self) -> usize {
+        let all = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams: Vec<_> = all.values().filter_map(Weak::upgrade).collect();
+        drop(all);
+        // One that is being written just now is counted the next time.
+        streams.iter().filter_map(|stream| Some(stream.tail.try_lock().ok()?.bytes)).sum()
+    }
+
     pub(super) fn closing(&self) -> watch::Receiver<bool> {
         self.closing.subscribe()
     }

@@ -37,10 +37,15 @@ impl World {
     }
 
     pub(crate) async fn on(store: Arc<dyn Store>, options: Options) -> Self {
-        // Whichever test comes first installs it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let agent = agent(store);
         let server = Server::new(Agents::new().add("demo", agent.clone()), options);
+        Self::of(agent, server).await
+    }
+
+    /// A server with an agent.
+    pub(crate) async fn of(agent: Agent, server: Server) -> Self {
+        // Whichever test comes first installs it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let router = server.router();
@@ -56,8 +61,13 @@ impl World {
     pub(crate) async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Said {
         let request =
             self.http.post(format!("{}{path}", self.base)).header("content-type", "application/json");
-        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let request = request.headers(named(headers));
         Said::of(request.body(body.to_string()).send().await.unwrap()).await
+    }
+
+    pub(crate) async fn delete_with(&self, path: &str, headers: &[(&str, &str)]) -> Said {
+        let request = self.http.delete(format!("{}{path}", self.base)).headers(named(headers));
+        Said::of(request.send().await.unwrap()).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Said {
@@ -66,9 +76,16 @@ impl World {
 
     pub(crate) async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Said {
         let request = self.http.get(format!("{}{path}", self.base));
-        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        Said::of(request.send().await.unwrap()).await
+        Said::of(request.headers(named(headers)).send().await.unwrap()).await
     }
+}
+
+/// Headers, in the place of those of the same name.
+fn named(headers: &[(&str, &str)]) -> reqwest::header::HeaderMap {
+    let parse = |(name, value): &(&str, &str)| {
+        (reqwest::header::HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap())
+    };
+    headers.iter().map(parse).collect()
 }
 
 /// An answer that was read to its end.
@@ -80,7 +97,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    async fn of(response: reqwest::Response) -> Self {
+    pub(crate) async fn of(response: reqwest::Response) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         Self { status, headers, body: response.text().await.unwrap() }
     }

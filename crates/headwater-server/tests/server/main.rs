@@ -7,7 +7,13 @@
     clippy::print_stdout
 )]
 
+mod bad_input;
+mod docs;
+mod guarding;
 mod harness;
+mod limits;
+mod principals;
 mod resume;
 mod sessions;
 mod talk;
+mod watching;

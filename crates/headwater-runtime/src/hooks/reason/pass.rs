@@ -11,13 +11,14 @@ use headwater_protocol::{
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tracing::Instrument as _;
 
 use super::{
     call::{Call, Shown},
     options::Failover,
     said::{Said, SaidCall, SaidPart},
 };
-use crate::{Error, Result, error::ErrorKind, journal::Effect};
+use crate::{Error, Result, error::ErrorKind, journal::Effect, seeing::ModelCall};
 
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -103,6 +104,24 @@ impl Call {
         request: ModelRequest,
         shown: Shown,
     ) -> Result<Attempted> {
+        let mut seen = ModelCall::new(model.name());
+        let span = seen.span.clone();
+        let attempted = self.listen(model, request, shown, &mut seen).instrument(span).await;
+        match &attempted {
+            Ok(Attempted::Answered(said, _)) => seen.answered(&said.usage),
+            Ok(Attempted::Died { error, .. }) => seen.failed(error.kind().code()),
+            Err(_) => {}
+        }
+        attempted
+    }
+
+    async fn listen(
+        &self,
+        model: &Arc<dyn Model>,
+        request: ModelRequest,
+        shown: Shown,
+        seen: &mut ModelCall,
+    ) -> Result<Attempted> {
         let cancel = self.node.run.cancel.signal();
         if cancel.is_cancelled() {
             return Err(stopped());
@@ -133,6 +152,7 @@ impl Call {
             };
             match item {
                 Some(Ok(event)) => {
+                    seen.heard(&event);
                     if speaker.hear(event)? {
                         let (said, attempt) = speaker.finish()?;
                         return Ok(Attempted::Answered(Box::new(said), attempt));

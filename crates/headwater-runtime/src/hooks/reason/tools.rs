@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use futures_util::future::join_all;
+use futures_util::{FutureExt as _, future::join_all};
 use headwater_protocol::{
     Choice, ContentPart, Event, Executor, Interrupt, ToolCall, ToolCallId, ToolResultOutput, ToolState,
 };
@@ -11,6 +11,7 @@ use headwater_tools::{Approval, Tool, ToolContext, ToolOutput, Unfinished};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tracing::Instrument as _;
 
 use super::{ToolCallMade, call::Call, said::SaidCall};
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
     hooks::wait_for,
     journal::{Answer, Effect, WaitKind},
     run::request_id,
+    seeing,
 };
 
 /// How long a tool may take to end when the run is stopped.
@@ -168,7 +170,8 @@ impl Call {
             run.replay().began.insert(key.to_owned());
             let context = self.context(key, wanted);
             let cancel = context.cancel.clone();
-            let call = tool.call(input, context);
+            let span = seeing::tool_span(&wanted.name, wanted.call.as_str());
+            let call = tool.call(input, context).instrument(span);
             let stop = async {
                 cancel.cancelled().await;
                 tokio::time::sleep(GRACE).await;
@@ -179,6 +182,8 @@ impl Call {
                 () = stop => Err(Error::new(ErrorKind::Stopped, "the run was stopped")),
             }
         };
+        // What the journal holds already was counted by whoever did it.
+        let work = work.inspect(|gave| seeing::tool_called(&wanted.name, outcome(gave)));
         self.node.once(key, "tool", None, work).await
     }
 
@@ -273,9 +278,21 @@ impl Call {
                 metadata: None,
             },
             Gave::Failed(error) => Event::ToolOutputError { call, name, error },
-            Gave::Denied(reason) => Event::ToolDenied { call, name, reason },
+            Gave::Denied(reason) => {
+                seeing::tool_called(name.as_deref().unwrap_or_default(), "denied");
+                Event::ToolDenied { call, name, reason }
+            }
         };
         self.node.keep(journal.fact(&self.origin, event)).map(drop)
+    }
+}
+
+fn outcome(gave: &Result<Gave>) -> &'static str {
+    match gave {
+        Ok(Gave::Output(ToolOutput { is_error: false, .. })) => "output",
+        Ok(Gave::Output(_) | Gave::Failed(_)) => "failed",
+        Ok(Gave::Denied(_)) => "denied",
+        Err(_) => "stopped",
     }
 }
 

@@ -1,0 +1,225 @@
+//! JSON Web Tokens that somebody else signs.
+//!
+//! Written on `ring`, which TLS brings along: the crates for this cost about a hundred further ones, and what is needed
+//! here is to verify four algorithms, each with a key that is bound to it.
+
+mod key;
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use axum::http::request::Parts;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+pub use key::KeyError;
+use key::{Algorithm, Key};
+
+use super::{Authenticated, Authenticator, Principal, refused, sent_key, unauthorized};
+use crate::ApiError;
+
+/// A token that is longer is not looked at.
+const LONGEST: usize = 16 << 10;
+
+/// Tokens that are signed by HS256, RS256, ES256 or EdDSA, sent as `Authorization: Bearer …`.
+///
+/// A token must expire. Where it names an audience, the server must be one of it.
+///
+/// ```
+/// use headwater_server::{Jwt, Options};
+///
+/// let tokens = Jwt::hs256(b"a secret of at least thirty-two bytes")?
+///     .issuer("https://login.example.com")
+///     .audience("headwater");
+/// let options = Options::default().authenticator(tokens);
+/// # Ok::<(), headwater_server::KeyError>(())
+/// ```
+#[derive(Clone)]
+pub struct Jwt {
+    keys: Vec<Key>,
+    issuers: Vec<String>,
+    audiences: Vec<String>,
+    leeway: Duration,
+    claim: String,
+    prefix: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Header {
+    alg: String,
+    kid: Option<String>,
+    crit: Option<Value>,
+}
+
+impl Jwt {
+    /// Tokens that are signed by HS256 with a shared secret.
+    ///
+    /// # Errors
+    /// When the secret has less than 32 bytes: it could be guessed from one token.
+    pub fn hs256(secret: &[u8]) -> Result<Self, KeyError> {
+        Ok(Self::with(vec![Key::secret(secret, None)?]))
+    }
+
+    /// Tokens that are signed with the private half of a public key in PEM: RS256 by RSA, ES256 by P-256,
+    /// EdDSA by Ed25519.
+    ///
+    /// # Errors
+    /// When there is no such key in it.
+    pub fn public_key(pem: &str) -> Result<Self, KeyError> {
+        Ok(Self::with(vec![Key::from_pem(pem)?]))
+    }
+
+    /// Tokens that are signed with one of the keys of a JSON Web Key Set, as an issuer publishes it. Keys that are
+    /// for something else are left out.
+    ///
+    /// # Errors
+    /// When the text is no such set, or none of its keys can be used.
+    pub fn jwks(text: &str) -> Result<Self, KeyError> {
+        Ok(Self::with(key::set(text)?))
+    }
+
+    fn with(keys: Vec<Key>) -> Self {
+        Self {
+            keys,
+            issuers: Vec::new(),
+            audiences: Vec::new(),
+            leeway: Duration::from_secs(60),
+            claim: "sub".to_owned(),
+            prefix: String::new(),
+        }
+    }
+
+    /// Takes tokens of this issuer (`iss`); may be called for several. Otherwise any that has the key.
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuers.push(issuer.into());
+        self
+    }
+
+    /// Takes tokens for this audience (`aud`); may be called for several. Otherwise those that name none.
+    #[must_use]
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audiences.push(audience.into());
+        self
+    }
+
+    /// Says by how much clocks may differ: a minute.
+    #[must_use]
+    pub fn leeway(mut self, leeway: Duration) -> Self {
+        self.leeway = leeway;
+        self
+    }
+
+    /// Says which claim names the principal: `sub`.
+    #[must_use]
+    pub fn principal_claim(mut self, claim: impl Into<String>) -> Self {
+        self.claim = claim.into();
+        self
+    }
+
+    /// Puts something before the names of principals, so that they cannot be those of another authenticator.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    fn verify(&self, token: &str, now: u64) -> Result<Principal, ApiError> {
+        let parts: Vec<_> = token.split('.').collect();
+        let &[header, claims, signature] = parts.as_slice() else {
+            return Err(refused("auth.unknown", "what was sent as `Authorization: Bearer …` is not a token"));
+        };
+        let invalid = |what: &str| refused("auth.invalid", format!("the token is not valid: {what}"));
+        if token.len() > LONGEST {
+            return Err(invalid("it is too long"));
+        }
+        let header = URL_SAFE_NO_PAD.decode(header).ok();
+        let header: Header = header
+            .and_then(|header| serde_json::from_slice(&header).ok())
+            .ok_or_else(|| invalid("its header cannot be read"))?;
+        if header.crit.is_some() {
+            return Err(invalid("it needs an extension that is not known here"));
+        }
+        let algorithm = Algorithm::named(&header.alg)
+            .ok_or_else(|| invalid("it must be signed by HS256, RS256, ES256 or EdDSA"))?;
+        let signature =
+            URL_SAFE_NO_PAD.decode(signature).map_err(|_| invalid("its signature cannot be read"))?;
+        let signed = token.rsplit_once('.').map_or("", |(signed, _)| signed).as_bytes();
+        let mut keys = self.keys.iter().filter(|key| key.is_for(algorithm, header.kid.as_deref()));
+        if !keys.any(|key| key.verifies(signed, &signature)) {
+            return Err(invalid("its signature is not by a key that is known here"));
+        }
+        let claims = URL_SAFE_NO_PAD.decode(claims).ok();
+        let claims: Map<String, Value> = claims
+            .and_then(|claims| serde_json::from_slice(&claims).ok())
+            .ok_or_else(|| invalid("its claims cannot be read"))?;
+        self.check(&claims, now)?;
+        let name = match claims.get(&self.claim) {
+            Some(Value::String(name)) if !name.is_empty() => name.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            _ => return Err(invalid(&format!("it has no `{}` that names somebody", self.claim))),
+        };
+        Ok(Principal::new(format!("{}{name}", self.prefix)))
+    }
+
+    fn check(&self, claims: &Map<String, Value>, now: u64) -> Result<(), ApiError> {
+        let invalid = |what: &str| refused("auth.invalid", format!("the token is not valid: {what}"));
+        #[expect(clippy::cast_precision_loss, reason = "seconds of this millennium are exact")]
+        let (now, leeway) = (now as f64, self.leeway.as_secs_f64());
+        match claims.get("exp").map(Value::as_f64) {
+            Some(Some(expires)) if now < expires + leeway => {}
+            Some(Some(_)) => return Err(refused("auth.expired", "the token has expired: get a new one")),
+            Some(None) | None => return Err(invalid("it must say in `exp` when it expires")),
+        }
+        match claims.get("nbf").map(Value::as_f64) {
+            None => {}
+            Some(Some(begins)) if now + leeway >= begins => {}
+            Some(_) => return Err(invalid("it is not valid yet")),
+        }
+        let issuer = claims.get("iss").and_then(Value::as_str);
+        if !self.issuers.is_empty() && !self.issuers.iter().any(|known| issuer == Some(known)) {
+            return Err(invalid("its issuer is not one that is trusted here"));
+        }
+        let named: Vec<_> = match claims.get("aud") {
+            Some(Value::String(one)) => vec![one.as_str()],
+            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+            Some(_) => return Err(invalid("its `aud` cannot be read")),
+            None => Vec::new(),
+        };
+        let meant = self.audiences.iter().any(|known| named.contains(&known.as_str()));
+        // One that names nobody is for whoever asks for nothing else.
+        if !meant && !(named.is_empty() && self.audiences.is_empty()) {
+            return Err(invalid("it is for another audience"));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Jwt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jwt")
+            .field("keys", &self.keys.len())
+            .field("issuers", &self.issuers)
+            .field("audiences", &self.audiences)
+            .field("claim", &self.claim)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Authenticator for Jwt {
+    fn authenticate<'a>(&'a self, request: &'a Parts) -> Authenticated<'a> {
+        Box::pin(async {
+            let Some(token) = sent_key(&request.headers) else {
+                return Err(unauthorized("send a token as `Authorization: Bearer …`"));
+            };
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+            self.verify(token, now)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! All codes that a request may be told, for `/openapi.json` and `docs/http.md`. Tests hold the code to this list.
+
+/// The codes: the status, the code, and what it means. A router's own context function may add further ones.
+#[rustfmt::skip]
+pub const CODES: &[(u16, &str, &str)] = &[
+    (400, "answer.unclear", "the body has none or several of `answer`, `approved`, `output`, `error`, `declined`"),
+    (400, "body.cut", "the connection broke before the body was there"),
+    (400, "body.invalid", "the body is no JSON, or not of the form that the route takes"),
+    (400, "framing.unknown", "`framing` is neither `sse` nor `ndjson`"),
+    (400, "path.invalid", "a part of the path cannot be read"),
+    (400, "query.invalid", "a parameter of the query cannot be read"),
+    (400, "request.invalid", "the body is not what clients of the dialect send"),
+    (400, "run.missing", "the request names neither a run nor a session"),
+    (400, "session.missing", "the request names no session"),
+    (400, "until.unknown", "`until` is neither `wait` nor `end`"),
+    (401, "auth.expired", "the token has expired"),
+    (401, "auth.invalid", "the token is tampered with, by somebody else, or for somebody else"),
+    (401, "auth.missing", "the request shows no key and no token"),
+    (401, "auth.unknown", "the key is not known"),
+    (403, "host.refused", "the request names a host that the server does not answer to"),
+    (403, "origin.refused", "a web page elsewhere sent the request, and its origin is not allowed"),
+    (403, "token.invalid", "the token of an answer is tampered with, or for another question or input"),
+    (403, "token.missing", "the answer needs the token that came with the question"),
+    (404, "agent.unknown", "there is no agent of that name"),
+    (404, "checkpoint.retired", "the checkpoint is no longer kept"),
+    (404, "checkpoint.run-gone", "the run of the checkpoint is no longer kept, so it cannot be done again"),
+    (404, "checkpoint.unknown", "there is no such checkpoint, or it is not yours"),
+    (404, "dialect.unknown", "there is no dialect of that name"),
+    (404, "metrics.off", "the server does not show what it counts"),
+    (404, "request.unknown", "there is no such question, or it is not yours"),
+    (404, "route.unknown", "there is no such route"),
+    (404, "run.unknown", "there is no such run, or it is not yours"),
+    (404, "session.unknown", "there is no such session, or it is not yours"),
+    (404, "workflow.unknown", "the agent has no such workflow"),
+    (405, "method.unsupported", "the route is there, but not for this method"),
+    (406, "framing.unsupported", "the clients of the dialect do not read this framing"),
+    (408, "body.slow", "the body took too long to arrive"),
+    (409, "cursor.foreign", "the cursor belongs to another run"),
+    (409, "cursor.forged", "the cursor was not given out by this server"),
+    (409, "cursor.future", "nothing of that number was sent yet"),
+    (409, "cursor.malformed", "this is no cursor"),
+    (409, "cursor.unknown-epoch", "the cursor is of a driver that the journal does not know"),
+    (409, "request.ambiguous", "the run waits for several things: name one"),
+    (409, "request.answered", "the question was answered before, and otherwise"),
+    (409, "request.not-open", "nothing waits for this answer"),
+    (409, "request.taken-back", "the question was taken back: the session went on, or back"),
+    (409, "run.ended", "the run has ended"),
+    (409, "run.exists", "there is a run of that name already"),
+    (409, "session.busy", "a run of the session is going"),
+    (409, "session.exists", "there is a session of that name already"),
+    (409, "session.queue-full", "too many messages wait in the session"),
+    (410, "cursor.trimmed", "what comes after the cursor is no longer kept"),
+    (410, "interrupt.expired", "the question was not answered in time"),
+    (413, "body.too-large", "the body is larger than allowed"),
+    (413, "limit", "something is larger than allowed"),
+    (413, "messages.too-many", "the request has more messages than allowed"),
+    (413, "session.too-large", "the session is too large to be exported or imported"),
+    (413, "state.too-large", "the data is larger than allowed"),
+    (415, "body.not-json", "the body does not say that it is `application/json`"),
+    (422, "answer.invalid", "the question does not allow this answer"),
+    (422, "answers.none", "the request has no answers"),
+    (422, "answers.repeated", "the request answers one question twice"),
+    (422, "answers.several-runs", "the request answers questions of several runs"),
+    (422, "document.invalid", "the imported session cannot be read"),
+    (422, "input.invalid", "the input is not what the workflow takes"),
+    (422, "page.invalid", "the name to go on after is not one that was given out"),
+    (422, "state.invalid", "the data cannot be kept"),
+    (422, "turn.answer", "the turn was an answer: it has no text to edit"),
+    (422, "turn.no-answer", "the turn was no answer"),
+    (422, "turn.seeded", "the turn was given from outside, and cannot be done again"),
+    (429, "runs.too-many", "too many runs of the principal are going; see `Retry-After`"),
+    (429, "streams.too-many", "too many streams of the principal are open; see `Retry-After`"),
+    (500, "internal", "something went wrong inside the server: its log says what"),
+    (500, "random", "the system has no random bytes"),
+    (500, "store", "the store failed: the log says how"),
+    (503, "run.busy", "another process drives the run just now; see `Retry-After`"),
+    (503, "server.leaving", "the server is about to stop; see `Retry-After`"),
+    (503, "store.failed", "the store does not answer; see `Retry-After`"),
+    (503, "store.slow", "the store took too long to answer; see `Retry-After`"),
+    (503, "workflow.version", "this server does not have the version that the run began with; see `Retry-After`"),
+];
+
+/// The status and the meaning of a code.
+pub(crate) fn find(code: &str) -> Option<(u16, &'static str)> {
+    CODES.iter().find(|(_, known, _)| *known == code).map(|(status, _, meaning)| (*status, *meaning))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use headwater_runtime::{Error, ErrorKind};
+
+    use super::*;
+    use crate::ApiError;
+
+    /// What looks like a code in a source file of this crate, outside its tests.
+    fn codes_in(folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                codes_in(&path, found);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            for call in [
+                "ApiError::bad(",
+                "::not_found(",
+                "::conflict(",
+                "ApiError::new(",
+                "Self::new(",
+                "refused(",
+                "unready(",
+            ] {
+                for after in code.split(call).skip(1) {
+                    let literal = after.split('"').nth(1).unwrap_or_default();
+                    // The code is the first text, within the call.
+                    let near = after.find('"').is_some_and(|at| at < 120 && !after[..at].contains(';'));
+                    if near
+                        && literal.contains('.')
+                        && literal.chars().all(|c| c.is_ascii_lowercase() || ".-".contains(c))
+                    {
+                        found.insert(literal.to_owned());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_code_in_the_source_is_in_the_list() {
+        let mut found = BTreeSet::new();
+        codes_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+        // An example in the documentation of `ApiError`.
+        found.remove("plan.free");
+        let unlisted: Vec<_> = found.iter().filter(|code| super::find(code).is_none()).collect();
+        assert!(unlisted.is_empty(), "not in CODES: {unlisted:?}");
+        assert!(found.len() > 25, "the source is no longer read as it is written: {found:?}");
+    }
+
+    #[test]
+    fn what_the_runtime_says_is_told_with_the_status_of_the_list() {
+        use ErrorKind as K;
+        for kind in [
+            K::UnknownWorkflow,
+            K::UnknownRun,
+            K::UnknownSession,
+            K::UnknownCheckpoint,
+            K::UnknownRequest,
+            K::Foreign,
+            K::Token,
+            K::Exists,
+            K::Ended,
+            K::Answered,
+            K::TakenBack,
+            K::SessionExists,
+            K::SessionBusy,
+            K::Expired,
+            K::Answer,
+            K::Input,
+            K::State,
+            K::Limit,
+            K::Busy,
+            K::UnknownModel,
+            K::Store,
+        ] {
+            let error = ApiError::from(Error::new(kind, "it went wrong"));
+            let (status, _) = find(error.code()).unwrap_or_else(|| panic!("{} is not listed", error.code()));
+            assert_eq!(error.status().as_u16(), status, "{}", error.code());
+        }
+    }
+
+    #[test]
+    fn the_list_is_in_order_and_has_each_code_once() {
+        assert!(CODES.is_sorted_by(|one, next| (one.0, one.1) < (next.0, next.1)));
+    }
+}

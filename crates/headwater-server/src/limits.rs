@@ -1,0 +1,151 @@
+//! How much one principal may have at once, and how long a run may take.
+//!
+//! Runs are not counted by what was started but by what goes on: the agents know which runs they drive in this process,
+//! for whom and since when. So a run that waits or has ended counts no longer, one that was answered or taken over after
+//! a crash does, and nothing that could be forgotten has to be given back.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::http::StatusCode;
+use headwater_runtime::ErrorKind;
+use tokio::task::JoinHandle;
+
+use crate::{Agents, ApiError, Limits, Principal};
+
+/// After how many seconds one who has too much may ask again.
+const RETRY: u64 = 2;
+
+/// What principals have at once.
+#[derive(Debug, Default)]
+pub(crate) struct InUse {
+    beginning: Counts,
+    streams: Counts,
+    watch: Mutex<Option<JoinHandle<()>>>,
+}
+
+type Counts = Arc<Mutex<HashMap<Principal, usize>>>;
+
+/// Counts as one for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    counts: Counts,
+    principal: Principal,
+}
+
+impl Permit {
+    /// One more, if there are not too many with what goes on already.
+    fn take(counts: &Counts, principal: &Principal, going: usize, limit: usize) -> Option<Self> {
+        let mut held = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = held.entry(principal.clone()).or_default();
+        if count.saturating_add(going) >= limit {
+            if *count == 0 {
+                held.remove(principal);
+            }
+            return None;
+        }
+        *count += 1;
+        Some(Self { counts: counts.clone(), principal: principal.clone() })
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut held = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = held.get_mut(&self.principal) {
+            *count -= 1;
+            if *count == 0 {
+                held.remove(&self.principal);
+            }
+        }
+    }
+}
+
+impl InUse {
+    /// Lets a principal begin a run, if not too many of theirs go on. The permit is held until the run has begun.
+    pub(crate) fn run(
+        &self,
+        agents: &Agents,
+        limits: &Limits,
+        principal: &Principal,
+    ) -> Result<Permit, ApiError> {
+        let going: HashSet<_> = agents
+            .all()
+            .iter()
+            .flat_map(headwater_runtime::Agent::driven)
+            .filter(|run| run.owner.as_deref() == Some(principal.id()))
+            .map(|run| run.run)
+            .collect();
+        Permit::take(&self.beginning, principal, going.len(), limits.runs).ok_or_else(|| {
+            let message = format!(
+                "{} runs of yours are going, more are not allowed at once: wait until one has ended, or stop one",
+                limits.runs
+            );
+            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "runs.too-many", message).retry_after(RETRY)
+        })
+    }
+
+    /// Lets a principal open a stream, if not too many of theirs are open. The permit is held until it is closed.
+    pub(crate) fn stream(&self, limits: &Limits, principal: &Principal) -> Result<Permit, ApiError> {
+        Permit::take(&self.streams, principal, 0, limits.streams).ok_or_else(|| {
+            let message = format!(
+                "{} streams of yours are open, more are not allowed at once: close one and come back",
+                limits.streams
+            );
+            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "streams.too-many", message).retry_after(RETRY)
+        })
+    }
+
+    /// Begins to look after the time that runs take, once.
+    pub(crate) fn watch_time(&self, agents: &Agents, limits: &Limits) {
+        let Some(limit) = limits.run_time else { return };
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if watch.is_none() {
+            *watch = Some(tokio::spawn(stop_late(agents.clone(), limit)));
+        }
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let watch = self.watch.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watch) = watch.take() {
+            watch.abort();
+        }
+    }
+}
+
+/// Stops runs that take too long, whoever reads them, until it is aborted.
+async fn stop_late(agents: Agents, limit: Duration) {
+    let mut step =
+        tokio::time::interval((limit / 10).clamp(Duration::from_millis(10), Duration::from_secs(1)));
+    step.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut told = HashSet::new();
+    loop {
+        step.tick().await;
+        let mut late = HashSet::new();
+        for agent in agents.all() {
+            for run in agent.driven().into_iter().filter(|run| run.going >= limit) {
+                let first = !told.contains(&run.run);
+                late.insert(run.run.clone());
+                if !first {
+                    continue;
+                }
+                let reason =
+                    format!("the run took longer than {limit:?}, which is the most that is allowed here");
+                match agent.stop(&run.run, Some(&reason)).await {
+                    Ok(_) => tracing::warn!(run = %run.run, "{reason}"),
+                    Err(error) if error.kind() == ErrorKind::Ended => {}
+                    Err(error) => {
+                        late.remove(&run.run);
+                        tracing::error!(run = %run.run, %error, "a run that takes too long cannot be stopped");
+                    }
+                }
+            }
+        }
+        told = late;
+    }
+}

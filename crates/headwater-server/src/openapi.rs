@@ -1,0 +1,190 @@
+//! The document that tells machines what the server can do, in OpenAPI 3.1.
+//!
+//! It is made of the routes that the router has ([`Server::routes`](crate::Server::routes)), of the table of what they do
+//! ([`operations`]), of the types of their bodies, and of the list of codes ([`CODES`](crate::CODES)). A route that the
+//! table does not know is in the document without a word about it, and a test fails.
+
+mod operations;
+mod schemas;
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use headwater_protocol::dialects;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use self::operations::{Answer, Operation};
+use crate::{Server, error};
+
+/// `GET /openapi.json`.
+pub(crate) async fn document(State(server): State<Server>) -> Response {
+    Json(build(&server)).into_response()
+}
+
+/// The document of a server.
+fn build(server: &Server) -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = "/components/schemas".into();
+    settings.meta_schema = None;
+    let mut types = settings.into_generator();
+    let mut paths: Map<String, Value> = Map::new();
+    for (method, route) in server.routes() {
+        let operation = operations::find(method, &route);
+        let path = route.replace("{*", "{");
+        let described = describe(&mut types, method, &path, operation);
+        let methods = paths.entry(path).or_insert_with(|| json!({}));
+        if let Value::Object(methods) = methods {
+            methods.insert(method.to_ascii_lowercase(), described);
+        }
+    }
+    types.subschema_for::<schemas::Error>();
+    let mut security = vec![json!({ "bearer": [] }), json!({ "apiKey": [] })];
+    if server.options().authenticator.is_open() {
+        security.push(json!({}));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Headwater",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "Runs AI agents and streams them to people",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "security": security,
+        "components": {
+            "schemas": types.take_definitions(true),
+            "securitySchemes": {
+                "bearer": { "type": "http", "scheme": "bearer", "description": "An API key, or a JSON Web Token." },
+                "apiKey": { "type": "apiKey", "in": "header", "name": "X-Api-Key" },
+            },
+        },
+    })
+}
+
+fn describe(
+    types: &mut schemars::SchemaGenerator,
+    method: &str,
+    path: &str,
+    operation: Option<&Operation>,
+) -> Value {
+    let mut parameters: Vec<Value> = path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| parameter("path", name, operations::path_parameter(name), true))
+        .collect();
+    let Some(operation) = operation else {
+        return json!({ "summary": "", "parameters": parameters, "responses": {} });
+    };
+    let query = operation.query.iter().map(|(name, about)| parameter("query", name, about, false));
+    let headers = operation.headers.iter().map(|(name, about)| parameter("header", name, about, false));
+    parameters.extend(query.chain(headers));
+    let mut responses = Map::new();
+    for answer in operation.answers {
+        responses.insert(answer.status().to_string(), written(types, answer));
+    }
+    for (status, response) in refusals(operation, method) {
+        responses.entry(status.to_string()).or_insert(response);
+    }
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "parameters": parameters,
+        "responses": responses,
+    });
+    if let Value::Object(fields) = &mut described {
+        if let Some(body) = operation.body {
+            let schema = body(types);
+            let content = json!({ "application/json": { "schema": schema } });
+            fields.insert(
+                "requestBody".to_owned(),
+                json!({ "required": operation.needs_body, "content": content }),
+            );
+        }
+        if operation.open {
+            fields.insert("security".to_owned(), json!([]));
+        }
+    }
+    described
+}
+
+fn parameter(place: &str, name: &str, about: &str, required: bool) -> Value {
+    let schema = if name == "dialect" && place == "path" {
+        let names: Vec<_> = dialects::ALL.iter().map(|dialect| dialect.name()).collect();
+        json!({ "type": "string", "enum": names })
+    } else {
+        json!({ "type": "string" })
+    };
+    json!({ "name": name, "in": place, "required": required, "description": about, "schema": schema })
+}
+
+/// An answer that is no error.
+fn written(types: &mut schemars::SchemaGenerator, answer: &Answer) -> Value {
+    match answer {
+        Answer::Document(_, about, schema) => {
+            let content = json!({ "application/json": { "schema": schema(types) } });
+            json!({ "description": about, "content": content })
+        }
+        Answer::Stream(about) => {
+            let text = json!({ "schema": { "type": "string" } });
+            let headers = json!({
+                "x-run-id": { "description": "The run.", "schema": { "type": "string" } },
+                "x-session-id": { "description": "The session.", "schema": { "type": "string" } },
+            });
+            let content = json!({
+                "text/event-stream": text,
+                "application/x-ndjson": text,
+                "application/json": { "schema": {} },
+            });
+            json!({ "description": about, "headers": headers, "content": content })
+        }
+        Answer::Text(about) => {
+            json!({ "description": about, "content": { "text/plain": { "schema": { "type": "string" } } } })
+        }
+        Answer::Nothing(about) => json!({ "description": about }),
+    }
+}
+
+/// What a request may be told instead, by status.
+fn refusals(operation: &Operation, method: &str) -> Vec<(u16, Value)> {
+    let mut codes: Vec<&'static str> = operation.codes.to_vec();
+    codes.extend(["host.refused"]);
+    if !operation.open {
+        codes.extend(["auth.missing", "auth.unknown", "auth.invalid", "auth.expired", "store", "internal"]);
+    }
+    if method != "GET" {
+        codes.extend(["origin.refused", "body.not-json"]);
+    }
+    if operation.body.is_some() {
+        codes.extend(["body.invalid", "body.cut", "body.slow", "body.too-large"]);
+    }
+    if !operation.query.is_empty() {
+        codes.push("query.invalid");
+    }
+    let mut all: Vec<(u16, &str, &str)> = codes
+        .iter()
+        .filter_map(|code| error::find(code).map(|(status, meaning)| (status, *code, meaning)))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut refusals = Vec::new();
+    for together in all.chunk_by(|one, next| one.0 == next.0) {
+        let Some((status, ..)) = together.first() else { continue };
+        let about: Vec<_> =
+            together.iter().map(|(_, code, meaning)| format!("`{code}`: {meaning}")).collect();
+        let codes: Vec<_> = together.iter().map(|(_, code, _)| code).collect();
+        let schema = json!({
+            "allOf": [{ "$ref": "#/components/schemas/Error" }],
+            "properties": { "code": { "examples": codes } },
+        });
+        let content = json!({ "application/json": { "schema": schema } });
+        refusals.push((*status, json!({ "description": about.join("\n"), "content": content })));
+    }
+    refusals
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! The codes of routes that have many.
+
+/// Of the dialects' own routes, which do nearly everything.
+#[rustfmt::skip]
+pub(super) const DIALECT: &[&str] = &[
+    "dialect.unknown", "agent.unknown", "workflow.unknown", "workflow.version", "request.invalid",
+    "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy",
+    "session.missing", "session.unknown", "session.busy", "session.exists", "session.queue-full", "session.too-large",
+    "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
+    "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
+    "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid", "token.missing",
+    "answer.invalid", "answers.none", "answers.repeated", "answers.several-runs",
+    "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "input.invalid",
+    "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "random",
+];
+
+/// Of starting a run.
+#[rustfmt::skip]
+pub(super) const START: &[&str] = &[
+    "agent.unknown", "workflow.unknown", "session.unknown", "session.busy", "session.queue-full", "session.too-large",
+    "input.invalid", "state.invalid", "state.too-large", "limit", "runs.too-many",
+];
+
+/// Of following a run.
+#[rustfmt::skip]
+pub(super) const FOLLOW: &[&str] = &[
+    "run.unknown", "run.busy", "dialect.unknown", "framing.unknown", "framing.unsupported", "until.unknown",
+    "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
+    "workflow.version", "streams.too-many",
+];
+
+/// Of answering.
+#[rustfmt::skip]
+pub(super) const ANSWER: &[&str] = &[
+    "run.unknown", "run.ended", "run.busy", "request.unknown", "request.ambiguous", "request.not-open",
+    "request.answered", "request.taken-back", "interrupt.expired", "answer.unclear", "answer.invalid",
+    "token.invalid", "token.missing", "workflow.version",
+];
+
+/// Of looking at a session.
+pub(super) const SESSION: &[&str] = &["session.unknown"];
+
+/// Of a checkpoint.
+pub(super) const CHECKPOINT: &[&str] =
+    &["session.unknown", "session.busy", "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone"];
+
+/// Of branching off.
+#[rustfmt::skip]
+pub(super) const FORK: &[&str] = &[
+    "session.unknown", "session.exists", "session.too-large",
+    "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
+];
+
+/// Of a turn.
+#[rustfmt::skip]
+pub(super) const TURN: &[&str] = &[
+    "session.unknown", "session.busy", "session.queue-full", "session.too-large",
+    "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone", "turn.answer", "turn.seeded",
+    "workflow.unknown", "workflow.version", "input.invalid", "runs.too-many",
+];

@@ -1,0 +1,111 @@
+//! What whoever operates a server sees of its requests: a span for each, and what is counted.
+//!
+//! No key, token or body is in either, and of a principal only a hash. The names are listed in `docs/operations.md`.
+
+mod prometheus;
+mod stream;
+
+use axum::{
+    extract::{MatchedPath, Request, State},
+    http::{HeaderValue, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use sha2::{Digest as _, Sha256};
+use tracing::{Instrument as _, Span, field::Empty, info_span};
+
+pub use prometheus::{METRICS, Metrics};
+pub(crate) use stream::OpenStream;
+
+use crate::{ApiError, Principal, Server, chat::fresh};
+
+/// The longest name of a request that is taken from its sender.
+const LONGEST: usize = 128;
+
+/// Puts a span around a request, gives it a name, and counts it.
+pub(crate) async fn see(mut request: Request, next: Next) -> Response {
+    let method = request.method().clone();
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let route = matched.as_ref().map_or("none", MatchedPath::as_str).to_owned();
+    let id = request_id(&request);
+    let span = info_span!(
+        "request",
+        otel.kind = "server",
+        otel.name = format_args!("{method} {route}"),
+        http.request.method = method.as_str(),
+        http.route = route,
+        http.response.status_code = Empty,
+        request = id.as_ref().and_then(|id| id.to_str().ok()),
+        principal = Empty,
+        dialect = Empty,
+        agent = Empty,
+        run = Empty,
+        session = Empty,
+        code = Empty,
+    );
+    if let Some(id) = &id {
+        request.headers_mut().insert("x-request-id", id.clone());
+    }
+    let mut response = next.run(request).instrument(span.clone()).await;
+    if matched.is_none() && response.status() == StatusCode::NOT_FOUND {
+        // Not a fallback of the router: an application that it is merged into may have one of its own.
+        let unknown = ApiError::not_found("route.unknown", "there is no such route: see /openapi.json");
+        response = unknown.into_response();
+    }
+    let status = response.status();
+    span.record("http.response.status_code", status.as_u16());
+    if let Some(id) = id {
+        response.headers_mut().insert("x-request-id", id);
+    }
+    let method = method_label(&method);
+    metrics::counter!("headwater_requests_total", "method" => method, "route" => route, "status" => status.as_u16().to_string())
+        .increment(1);
+    response
+}
+
+/// The name that the sender gave the request, or a fresh one.
+fn request_id(request: &Request) -> Option<HeaderValue> {
+    let sent = request.headers().get("x-request-id");
+    let sent = sent.filter(|id| !id.is_empty() && id.len() <= LONGEST && id.to_str().is_ok());
+    sent.cloned().or_else(|| fresh("req").ok()?.try_into().ok())
+}
+
+/// A method as it is counted: whoever asks cannot invent further ones.
+fn method_label(method: &axum::http::Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        "HEAD" => "HEAD",
+        _ => "other",
+    }
+}
+
+/// Notes in the span of a request who sends it, so that their requests can be found without telling who they are.
+pub(crate) fn note_principal(principal: &Principal) {
+    let digest = Sha256::digest(principal.id().as_bytes());
+    let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    Span::current().record("principal", short);
+}
+
+/// Notes something in the span of a request.
+pub(crate) fn note(field: &'static str, value: &str) {
+    Span::current().record(field, value);
+}
+
+/// `GET /metrics`.
+pub(crate) async fn metrics(State(server): State<Server>) -> Result<Response, ApiError> {
+    let Some(metrics) = &server.options().metrics else {
+        return Err(ApiError::not_found("metrics.off", "this server does not show what it counts"));
+    };
+    metrics::gauge!("headwater_stream_bytes_held").set(gauge(server.bytes_held()));
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    Ok(([(header::CONTENT_TYPE, kind)], metrics.render()).into_response())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody has so many bytes")]
+fn gauge(value: usize) -> f64 {
+    value as f64
+}

@@ -1,0 +1,252 @@
+//! What is counted, as Prometheus reads it. Takes what the crates say through the `metrics` facade.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::{self, Write as _},
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use metrics::{
+    Counter, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+};
+
+/// What is counted by this crate and by the runtime: the name, the kind, and what it is.
+pub const METRICS: &[(&str, &str, &str)] = &[
+    ("headwater_requests_total", "counter", "Requests that were answered, by method, route and status."),
+    ("headwater_streams_open", "gauge", "Streams that are open, by dialect."),
+    ("headwater_stream_frames_total", "counter", "Frames that were sent in streams, by dialect."),
+    ("headwater_stream_bytes_total", "counter", "Bytes that were sent in streams, by dialect."),
+    ("headwater_stream_bytes_held", "gauge", "Bytes that are kept for readers of the same stream."),
+    ("headwater_runs_started_total", "counter", "Runs that were begun, by agent."),
+    ("headwater_runs_resumed_total", "counter", "Runs that were taken up after a wait or a crash, by agent."),
+    ("headwater_runs_waited_total", "counter", "How often a run came to wait for somebody, by agent."),
+    ("headwater_runs_ended_total", "counter", "Runs that ended: finished, failed or cancelled, by agent."),
+    ("headwater_runs_going", "gauge", "Runs that this process drives, by agent."),
+    ("headwater_model_calls_total", "counter", "Calls of models: answered, failed or stopped, by model."),
+    ("headwater_model_tokens_total", "counter", "Tokens: input, output, reasoning, cached-input, by model."),
+    ("headwater_model_first_token_seconds", "histogram", "Time to the first token, by model."),
+    ("headwater_model_call_seconds", "histogram", "Time of a call, by model."),
+    ("headwater_tool_calls_total", "counter", "Calls of tools: output, failed, denied or stopped, by tool."),
+    ("headwater_store_errors_total", "counter", "Runs that were let go because the store failed, by code."),
+];
+
+/// The upper ends of a histogram's buckets, in seconds.
+const BUCKETS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
+
+/// How many series are kept at most. What comes after them is not counted.
+const MOST: usize = 10_000;
+
+/// What this process counts, to be shown at `/metrics`.
+///
+/// ```
+/// use headwater_server::{Metrics, Options};
+///
+/// let mut options = Options::default();
+/// if let Some(metrics) = Metrics::install() {
+///     options = options.metrics(metrics);
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Metrics(Arc<Registry>);
+
+#[derive(Default)]
+struct Registry {
+    counters: Series<AtomicU64>,
+    /// Bits of floating point numbers.
+    gauges: Series<AtomicU64>,
+    histograms: Series<Buckets>,
+}
+
+type Series<T> = RwLock<HashMap<Key, Arc<T>>>;
+
+#[derive(Default)]
+struct Buckets {
+    counts: [AtomicU64; BUCKETS.len() + 1],
+    /// The bits of a floating point number.
+    sum: AtomicU64,
+}
+
+impl Metrics {
+    /// Makes the process count. Gives the same when it is called again, and nothing where the application has a
+    /// recorder of its own: then everything is counted there.
+    #[must_use]
+    pub fn install() -> Option<Self> {
+        static INSTALLED: OnceLock<Option<Metrics>> = OnceLock::new();
+        let installed = INSTALLED.get_or_init(|| {
+            let metrics = Self(Arc::default());
+            metrics::set_global_recorder(metrics.clone()).ok().map(|()| metrics)
+        });
+        installed.clone()
+    }
+
+    /// All that was counted, in the text format of Prometheus.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut families: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let number = |series: &Series<AtomicU64>, write: &dyn Fn(u64) -> String| {
+            let series = series.read().unwrap_or_else(PoisonError::into_inner);
+            let lines: Vec<_> = series
+                .iter()
+                .map(|(key, value)| {
+                    let line = format!(
+                        "{}{} {}",
+                        key.name(),
+                        labels(key, None),
+                        write(value.load(Ordering::Relaxed))
+                    );
+                    (key.name().to_owned(), line)
+                })
+                .collect();
+            lines
+        };
+        let counters = number(&self.0.counters, &|value| value.to_string());
+        let gauges = number(&self.0.gauges, &|bits| f64::from_bits(bits).to_string());
+        for (name, line) in counters.into_iter().chain(gauges) {
+            families.entry(name).or_default().push(line);
+        }
+        let histograms = self.0.histograms.read().unwrap_or_else(PoisonError::into_inner);
+        for (key, buckets) in histograms.iter() {
+            families.entry(key.name().to_owned()).or_default().push(buckets.render(key));
+        }
+        drop(histograms);
+        let mut text = String::new();
+        for (name, mut lines) in families {
+            if let Some((_, kind, help)) = METRICS.iter().find(|(known, ..)| *known == name) {
+                let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+            }
+            lines.sort_unstable();
+            for line in lines {
+                text.push_str(&line);
+                text.push('\n');
+            }
+        }
+        text
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+impl Buckets {
+    fn render(&self, key: &Key) -> String {
+        let name = key.name();
+        let mut text = String::new();
+        let mut count = 0;
+        let ends = BUCKETS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
+        for (end, bucket) in ends.zip(&self.counts) {
+            count += bucket.load(Ordering::Relaxed);
+            let _ = writeln!(text, "{name}_bucket{} {count}", labels(key, Some(&end)));
+        }
+        let labels = labels(key, None);
+        let sum = f64::from_bits(self.sum.load(Ordering::Relaxed));
+        let _ = write!(text, "{name}_sum{labels} {sum}\n{name}_count{labels} {count}");
+        text
+    }
+}
+
+impl HistogramFn for Buckets {
+    fn record(&self, value: f64) {
+        let at = BUCKETS.iter().position(|end| value <= *end).unwrap_or(BUCKETS.len());
+        if let Some(bucket) = self.counts.get(at) {
+            bucket.fetch_add(1, Ordering::Relaxed);
+        }
+        GaugeFn::increment(&self.sum, value);
+    }
+}
+
+/// The labels of a series, escaped.
+fn labels(key: &Key, end: Option<&str>) -> String {
+    let mut pairs: Vec<(&str, &str)> = key.labels().map(|label| (label.key(), label.value())).collect();
+    pairs.sort_unstable();
+    pairs.extend(end.map(|end| ("le", end)));
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let escaped = pairs.iter().map(|(name, value)| {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("{name}=\"{value}\"")
+    });
+    format!("{{{}}}", escaped.collect::<Vec<_>>().join(","))
+}
+
+/// The series of a key, if there are not too many.
+fn series<T: Default>(all: &Series<T>, key: &Key) -> Option<Arc<T>> {
+    if let Some(known) = all.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+        return Some(known.clone());
+    }
+    let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
+    if all.len() >= MOST && !all.contains_key(key) {
+        return None;
+    }
+    Some(all.entry(key.clone()).or_default().clone())
+}
+
+impl Recorder for Metrics {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        let as_counter = |series: Arc<AtomicU64>| Counter::from_arc::<AtomicU64>(series);
+        series(&self.0.counters, key).map_or_else(Counter::noop, as_counter)
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        series(&self.0.gauges, key).map_or_else(Gauge::noop, |series| Gauge::from_arc::<AtomicU64>(series))
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        series(&self.0.histograms, key)
+            .map_or_else(Histogram::noop, |series| Histogram::from_arc::<Buckets>(series))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics::{counter, gauge, histogram, with_local_recorder};
+
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_shown_in_the_text_format() {
+        let metrics = Metrics(Arc::default());
+        with_local_recorder(&metrics, || {
+            counter!("headwater_runs_started_total", "agent" => "a \"b\" \\ c\n").increment(2);
+            gauge!("headwater_streams_open", "dialect" => "mui").increment(3.0);
+            gauge!("headwater_streams_open", "dialect" => "mui").decrement(1.0);
+            for seconds in [0.004, 0.2, 500.0] {
+                histogram!("headwater_model_first_token_seconds", "model" => "m").record(seconds);
+            }
+        });
+        let text = metrics.render();
+        for line in [
+            "# TYPE headwater_runs_started_total counter",
+            "headwater_runs_started_total{agent=\"a \\\"b\\\" \\\\ c\\n\"} 2",
+            "headwater_streams_open{dialect=\"mui\"} 2",
+            "headwater_model_first_token_seconds_bucket{model=\"m\",le=\"0.005\"} 1",
+            "headwater_model_first_token_seconds_bucket{model=\"m\",le=\"0.1\"} 1",
+            "headwater_model_first_token_seconds_bucket{model=\"m\",le=\"0.25\"} 2",
+            "headwater_model_first_token_seconds_bucket{model=\"m\",le=\"+Inf\"} 3",
+            "headwater_model_first_token_seconds_count{model=\"m\"} 3",
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "no `{line}` in\n{text}");
+        }
+    }
+
+    #[test]
+    fn labels_that_somebody_invents_cannot_fill_the_memory() {
+        let metrics = Metrics(Arc::default());
+        with_local_recorder(&metrics, || {
+            for number in 0..MOST + 100 {
+                counter!("headwater_requests_total", "route" => number.to_string()).increment(1);
+            }
+        });
+        assert_eq!(metrics.render().lines().filter(|line| !line.starts_with('#')).count(), MOST);
+    }
+}

@@ -1,0 +1,48 @@
+//! What is counted of an open stream.
+
+use bytes::Bytes;
+use headwater_protocol::Framing;
+use memchr::{memchr_iter, memmem};
+use metrics::{Counter, Gauge, counter, gauge};
+
+use crate::limits::Permit;
+
+/// Counts a stream for as long as it is open, and what is sent in it.
+#[derive(Debug)]
+pub(crate) struct OpenStream {
+    framing: Framing,
+    open: Gauge,
+    bytes: Counter,
+    frames: Counter,
+    _permit: Permit,
+}
+
+impl OpenStream {
+    pub(crate) fn new(dialect: &'static str, framing: Framing, permit: Permit) -> Self {
+        let open = gauge!("headwater_streams_open", "dialect" => dialect);
+        open.increment(1.0);
+        Self {
+            framing,
+            open,
+            bytes: counter!("headwater_stream_bytes_total", "dialect" => dialect),
+            frames: counter!("headwater_stream_frames_total", "dialect" => dialect),
+            _permit: permit,
+        }
+    }
+
+    /// Takes note of what is about to be sent.
+    pub(crate) fn sends(&self, sent: &Bytes) {
+        let frames = match self.framing {
+            Framing::Sse => memmem::find_iter(sent, b"\n\n").count(),
+            Framing::Ndjson => memchr_iter(b'\n', sent).count(),
+        };
+        self.bytes.increment(sent.len() as u64);
+        self.frames.increment(frames as u64);
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.open.decrement(1.0);
+    }
+}

@@ -1,0 +1,199 @@
+//! What is sent wrongly is told so, with a status, a code and a message; the server goes on.
+
+use std::time::Duration;
+
+use headwater_server::{Limits, Options};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::{
+    harness::{Said, World},
+    talk::{DIALECTS, says},
+};
+
+fn told(what: &str, said: &Said, status: u16, code: &str) {
+    assert_eq!((said.status, said.json()["code"].as_str()), (status, Some(code)), "{what}: {}", said.body);
+    assert!(said.json()["error"].as_str().is_some_and(|error| !error.is_empty()), "{what}: {}", said.body);
+    assert!(!said.header("x-request-id").is_empty(), "{what}");
+}
+
+/// Sends a body that may be no JSON.
+async fn send(world: &World, path: &str, body: impl Into<reqwest::Body>) -> Said {
+    let request = world.http.post(format!("{}{path}", world.base)).header("content-type", "application/json");
+    Said::of(request.body(body).send().await.unwrap()).await
+}
+
+#[tokio::test]
+async fn malformed_json_and_wrong_types_are_told_in_every_dialect() {
+    let world = World::new().await;
+    for dialect in DIALECTS {
+        let path = format!("/v1/{dialect}/chat");
+        for body in
+            ["", "{", "[]", "null", "7", "\"text\"", "{\"messages\": 7}", "{\"messages\": [7]}", "\u{0}"]
+        {
+            told(&format!("{dialect} {body:?}"), &send(&world, &path, body).await, 400, "request.invalid");
+        }
+        let bytes: &[u8] = b"{\"messages\": [\"\xff\xfe\"]}";
+        told(dialect, &send(&world, &path, bytes).await, 400, "request.invalid");
+        // Deeper than any reader goes.
+        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+        told(dialect, &send(&world, &path, deep).await, 400, "request.invalid");
+    }
+    for path in ["/v1/runs", "/v1/sessions"] {
+        for body in ["{", "[]", "7", "{\"input\": 7}", "{\"id\": 7}", "{\"unknown\": 1}"] {
+            told(&format!("{path} {body}"), &send(&world, path, body).await, 400, "body.invalid");
+        }
+    }
+    let run = world.post("/v1/runs", &json!({ "input": "let me choose" })).await.json()["run"].clone();
+    let answer = format!("/v1/runs/{}/answer", run.as_str().unwrap());
+    world.get(&format!("/v1/runs/{}/events", run.as_str().unwrap())).await;
+    for body in [json!({}), json!({ "answer": 1, "approved": true }), json!({ "declined": false })] {
+        told(&body.to_string(), &world.post(&answer, &body).await, 400, "answer.unclear");
+    }
+    told(
+        "no request",
+        &world.post(&answer, &json!({ "request": "x", "answer": 1 })).await,
+        404,
+        "request.unknown",
+    );
+    assert_eq!(world.get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused() {
+    let mut limits = Limits::default();
+    (limits.body, limits.messages) = (10_000, 5);
+    let world = World::with(Options::default().limits(limits)).await;
+    for dialect in DIALECTS {
+        let path = format!("/v1/{dialect}/chat");
+        let giant = says(dialect, "c", "u1", &"x".repeat(20_000));
+        told(dialect, &world.post(&path, &giant).await, 413, "body.too-large");
+    }
+    // Without a length it is found out while it arrives.
+    let pieces = futures_util::stream::iter((0..100).map(|_| Ok::<_, std::io::Error>("x".repeat(1_000))));
+    let chunked = send(&world, "/v1/ai-sdk/chat", reqwest::Body::wrap_stream(pieces)).await;
+    told("chunked", &chunked, 413, "body.too-large");
+    told(
+        "native",
+        &world.post("/v1/runs", &json!({ "input": "x".repeat(20_000) })).await,
+        413,
+        "body.too-large",
+    );
+    let mut many = says("ai-sdk", "c", "u1", "hello");
+    let message = many["messages"][0].clone();
+    many["messages"] = Value::Array(vec![message; 6]);
+    told("messages", &world.post("/v1/ai-sdk/chat", &many).await, 413, "messages.too-many");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_as_that() {
+    let world = World::new().await;
+    let agent = says("ai-sdk", "c", "u1", "hello");
+    for (path, code) in [
+        ("/v1/runs/none", "run.unknown"),
+        ("/v1/runs/none/events", "run.unknown"),
+        ("/v1/sessions/none", "session.unknown"),
+        ("/v1/klingon/chat", "dialect.unknown"),
+        ("/v1/nothing", "route.unknown"),
+        ("/v1/runs/none/nothing", "route.unknown"),
+        ("/v1/agents/chat/none/stream", "run.unknown"),
+    ] {
+        told(path, &world.get(path).await, 404, code);
+    }
+    for (path, code) in [
+        ("/v1/klingon/chat", "dialect.unknown"),
+        ("/v1/ai-sdk/chat?agent=nobody", "agent.unknown"),
+        ("/v1/runs/none/stop", "run.unknown"),
+    ] {
+        told(path, &world.post(path, &agent).await, 404, code);
+    }
+    let answer = world.post("/v1/interrupts/none", &json!({ "answer": 1 })).await;
+    told("answer", &answer, 404, "request.unknown");
+    told("method", &world.delete_with("/v1/runs", &[]).await, 405, "method.unsupported");
+    told("query", &world.get("/v1/runs?limit=many").await, 400, "query.invalid");
+    told("path", &world.get("/v1/runs/%ff").await, 400, "path.invalid");
+    let workflow = world.post("/v1/runs", &json!({ "input": "x", "workflow": "none" })).await;
+    told("workflow", &workflow, 404, "workflow.unknown");
+}
+
+#[tokio::test]
+async fn a_cursor_that_is_not_of_this_run_or_not_ours_is_refused() {
+    let world = World::new().await;
+    let first = world.post("/v1/agents/chat", &says("agents", "a", "u1", "hello")).await;
+    let second = world.post("/v1/agents/chat", &says("agents", "b", "u1", "hello")).await;
+    let events = format!("/v1/runs/{}/events", first.header("x-run-id"));
+    let foreign = second.ids()[0].to_owned();
+    told("foreign", &world.get_with(&events, &[("last-event-id", &foreign)]).await, 409, "cursor.foreign");
+    let own = first.ids()[0].to_owned();
+    assert_eq!(world.get_with(&events, &[("last-event-id", &own)]).await.status, 200);
+    let mut refused = 0;
+    for at in 0..own.len() {
+        let mut bytes = own.clone().into_bytes();
+        bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+        let tampered = String::from_utf8(bytes).unwrap();
+        let said = world.get_with(&events, &[("last-event-id", &tampered)]).await;
+        assert_eq!(said.status, 409, "{tampered}: {}", said.body);
+        let code = said.json()["code"].as_str().unwrap().to_owned();
+        assert!(["cursor.forged", "cursor.malformed"].contains(&code.as_str()), "{tampered}: {code}");
+        refused += 1;
+    }
+    assert_eq!(refused, own.len());
+    told("no cursor", &world.get(&format!("{events}?after=nonsense")).await, 409, "cursor.malformed");
+    let future = world.get(&format!("{events}?dialect=mui&after=1000000")).await;
+    told("future", &future, 409, "cursor.future");
+    told("until", &world.get(&format!("{events}?until=never")).await, 400, "until.unknown");
+    told("framing", &world.get(&format!("{events}?framing=xml")).await, 400, "framing.unknown");
+    let ndjson = world.get(&format!("{events}?dialect=kortyx&framing=ndjson")).await;
+    told("kortyx has no ndjson", &ndjson, 406, "framing.unsupported");
+}
+
+#[tokio::test]
+async fn a_tampered_token_answers_nothing() {
+    let world = World::new().await;
+    let run = world.post("/v1/agents/chat", &says("agents", "a", "u1", "delete it")).await;
+    let run = run.header("x-run-id").to_owned();
+    let open = world.get("/v1/interrupts").await.json()["interrupts"][0].clone();
+    let token = open["token"].as_str().unwrap().to_owned();
+    let answer = format!("/v1/interrupts/{}", open["request"].as_str().unwrap());
+    for at in [0, token.len() / 2, token.len() - 2] {
+        let mut bytes = token.clone().into_bytes();
+        bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+        let tampered = String::from_utf8(bytes).unwrap();
+        let said = world.post(&answer, &json!({ "approved": true, "token": tampered })).await;
+        told("tampered", &said, 403, "token.invalid");
+    }
+    assert_eq!(world.get(&format!("/v1/runs/{run}")).await.json()["run"]["phase"], "waiting");
+    assert_eq!(world.post(&answer, &json!({ "approved": true, "token": token })).await.status, 202);
+}
+
+#[tokio::test]
+async fn a_client_that_sends_a_byte_now_and_then_is_given_up() {
+    let mut limits = Limits::default();
+    limits.body_time = Duration::from_millis(200);
+    let world = World::with(Options::default().limits(limits)).await;
+    let address = world.base.strip_prefix("http://").unwrap();
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /v1/ai-sdk/chat HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n"
+    );
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let (mut read, mut write) = socket.into_split();
+    let dripping = tokio::spawn(async move {
+        while write.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let mut answer = Vec::new();
+    let mut buffer = [0; 1024];
+    while !String::from_utf8_lossy(&answer).contains("body.slow") {
+        let count = read.read(&mut buffer).await.unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&buffer[..count]);
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&answer));
+    dripping.abort();
+    assert_eq!(world.get("/healthz").await.status, 200);
+}

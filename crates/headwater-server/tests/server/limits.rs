@@ -1,0 +1,189 @@
+//! How much one principal may have at once.
+
+use std::{sync::Arc, time::Duration};
+
+use headwater_protocol::RunStatus;
+use headwater_runtime::{Agent, Choice, Cx, END, Next, START, Workflow};
+use headwater_server::{Agents, ApiKeys, Limits, Options, Server};
+use headwater_store::Memory;
+use serde_json::json;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::Semaphore};
+
+use crate::{
+    harness::{Said, World},
+    talk::says,
+};
+
+const ANN: (&str, &str) = ("x-api-key", "key-of-ann");
+const BOB: (&str, &str) = ("x-api-key", "key-of-bob");
+
+/// How much the run of the never-reading client says.
+const PIECES: usize = 256;
+const PIECE: usize = 64 << 10;
+
+/// An agent whose runs go on until they are let go.
+async fn holding(limits: Limits) -> (World, Arc<Semaphore>) {
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    let hold = move |cx: Cx, input: String| {
+        let held = held.clone();
+        async move {
+            if input.contains("choose") {
+                cx.interrupt(Choice::new("Which one?").option("a", "The first")).id("which").await?;
+            }
+            if input.contains("much") {
+                for _ in 0..PIECES {
+                    cx.emit().data("piece", Some("only"), json!("x".repeat(PIECE)))?;
+                    tokio::task::yield_now().await;
+                }
+            } else {
+                held.acquire().await?.forget();
+            }
+            Ok(Next::message("done"))
+        }
+    };
+    let workflow =
+        Workflow::new("hold").node("hold", hold).edge(START, "hold").edge("hold", END).build().unwrap();
+    let agent =
+        Agent::builder().name("hold").workflow(workflow).store(Arc::new(Memory::new())).build().unwrap();
+    let keys = ApiKeys::new().add("ann", "key-of-ann").add("bob", "key-of-bob");
+    let options = Options::default().authenticator(keys).limits(limits);
+    let server = Server::new(Agents::new().add("hold", agent.clone()), options);
+    (World::of(agent, server).await, gate)
+}
+
+fn too_many(said: &Said, code: &str) {
+    assert_eq!((said.status, said.json()["code"].as_str()), (429, Some(code)), "{}", said.body);
+    assert!(said.header("retry-after").parse::<u64>().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn too_many_runs_at_once_are_refused_until_one_has_ended() {
+    let mut limits = Limits::default();
+    limits.runs = 2;
+    let (world, gate) = holding(limits).await;
+    let held = json_input("hold");
+    let start = |who| world.post_with("/v1/runs", &held, std::slice::from_ref(who));
+    let first = start(&ANN).await;
+    assert_eq!((first.status, start(&ANN).await.status), (201, 201));
+    too_many(&start(&ANN).await, "runs.too-many");
+    let chat = world.post_with("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "hold"), &[ANN]).await;
+    too_many(&chat, "runs.too-many");
+    assert_eq!(start(&BOB).await.status, 201, "what Ann has is nothing to Bob");
+    gate.add_permits(3);
+    let run = first.json()["run"].as_str().unwrap().to_owned();
+    world.agent.run(run).outcome().await.unwrap();
+    assert_eq!(start(&ANN).await.status, 201);
+}
+
+fn json_input(input: &str) -> serde_json::Value {
+    json!({ "input": input })
+}
+
+#[tokio::test]
+async fn a_run_that_waits_counts_no_longer() {
+    let mut limits = Limits::default();
+    limits.runs = 1;
+    let (world, gate) = holding(limits).await;
+    let waits = world.post_with("/v1/runs", &json_input("choose"), &[ANN]).await.json()["run"].clone();
+    let run = world.agent.run(waits.as_str().unwrap());
+    assert_eq!(run.outcome().await.unwrap().status(), RunStatus::Waiting);
+    assert_eq!(world.post_with("/v1/runs", &json_input("hold"), &[ANN]).await.status, 201);
+    // What a person decides is taken, however much is going.
+    let answer = format!("/v1/runs/{}/answer", waits.as_str().unwrap());
+    assert_eq!(world.post_with(&answer, &json!({ "answer": "a" }), &[ANN]).await.status, 202);
+    too_many(&world.post_with("/v1/runs", &json_input("hold"), &[ANN]).await, "runs.too-many");
+    gate.add_permits(2);
+}
+
+#[tokio::test]
+async fn the_same_request_again_attaches_although_no_more_may_begin() {
+    let mut limits = Limits::default();
+    limits.runs = 1;
+    let (world, gate) = holding(limits).await;
+    let body = says("ai-sdk", "c", "u1", "hold");
+    let request = || {
+        let request = world.http.post(format!("{}/v1/ai-sdk/chat", world.base)).header(ANN.0, ANN.1);
+        request.header("content-type", "application/json").body(body.to_string()).send()
+    };
+    let first = request().await.unwrap();
+    let run = first.headers()["x-run-id"].clone();
+    drop(first);
+    let again = request().await.unwrap();
+    assert_eq!(again.status(), 200);
+    assert_eq!(again.headers()["x-run-id"], run);
+    gate.add_permits(1);
+    assert!(again.text().await.unwrap().contains("done"));
+}
+
+#[tokio::test]
+async fn too_many_streams_at_once_are_refused_until_one_is_closed() {
+    let mut limits = Limits::default();
+    limits.streams = 1;
+    let (world, gate) = holding(limits).await;
+    let run = world.post_with("/v1/runs", &json_input("hold"), &[ANN]).await.json()["run"].clone();
+    let events = format!("/v1/runs/{}/events", run.as_str().unwrap());
+    let open = world.http.get(format!("{}{events}", world.base)).header(ANN.0, ANN.1).send().await.unwrap();
+    assert_eq!(open.status(), 200);
+    too_many(&world.get_with(&events, &[ANN]).await, "streams.too-many");
+    drop(open);
+    gate.add_permits(1);
+    world.agent.run(run.as_str().unwrap()).outcome().await.unwrap();
+    // The server finds out that the reader has left when its connection is closed.
+    loop {
+        let said = world.get_with(&events, &[ANN]).await;
+        if said.status == 200 {
+            assert!(said.body.contains("done"));
+            return;
+        }
+        too_many(&said, "streams.too-many");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_takes_too_long_is_stopped_although_nobody_reads_it() {
+    let mut limits = Limits::default();
+    limits.run_time = Some(Duration::from_millis(50));
+    let (world, _gate) = holding(limits).await;
+    let run = world.post_with("/v1/runs", &json_input("hold"), &[ANN]).await.json()["run"].clone();
+    let outcome = world.agent.run(run.as_str().unwrap()).outcome().await.unwrap();
+    assert_eq!(outcome.status(), RunStatus::Cancelled);
+    let told = world.get_with(&format!("/v1/runs/{}/events", run.as_str().unwrap()), &[ANN]).await;
+    assert!(told.body.contains("took longer than 50ms"), "{}", told.body);
+}
+
+#[tokio::test]
+async fn a_reader_that_never_reads_costs_little_memory() {
+    let (world, gate) = holding(Limits::default()).await;
+    let run = world.post_with("/v1/runs", &json_input("hold"), &[ANN]).await.json()["run"].clone();
+    let address = world.base.strip_prefix("http://").unwrap().to_owned();
+    let never_reads = |run: String| {
+        let address = address.clone();
+        async move {
+            let mut socket = TcpStream::connect(&address).await.unwrap();
+            let head = format!(
+                "GET /v1/runs/{run}/events HTTP/1.1\r\nhost: {address}\r\nx-api-key: key-of-ann\r\n\r\n"
+            );
+            socket.write_all(head.as_bytes()).await.unwrap();
+            socket
+        }
+    };
+    let much = world.post_with("/v1/runs", &json_input("much"), &[ANN]).await.json()["run"].clone();
+    let much = much.as_str().unwrap().to_owned();
+    let sockets = [
+        never_reads(much.clone()).await,
+        never_reads(much.clone()).await,
+        never_reads(run.as_str().unwrap().to_owned()).await,
+    ];
+    let outcome = world.agent.run(much.as_str()).outcome().await.unwrap();
+    assert_eq!(outcome.status(), RunStatus::Finished);
+    let said = PIECES * PIECE;
+    let held = world.server.bytes_held();
+    assert!(held <= said / 8, "{held} bytes are held of {said} that were said");
+    // Whoever does read gets everything.
+    let whole = world.get_with(&format!("/v1/runs/{much}/events"), &[ANN]).await;
+    assert!(whole.body.len() > said, "{} of {said}", whole.body.len());
+    gate.add_permits(1);
+    drop(sockets);
+}

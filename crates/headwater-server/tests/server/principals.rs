@@ -1,0 +1,283 @@
+//! Two principals: nobody reads, resumes, answers or stops what is another's, whatever route and dialect they try.
+
+use headwater_server::{ApiKeys, Options};
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{Said, World},
+    talk::{DIALECTS, says},
+};
+
+const ANN: (&str, &str) = ("authorization", "Bearer key-of-ann");
+const BOB: (&str, &str) = ("authorization", "Bearer key-of-bob");
+/// Ann says it in each of her sessions, and it is said back to her.
+const SECRET: &str = "zanzibar";
+
+/// What Ann has: a conversation that is done, and one that waits for a decision.
+struct Anns {
+    world: World,
+    done: Has,
+    waits: Has,
+    request: String,
+    token: String,
+    call: String,
+    checkpoint: String,
+    cursor: String,
+}
+
+struct Has {
+    session: String,
+    run: String,
+}
+
+impl Anns {
+    async fn new(dialect: &str) -> Self {
+        let keys = ApiKeys::new().add("ann", "key-of-ann").add("bob", "key-of-bob");
+        let world = World::with(Options::default().authenticator(keys)).await;
+        let path = format!("/v1/{dialect}/chat");
+        let done = Has::new(&world, &path, &says(dialect, "ann-done", "u1", SECRET)).await;
+        let waiting = says("agents", "ann-waits", "u1", &format!("delete {SECRET}"));
+        let waits = Has::new(&world, "/v1/agents/chat", &waiting).await;
+        let open = world.get_with("/v1/interrupts", &[ANN]).await.json()["interrupts"][0].clone();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let session = world.get_with("/v1/sessions/ann-done", &[ANN]).await.json();
+        let events = world.get_with(&format!("/v1/runs/{}/events", done.run), &[ANN]).await;
+        let cursor = events.ids()[0].to_owned();
+        Self {
+            request: text(&open["request"]),
+            token: text(&open["token"]),
+            call: text(&open["tool"]["call"]),
+            checkpoint: text(&session["checkpoint"]),
+            cursor,
+            world,
+            done,
+            waits,
+        }
+    }
+
+    /// All that Ann has, as she sees it.
+    async fn all(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for path in [
+            "/v1/runs".to_owned(),
+            "/v1/sessions".to_owned(),
+            "/v1/interrupts".to_owned(),
+            format!("/v1/sessions/{}/messages", self.done.session),
+            format!("/v1/sessions/{}/checkpoints", self.done.session),
+            format!("/v1/runs/{}", self.waits.run),
+            format!("/v1/runs/{}/events", self.waits.run),
+        ] {
+            let said = self.world.get_with(&path, &[ANN]).await;
+            assert_eq!(said.status, 200, "{path}: {}", said.body);
+            all.push(said.body);
+        }
+        all
+    }
+
+    fn tells_nothing(&self, what: &str, said: &Said) {
+        for secret in [SECRET, &self.token, "It is gone", "Rome"] {
+            assert!(!said.body.contains(secret), "{what} told `{secret}`: {}", said.body);
+        }
+    }
+
+    fn refused(&self, what: &str, said: &Said) {
+        assert!(matches!(said.status, 403 | 404), "{what} gave {}: {}", said.status, said.body);
+        self.tells_nothing(what, said);
+        let foreign = said.json()["code"].as_str().unwrap().contains("foreign");
+        assert!(!foreign, "{what} tells that it is another's: {}", said.body);
+    }
+}
+
+impl Has {
+    async fn new(world: &World, path: &str, body: &Value) -> Self {
+        let said = world.post_with(path, body, &[ANN]).await;
+        assert_eq!(said.status, 200, "{}", said.body);
+        Self { session: said.header("x-session-id").to_owned(), run: said.header("x-run-id").to_owned() }
+    }
+}
+
+#[tokio::test]
+async fn every_route_refuses_the_ids_of_another() {
+    let anns = Anns::new("ai-sdk").await;
+    let world = &anns.world;
+    let before = anns.all().await;
+    let mut tried = 0;
+    for (method, route) in world.server.routes() {
+        let path = |session: &str, run: &str| {
+            route
+                .replace("{session}", session)
+                .replace("{run}", run)
+                .replace("{request}", &anns.request)
+                .replace("{checkpoint}", &anns.checkpoint)
+        };
+        let what = format!("{method} {route}");
+        let answers = json!({ "request": anns.request, "approved": true, "token": anns.token });
+        match (method, route.as_str()) {
+            (_, route) if route.starts_with("/v1/{dialect}/") || !route.starts_with("/v1/") => continue,
+            ("GET", "/v1/runs" | "/v1/sessions" | "/v1/interrupts") => {
+                let said = world.get_with(&route, &[BOB]).await;
+                anns.tells_nothing(&what, &said);
+                for id in [&anns.done.run, &anns.waits.run, &anns.done.session, &anns.request] {
+                    assert!(!said.body.contains(id.as_str()), "{what} lists {id}: {}", said.body);
+                }
+            }
+            ("POST", "/v1/runs") => {
+                let body = json!({ "input": "hello", "session": anns.done.session });
+                anns.refused(&what, &world.post_with(&route, &body, &[BOB]).await);
+            }
+            ("POST", "/v1/sessions") => {
+                let body = json!({ "id": anns.done.session });
+                anns.refused(&what, &world.post_with(&route, &body, &[BOB]).await);
+            }
+            ("POST", "/v1/runs/{run}/answer" | "/v1/interrupts/{request}") => {
+                let target = path(&anns.waits.session, &anns.waits.run);
+                anns.refused(&what, &world.post_with(&target, &answers, &[BOB]).await);
+            }
+            (method, _) => {
+                for has in [&anns.done, &anns.waits] {
+                    let target = path(&has.session, &has.run);
+                    let said = match method {
+                        "GET" => world.get_with(&target, &[BOB]).await,
+                        "DELETE" => world.delete_with(&target, &[BOB]).await,
+                        _ => world.post_with(&target, &json!({ "text": "hello" }), &[BOB]).await,
+                    };
+                    anns.refused(&what, &said);
+                }
+            }
+        }
+        tried += 1;
+    }
+    assert_eq!(tried, world.server.routes().iter().filter(|(_, path)| path.starts_with("/v1/")).count() - 8);
+    for after in [
+        format!("{}/events?after={}", anns.done.run, anns.cursor),
+        format!("{}/events?after=now", anns.done.run),
+    ] {
+        for dialect in DIALECTS {
+            let target = format!("/v1/runs/{after}&dialect={dialect}");
+            anns.refused(&target, &world.get_with(&target, &[BOB]).await);
+        }
+    }
+    assert_eq!(anns.all().await, before, "nothing of Ann's has changed");
+}
+
+/// What the clients of a dialect send to come back, to answer and to stop, with what is Ann's in it.
+fn attempts(dialect: &str, anns: &Anns) -> Vec<(&'static str, String, Value)> {
+    let (session, run) = (&anns.waits.session, &anns.waits.run);
+    let (request, token, call) = (&anns.request, &anns.token, &anns.call);
+    let chat = format!("/v1/{dialect}/chat");
+    let mut all = vec![("POST", chat.clone(), says(dialect, session, "u9", "hello"))];
+    let get = |rest: String| ("GET", format!("{chat}{rest}"), Value::Null);
+    match dialect {
+        "ai-sdk" => {
+            all.push(get(format!("/{session}/stream")));
+            all.push(get(format!("/{run}/stream")));
+            let mut body = says(dialect, session, "u1", "delete");
+            let part = json!({ "type": "tool-delete", "toolCallId": call, "state": "approval-responded",
+                "input": {}, "approval": { "id": request, "approved": true, "signature": token } });
+            let answer = json!({ "id": "m1", "role": "assistant", "parts": [part] });
+            body["messages"].as_array_mut().unwrap().push(answer);
+            all.push(("POST", chat.clone(), body));
+        }
+        "kortyx" => {
+            all.push(get(format!("?sessionId={session}")));
+            all.push(get(format!("?runId={run}")));
+            let resume = json!({ "token": token, "requestId": request, "selected": "approve" });
+            let message = json!({ "role": "user", "content": "yes", "metadata": { "resume": resume } });
+            all.push(("POST", chat.clone(), json!({ "sessionId": session, "messages": [message] })));
+            let checkpoint = &anns.checkpoint;
+            for action in [
+                json!({ "action": "list", "sessionId": session }),
+                json!({ "action": "get", "checkpointId": checkpoint }),
+                json!({ "action": "rollback", "checkpointId": checkpoint }),
+                json!({ "action": "fork", "checkpointId": checkpoint }),
+            ] {
+                all.push(("POST", format!("/v1/{dialect}/checkpoints"), action));
+            }
+        }
+        "tanstack" => {
+            all.push(("POST", format!("{chat}/answer"), json!({ "approvalId": request, "approved": true })));
+        }
+        "mui" => {
+            all.push(get(format!("?conversationId={session}")));
+            all.push(get(format!("?conversationId={session}&after=0")));
+            all.push(get(format!("/stream?runId={run}")));
+            all.push(("POST", chat.clone(), json!({ "id": request, "approved": true })));
+            all.push((
+                "POST",
+                chat.clone(),
+                json!({ "requestId": request, "answer": "yes", "token": token }),
+            ));
+            all.push(("POST", format!("{chat}/stop"), json!({ "runId": run })));
+            all.push(("POST", format!("{chat}/stop"), json!({ "conversationId": session })));
+        }
+        "agents" => {
+            all.push(get(format!("/{run}/stream")));
+            all.push(("POST", format!("{chat}/{run}/stop"), json!({})));
+        }
+        _ => {
+            all.push(get(format!("?threadId={session}")));
+            all.push(get(format!("?offset=-1&runId={run}")));
+            let mut body = says(dialect, session, "u1", "delete");
+            body["resume"] =
+                json!([{ "interruptId": request, "status": "resolved", "payload": { "approved": true } }]);
+            all.push(("POST", chat.clone(), body.clone()));
+            body["runId"] = json!(run);
+            all.push(("POST", chat.clone(), body));
+        }
+    }
+    all
+}
+
+#[tokio::test]
+async fn every_dialect_refuses_the_ids_of_another() {
+    for dialect in DIALECTS {
+        let anns = Anns::new(dialect).await;
+        let world = &anns.world;
+        let before = anns.all().await;
+        for (method, path, body) in attempts(dialect, &anns) {
+            let what = format!("{method} {path} {body}");
+            let said = match method {
+                "GET" => world.get_with(&path, &[BOB]).await,
+                _ => world.post_with(&path, &body, &[BOB]).await,
+            };
+            // An answer to a question that is not there for Bob is told as any other of its kind.
+            if said.status == 409 {
+                assert_eq!(said.json()["code"], "request.not-open", "{what}: {}", said.body);
+                anns.tells_nothing(&what, &said);
+            } else {
+                anns.refused(&what, &said);
+            }
+        }
+        assert_eq!(anns.all().await, before, "{dialect}: something of Ann's has changed");
+    }
+}
+
+#[tokio::test]
+async fn whatever_is_tried_in_a_dialect_tells_nothing_of_another() {
+    for dialect in DIALECTS {
+        let anns = Anns::new(dialect).await;
+        let world = &anns.world;
+        let before = anns.all().await;
+        let mut paths = Vec::new();
+        for id in [&anns.done.session, &anns.done.run, &anns.waits.run, &anns.request] {
+            for end in ["", "/stream", "/stop", "/answer"] {
+                paths.push(format!("/v1/{dialect}/chat/{id}{end}"));
+            }
+            for name in ["threadId", "conversationId", "sessionId", "runId", "id", "after", "checkpointId"] {
+                for end in ["chat", "checkpoints", "onboarding"] {
+                    paths.push(format!("/v1/{dialect}/{end}?{name}={id}"));
+                    paths.push(format!("/v1/{dialect}/{end}?{name}={id}&offset=-1"));
+                }
+            }
+        }
+        let cursor = ("last-event-id", anns.cursor.as_str());
+        for path in paths {
+            for headers in [vec![BOB], vec![BOB, cursor], vec![BOB, ("x-run-id", anns.done.run.as_str())]] {
+                let said = world.get_with(&path, &headers).await;
+                anns.tells_nothing(&path, &said);
+                assert!(said.status < 500, "{path}: {}", said.body);
+            }
+        }
+        assert_eq!(anns.all().await, before, "{dialect}: something of Ann's has changed");
+    }
+}

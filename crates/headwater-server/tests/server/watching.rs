@@ -1,0 +1,157 @@
+//! What whoever operates a server sees.
+
+use headwater_server::{METRICS, Metrics, Options};
+use serde_json::{Value, json};
+
+use crate::{harness::World, talk::says};
+
+#[tokio::test]
+async fn a_server_that_leaves_says_so_and_its_process_still_lives() {
+    let world = World::new().await;
+    assert_eq!(world.get("/healthz").await.json()["status"], "ok");
+    assert_eq!(world.get("/readyz").await.json()["status"], "ready");
+    world.server.let_go();
+    assert_eq!(world.get("/healthz").await.status, 200);
+    let leaving = world.get("/readyz").await;
+    assert_eq!((leaving.status, leaving.json()["code"].clone()), (503, json!("server.leaving")));
+}
+
+#[tokio::test]
+async fn a_request_keeps_the_name_that_its_sender_gave_it() {
+    let world = World::new().await;
+    let said = world.get_with("/v1/runs", &[("x-request-id", "r-17")]).await;
+    assert_eq!(said.header("x-request-id"), "r-17");
+    let long = "x".repeat(1_000);
+    let fresh = world.get_with("/v1/runs", &[("x-request-id", &long)]).await;
+    assert!(fresh.header("x-request-id").starts_with("req_"), "{}", fresh.header("x-request-id"));
+}
+
+/// The value of a series.
+fn value(text: &str, series: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.map_or(0.0, |value| value.parse().unwrap())
+}
+
+#[tokio::test]
+async fn what_happens_is_counted() {
+    let world = World::with(Options::default().metrics(Metrics::install().unwrap())).await;
+    // Other tests of this process count too, so only what grows by something of our own is looked at.
+    let series = [
+        r#"headwater_requests_total{method="POST",route="/v1/{dialect}/chat",status="200"}"#,
+        r#"headwater_stream_bytes_total{dialect="ai-sdk"}"#,
+        r#"headwater_stream_frames_total{dialect="ai-sdk"}"#,
+        r#"headwater_runs_started_total{agent="demo"}"#,
+        r#"headwater_runs_waited_total{agent="demo"}"#,
+        r#"headwater_runs_ended_total{agent="demo",outcome="finished"}"#,
+        r#"headwater_runs_ended_total{agent="demo",outcome="failed"}"#,
+        r#"headwater_model_calls_total{model="scripted:script",outcome="answered"}"#,
+        r#"headwater_model_first_token_seconds_count{model="scripted:script"}"#,
+        r#"headwater_tool_calls_total{outcome="output",tool="weather"}"#,
+    ];
+    let before = world.get("/metrics").await;
+    assert_eq!(before.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+    for (session, text) in [("a", "weather please"), ("b", "let me choose"), ("c", "fail")] {
+        let said = world.post("/v1/ai-sdk/chat", &says("ai-sdk", session, "u1", text)).await;
+        assert_eq!(said.status, 200, "{}", said.body);
+    }
+    for (path, status) in [("/v1/nothing", 404), ("/v1/runs/none", 404)] {
+        assert_eq!(world.get(path).await.status, status);
+    }
+    let after = world.get("/metrics").await.body;
+    for series in series {
+        let (was, is) = (value(&before.body, series), value(&after, series));
+        assert!(is > was, "{series} was {was} and is {is}:\n{after}");
+    }
+    for line in after.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(['{', ' ']).next().unwrap();
+        let known = METRICS.iter().any(|(known, ..)| name.starts_with(known));
+        assert!(known, "{name} is not in METRICS");
+        assert!(!line.contains("none\"") || line.contains("route=\"none\""), "an id is a label: {line}");
+    }
+}
+
+#[tokio::test]
+async fn routes_answer_as_the_document_says() {
+    let world = World::new().await;
+    let document = world.get("/openapi.json").await.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut checked = 0;
+    let mut check = |method: &str, route: &str, said: &crate::harness::Said| {
+        let operation = &document["paths"][route][method];
+        let response = &operation["responses"][said.status.to_string()];
+        let mut schema = response["content"]["application/json"]["schema"].clone();
+        assert!(
+            schema.is_object(),
+            "{method} {route} gave {}, which is not documented: {}",
+            said.status,
+            said.body
+        );
+        schema["components"] = document["components"].clone();
+        let schema = jsonschema::validator_for(&schema).unwrap();
+        let body = said.json();
+        let wrong: Vec<_> = schema.iter_errors(&body).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{method} {route}: {wrong:?}\n{}", said.body);
+        if said.status >= 400 {
+            let code = format!("`{}`", body["code"].as_str().unwrap());
+            let told = response["description"].as_str().unwrap();
+            assert!(told.contains(&code), "{method} {route} does not document {code}: {told}");
+        }
+        checked += 1;
+    };
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let begun = world.post("/v1/runs", &json!({ "input": "let me choose" })).await;
+    check("post", "/v1/runs", &begun);
+    let run = text(&begun.json()["run"]);
+    world.get(&format!("/v1/runs/{run}/events")).await;
+    world.post("/v1/agents/chat", &says("agents", "s", "u1", "delete it")).await;
+    world.post("/v1/agents/chat", &says("agents", "t", "u1", "where am I")).await;
+    check("get", "/v1/runs", &world.get("/v1/runs").await);
+    check("get", "/v1/runs/{run}", &world.get(&format!("/v1/runs/{run}")).await);
+    check("get", "/v1/runs/{run}", &world.get("/v1/runs/none").await);
+    check("get", "/v1/interrupts", &world.get("/v1/interrupts").await);
+    let answer = format!("/v1/runs/{run}/answer");
+    check("post", "/v1/runs/{run}/answer", &world.post(&answer, &json!({ "answer": "z" })).await);
+    check("post", "/v1/runs/{run}/answer", &world.post(&answer, &json!({ "answer": "a" })).await);
+    check("post", "/v1/runs/{run}/stop", &world.post(&format!("/v1/runs/{run}/stop"), &json!({})).await);
+    check("get", "/v1/runs/{run}/events", &world.get(&format!("/v1/runs/{run}/events?after=nonsense")).await);
+    check("post", "/v1/interrupts/{request}", &world.post("/v1/interrupts/x", &json!({ "answer": 1 })).await);
+    check("post", "/v1/sessions", &world.post("/v1/sessions", &json!({ "id": "u" })).await);
+    let said = world.post("/v1/sessions/u/messages", &json!({ "text": "hello" })).await;
+    check("post", "/v1/sessions/{session}/messages", &said);
+    let last = world.agent.run(text(&said.json()["run"]));
+    last.outcome().await.unwrap();
+    check("get", "/v1/sessions", &world.get("/v1/sessions").await);
+    let session = loop {
+        let session = world.get("/v1/sessions/u").await;
+        if session.json()["going"].is_null() {
+            break session;
+        }
+        tokio::task::yield_now().await;
+    };
+    check("get", "/v1/sessions/{session}", &session);
+    check("get", "/v1/sessions/{session}", &world.get("/v1/sessions/none").await);
+    check("get", "/v1/sessions/{session}/messages", &world.get("/v1/sessions/u/messages").await);
+    check("get", "/v1/sessions/{session}/checkpoints", &world.get("/v1/sessions/u/checkpoints").await);
+    check("get", "/v1/sessions/{session}/export", &world.get("/v1/sessions/u/export").await);
+    let checkpoint = text(&session.json()["checkpoint"]);
+    let of = |end: &str| format!("/v1/sessions/u/checkpoints/{checkpoint}{end}");
+    let route = |end: &str| format!("/v1/sessions/{{session}}/checkpoints/{{checkpoint}}{end}");
+    check("get", &route(""), &world.get(&of("")).await);
+    check("get", &route("/variants"), &world.get(&of("/variants")).await);
+    check("post", &route("/fork"), &world.post(&of("/fork"), &json!({ "id": "v" })).await);
+    check("post", &route("/rollback"), &world.post(&of("/rollback"), &json!({})).await);
+    check("post", &route("/select"), &world.post(&of("/select"), &json!({})).await);
+    let again = world.post(&of("/regenerate"), &json!({})).await;
+    check("post", &route("/regenerate"), &again);
+    world.agent.run(text(&again.json()["run"])).outcome().await.unwrap();
+    world.agent.session("u", Some("local")).settled().await.unwrap();
+    let edited = world.post(&of("/edit"), &json!({ "text": "bye" })).await;
+    check("post", &route("/edit"), &edited);
+    world.agent.session("u", Some("local")).settled().await.unwrap();
+    check("post", "/v1/sessions/{session}/undo", &world.post("/v1/sessions/u/undo", &json!({})).await);
+    check("post", "/v1/sessions/{session}/stop", &world.post("/v1/sessions/u/stop", &json!({})).await);
+    check("get", "/healthz", &world.get("/healthz").await);
+    check("get", "/readyz", &world.get("/readyz").await);
+    check("post", "/v1/{dialect}/chat", &world.post("/v1/ai-sdk/chat", &json!({})).await);
+    assert_eq!(checked, 30);
+}
