@@ -25,7 +25,7 @@ pub(crate) fn run_span(run: &RunShared) -> Span {
         otel.name = format_args!("invoke_agent {}", begun.agent),
         gen_ai.operation.name = "invoke_agent",
         gen_ai.agent.name = begun.agent,
-        gen_ai.conversation.id = begun.session.as_ref().map(|session| session.as_str()),
+        gen_ai.conversation.id = begun.session.as_ref().map(headwater_protocol::SessionId::as_str),
         run = %run.id,
         workflow = begun.workflow,
     );

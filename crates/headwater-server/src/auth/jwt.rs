@@ -191,7 +191,8 @@ impl Jwt {
         };
         let meant = self.audiences.iter().any(|known| named.contains(&known.as_str()));
         // One that names nobody is for whoever asks for nothing else.
-        if !meant && !(named.is_empty() && self.audiences.is_empty()) {
+        let anyone = named.is_empty() && self.audiences.is_empty();
+        if !meant && !anyone {
             return Err(invalid("it is for another audience"));
         }
         Ok(())

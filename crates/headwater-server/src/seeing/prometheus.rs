@@ -198,12 +198,11 @@ impl Recorder for Metrics {
     }
 
     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        series(&self.0.gauges, key).map_or_else(Gauge::noop, |series| Gauge::from_arc::<AtomicU64>(series))
+        series(&self.0.gauges, key).map_or_else(Gauge::noop, Gauge::from_arc::<AtomicU64>)
     }
 
     fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        series(&self.0.histograms, key)
-            .map_or_else(Histogram::noop, |series| Histogram::from_arc::<Buckets>(series))
+        series(&self.0.histograms, key).map_or_else(Histogram::noop, Histogram::from_arc::<Buckets>)
     }
 }
 
