@@ -1,6 +1,7 @@
 //! Tools of MCP servers: programs that are started and spoken to over stdio, and servers over streamable HTTP.
 //! The protocol itself is rmcp's; nothing of it shows outside this module.
 
+mod cassette;
 mod connection;
 mod http;
 mod list;
@@ -20,7 +21,12 @@ use std::{
 };
 
 pub use self::list::{McpListing, McpTools};
-use self::{http::Address, process::Program, slot::Slot};
+use self::{
+    cassette::{Folder, Tape},
+    http::Address,
+    process::Program,
+    slot::Slot,
+};
 use crate::{Error, ErrorKind};
 
 /// A client of one MCP server.
@@ -55,6 +61,7 @@ struct Settings {
     connect_timeout: Duration,
     call_timeout: Duration,
     longest_call: Duration,
+    tape: Tape,
     /// What was set wrongly. It is told when the client is used, so that settings read as one chain.
     wrong: Option<Error>,
 }
@@ -91,6 +98,7 @@ impl McpClient {
             connect_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(60),
             longest_call: Duration::from_secs(15 * 60),
+            tape: Tape::None,
             wrong: None,
         };
         Self { settings, kept: None }
@@ -144,6 +152,21 @@ impl McpClient {
     #[must_use]
     pub fn longest_call(mut self, limit: Duration) -> Self {
         self.settings.longest_call = limit;
+        self
+    }
+
+    /// Keeps what the server offers and what its tools give in files of a folder, for tests without the server.
+    #[must_use]
+    pub fn recording(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.settings.tape = Tape::Record(Folder::new(folder.into()));
+        self
+    }
+
+    /// Answers with what was kept in a folder; the server is neither started nor asked. A call that was not kept is an
+    /// error that the model is told.
+    #[must_use]
+    pub fn playing(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.settings.tape = Tape::Play(Folder::new(folder.into()));
         self
     }
 

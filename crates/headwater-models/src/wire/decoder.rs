@@ -55,6 +55,14 @@ impl Body {
         }
     }
 
+    /// Takes an event of the kind that nearly all of a stream consists of, if it is one.
+    fn quick(&mut self, data: &str, sink: &mut Sink) -> bool {
+        match self {
+            Self::Chat(answer) => answer.quick(data, sink),
+            Self::Responses(_) | Self::Anthropic(_) | Self::Google(_) => false,
+        }
+    }
+
     /// Goes on with another answer after one that is finished, if an event begins one.
     fn begin_anew(&mut self, event: &Value) -> bool {
         match self {
@@ -229,6 +237,7 @@ fn on_frame(
     let read = match frame {
         Ok(_) if data == "[DONE]" => body.done(sink),
         Ok(_) if data.is_empty() => Ok(()),
+        Ok(frame) if body.quick(frame.data, sink) => Ok(()),
         Ok(frame) => match serde_json::from_str::<Value>(frame.data) {
             Ok(event) => body.event(&event, sink),
             Err(error) => Err(not_an_answer(sink, frame.data.as_bytes(), &error)),

@@ -5,6 +5,7 @@
 mod decode;
 mod dialect;
 mod encode;
+mod quick;
 
 pub(super) use decode::Answer;
 pub use dialect::Dialect;

@@ -35,6 +35,10 @@ impl Sink {
         &self.provider
     }
 
+    pub(super) fn is_started(&self) -> bool {
+        self.is_started
+    }
+
     pub(super) fn is_finished(&self) -> bool {
         self.ending.is_some()
     }

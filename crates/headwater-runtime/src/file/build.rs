@@ -1,6 +1,6 @@
 //! Making an agent of a file, with what only the program can bring along.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use headwater_models::{Models, scripted::ScriptedModel};
 use headwater_store::Store;
@@ -17,7 +17,7 @@ use super::{
     },
     load::{Defined, WorkflowPart},
     nodes,
-    servers::Servers,
+    servers::{Cassette, Servers},
 };
 use crate::{
     Agent, AgentOptions, Cx, END, Error, NodeFunction, NodeOptions, OnError, Result, Retry, START, Workflow,
@@ -72,6 +72,7 @@ pub struct FileOptions {
     tools: Tools,
     functions: Functions,
     options: AgentOptions,
+    cassette: Option<Cassette>,
     replaces: Option<(Agent, AgentFile)>,
 }
 
@@ -84,6 +85,7 @@ impl FileOptions {
             tools: Tools::new(),
             functions: Functions::new(),
             options: AgentOptions::default(),
+            cassette: None,
             replaces: None,
         }
     }
@@ -124,6 +126,18 @@ impl FileOptions {
         self
     }
 
+    /// Keeps what the file's MCP servers offer and give in a folder. `Models::recording` does the same for providers.
+    pub fn recording_servers(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cassette = Some(Cassette::Record(folder.into()));
+        self
+    }
+
+    /// Answers for the file's MCP servers with what was kept in a folder. `Models::playing` does the same for providers.
+    pub fn playing_servers(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cassette = Some(Cassette::Play(folder.into()));
+        self
+    }
+
     /// Says which agent this one takes over from, because its file has changed. The older versions of its workflows stay,
     /// for the runs that began with them; a workflow that has changed without a new `version` gets one from its content.
     pub fn replaces(mut self, agent: Agent, file: AgentFile) -> Self {
@@ -159,7 +173,7 @@ impl AgentFile {
         }
         builder = builder.options(self.agent_options(&with));
         let mut errors = Vec::new();
-        let servers = Arc::new(Servers::new(&self.0, &mut errors));
+        let servers = Arc::new(Servers::new(&self.0, with.cassette.as_ref(), &mut errors));
         FileErrors::check(errors)?;
         let mut workflows = Vec::new();
         for part in &self.0.workflows {

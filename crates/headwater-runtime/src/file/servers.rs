@@ -1,6 +1,10 @@
 //! The MCP servers of a file, ready to be used by its nodes.
 
-use std::{collections::HashMap, env, path::Path};
+use std::{
+    collections::HashMap,
+    env,
+    path::{Path, PathBuf},
+};
 
 use headwater_tools::{Approval, McpClient, McpTools};
 
@@ -15,10 +19,25 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Servers(HashMap<String, McpClient>);
 
+/// Whether what servers offer and give is kept, or comes from what was kept.
+#[derive(Debug, Clone)]
+pub(super) enum Cassette {
+    Record(PathBuf),
+    Play(PathBuf),
+}
+
 impl Servers {
     /// Makes the clients. Nothing is started or asked yet.
-    pub(super) fn new(parts: &Parts, errors: &mut Vec<FileError>) -> Self {
-        let clients = parts.mcp.iter().map(|server| (server.name.value.clone(), client(server, errors)));
+    pub(super) fn new(parts: &Parts, cassette: Option<&Cassette>, errors: &mut Vec<FileError>) -> Self {
+        let clients = parts.mcp.iter().map(|server| {
+            let client = client(server, errors);
+            let client = match cassette {
+                Some(Cassette::Record(folder)) => client.recording(folder),
+                Some(Cassette::Play(folder)) => client.playing(folder),
+                None => client,
+            };
+            (server.name.value.clone(), client)
+        });
         Self(clients.collect())
     }
 

@@ -27,7 +27,7 @@ pub(super) type Listing = Arc<[Tool]>;
 /// What a server offered, of what was wanted. It can be kept, and used later without asking the server again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct McpListing(Listing);
+pub struct McpListing(pub(super) Listing);
 
 /// The tools of a server: await it.
 ///

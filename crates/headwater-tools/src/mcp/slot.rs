@@ -10,8 +10,9 @@ use tokio::sync::{Mutex, watch};
 
 use super::{
     Settings,
+    cassette::Tape,
     connection::Connection,
-    list::{self, Listing},
+    list::{self, Listing, McpListing},
 };
 use crate::{Error, ErrorKind, Result, ToolContext};
 
@@ -42,6 +43,10 @@ impl Slot {
 
     /// What the server offers now.
     pub(super) async fn list(&self) -> Result<Listing> {
+        if let Tape::Play(folder) = &self.settings.tape {
+            let listing = folder.play_tools(&self.name()).map_err(|error| error.of(&self.name()))?;
+            return Ok(listing.0);
+        }
         let connection = self.open().await?;
         let changes = *self.changes.borrow();
         let listing = match connection.listing(changes) {
@@ -51,6 +56,9 @@ impl Slot {
         if let Ok(listing) = &listing {
             connection.set_listing(changes, listing.clone());
             self.listed.store(changes, Ordering::Relaxed);
+            if let Tape::Record(folder) = &self.settings.tape {
+                folder.keep_tools(&self.name(), &McpListing(listing.clone()))?;
+            }
         }
         self.leave(connection, listing).await
     }
@@ -62,8 +70,16 @@ impl Slot {
         arguments: Option<JsonObject>,
         context: ToolContext,
     ) -> Result<CallToolResult> {
+        if let Tape::Play(folder) = &self.settings.tape {
+            let played = folder.play_call(&self.name(), name, arguments.as_ref());
+            return played.map_err(|error| error.of(&self.name()));
+        }
         let connection = self.open().await?;
+        let kept = matches!(self.settings.tape, Tape::Record(_)).then(|| arguments.clone());
         let result = connection.call(&self.settings, name, arguments, context).await;
+        if let (Tape::Record(folder), Some(arguments), Ok(result)) = (&self.settings.tape, kept, &result) {
+            folder.keep_call(&self.name(), name, arguments.as_ref(), result)?;
+        }
         self.leave(connection, result).await
     }
 

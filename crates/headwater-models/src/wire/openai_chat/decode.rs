@@ -5,6 +5,7 @@ use std::mem;
 use headwater_protocol::{FinishReason, Usage};
 use serde_json::{Value, json};
 
+use super::quick;
 use crate::{
     ModelError, ModelEvent,
     wire::{
@@ -100,6 +101,23 @@ impl Answer {
             }
         }
         Ok(())
+    }
+
+    /// Takes a chunk that only says a piece of text or thought; gives whether it was one. The first chunk of an answer is
+    /// read in full, for what it says about the answer.
+    pub(in crate::wire) fn quick(&mut self, data: &str, sink: &mut Sink) -> bool {
+        if !sink.is_started() {
+            return false;
+        }
+        let Some(chunk) = quick::read(data) else { return false };
+        let is_new = (chunk.has_tier && self.extra.service_tier.is_none())
+            || (chunk.has_fingerprint && self.extra.system_fingerprint.is_none());
+        if is_new {
+            return false;
+        }
+        self.reasoning(chunk.thought.as_deref().unwrap_or_default(), sink);
+        self.text(chunk.text.as_deref().unwrap_or_default(), sink);
+        true
     }
 
     /// The stream says that it is done.

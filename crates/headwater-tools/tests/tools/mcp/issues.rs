@@ -62,3 +62,25 @@ async fn the_issue_tracker_answers_over_http() {
     find_and_read(&tools).await;
     tools.close().await;
 }
+
+#[tokio::test]
+async fn what_a_server_gave_is_played_again_without_it() {
+    if !has_node() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let kept = McpClient::stdio("node", [script()]).recording(folder.path()).tools().await.unwrap();
+    find_and_read(&kept).await;
+    kept.close().await;
+
+    let played = McpClient::stdio("node", [script()]).playing(folder.path()).tools().await.unwrap();
+    find_and_read(&played).await;
+    let unknown = call(&played, "get_issue", json!({"id": 110})).await.unwrap_err();
+    assert!(
+        unknown.message().contains("no call of \"get_issue\" with {\"id\":110} was recorded"),
+        "{unknown}"
+    );
+    // Another server has no place in it.
+    let other = McpClient::stdio("no-such-program", ["x"]).playing(folder.path()).tools().await.unwrap_err();
+    assert!(other.to_string().contains("its tools were not recorded"), "{other}");
+}

@@ -1,0 +1,162 @@
+//! What goes between here and a server, kept in files and played again without the server.
+
+use std::{
+    collections::HashMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rmcp::model::{CallToolResult, JsonObject};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::list::McpListing;
+use crate::{Error, ErrorKind, Result};
+
+/// What stands between a client and its server.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Tape {
+    /// Nothing.
+    #[default]
+    None,
+    /// What is offered and what calls give is kept.
+    Record(Folder),
+    /// The server is not started or asked at all.
+    Play(Folder),
+}
+
+/// The files of one server. Clones count the calls together.
+#[derive(Debug, Clone)]
+pub(super) struct Folder {
+    path: PathBuf,
+    /// How often each call was made.
+    made: Arc<Mutex<HashMap<String, u32>>>,
+}
+
+/// A call as it is kept.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    tool: String,
+    arguments: Option<JsonObject>,
+    result: CallToolResult,
+}
+
+impl Folder {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, made: Arc::default() }
+    }
+
+    fn tools(&self, server: &str) -> PathBuf {
+        self.path.join(format!("mcp-{}.tools.json", mark(server)))
+    }
+
+    /// The beginning of the names of the files of one call.
+    fn call(server: &str, tool: &str, arguments: Option<&JsonObject>) -> String {
+        let arguments =
+            arguments.map_or_else(String::new, |arguments| Value::from(arguments.clone()).to_string());
+        // A tool's name may have characters that a file's may not.
+        let shown: String = tool.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        format!("mcp-{}-{shown}-{}", mark(server), mark(&format!("{tool}\0{arguments}")))
+    }
+
+    pub(super) fn keep_tools(&self, server: &str, listing: &McpListing) -> Result<()> {
+        self.write(&self.tools(server), listing)
+    }
+
+    pub(super) fn keep_call(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Option<&JsonObject>,
+        result: &CallToolResult,
+    ) -> Result<()> {
+        let name = Self::call(server, tool, arguments);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = made.entry(name.clone()).or_default();
+        let path = loop {
+            *number += 1;
+            let path = self.path.join(format!("{name}-{number:03}.call.json"));
+            if !path.exists() {
+                break path;
+            }
+        };
+        let kept = Kept { tool: tool.to_owned(), arguments: arguments.cloned(), result: result.clone() };
+        self.write(&path, &kept)
+    }
+
+    pub(super) fn play_tools(&self, server: &str) -> Result<McpListing> {
+        let path = self.tools(server);
+        self.read(&path)?
+            .ok_or_else(|| self.missing(&format!("its tools were not recorded in {}", self.shown())))
+    }
+
+    /// What a call gave: the second time what it gave then, and when there is no more, the last again.
+    pub(super) fn play_call(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Option<&JsonObject>,
+    ) -> Result<CallToolResult> {
+        let name = Self::call(server, tool, arguments);
+        let number = {
+            let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            let number = made.entry(name.clone()).or_default();
+            *number += 1;
+            *number
+        };
+        for number in (1..=number).rev() {
+            let kept: Option<Kept> = self.read(&self.path.join(format!("{name}-{number:03}.call.json")))?;
+            if let Some(kept) = kept {
+                return Ok(kept.result);
+            }
+        }
+        let asked = arguments
+            .cloned()
+            .map_or_else(|| "nothing".to_owned(), |arguments| Value::from(arguments).to_string());
+        Err(self.missing(&format!("no call of \"{tool}\" with {asked} was recorded in {}", self.shown())))
+    }
+
+    fn shown(&self) -> std::path::Display<'_> {
+        self.path.display()
+    }
+
+    fn missing(&self, message: &str) -> Error {
+        Error::new(ErrorKind::Missing, message.to_owned())
+    }
+
+    fn read<T: for<'de> Deserialize<'de>>(&self, path: &Path) -> Result<Option<T>> {
+        let broken = |error: &dyn std::fmt::Display| {
+            Error::new(ErrorKind::Settings, format!("{} cannot be read: {error}", path.display()))
+        };
+        match fs::read(path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| broken(&error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(broken(&error)),
+        }
+    }
+
+    fn write(&self, path: &Path, value: &impl Serialize) -> Result<()> {
+        let written = || -> io::Result<()> {
+            fs::create_dir_all(&self.path)?;
+            let mut text = serde_json::to_vec_pretty(value)?;
+            text.push(b'\n');
+            // Whoever reads the folder meanwhile sees the file whole or not at all.
+            let unfinished = path.with_extension("part");
+            fs::write(&unfinished, text)?;
+            fs::rename(unfinished, path)
+        };
+        written().map_err(|error| {
+            Error::new(ErrorKind::Settings, format!("{} cannot be written: {error}", path.display()))
+        })
+    }
+}
+
+/// A few characters for a text that may be long, or have something in it that is nobody's business.
+fn mark(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
