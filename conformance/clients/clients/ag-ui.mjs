@@ -1,0 +1,121 @@
+// AG-UI's `HttpAgent`, with its verifier. It has no way to come back: it repeats its POST with the same run id.
+
+import { randomUUID } from 'node:crypto';
+import { load } from '../../vendors/load.mjs';
+import { endpoint, post, runOf } from '../lib/http.mjs';
+
+export function agUi({ name, module }) {
+  return {
+    name,
+    family: 'ag-ui',
+    dialect: 'ag-ui',
+    shows: ['text', 'reasoning', 'tools'],
+    cannot: [],
+    async open({ base, agent, session, fetch = globalThis.fetch }) {
+      const { HttpAgent } = await load(module);
+      return new Driver(HttpAgent, { base, agent, session, fetch });
+    },
+  };
+}
+
+export default agUi({ name: 'ag-ui', module: '@ag-ui/client' });
+
+class Driver {
+  #agent;
+  #where;
+  #last;
+  #error = null;
+  #tools = new Map();
+  #interrupts = [];
+  #pending = [];
+
+  constructor(HttpAgent, where) {
+    this.#where = where;
+    this.#agent = new HttpAgent({ url: endpoint(where, 'ag-ui'), threadId: where.session, fetch: where.fetch });
+  }
+
+  registerTool(name, output) {
+    this.#tools.set(name, output);
+  }
+
+  async send(text) {
+    this.#agent.addMessage({ id: randomUUID(), role: 'user', content: text });
+    await this.#run({});
+  }
+
+  async approve(approved, reason) {
+    await this.#resolve({ approved, ...(reason === undefined ? {} : { reason }) });
+  }
+
+  async answer(answer) {
+    await this.#resolve(answer);
+  }
+
+  async stop() {
+    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/stop`, {});
+  }
+
+  async resume() {
+    await this.#attempt(this.#last);
+    await this.#execute();
+  }
+
+  messages() {
+    return this.#agent.messages;
+  }
+
+  error() {
+    return this.#error;
+  }
+
+  close() {}
+
+  async #resolve(payload) {
+    if (this.#interrupts.length === 0) throw new Error('nothing was asked');
+    await this.#run({
+      resume: this.#interrupts.map(({ id }) => ({ interruptId: id, status: 'resolved', payload })),
+    });
+  }
+
+  async #run(parameters) {
+    const tools = [...this.#tools.keys()].map((name) => ({ name, description: name, parameters: { type: 'object' } }));
+    await this.#attempt({ runId: randomUUID(), tools, ...parameters });
+    await this.#execute();
+  }
+
+  /** The page's tools are called when the run has ended, and their results begin the next one. */
+  async #execute() {
+    if (this.#error !== null) return;
+    const calls = this.#agent.messages.flatMap((message) => message.toolCalls ?? []);
+    const results = new Set(this.#agent.messages.map((message) => message.toolCallId));
+    const open = calls.filter((call) => this.#pending.includes(call.id) && !results.has(call.id));
+    const mine = open.filter((call) => this.#tools.has(call.function.name));
+    if (mine.length === 0) return;
+    for (const call of mine) {
+      const content = JSON.stringify(this.#tools.get(call.function.name));
+      this.#agent.addMessage({ id: randomUUID(), role: 'tool', toolCallId: call.id, content });
+    }
+    await this.#run({});
+  }
+
+  async #attempt(parameters) {
+    this.#last = parameters;
+    this.#error = null;
+    const started = new Set();
+    const ended = (outcome) => {
+      this.#interrupts = outcome?.type === 'interrupt' ? outcome.interrupts : [];
+      this.#pending = outcome?.pendingToolCallIds ?? [...started];
+    };
+    try {
+      await this.#agent.runAgent(parameters, {
+        onToolCallStartEvent: ({ event }) => void started.add(event.toolCallId),
+        onToolCallResultEvent: ({ event }) => void started.delete(event.toolCallId),
+        onRunFinishedEvent: ({ event }) => ended(event.outcome),
+        // A RUN_ERROR reaches the subscriber only: `runAgent` resolves all the same.
+        onRunErrorEvent: ({ event }) => void (this.#error = event.message),
+      });
+    } catch (thrown) {
+      this.#error = thrown.message;
+    }
+  }
+}

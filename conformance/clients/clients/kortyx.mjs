@@ -1,0 +1,168 @@
+// Kortyx has no published client. This one is to the letter of what was recorded of its `readStream`, its reducer of
+// structured data and its `useChat`. It has no way back of its own: the page follows the run anew.
+
+import { endpoint, post, runOf } from '../lib/http.mjs';
+import { applyStructuredChunk } from './kortyx/structured.mjs';
+import { readStream } from './kortyx/read-stream.mjs';
+
+export default {
+  name: 'kortyx',
+  family: 'kortyx',
+  dialect: 'kortyx',
+  shows: ['text', 'structured'],
+  cannot: ['client-tool'],
+  async open({ base, agent, session, fetch = globalThis.fetch }) {
+    return new Driver({ base, agent, session, fetch });
+  },
+};
+
+class Driver {
+  #where;
+  #messages = [];
+  #reply = null;
+  #error = null;
+  #request = null;
+
+  constructor(where) {
+    this.#where = where;
+  }
+
+  registerTool() {
+    throw new Error('kortyx has no tools of the page');
+  }
+
+  async send(text) {
+    await this.#say({ id: crypto.randomUUID(), role: 'user', content: text });
+  }
+
+  async approve(approved) {
+    await this.answer(approved ? 'approve' : 'deny');
+  }
+
+  async answer(selected) {
+    const asked = this.#pieces().findLast((piece) => piece.type === 'interrupt');
+    if (!asked) throw new Error('nothing was asked');
+    const { resumeToken: token, requestId } = asked.chunk;
+    await this.#say({
+      id: crypto.randomUUID(),
+      role: 'user',
+      content: String(selected),
+      metadata: { resume: { token, requestId, selected: [selected] } },
+    });
+  }
+
+  async stop() {
+    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/stop`, {});
+  }
+
+  /** The run is read anew from its beginning, unless the request itself must be repeated. */
+  async resume() {
+    const run = await runOf(this.#where);
+    this.#reply.pieces = [];
+    if (!run || !this.#answered()) return this.#ask();
+    const response = await this.#where.fetch(`${this.#where.base}/v1/runs/${run}/events?dialect=kortyx`);
+    await this.#read(response);
+  }
+
+  messages() {
+    return this.#messages;
+  }
+
+  error() {
+    return this.#error;
+  }
+
+  close() {}
+
+  #answered() {
+    return this.#request.done;
+  }
+
+  #pieces() {
+    return this.#messages.flatMap((message) => message.pieces ?? []);
+  }
+
+  async #say(message) {
+    this.#messages.push(message);
+    const history = this.#messages.filter((message) => message.role === 'user' || message.pieces);
+    const { session: sessionId } = this.#where;
+    const messages = history.map(({ role, content, metadata, pieces }) => ({
+      role,
+      content: content ?? textOf(pieces),
+      ...(metadata ? { metadata } : {}),
+    }));
+    this.#request = { body: JSON.stringify({ sessionId, messages, context: {}, stream: true }), key: crypto.randomUUID() };
+    this.#reply = { id: crypto.randomUUID(), role: 'assistant', pieces: [] };
+    this.#messages.push(this.#reply);
+    await this.#ask();
+  }
+
+  async #ask() {
+    const response = await this.#where
+      .fetch(endpoint(this.#where, 'kortyx'), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'idempotency-key': this.#request.key },
+        body: this.#request.body,
+      })
+      .catch((error) => error);
+    await this.#read(response);
+  }
+
+  async #read(response) {
+    this.#error = null;
+    if (response instanceof Error || !response.ok) {
+      this.#error = response.message ?? (await response.text());
+      return;
+    }
+    this.#request.done = true;
+    try {
+      for await (const chunk of readStream(response.body)) {
+        this.#apply(chunk);
+        if (chunk?.type === 'done') return;
+      }
+    } catch (error) {
+      this.#error = error.message;
+    }
+  }
+
+  /** The pieces of `useChat`. */
+  #apply(chunk) {
+    const { pieces } = this.#reply;
+    switch (chunk?.type) {
+      case 'text-delta': {
+        // Messages count only where no text was streamed.
+        this.#reply.pieces = pieces.filter((piece) => !piece.whole);
+        const key = chunk.segmentId ? `${chunk.opId}:${chunk.segmentId}` : `${chunk.opId ?? ''}:${chunk.node ?? ''}`;
+        const open = this.#reply.pieces.find((piece) => piece.type === 'text' && piece.key === key);
+        if (open) open.text += chunk.delta;
+        else this.#reply.pieces.push({ type: 'text', key, text: chunk.delta });
+        break;
+      }
+      case 'message':
+        if (!pieces.some((piece) => piece.type === 'text' && !piece.whole)) {
+          pieces.push({ type: 'text', whole: true, text: chunk.content });
+        }
+        break;
+      case 'structured-data': {
+        const held = pieces.find((piece) => piece.type === 'structured' && piece.state.streamId === chunk.streamId);
+        const state = applyStructuredChunk(held?.state, chunk);
+        if (held) held.state = state;
+        else pieces.push({ type: 'structured', state });
+        break;
+      }
+      case 'structured-data-invalidated':
+        this.#reply.pieces = pieces.filter((piece) => piece.state?.streamId !== chunk.streamId);
+        break;
+      case 'interrupt':
+        pieces.push({ type: 'interrupt', chunk });
+        break;
+      case 'error':
+        this.#error = chunk.message;
+        break;
+    }
+  }
+}
+
+function textOf(pieces) {
+  return pieces.filter((piece) => piece.type === 'text').map((piece) => piece.text).join('');
+}

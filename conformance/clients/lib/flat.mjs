@@ -1,0 +1,26 @@
+// The answers of all clients in one form (see `../vendors/flatten.mjs`), so that one expectation serves them all.
+
+import { flatten as vendors } from '../../vendors/flatten.mjs';
+
+/** `family`: `ai-sdk`, `ag-ui`, `mui`, `tanstack`, `kortyx` or `agents`. */
+export function flatten(family, messages) {
+  const flat = family === 'kortyx' ? kortyx(messages) : vendors(KNOWN_AS[family], messages);
+  // A call's id differs from run to run; its place and its name do not.
+  for (const tool of flat.tools) delete tool.toolCallId;
+  for (const source of flat.sources) delete source.sourceId;
+  for (const data of flat.data) delete data.id;
+  return { structured: [], ...flat };
+}
+
+/** The agents contract keeps the parts of the AI SDK. */
+const KNOWN_AS = { 'ai-sdk': 'ai-7', agents: 'ai-7', 'ag-ui': 'ag-ui', mui: 'mui', tanstack: 'tanstack' };
+
+function kortyx(messages) {
+  const flat = { text: [], reasoning: [], tools: [], sources: [], files: [], data: [], structured: [] };
+  const answer = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1);
+  for (const piece of answer.flatMap((message) => message.pieces)) {
+    if (piece.type === 'text' && piece.text) flat.text.push(piece.text);
+    if (piece.type === 'structured') flat.structured.push({ dataType: piece.state.dataType, data: piece.state.data });
+  }
+  return flat;
+}
