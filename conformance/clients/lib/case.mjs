@@ -1,0 +1,177 @@
+// One scenario with one client: undisturbed, and again with everything that a network and a machine do to it.
+
+import { randomUUID } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { isDeepStrictEqual } from 'node:util';
+import { get, runsOf } from './http.mjs';
+import { flatten } from './flat.mjs';
+import { normal, plain } from './normal.mjs';
+import { Proxy } from './proxy.mjs';
+import { until, within } from './until.mjs';
+import { expected, settled } from './expected.mjs';
+
+/** How often a client may come back in one step before it counts as lost. */
+const COMINGS_BACK = 20;
+
+export class Case {
+  constructor({ client, scenario, server, binary }) {
+    Object.assign(this, { client, scenario, server, binary });
+  }
+
+  /** The undisturbed run, held to what the scenario says. Everything else is compared with it. */
+  async undisturbed() {
+    const seen = await this.#perform();
+    this.reference = seen;
+    const { shows } = this.client;
+    const wanted = expected(this.scenario, this.client);
+    if (wanted) equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, wanted));
+    const { error } = this.scenario;
+    if (error ? !seen.error?.includes(error) : seen.error !== null) {
+      throw new Error(`the client shows the error ${JSON.stringify(seen.error)}, and not ${JSON.stringify(error ?? null)}`);
+    }
+    return seen;
+  }
+
+  /** What the journal says in this dialect, read by the same client, and by `headwater reduce`. */
+  async journal() {
+    const { dialect, profile, family, shows } = this.client;
+    const { where, flat } = this.reference;
+    const run = (await runsOf(where)).at(-1);
+    const query = new URLSearchParams({ dialect, ...(profile ? { profile } : {}) });
+    const response = await get(where, `/v1/runs/${run.id}/events?${query}`);
+    const body = Buffer.from(await response.arrayBuffer());
+
+    const replayed = await this.client.open({
+      base: 'http://journal.invalid',
+      agent: this.scenario.agent,
+      session: where.session,
+      fetch: async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } }),
+    });
+    try {
+      await within('the journal to be read', replayed.send('go'));
+      const projected = flatten(family, plain(replayed.messages()));
+      equal('the journal, read by the client', only(shows, settled(projected, this)), only(shows, settled(flat, this)));
+    } finally {
+      replayed.close();
+    }
+
+    const state = JSON.parse(await piped(this.binary, ['reduce', '--dialect', dialect], body));
+    const reduced = flatten('ai-sdk', [{ role: 'user', parts: [] }, ...state.messages]);
+    reduced.structured = Object.values(state.structured).map(({ dataType, data }) => ({ dataType, data }));
+    const wanted = expected(this.scenario, null);
+    if (wanted) equal('the journal, reduced', settled(reduced, this), wanted);
+  }
+
+  /** Once more, with faults chosen by `random`; `kill` restarts the server where a fault says so. */
+  async disturbed(random, { kill } = {}) {
+    const { sizes } = this.reference;
+    let left = random.between(1, 3);
+    const plan = [];
+    const fault = (n) => {
+      const size = sizes[Math.min(n, sizes.length - 1)] ?? 0;
+      const chosen = { pieces: random.next() < 0.2, stallAt: random.next() < 0.2 ? random.between(0, size) : -1 };
+      if (left > 0 && random.next() < 0.8) {
+        left -= 1;
+        chosen.cut = random.between(-1, size);
+        chosen.kill = kill !== undefined;
+      }
+      plan.push({ n, ...chosen });
+      return chosen;
+    };
+    try {
+      const seen = await this.#perform(fault, kill);
+      const { shows } = this.client;
+      equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, settled(this.reference.flat, this)));
+      if (this.client.exact !== false && !this.scenario.stops && !this.scenario.dead) {
+        equal('the messages', seen.normal, this.reference.normal);
+      }
+      if (this.scenario.error && seen.error === null) throw new Error('the client shows no error');
+      return seen;
+    } catch (error) {
+      error.message += `\nfaults: ${JSON.stringify(plan)}`;
+      throw error;
+    }
+  }
+
+  async #perform(fault, kill) {
+    const proxy = await Proxy.start(() => this.server.port);
+    if (fault) proxy.disturb(fault, kill);
+    const where = { base: proxy.base, agent: this.scenario.agent, session: randomUUID() };
+    const chat = await this.client.open(where);
+    try {
+      for (const [name, output] of Object.entries(this.scenario.tools ?? {})) chat.registerTool(name, output);
+      for (const [action, ...given] of this.scenario.steps) {
+        await this.#step(chat, proxy, action, given).catch((error) => {
+          error.message = `${action} ${given.join(' ')}: ${error.message}\nmessages: ${brief(chat.messages())}\nerror: ${chat.error()}`;
+          throw error;
+        });
+      }
+      const direct = { ...where, base: `http://127.0.0.1:${await this.server.port}` };
+      const turns = this.scenario.turns ?? 1;
+      const runs = await runsOf(direct);
+      if (runs.length !== turns) throw new Error(`${turns} turns were ${runs.length} runs`);
+      const messages = plain(chat.messages());
+      return {
+        where: direct,
+        messages,
+        flat: flatten(this.client.family, messages),
+        normal: normal(messages),
+        error: chat.error(),
+        sizes: proxy.sizes,
+        cuts: proxy.cuts,
+        requests: proxy.requests,
+      };
+    } finally {
+      chat.close();
+      await proxy.close();
+    }
+  }
+
+  async #step(chat, proxy, action, given) {
+    let cuts = proxy.cuts;
+    const acting = chat[action](...given);
+    if (this.scenario.stops) await this.#stop(chat, acting);
+    await within(`${action} to end`, acting);
+    for (let times = 0; proxy.cuts > cuts; times += 1) {
+      if (times > COMINGS_BACK) throw new Error('the client never came to the end');
+      cuts = proxy.cuts;
+      await within('the client to come back', chat.resume());
+    }
+  }
+
+  async #stop(chat, acting) {
+    let over = false;
+    acting.then(() => (over = true), () => (over = true));
+    const text = () => flatten(this.client.family, plain(chat.messages())).text.join('');
+    await until('the first words', () => over || text().length > 8);
+    if (!over) await chat.stop();
+  }
+}
+
+function only(keys, flat) {
+  return Object.fromEntries(keys.map((key) => [key, flat[key] ?? []]));
+}
+
+function equal(what, seen, wanted) {
+  const [a, b] = [normal(seen), normal(wanted)];
+  if (isDeepStrictEqual(a, b)) return;
+  const lines = [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((key) => !isDeepStrictEqual(a[key], b[key]));
+  const told = lines.map((key) => `  ${key}:\n    ${JSON.stringify(a[key])}\n    wanted ${JSON.stringify(b[key])}`);
+  throw new Error(`${what} differs:\n${told.join('\n')}`);
+}
+
+function brief(messages) {
+  const text = JSON.stringify(messages) ?? '';
+  return text.length > 1_500 ? `${text.slice(0, 700)} … ${text.slice(-700)}` : text;
+}
+
+function piped(program, args, input) {
+  return new Promise((resolve, reject) => {
+    const child = execFile(program, args, { maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
+      // A run that failed is told by the code, and its state all the same.
+      if (stdout) resolve(stdout);
+      else reject(error ?? new Error(stderr));
+    });
+    child.stdin.end(input);
+  });
+}
