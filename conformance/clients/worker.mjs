@@ -23,6 +23,7 @@ for (const scenario of scenarios.filter(({ name: title }) => `${name}: ${title}`
   const one = new Case({ client, scenario, server, binary });
   if (!(await attempt(title, () => one.undisturbed()))) continue;
   await attempt(`${title}, from the journal`, () => one.journal());
+  await attempt(`${title}, the same request again`, () => one.repeated());
   if (cuts > 0) await attempt(`${title}, ${cuts} times with cuts`, () => repeat(one, cuts, 'cuts'));
   if (kills > 0) await attempt(`${title}, ${kills} times with kills`, () => repeat(one, kills, 'kills'));
 }

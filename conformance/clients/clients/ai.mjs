@@ -12,7 +12,7 @@ export function aiSdk({ name, module, profile, approvals }) {
     dialect: 'ai-sdk',
     profile,
     shows: ['text', 'reasoning', 'tools', 'sources', 'files', 'data'],
-    cannot: approvals ? [] : ['approval'],
+    cannot: approvals ? [] : ['approval', 'everything'],
     async open({ base, agent, session, fetch = globalThis.fetch }) {
       const sdk = await load(module);
       return new Driver(sdk, { base, agent, session, fetch, profile });

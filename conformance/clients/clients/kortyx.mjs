@@ -10,7 +10,7 @@ export default {
   family: 'kortyx',
   dialect: 'kortyx',
   shows: ['text', 'structured'],
-  cannot: ['client-tool'],
+  cannot: ['client-tool', 'everything'],
   async open({ base, agent, session, fetch = globalThis.fetch }) {
     return new Driver({ base, agent, session, fetch });
   },

@@ -62,6 +62,19 @@ export class Case {
     if (wanted) equal('the journal, reduced', settled(reduced, this), wanted);
   }
 
+  /** The last request of the undisturbed run, byte for byte, once more: it must not begin a second run. */
+  async repeated() {
+    const { where, requests } = this.reference;
+    const last = requests.findLast(({ method, url }) => method === 'POST' && /\/chat[?]/.test(url));
+    const before = await runsOf(where);
+    const { host, connection, 'content-length': _, ...headers } = last.headers;
+    const response = await fetch(`${where.base}${last.url}`, { method: 'POST', headers, body: last.body });
+    const body = await within('the repeated request to be answered', response.text());
+    if (!response.ok) throw new Error(`the repeated request was answered ${response.status}: ${body}`);
+    const after = await runsOf(where);
+    if (after.length !== before.length) throw new Error(`${before.length} runs became ${after.length}`);
+  }
+
   /** Once more, with faults chosen by `random`; `kill` restarts the server where a fault says so. */
   async disturbed(random, { kill } = {}) {
     const { sizes } = this.reference;
