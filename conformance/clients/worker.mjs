@@ -17,6 +17,10 @@ const server = await Server.start(binary);
 const tell = (message) => parentPort.postMessage(message);
 tell({ pid: server.pid });
 
+const recordings = process.env.HEADWATER_VECTORS;
+if (client.recorded && recordings && filter === '') {
+  await attempt(`${name}: the reader agrees with what was recorded`, () => client.recorded(recordings));
+}
 for (const scenario of scenarios.filter(({ name: title }) => `${name}: ${title}`.includes(filter))) {
   if (client.cannot.includes(scenario.needs)) continue;
   const title = `${name}: ${scenario.name}`;

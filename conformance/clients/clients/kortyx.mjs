@@ -3,6 +3,7 @@
 
 import { endpoint, post, runOf } from '../lib/http.mjs';
 import { applyStructuredChunk } from './kortyx/structured.mjs';
+import { agree } from './kortyx/recorded.mjs';
 import { readStream } from './kortyx/read-stream.mjs';
 
 export default {
@@ -11,6 +12,8 @@ export default {
   dialect: 'kortyx',
   shows: ['text', 'structured'],
   cannot: ['client-tool', 'everything'],
+  /** Nobody published it, so it is held to what was recorded. */
+  recorded: agree,
   async open({ base, agent, session, fetch = globalThis.fetch }) {
     return new Driver({ base, agent, session, fetch });
   },
