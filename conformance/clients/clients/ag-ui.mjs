@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { load } from '../../vendors/load.mjs';
-import { endpoint, post, runOf } from '../lib/http.mjs';
+import { endpoint, stop } from '../lib/http.mjs';
 
 export function agUi({ name, module }) {
   return {
@@ -11,9 +11,9 @@ export function agUi({ name, module }) {
     dialect: 'ag-ui',
     shows: ['text', 'reasoning', 'tools'],
     cannot: [],
-    async open({ base, agent, session, fetch = globalThis.fetch }) {
+    async open(where) {
       const { HttpAgent } = await load(module);
-      return new Driver(HttpAgent, { base, agent, session, fetch });
+      return new Driver(HttpAgent, { fetch: globalThis.fetch, ...where });
     },
   };
 }
@@ -52,7 +52,7 @@ class Driver {
   }
 
   async stop() {
-    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/stop`, {});
+    await stop(this.#where);
   }
 
   async resume() {

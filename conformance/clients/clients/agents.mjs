@@ -2,7 +2,7 @@
 // the parts that they make, and nothing that it does not name. After a cut it reads the run anew from its beginning.
 // `agents-cursor` comes back after the last event instead, and knows which attempt a text belongs to.
 
-import { endpoint, post, runOf } from '../lib/http.mjs';
+import { endpoint, stop } from '../lib/http.mjs';
 import { Reader } from './agents/reader.mjs';
 
 export function agents({ name, cursor }) {
@@ -12,8 +12,8 @@ export function agents({ name, cursor }) {
     dialect: 'agents',
     shows: ['text', 'tools', 'sources'],
     cannot: [],
-    async open({ base, agent, session, fetch = globalThis.fetch }) {
-      return new Driver({ base, agent, session, fetch }, cursor);
+    async open(where) {
+      return new Driver({ fetch: globalThis.fetch, ...where }, cursor);
     },
   };
 }
@@ -50,21 +50,21 @@ class Driver {
   async approve(approved, reason) {
     const asked = this.#reader.asked.get('approval');
     if (!asked) throw new Error('no call waits for approval');
-    await this.#carryOn({ approvals: [{ approval: asked.approvalId, approved, ...(reason ? { reason } : {}) }] });
+    await this.#post({ approvals: [{ approval: asked.approvalId, approved, ...(reason ? { reason } : {}) }] });
   }
 
   async answer(answer) {
     const asked = this.#reader.asked.get('interrupt');
     if (!asked) throw new Error('nothing was asked');
-    await this.#carryOn({ answers: [{ request: asked.requestId, token: asked.token, answer }] });
+    await this.#post({ answers: [{ request: asked.requestId, token: asked.token, answer }] });
   }
 
   async stop() {
-    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/stop`, {});
+    await stop(this.#where);
   }
 
   async resume() {
-    const run = this.#reader.run ?? (await runOf(this.#where));
+    const run = this.#where.run();
     if (!run) return this.#ask();
     const headers = {};
     if (this.#cursor && this.#reader.lastEventId) headers['last-event-id'] = this.#reader.lastEventId;
@@ -83,13 +83,6 @@ class Driver {
   }
 
   close() {}
-
-  /** What was asked is answered; the run goes on, and its stream is followed from where this reader was. */
-  async #carryOn(body) {
-    const run = this.#reader.run;
-    await post(this.#where, `/v1/runs/${run}/answer`, body);
-    await this.resume();
-  }
 
   async #post(body) {
     this.#request = { body: JSON.stringify({ sessionId: this.#where.session, ...body }), key: crypto.randomUUID() };
@@ -113,8 +106,8 @@ class Driver {
     const parts = this.#reader.messages.flatMap((message) => message.parts);
     const mine = parts.filter((part) => part.state === 'input-available' && this.#tools.has(part.type.slice(5)));
     if (mine.length === 0) return;
-    const outputs = mine.map((part) => ({ call: part.toolCallId, output: this.#tools.get(part.type.slice(5)) }));
-    await this.#carryOn({ toolResults: outputs });
+    for (const part of mine) Object.assign(part, { state: 'output-available', output: this.#tools.get(part.type.slice(5)) });
+    await this.#post({ messages: this.messages() });
   }
 
   async #read(response) {

@@ -2,7 +2,7 @@
 // `ai-7` are this with their own package.
 
 import { load } from '../../vendors/load.mjs';
-import { endpoint, post, runOf } from '../lib/http.mjs';
+import { endpoint, post, stop } from '../lib/http.mjs';
 import { until } from '../lib/until.mjs';
 
 export function aiSdk({ name, module, profile, approvals }) {
@@ -13,9 +13,8 @@ export function aiSdk({ name, module, profile, approvals }) {
     profile,
     shows: ['text', 'reasoning', 'tools', 'sources', 'files', 'data'],
     cannot: approvals ? [] : ['approval', 'everything'],
-    async open({ base, agent, session, fetch = globalThis.fetch }) {
-      const sdk = await load(module);
-      return new Driver(sdk, { base, agent, session, fetch, profile });
+    async open(where) {
+      return new Driver(await load(module), { fetch: globalThis.fetch, ...where, profile });
     },
   };
 }
@@ -79,12 +78,12 @@ class Driver {
     const asked = this.#parts().filter((part) => part.type === 'data-interrupt').at(-1);
     if (!asked) throw new Error('nothing was asked');
     const { request, token } = asked.data;
-    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/answer`, { requestId: request, token, answer });
+    await post(this.#where, `/v1/runs/${this.#where.run()}/answer`, { request, token, answer });
     await this.resume();
   }
 
   async stop() {
-    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/stop`, {});
+    await stop(this.#where);
   }
 
   async regenerate() {

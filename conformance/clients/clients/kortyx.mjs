@@ -1,7 +1,7 @@
 // Kortyx has no published client. This one is to the letter of what was recorded of its `readStream`, its reducer of
 // structured data and its `useChat`. It has no way back of its own: the page follows the run anew.
 
-import { endpoint, post, runOf } from '../lib/http.mjs';
+import { endpoint, stop } from '../lib/http.mjs';
 import { applyStructuredChunk } from './kortyx/structured.mjs';
 import { agree } from './kortyx/recorded.mjs';
 import { readStream } from './kortyx/read-stream.mjs';
@@ -14,8 +14,8 @@ export default {
   cannot: ['client-tool', 'everything'],
   /** Nobody published it, so it is held to what was recorded. */
   recorded: agree,
-  async open({ base, agent, session, fetch = globalThis.fetch }) {
-    return new Driver({ base, agent, session, fetch });
+  async open(where) {
+    return new Driver({ fetch: globalThis.fetch, ...where });
   },
 };
 
@@ -55,16 +55,19 @@ class Driver {
   }
 
   async stop() {
-    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/stop`, {});
+    await stop(this.#where);
   }
 
-  /** The run is read anew from its beginning, unless the request itself must be repeated. */
+  /**
+   * The run is read anew from its beginning. An answer is sent again instead, which gives what came after it: the reply
+   * to the message before holds the rest.
+   */
   async resume() {
-    const run = await runOf(this.#where);
+    const run = this.#where.run();
     this.#reply.pieces = [];
-    if (!run || !this.#answered()) return this.#ask();
-    const response = await this.#where.fetch(`${this.#where.base}/v1/runs/${run}/events?dialect=kortyx`);
-    await this.#read(response);
+    if (!run || this.#request.answers) return this.#ask();
+    const url = `${this.#where.base}/v1/runs/${run}/events?dialect=kortyx`;
+    await this.#read(await this.#where.fetch(url).catch((error) => error));
   }
 
   messages() {
@@ -76,10 +79,6 @@ class Driver {
   }
 
   close() {}
-
-  #answered() {
-    return this.#request.done;
-  }
 
   #pieces() {
     return this.#messages.flatMap((message) => message.pieces ?? []);
@@ -94,7 +93,8 @@ class Driver {
       content: content ?? textOf(pieces),
       ...(metadata ? { metadata } : {}),
     }));
-    this.#request = { body: JSON.stringify({ sessionId, messages, context: {}, stream: true }), key: crypto.randomUUID() };
+    const body = JSON.stringify({ sessionId, messages, context: {}, stream: true });
+    this.#request = { body, key: crypto.randomUUID(), answers: message.metadata !== undefined };
     this.#reply = { id: crypto.randomUUID(), role: 'assistant', pieces: [] };
     this.#messages.push(this.#reply);
     await this.#ask();
@@ -117,7 +117,6 @@ class Driver {
       this.#error = response.message ?? (await response.text());
       return;
     }
-    this.#request.done = true;
     try {
       for await (const chunk of readStream(response.body)) {
         this.#apply(chunk);

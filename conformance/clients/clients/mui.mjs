@@ -3,7 +3,7 @@
 import { load } from '../../vendors/load.mjs';
 import { JSDOM } from 'jsdom';
 import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
-import { endpoint, post, runOf } from '../lib/http.mjs';
+import { endpoint, giveOutput } from '../lib/http.mjs';
 import { until } from '../lib/until.mjs';
 
 export default {
@@ -14,10 +14,10 @@ export default {
   cannot: [],
   /** While it waits for a person its stream stays open, so that whatever sends does not end. */
   staysOpen: true,
-  async open({ base, agent, session, fetch = globalThis.fetch }) {
+  async open(where) {
     const React = await page();
     const [{ createRoot }, mui] = await Promise.all([load('react-dom/client'), load('@mui/x-chat-headless')]);
-    return new Driver(React, createRoot, mui, { base, agent, session, fetch });
+    return new Driver(React, createRoot, mui, { fetch: globalThis.fetch, ...where });
   },
 };
 
@@ -137,7 +137,6 @@ class Driver {
     if (!mine) return;
     const { toolCallId, toolName } = mine.toolInvocation;
     this.#answered.add(toolCallId);
-    const toolResults = [{ call: toolCallId, output: this.#tools.get(toolName) }];
-    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/answer`, { toolResults });
+    await giveOutput(this.#where, toolCallId, this.#tools.get(toolName));
   }
 }

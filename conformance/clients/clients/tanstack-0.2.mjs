@@ -4,7 +4,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { load } from '../../vendors/load.mjs';
-import { endpoint, post, runOf } from '../lib/http.mjs';
+import { endpoint, post, stop } from '../lib/http.mjs';
 
 export function tanstack02({ name, connection }) {
   return {
@@ -13,8 +13,8 @@ export function tanstack02({ name, connection }) {
     dialect: 'tanstack',
     shows: ['text', 'reasoning', 'tools'],
     cannot: [],
-    async open({ base, agent, session, fetch = globalThis.fetch }) {
-      return new Driver(await load('@tanstack/ai-client'), connection, { base, agent, session, fetch });
+    async open(where) {
+      return new Driver(await load('@tanstack/ai-client'), connection, { fetch: globalThis.fetch, ...where });
     },
   };
 }
@@ -71,7 +71,7 @@ class Driver {
   }
 
   async stop() {
-    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/stop`, {});
+    await stop(this.#where);
   }
 
   async resume() {

@@ -1,7 +1,7 @@
 // TanStack's newest `ChatClient`: AG-UI over SSE. It comes back by itself, with `Last-Event-ID` on a repeated POST; a
 // page that lost its first byte already is reloaded, and hydrates.
 
-import { endpoint, post, runOf } from '../lib/http.mjs';
+import { endpoint, stop } from '../lib/http.mjs';
 import { until } from '../lib/until.mjs';
 
 export default {
@@ -10,9 +10,9 @@ export default {
   dialect: 'ag-ui',
   shows: ['text', 'reasoning', 'tools'],
   cannot: [],
-  async open({ base, agent, session, fetch = globalThis.fetch }) {
+  async open(where) {
     const package_ = await import('@tanstack/ai-client');
-    return new Driver(package_, { base, agent, session, fetch });
+    return new Driver(package_, { fetch: globalThis.fetch, ...where });
   },
 };
 
@@ -72,7 +72,7 @@ class Driver {
   }
 
   async stop() {
-    await post(this.#where, `/v1/runs/${await runOf(this.#where)}/stop`, {});
+    await stop(this.#where);
   }
 
   async regenerate() {

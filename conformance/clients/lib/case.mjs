@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { execFile } from 'node:child_process';
 import { isDeepStrictEqual } from 'node:util';
-import { get, runsOf } from './http.mjs';
+import { get } from './http.mjs';
 import { flatten } from './flat.mjs';
 import { normal, plain } from './normal.mjs';
 import { Proxy } from './proxy.mjs';
@@ -36,15 +36,15 @@ export class Case {
   async journal() {
     const { dialect, profile, family, shows } = this.client;
     const { where, flat } = this.reference;
-    const run = (await runsOf(where)).at(-1);
     const query = new URLSearchParams({ dialect, ...(profile ? { profile } : {}) });
-    const response = await get(where, `/v1/runs/${run.id}/events?${query}`);
+    const response = await get(where, `/v1/runs/${where.run()}/events?${query}`);
     const body = Buffer.from(await response.arrayBuffer());
 
     const replayed = await this.client.open({
       base: 'http://journal.invalid',
       agent: this.scenario.agent,
       session: where.session,
+      run: where.run,
       fetch: async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } }),
     });
     try {
@@ -64,15 +64,14 @@ export class Case {
 
   /** The last request of the undisturbed run, byte for byte, once more: it must not begin a second run. */
   async repeated() {
-    const { where, requests } = this.reference;
+    const { where, requests, runs } = this.reference;
     const last = requests.findLast(({ method, url }) => method === 'POST' && /\/chat[?]/.test(url));
-    const before = await runsOf(where);
     const { host, connection, 'content-length': _, ...headers } = last.headers;
     const response = await fetch(`${where.base}${last.url}`, { method: 'POST', headers, body: last.body });
     const body = await within('the repeated request to be answered', response.text());
     if (!response.ok) throw new Error(`the repeated request was answered ${response.status}: ${body}`);
-    const after = await runsOf(where);
-    if (after.length !== before.length) throw new Error(`${before.length} runs became ${after.length}`);
+    const run = response.headers.get('x-run-id');
+    if (run !== runs.at(-1)) throw new Error(`run ${runs.at(-1)} is there, and the same request began ${run}`);
   }
 
   /** Once more, with faults chosen by `random`; `kill` restarts the server where a fault says so. */
@@ -109,7 +108,13 @@ export class Case {
   async #perform(fault, kill) {
     const proxy = await Proxy.start(() => this.server.port);
     if (fault) proxy.disturb(fault, kill);
-    const where = { base: proxy.base, agent: this.scenario.agent, session: randomUUID() };
+    const where = {
+      base: proxy.base,
+      agent: this.scenario.agent,
+      session: randomUUID(),
+      // A page knows its run from the header of the stream.
+      run: () => proxy.runs.at(-1),
+    };
     const chat = await this.client.open(where);
     try {
       for (const [name, output] of Object.entries(this.scenario.tools ?? {})) chat.registerTool(name, output);
@@ -121,8 +126,7 @@ export class Case {
       }
       const direct = { ...where, base: `http://127.0.0.1:${await this.server.port}` };
       const turns = this.scenario.turns ?? 1;
-      const runs = await runsOf(direct);
-      if (runs.length !== turns) throw new Error(`${turns} turns were ${runs.length} runs`);
+      if (proxy.runs.length !== turns) throw new Error(`${turns} turns were ${proxy.runs.length} runs`);
       const messages = plain(chat.messages());
       return {
         where: direct,
@@ -133,6 +137,7 @@ export class Case {
         sizes: proxy.sizes,
         cuts: proxy.cuts,
         requests: proxy.requests,
+        runs: proxy.runs,
       };
     } finally {
       chat.close();

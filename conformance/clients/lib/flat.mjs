@@ -17,8 +17,9 @@ const KNOWN_AS = { 'ai-sdk': 'ai-7', agents: 'ai-7', 'ag-ui': 'ag-ui', mui: 'mui
 
 function kortyx(messages) {
   const flat = { text: [], reasoning: [], tools: [], sources: [], files: [], data: [], structured: [] };
-  const answer = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1);
-  for (const piece of answer.flatMap((message) => message.pieces)) {
+  // The answer to a question is a message too, but no new turn.
+  const said = messages.findLastIndex((message) => message.role === 'user' && !message.metadata?.resume);
+  for (const piece of messages.slice(said + 1).flatMap((message) => message.pieces ?? [])) {
     if (piece.type === 'text' && piece.text) flat.text.push(piece.text);
     if (piece.type === 'structured') flat.structured.push({ dataType: piece.state.dataType, data: piece.state.data });
   }

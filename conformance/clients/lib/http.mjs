@@ -22,13 +22,19 @@ export async function post({ base, fetch = globalThis.fetch }, path, body) {
   return response;
 }
 
-/** The newest run of a session. */
-export async function runOf(where) {
-  return (await runsOf(where)).at(-1)?.id;
+/** What a run waits for. */
+export async function waitsFor(where) {
+  const { waitsFor } = await (await get(where, `/v1/runs/${where.run()}`)).json();
+  return waitsFor;
 }
 
-/** The runs of a session, the oldest first. */
-export async function runsOf(where) {
-  const { runs } = await (await get(where, `/v1/runs?session=${encodeURIComponent(where.session)}`)).json();
-  return runs;
+/** Gives the output of a call that the page executed, where a client has no way to send it. */
+export async function giveOutput(where, call, output) {
+  const asked = (await waitsFor(where)).find(({ tool }) => tool?.call === call);
+  await post(where, `/v1/runs/${where.run()}/answer`, { request: asked.request, output });
+}
+
+/** Stopping is a request of its own; closing the connection is only leaving. */
+export async function stop(where) {
+  await post(where, `/v1/runs/${where.run()}/stop`, {});
 }

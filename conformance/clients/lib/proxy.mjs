@@ -15,6 +15,8 @@ export class Proxy {
   cuts = 0;
   /** The bytes of each stream, in the order in which they began. */
   sizes = [];
+  /** The runs that answered, in the order in which they were first seen. */
+  runs = [];
   /** The requests so far, for whoever must tell one from two. */
   requests = [];
 
@@ -51,6 +53,8 @@ export class Proxy {
     this.requests.push({ method: incoming.method, url: incoming.url, headers: incoming.headers, body: body.toString() });
     const { response, close } = await this.#ask(incoming, body);
     outgoing.on('close', close);
+    const run = response.headers['x-run-id'];
+    if (run && !this.runs.includes(run)) this.runs.push(run);
     if (!/event-stream|ndjson/.test(response.headers['content-type'] ?? '')) {
       outgoing.writeHead(response.statusCode, response.headers);
       response.on('error', () => outgoing.destroy());
