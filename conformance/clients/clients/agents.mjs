@@ -56,7 +56,7 @@ class Driver {
   async answer(answer) {
     const asked = this.#reader.asked.get('interrupt');
     if (!asked) throw new Error('nothing was asked');
-    await this.#post({ answers: [{ request: asked.requestId, token: asked.token, answer }] });
+    await this.#post({ answers: [{ request: asked.request, token: asked.token, answer }] });
   }
 
   async stop() {
