@@ -4,13 +4,14 @@ import { randomUUID } from 'node:crypto';
 import { load } from '../../vendors/load.mjs';
 import { endpoint, stop } from '../lib/http.mjs';
 
-export function agUi({ name, module }) {
+export function agUi({ name, module, stopsAs }) {
   return {
     name,
     family: 'ag-ui',
     dialect: 'ag-ui',
     shows: ['text', 'reasoning', 'tools'],
     cannot: [],
+    stopsAs,
     async open(where) {
       const { HttpAgent } = await load(module);
       return new Driver(HttpAgent, { fetch: globalThis.fetch, ...where });

@@ -69,7 +69,7 @@ class Driver {
     const headers = {};
     if (this.#cursor && this.#reader.lastEventId) headers['last-event-id'] = this.#reader.lastEventId;
     else this.#reader.begin();
-    const url = `${this.#where.base}/v1/runs/${run}/events?dialect=agents`;
+    const url = endpoint(this.#where, 'agents', `/${run}/stream`);
     await this.#read(await this.#where.fetch(url, { headers }).catch((error) => error));
     await this.#execute();
   }

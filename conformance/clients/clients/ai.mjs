@@ -5,7 +5,7 @@ import { load } from '../../vendors/load.mjs';
 import { endpoint, post, stop } from '../lib/http.mjs';
 import { until } from '../lib/until.mjs';
 
-export function aiSdk({ name, module, profile, approvals }) {
+export function aiSdk({ name, module, profile, approvals, forgets }) {
   return {
     name,
     family: 'ai-sdk',
@@ -14,7 +14,7 @@ export function aiSdk({ name, module, profile, approvals }) {
     shows: ['text', 'reasoning', 'tools', 'sources', 'files', 'data'],
     cannot: approvals ? [] : ['approval', 'everything'],
     async open(where) {
-      return new Driver(await load(module), { fetch: globalThis.fetch, ...where, profile });
+      return new Driver(await load(module), { fetch: globalThis.fetch, ...where, profile, forgets });
     },
   };
 }
@@ -92,6 +92,8 @@ class Driver {
   }
 
   async resume() {
+    const last = this.#chat.lastMessage;
+    if (this.#where.forgets && last?.role === 'assistant') this.#chat.messages = this.#chat.messages.slice(0, -1);
     await this.#chat.resumeStream();
     await this.#rest();
     // What was cut before the server had it must be sent again; the same message is never a second turn.

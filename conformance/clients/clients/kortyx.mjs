@@ -10,6 +10,8 @@ export default {
   name: 'kortyx',
   family: 'kortyx',
   dialect: 'kortyx',
+  // What was said in two responses is one message when it is said again.
+  exact: false,
   shows: ['text', 'structured'],
   cannot: ['client-tool', 'everything'],
   /** Nobody published it, so it is held to what was recorded. */
@@ -58,16 +60,15 @@ class Driver {
     await stop(this.#where);
   }
 
-  /**
-   * The run is read anew from its beginning. An answer is sent again instead, which gives what came after it: the reply
-   * to the message before holds the rest.
-   */
+  /** The whole run is said again; where the server never had the request, that is sent again. */
   async resume() {
-    const run = this.#where.run();
-    this.#reply.pieces = [];
-    if (!run || this.#request.answers) return this.#ask();
-    const url = `${this.#where.base}/v1/runs/${run}/events?dialect=kortyx`;
-    await this.#read(await this.#where.fetch(url).catch((error) => error));
+    const session = encodeURIComponent(this.#where.session);
+    const url = endpoint(this.#where, 'kortyx', `/${session}/stream`);
+    const response = await this.#where.fetch(url).catch((error) => error);
+    const said = this.#messages.findLastIndex((message) => message.role === 'user' && !message.metadata);
+    for (const message of this.#messages.slice(said)) if (message.pieces) message.pieces = [];
+    if (response.status === 204 || response.status === 404) return this.#ask();
+    await this.#read(response);
   }
 
   messages() {
@@ -94,7 +95,7 @@ class Driver {
       ...(metadata ? { metadata } : {}),
     }));
     const body = JSON.stringify({ sessionId, messages, context: {}, stream: true });
-    this.#request = { body, key: crypto.randomUUID(), answers: message.metadata !== undefined };
+    this.#request = { body, key: crypto.randomUUID() };
     this.#reply = { id: crypto.randomUUID(), role: 'assistant', pieces: [] };
     this.#messages.push(this.#reply);
     await this.#ask();

@@ -40,6 +40,7 @@ class Driver {
   #root;
   #adapter;
   #chat;
+  #mounted = false;
   #sending = null;
   #tools = new Map();
 
@@ -49,6 +50,10 @@ class Driver {
     this.#adapter = createHeadwaterAdapter({ url, agent: where.agent, fetch: where.fetch });
     // What it lists belongs to the page that is drawn around this.
     const { listConversations, listMessages, ...adapter } = this.#adapter;
+    adapter.subscribe = (input) => {
+      this.#mounted = true;
+      return this.#adapter.subscribe(input);
+    };
     const Inside = () => {
       this.#chat = useChat();
       return null;
@@ -68,7 +73,7 @@ class Driver {
   }
 
   async send(text) {
-    await until('the provider', () => this.#chat);
+    await until('the provider', () => this.#mounted && this.#chat);
     const before = this.#chat.messages.length;
     this.#sending = this.#chat.sendMessage({ conversationId: this.#where.session, parts: [{ type: 'text', text }] });
     await until('the message to be sent', () => this.#chat.messages.length > before);
@@ -95,7 +100,7 @@ class Driver {
   async resume() {}
 
   messages() {
-    return this.#chat.messages;
+    return this.#chat?.messages ?? [];
   }
 
   error() {

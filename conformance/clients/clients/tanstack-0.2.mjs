@@ -11,6 +11,9 @@ export function tanstack02({ name, connection }) {
     name,
     family: 'tanstack',
     dialect: 'tanstack',
+    // What was said in two responses is one message when it is said again.
+    exact: false,
+    framing: connection === 'fetchHttpStream' ? 'ndjson' : 'sse',
     shows: ['text', 'reasoning', 'tools'],
     cannot: [],
     async open(where) {

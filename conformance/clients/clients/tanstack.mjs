@@ -10,6 +10,7 @@ export default {
   dialect: 'ag-ui',
   shows: ['text', 'reasoning', 'tools'],
   cannot: [],
+  stopsAs: 'a person asked for it',
   async open(where) {
     const package_ = await import('@tanstack/ai-client');
     return new Driver(package_, { fetch: globalThis.fetch, ...where });
@@ -114,7 +115,13 @@ class Driver {
     const open = this.#chat.getInterrupts();
     if (open.length === 0) throw new Error('nothing was asked');
     const before = this.#asked;
-    for (const interrupt of open) interrupt.resolveInterrupt(payload);
+    if (open.every((interrupt) => interrupt.canResolve)) {
+      for (const interrupt of open) interrupt.resolveInterrupt(payload);
+    } else {
+      // What has not TanStack's own mark is resolved by its way out for other servers.
+      const resume = open.map(({ id }) => ({ interruptId: id, status: 'resolved', payload }));
+      void this.#chat.resumeInterruptsUnsafe(resume, this.#chat.getResumeState());
+    }
     await until('the answer to be sent', () => this.#asked > before);
     await this.#rest();
   }

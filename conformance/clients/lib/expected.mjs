@@ -7,20 +7,50 @@ const EMPTY = { text: [], reasoning: [], tools: [], sources: [], files: [], data
 export function expected(scenario, client) {
   if (!scenario.expect) return null;
   const wanted = structuredClone({ ...EMPTY, ...scenario.expect });
-  const adapt = client && FAMILIES[client.family];
+  const adapt = client && (FAMILIES[client.name.replace('-ndjson', '')] ?? FAMILIES[client.family]);
   return adapt ? adapt(wanted, scenario) : wanted;
 }
 
-const FAMILIES = {};
+/** What takes the place of what a family's messages cannot say. */
+const FAMILIES = {
+  // A result has no place for an error.
+  'ag-ui': (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
+  'tanstack-0.2': (wanted) => outputs(wanted, (error) => ({ error }), { error: 'the call was denied' }),
+  // A denial is an error.
+  tanstack: (wanted) => {
+    const denied = { state: 'output-error', errorText: 'The call was denied.' };
+    wanted.tools = wanted.tools.map((tool) => (tool.state === 'output-denied' ? { ...tool, ...denied } : tool));
+    return wanted;
+  },
+  // The contract has sources on the web only.
+  agents: (wanted) => ({ ...wanted, sources: wanted.sources.filter(({ url }) => url) }),
+};
+
+function outputs(wanted, failed, denied) {
+  wanted.tools = wanted.tools.map(({ errorText, ...tool }) => {
+    if (tool.state === 'output-error') return { ...tool, state: 'output-available', output: failed(errorText) };
+    return tool.state === 'output-denied' ? { ...tool, state: 'output-available', output: denied } : tool;
+  });
+  return wanted;
+}
 
 /** Leaves out what may differ from one reading to the next: a dead attempt's text, where it cannot be taken back. */
 export function settled(flat, { scenario }) {
-  const { dead, begins } = scenario;
-  const text = flat.text.filter((text) => !(dead && dead.startsWith(text.trimEnd())));
+  const { dead = {}, begins } = scenario;
+  const [live = ''] = scenario.expect?.text ?? [];
+  const alive = (key) => (text) => {
+    // Where a client has one text only, the next attempt goes on in it.
+    const before = text.endsWith(live) ? text.slice(0, text.length - live.length) : '';
+    return key === 'text' && before && dead.text?.startsWith(before.trimEnd()) ? live : text;
+  };
+  const said = (key) => flat[key].map(alive(key)).filter((text) => !dead[key]?.startsWith(text.trimEnd()));
+  const text = said('text');
   // How far a stopped answer came is a matter of time.
-  if (begins) {
-    const odd = text.filter((text) => !begins.startsWith(text.slice(0, begins.length)));
-    return { ...flat, text: odd };
-  }
-  return { ...flat, text };
+  const odd = begins ? text.filter((text) => !begins.startsWith(text.slice(0, begins.length))) : text;
+  return { ...flat, text: odd, reasoning: said('reasoning') };
+}
+
+/** Messages without what only the page that asked knows: older clients of the AI SDK cannot be told a decision. */
+export function settledMessages(messages) {
+  return JSON.parse(JSON.stringify(messages), (key, value) => (key === 'approval' ? undefined : value));
 }

@@ -1,5 +1,7 @@
 // The addresses of a server, and the few requests that a page makes besides its client's own.
 
+import { until } from './until.mjs';
+
 /** Where a dialect's own client is pointed at. */
 export function endpoint({ base, agent, profile }, dialect, after = '') {
   const query = new URLSearchParams({ agent, ...(profile ? { profile } : {}) });
@@ -30,7 +32,10 @@ export async function waitsFor(where) {
 
 /** Gives the output of a call that the page executed, where a client has no way to send it. */
 export async function giveOutput(where, call, output) {
-  const asked = (await waitsFor(where)).find(({ tool }) => tool?.call === call);
+  // The call is shown before the run waits for it.
+  const asked = await until('the run to wait for the call', async () =>
+    (await waitsFor(where)).find(({ tool }) => tool?.call === call),
+  );
   await post(where, `/v1/runs/${where.run()}/answer`, { request: asked.request, output });
 }
 

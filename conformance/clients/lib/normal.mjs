@@ -1,7 +1,7 @@
 // Two runs of the same scenario have other ids and other times. In the normal form an id is the number of its first
-// appearance, and times are gone; whatever else differs is a difference.
+// appearance, and times and our own notes are gone; whatever else differs is a difference.
 
-const TIMES = new Set(['createdAt', 'updatedAt', 'timestamp', 'expiresAt', 'signature', 'token']);
+const GONE = new Set(['createdAt', 'updatedAt', 'timestamp', 'expiresAt', 'signature', 'token', 'headwater']);
 const IDS = new Set([
   'id',
   'messageId',
@@ -25,7 +25,7 @@ export function normal(value) {
   const walk = (value, key) => {
     if (Array.isArray(value)) return value.map((item) => walk(item));
     if (value !== null && typeof value === 'object') {
-      const entries = Object.entries(value).filter(([key, value]) => value !== undefined && !TIMES.has(key));
+      const entries = Object.entries(value).filter(([key, value]) => value !== undefined && !GONE.has(key));
       return Object.fromEntries(entries.map(([key, value]) => [key, walk(value, key)]));
     }
     return IDS.has(key) && typeof value === 'string' ? name(value) : value;

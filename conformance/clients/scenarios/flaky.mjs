@@ -5,7 +5,7 @@ export default [
     name: 'a model that dies and another that takes over',
     agent: 'flaky',
     steps: [['send', 'go on']],
-    dead: 'The first model begins to answer, gets as far as this, and',
+    dead: { text: 'The first model begins to answer, gets as far as this, and' },
     expect: {
       text: [
         'The first model died in the middle of its sentence. What it had said was taken back, and this is the second ' +

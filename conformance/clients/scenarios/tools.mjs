@@ -14,16 +14,16 @@ export default [
     name: 'a tool',
     agent: 'tools',
     steps: [['send', 'weather in Paris']],
-    expect: { text: ['In Paris it is 6 °C and sunny.'], reasoning: ['One tool will do.'], tools: [weather('Paris', 6, 'sunny')] },
+    expect: { text: ['In Paris it is 19 °C and rainy.'], reasoning: ['One tool will do.'], tools: [weather('Paris', 19, 'rainy')] },
   },
   {
     name: 'two tools at once',
     agent: 'tools',
     steps: [['send', 'compare Paris and Rome']],
     expect: {
-      text: ['In Paris it is 6 °C and sunny. In Rome it is 6 °C and sunny. Paris is as warm as Rome.'],
+      text: ['In Paris it is 19 °C and rainy. In Rome it is 26 °C and cloudy. Rome is 7 degrees warmer than Paris.'],
       reasoning: ['Several tools, all at once.'],
-      tools: [weather('Paris', 6, 'sunny'), weather('Rome', 6, 'sunny')],
+      tools: [weather('Paris', 19, 'rainy'), weather('Rome', 26, 'cloudy')],
     },
   },
   {
@@ -81,13 +81,13 @@ export default [
     steps: [['send', 'everything'], ['approve', true]],
     expect: {
       text: [
-        'In Paris it is 6 °C and sunny. In Rome it is 6 °C and sunny. I deleted notes.txt. You are in Oslo. ' +
-          'Paris is as warm as Rome.',
+        'In Paris it is 19 °C and rainy. In Rome it is 26 °C and cloudy. I deleted notes.txt. You are in Oslo. ' +
+          'Rome is 7 degrees warmer than Paris.',
       ],
       reasoning: ['Several tools, all at once.'],
       tools: [
-        weather('Paris', 6, 'sunny'),
-        weather('Rome', 6, 'sunny'),
+        weather('Paris', 19, 'rainy'),
+        weather('Rome', 26, 'cloudy'),
         deletion('output-available', { output: { deleted: 'notes.txt' } }),
         location,
       ],

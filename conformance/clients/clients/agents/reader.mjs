@@ -55,7 +55,7 @@ export class Reader {
       case 'tool.result': {
         const { state, output, errorText } = data;
         Object.assign(this.#tool(data), { state, ...(errorText === undefined ? { output } : { errorText }) });
-        this.asked.clear();
+        if (this.asked.get('approval')?.toolCallId === data.toolCallId) this.asked.delete('approval');
         break;
       }
       case 'source':
