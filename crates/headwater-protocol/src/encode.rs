@@ -1,7 +1,7 @@
 //! Records in, bytes out.
 
 use crate::{
-    dialect::{ContentMode, Dialect, KeepAlive, Profile},
+    dialect::{ContentMode, CursorSupport, Dialect, KeepAlive, Profile},
     error::Error,
     event::Record,
     framing::{FrameWriter, Framing, Heartbeat},
@@ -21,6 +21,11 @@ pub trait Encode: std::fmt::Debug + Send {
 
     /// Writes what follows the last record.
     fn finish(&mut self, out: &mut FrameWriter);
+
+    /// Begins another response for the client that read the first, which ended because the run waited.
+    ///
+    /// The encoder has seen all records of the run so far, and was finished.
+    fn next_response(&mut self, out: &mut FrameWriter);
 }
 
 /// How to encode.
@@ -116,6 +121,45 @@ impl Encoder {
     /// Encodes what follows the last record.
     pub fn finish(&mut self) {
         self.inner.finish(&mut self.out);
+    }
+
+    /// Encodes one record, and gives each of its frames an id, if the client sends such an id back. `id` is given the
+    /// number of the frame in its record, from 1, and whether it is the record's last.
+    ///
+    /// # Errors
+    /// If an id cannot stand in an `id:` line.
+    pub fn record_with_ids(
+        &mut self,
+        record: &Record,
+        id: &mut dyn FnMut(u32, bool) -> String,
+    ) -> Result<(), Error> {
+        let from = self.out.bytes().len();
+        self.record(record);
+        if self.profile.cursor == CursorSupport::LastEventId {
+            self.out.identify(from, id)?;
+        }
+        Ok(())
+    }
+
+    /// Begins another response for the client that read the first, which ended because the run waited.
+    ///
+    /// To be called on an encoder that has seen all records so far; what it wrote of them is forgotten.
+    pub fn next_response(&mut self) {
+        self.finish();
+        self.clear();
+        self.inner.next_response(&mut self.out);
+    }
+
+    /// The profile that it follows.
+    #[must_use]
+    pub fn profile(&self) -> &'static Profile {
+        self.profile
+    }
+
+    /// The framing that it writes.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        self.out.framing()
     }
 
     /// Keeps a silent connection open, in the way that the client tolerates.

@@ -251,6 +251,9 @@ pub struct ApprovalAnswer {
     /// The signature that the request carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// The input that the call is made with instead, where the person changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    pub input: Option<Value>,
 }
 
 /// An answer to a question.

@@ -39,7 +39,7 @@ pub use model::ModelRef;
 pub use next::{Next, NodeResult};
 pub use session::{
     Checkpoint, CheckpointStatus, HistoryPage, RolledBack, Sent, Session, SessionInfo, SessionOptions,
-    SessionState, Turn, TurnInput, Variant, WhenBusy,
+    SessionPage, SessionState, Turn, TurnInput, Variant, WhenBusy,
 };
 pub use workflow::{
     END, NodeFunction, NodeInput, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder,

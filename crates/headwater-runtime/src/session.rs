@@ -5,21 +5,26 @@
 
 mod chain;
 mod checkpoint;
+mod delete;
 mod head;
 mod history;
+mod list;
 mod look;
 mod moves;
 mod options;
 mod progress;
 mod reopen;
+mod seed;
+mod sweep;
 mod turn;
 
-use headwater_protocol::{CheckpointId, RunId, SessionId};
+use headwater_protocol::{CheckpointId, Message, MessageId, RunId, SessionId};
 
 pub use checkpoint::{Checkpoint, CheckpointStatus, TurnInput};
-use checkpoint::{Input, Node};
+use checkpoint::{Input, Node, fresh_tree};
 use head::{Head, Seen};
 pub use history::{HistoryPage, SessionState};
+pub use list::SessionPage;
 pub use moves::{RolledBack, Variant};
 pub use options::{SessionOptions, WhenBusy};
 pub use turn::{Sent, Turn};
@@ -85,6 +90,12 @@ pub struct SessionInfo {
     pub waiting: Option<RunId>,
     /// How many messages wait for their turn.
     pub queued: usize,
+    /// What people call it: the label of its first turn, at most 80 characters of it.
+    pub label: Option<String>,
+    /// The newest run: the one that is going, else the one that waits, else that of the newest checkpoint.
+    pub last_run: Option<RunId>,
+    /// The newest message: that of the run that is going, else the last one of the newest checkpoint.
+    pub last_message: Option<MessageId>,
 }
 
 impl Agent {
@@ -102,10 +113,13 @@ impl Agent {
     /// [`ErrorKind::Foreign`] when it is somebody else's.
     pub async fn open_session(&self, id: impl Into<SessionId>, owner: Option<&str>) -> Result<Session> {
         let session = self.session(id, owner);
-        let head = Head::new(session.id.clone(), &self.0, session.owner.clone());
-        if !self.0.create_head(&head).await? {
-            session.seen().await?;
+        if self.0.load_head(&session.id).await?.is_none() {
+            let head = Head::new(session.id.clone(), fresh_tree()?, &self.0, session.owner.clone());
+            if self.0.create_head(&head).await? {
+                return Ok(session);
+            }
         }
+        session.seen().await?;
         Ok(session)
     }
 
@@ -129,18 +143,7 @@ impl Session {
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], or when the store fails.
     pub async fn info(&self) -> Result<SessionInfo> {
         let head = self.seen().await?.head;
-        Ok(SessionInfo {
-            id: head.id,
-            owner: head.owner,
-            created: head.created,
-            updated: head.updated,
-            forked: head.forked,
-            checkpoint: head.checkpoint,
-            turns: head.turn,
-            going: head.active.map(|active| active.run),
-            waiting: head.live.map(|live| live.run),
-            queued: head.queue.len(),
-        })
+        self.agent.0.info(head).await
     }
 
     /// The checkpoints on the way to where the session stands, newest first, before a turn.
@@ -159,6 +162,16 @@ impl Session {
             found.push(node.checkpoint);
         }
         Ok(found)
+    }
+
+    /// Where a run began that goes on now, and the message that it answers, if it is one that answers a message.
+    pub(crate) async fn going(&self, run: &RunId) -> Result<Option<(Option<CheckpointId>, Message)>> {
+        let head = self.seen().await?.head;
+        let going = head.active.filter(|active| active.run == *run);
+        Ok(match going.map(|active| active.doing) {
+            Some(head::Doing::Message(said)) => Some((head.checkpoint, said.message)),
+            _ => None,
+        })
     }
 
     /// A checkpoint of the session, also of a variant.
@@ -181,6 +194,7 @@ impl Session {
             Input::Answers(given) => {
                 TurnInput::Answers(given.into_iter().map(|given| given.answer).collect())
             }
+            Input::Seed => TurnInput::Seed,
         })
     }
 

@@ -96,6 +96,22 @@ impl EventKind {
     pub const fn ends_run(self) -> bool {
         matches!(self, Self::RunFinished | Self::RunFailed | Self::RunCancelled)
     }
+
+    /// Whether a run that waits still does after it.
+    pub(crate) const fn leaves_waiting(self) -> bool {
+        matches!(
+            self,
+            Self::Status
+                | Self::Checkpoint
+                | Self::Usage
+                | Self::Warning
+                | Self::Trace
+                | Self::InterruptRequested
+                | Self::AttemptFinished
+                | Self::MessageFinished
+                | Self::StepFinished
+        )
+    }
 }
 
 impl fmt::Display for EventKind {

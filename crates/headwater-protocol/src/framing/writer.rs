@@ -286,6 +286,34 @@ impl FrameWriter {
         &self.out
     }
 
+    /// Gives ids to the frames that stand in the buffer from a byte on. They were written without. `id` is given the
+    /// number of the frame, from 1, and whether it is the last.
+    pub(crate) fn identify(
+        &mut self,
+        from: usize,
+        id: &mut dyn FnMut(u32, bool) -> String,
+    ) -> Result<(), FramingError> {
+        if self.framing != Framing::Sse {
+            return Ok(());
+        }
+        let written = self.out.split_off(from);
+        let mut number = 0;
+        let mut rest = written.as_slice();
+        while !rest.is_empty() {
+            let end = memchr::memmem::find(rest, b"\n\n").map_or(rest.len(), |at| at + 2);
+            let (block, after) = rest.split_at(end);
+            number += 1;
+            let id = id(number, after.is_empty());
+            if id.contains(['\r', '\n', '\0']) {
+                return Err(self.error(FramingErrorKind::Unwritable { field: "id" }));
+            }
+            write_line(&mut self.out, "id: ", &id);
+            self.out.extend_from_slice(block);
+            rest = after;
+        }
+        Ok(())
+    }
+
     /// Empties the buffer and keeps its memory.
     ///
     /// ```

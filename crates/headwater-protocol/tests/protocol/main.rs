@@ -22,6 +22,7 @@ mod handwritten;
 mod kortyx;
 mod laws;
 mod mui;
+mod responses;
 mod runs;
 mod structured_laws;
 mod structured_reference;

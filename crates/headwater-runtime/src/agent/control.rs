@@ -1,94 +1,17 @@
 //! What is sent to a run from outside: answers, and the wish to stop it.
 
-use std::time::Duration;
-
-use headwater_protocol::{Interrupt, RequestId, RunId, SessionId, ToolCall, ToolCallId};
+use headwater_protocol::{RequestId, RunId, ToolCallId};
 use headwater_store::{Expect, JournalId};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Agent, AgentInner, Run, fresh_id, run::unknown, token};
+use super::{Agent, AgentInner, OpenQuestion, Run, fresh_id, meta, question::Closed, run::unknown, token};
 use crate::{
     Error, Result,
     error::ErrorKind,
     hooks::{check_answer, check_schema},
-    journal::{Answer, Wait, WaitKind},
-    run::{NodeRun, RunShared, Sent, inbox_key, request_id, stop_key},
+    journal::{Answer, History, WaitKind},
+    run::{INBOX, Sent, inbox_key, request_id, stop_key},
 };
-
-/// The keys under which questions are kept, so that they can be listed and answered by their name alone.
-const QUESTIONS: &str = "question/";
-/// How many of them are looked at in one go.
-const PAGE: usize = 100;
-
-/// Something that waits for somebody.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct OpenQuestion {
-    /// The request: what an answer names.
-    pub request: RequestId,
-    /// The run that waits.
-    pub run: RunId,
-    /// Whose run it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
-    /// Its session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
-    /// The node that asks.
-    pub node: String,
-    /// When it was asked, in milliseconds since 1970.
-    pub asked: u64,
-    /// When it is given up.
-    pub expires: u64,
-    wait: Wait,
-    /// Why it cannot be answered any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    closed: Option<Closed>,
-    /// The answer that was taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    taken: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Closed {
-    Answered,
-    Expired,
-    Ended,
-    TakenBack,
-}
-
-impl OpenQuestion {
-    /// The question to a person, if it is one.
-    #[must_use]
-    pub fn interrupt(&self) -> Option<&Interrupt> {
-        match &self.wait.kind {
-            WaitKind::Question { interrupt, .. } => Some(interrupt),
-            _ => None,
-        }
-    }
-
-    /// The tool call that a person must decide about, with its exact input, if it is one.
-    #[must_use]
-    pub fn approval(&self) -> Option<(&ToolCall, &Value)> {
-        match &self.wait.kind {
-            WaitKind::Approval { tool, input, .. } => Some((tool, input)),
-            _ => None,
-        }
-    }
-
-    /// The token that lets one answer it.
-    #[must_use]
-    pub fn token(&self) -> Option<&str> {
-        match &self.wait.kind {
-            WaitKind::Question { interrupt, .. } => interrupt.token.as_deref(),
-            WaitKind::Approval { signature, .. } => Some(signature),
-            WaitKind::ClientTool { .. } => None,
-        }
-    }
-}
 
 /// An answer to a request, from whoever sent it.
 ///
@@ -154,41 +77,56 @@ impl Agent {
     /// [`ErrorKind::Answered`], [`ErrorKind::Expired`], [`ErrorKind::Ended`], [`ErrorKind::Answer`]. The question stays
     /// open where it was.
     pub async fn answer(&self, answered: Answered) -> Result<Run> {
+        self.answer_all(vec![answered]).await
+    }
+
+    /// Gives several answers to the run that waits for them, at once: it goes on when it has them all, and in a session
+    /// they are one turn. All are checked before any is given. Should somebody else answer one of them at the same moment,
+    /// the others are given nevertheless.
+    ///
+    /// # Errors
+    /// As [`Agent::answer`]; [`ErrorKind::Input`] when they belong to several runs, when one request is answered twice,
+    /// and when there is none.
+    pub async fn answer_all(&self, answers: Vec<Answered>) -> Result<Run> {
         let agent = &self.0;
-        let question = agent.question(&answered.request).await?;
-        let question = question.ok_or_else(|| {
-            let message =
-                format!("there is no request {}: it never was, or is no longer kept", answered.request);
-            Error::new(ErrorKind::UnknownRequest, message)
-        })?;
-        agent.may_answer(&question, &answered).await?;
-        let request = &question.request;
-        match question.closed {
-            Some(Closed::Answered) => return Err(already(request)),
-            Some(Closed::Expired) => return Err(expired(request)),
-            Some(Closed::TakenBack) => return Err(taken_back(request)),
-            Some(Closed::Ended) => {
-                let message =
-                    format!("run {} has ended: {request} cannot be answered any more", question.run);
-                return Err(Error::new(ErrorKind::Ended, message));
+        let mut fitting: Vec<(RequestId, Answer)> = Vec::new();
+        let mut asked: Option<OpenQuestion> = None;
+        for answered in answers {
+            let question = agent.answerable(&answered).await?;
+            if let Some(first) = asked.as_ref().filter(|first| first.run != question.run) {
+                let message = format!(
+                    "{} is asked by run {}, and {} by run {}: answer each run by itself",
+                    first.request, first.run, question.request, question.run
+                );
+                return Err(Error::new(ErrorKind::Input, message).with_code("answers.several-runs"));
             }
-            None if question.expires <= agent.now() => return Err(expired(request)),
-            None => {}
+            if fitting.iter().any(|(request, _)| *request == question.request) {
+                let message = format!("request {} is answered twice: choose one answer", question.request);
+                return Err(Error::new(ErrorKind::Input, message).with_code("answers.repeated"));
+            }
+            fitting.push((question.request.clone(), fits(&question, answered.answer)?));
+            asked.get_or_insert(question);
         }
-        let answer = fits(&question, answered.answer)?;
-        agent.answering(question.session.as_ref(), &question.run, request, &answer).await?;
-        let since =
-            agent.store.info(&JournalId::from(question.run.as_str())).await?.map_or(0, |info| info.tail.last);
-        let key = inbox_key(&question.run, request);
-        let sent = agent.send(&key, answer, request).await?;
-        // An answer that was taken meanwhile has made room for this one, which came too late.
-        let closed = agent.question(request).await?.filter(|question| question.closed.is_some());
-        if closed.is_some_and(|question| question.taken.is_none_or(|taken| taken != sent)) {
-            agent.store.remove(&key, Expect::Any).await?;
-            return Err(already(request));
+        let Some(OpenQuestion { run, session, .. }) = asked else {
+            let message = "there is no answer: give at least one";
+            return Err(Error::new(ErrorKind::Input, message).with_code("answers.none"));
+        };
+        agent.answering(session.as_ref(), &run, &fitting).await?;
+        let since = agent.store.info(&JournalId::from(run.as_str())).await?.map_or(0, |info| info.tail.last);
+        let mut late = None;
+        for (request, answer) in fitting {
+            match agent.give(&run, &request, answer).await {
+                Err(error) if error.kind() == ErrorKind::Answered => {
+                    late.get_or_insert(error);
+                }
+                given => given?,
+            }
         }
-        agent.go_on(&question.run).await;
-        Ok(self.run(question.run).since(since))
+        agent.go_on(&run).await;
+        match late {
+            Some(error) => Err(error),
+            None => Ok(self.run(run).since(since)),
+        }
     }
 
     /// Gives the output of a tool that the page executes.
@@ -208,26 +146,6 @@ impl Agent {
             Err(error) => Answer::OutputError(error),
         };
         self.answer(Answered::new(request, answer).by(owner)).await
-    }
-
-    /// What waits for a person, ordered by request, after a request.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn questions(&self, after: Option<&RequestId>, limit: usize) -> Result<Vec<OpenQuestion>> {
-        let mut after = after.map(|request| format!("{QUESTIONS}{request}"));
-        let now = self.0.now();
-        let mut open = Vec::new();
-        loop {
-            let page = self.0.store.list(QUESTIONS, after.as_deref(), PAGE).await?;
-            let read = page.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok());
-            let waits = |question: &OpenQuestion| question.closed.is_none() && question.expires > now;
-            open.extend(read.filter(waits).take(limit - open.len()));
-            match page.last() {
-                Some((key, _)) if page.len() == PAGE && open.len() < limit => after = Some(key.clone()),
-                _ => return Ok(open),
-            }
-        }
     }
 
     /// Stops a run: models and tools are told, what was said is kept, and it ends cancelled. Durable when this returns.
@@ -253,72 +171,41 @@ impl Agent {
 }
 
 impl AgentInner {
-    /// Writes a question down, so that it can be answered, and signs it.
-    pub(crate) async fn ask(
-        &self,
-        run: &RunShared,
-        node: &NodeRun,
-        hook: &str,
-        request: RequestId,
-        mut kind: WaitKind,
-        expires: Option<Duration>,
-    ) -> Result<Wait> {
-        let secret = self.secret().await?;
-        let now = self.now();
-        let after = |wait: Duration| now.saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-        let given_up = after(expires.unwrap_or(self.options.max_wait).min(self.options.max_wait));
-        match &mut kind {
-            WaitKind::Question { interrupt, .. } => {
-                interrupt.token = Some(token::sign(secret, &run.id, &request, None));
-                if expires.is_some() {
-                    interrupt.expires_at = Some(headwater_protocol::rfc3339(given_up));
-                }
-            }
-            WaitKind::Approval { input, signature, .. } => {
-                *signature = token::sign(secret, &run.id, &request, Some(input));
-            }
-            WaitKind::ClientTool { .. } => {}
-        }
-        let wait = Wait {
-            hook: hook.to_owned(),
-            request: request.clone(),
-            kind,
-            expires: expires.is_some().then_some(given_up),
-        };
-        let question = OpenQuestion {
-            request,
-            run: run.id.clone(),
-            owner: run.begun.owner.clone(),
-            session: run.begun.session.clone(),
-            node: node.visit.node.clone(),
-            asked: now,
-            expires: given_up,
-            wait: wait.clone(),
-            closed: None,
-            taken: None,
-        };
-        node.keep(self.put_question(&question).await)?;
-        Ok(wait)
-    }
-
-    async fn put_question(&self, question: &OpenQuestion) -> Result<()> {
-        let bytes = serde_json::to_vec(question).map_err(|error| {
-            Error::new(ErrorKind::State, format!("a question does not serialise: {error}"))
+    /// The question that an answer is for, if it can be answered by whoever sends that.
+    async fn answerable(&self, answered: &Answered) -> Result<OpenQuestion> {
+        let question = self.question(&answered.request).await?;
+        let question = question.ok_or_else(|| {
+            let message =
+                format!("there is no request {}: it never was, or is no longer kept", answered.request);
+            Error::new(ErrorKind::UnknownRequest, message)
         })?;
-        let ttl = match question.closed {
-            Some(_) => self.options.keep,
-            None => Duration::from_millis(question.expires.saturating_sub(self.now())) + self.options.keep,
-        };
-        let key = format!("{QUESTIONS}{}", question.request);
-        self.store.put(&key, bytes.into(), Expect::Any, Some(ttl)).await?;
-        Ok(())
+        self.may_answer(&question, answered).await?;
+        let request = &question.request;
+        match question.closed {
+            Some(Closed::Answered) => Err(already(request)),
+            Some(Closed::Expired) => Err(expired(request)),
+            Some(Closed::TakenBack) => Err(taken_back(request)),
+            Some(Closed::Ended) => {
+                let message =
+                    format!("run {} has ended: {request} cannot be answered any more", question.run);
+                Err(Error::new(ErrorKind::Ended, message))
+            }
+            None if question.expires <= self.now() => Err(expired(request)),
+            None => Ok(question),
+        }
     }
 
-    async fn question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
-        let Some(value) = self.store.get(&format!("{QUESTIONS}{request}")).await? else { return Ok(None) };
-        serde_json::from_slice(&value.bytes).map(Some).map_err(|error| {
-            Error::new(ErrorKind::Store, format!("question {request} cannot be read: {error}"))
-        })
+    /// Puts an answer where the driver of the run finds it.
+    async fn give(&self, run: &RunId, request: &RequestId, answer: Answer) -> Result<()> {
+        let key = inbox_key(run, request);
+        let sent = self.send(&key, answer, request).await?;
+        // An answer that was taken meanwhile has made room for this one, which came too late.
+        let closed = self.question(request).await?.filter(|question| question.closed.is_some());
+        if closed.is_some_and(|question| question.taken.is_none_or(|taken| taken != sent)) {
+            self.store.remove(&key, Expect::Any).await?;
+            return Err(already(request));
+        }
+        Ok(())
     }
 
     async fn may_answer(&self, question: &OpenQuestion, answered: &Answered) -> Result<()> {
@@ -382,50 +269,6 @@ impl AgentInner {
             }
         }
     }
-
-    /// Closes the questions of a run that has ended: a late answer is told why it is too late.
-    pub(super) async fn close_questions(&self, shared: &RunShared) -> Result<()> {
-        let waits: Vec<_> = {
-            let replay = shared.replay();
-            let answer = |wait: &Wait| replay.answers.get(&wait.request).cloned();
-            replay.asked.values().map(|wait| (wait.request.clone(), answer(wait))).collect()
-        };
-        for (request, answer) in waits {
-            self.close_question(&shared.id, &request, answer.as_ref(), None).await?;
-        }
-        self.store.remove(&stop_key(&shared.id), Expect::Any).await?;
-        Ok(())
-    }
-
-    /// Closes a question whose answer is in the journal, or that can never be answered, and takes the answer out of
-    /// the inbox. In this order: whoever answers at the same time finds one of the two.
-    pub(crate) async fn close_question(
-        &self,
-        run: &RunId,
-        request: &RequestId,
-        answer: Option<&Answer>,
-        sent: Option<String>,
-    ) -> Result<()> {
-        let why = match answer {
-            Some(Answer::Expired) => Closed::Expired,
-            Some(_) => Closed::Answered,
-            None => Closed::Ended,
-        };
-        if let Some(mut question) = self.question(request).await?
-            && question.closed.is_none()
-        {
-            question.closed = Some(why);
-            question.taken = sent;
-            self.put_question(&question).await?;
-        }
-        self.store.remove(&inbox_key(run, request), Expect::Any).await?;
-        Ok(())
-    }
-
-    /// Whether a request is one that an answer can still be taken for.
-    pub(super) async fn is_open(&self, request: &RequestId) -> Result<bool> {
-        Ok(self.question(request).await?.is_some_and(|question| question.closed.is_none()))
-    }
 }
 
 impl AgentInner {
@@ -439,16 +282,29 @@ impl AgentInner {
             _ => Ok(()),
         }
     }
+}
 
-    /// Closes a question that its session has left behind.
-    pub(crate) async fn take_back(&self, request: &RequestId) -> Result<()> {
-        if let Some(mut question) = self.question(request).await?
-            && question.closed.is_none()
-        {
-            question.closed = Some(Closed::TakenBack);
-            self.put_question(&question).await?;
+impl AgentInner {
+    /// Removes a run that has ended, with what it asked, although it would be kept longer. Gives whether it could be: not
+    /// while it is driven.
+    pub(crate) async fn forget_run(&self, run: &RunId) -> Result<bool> {
+        let journal = JournalId::from(run.as_str());
+        let asked = match self.store.info(&journal).await? {
+            Some(_) => History::read(&*self.store, &journal).await?.asked,
+            None => Default::default(),
+        };
+        match self.store.delete(&journal).await {
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
+                return Ok(false);
+            }
+            deleted => deleted?,
         }
-        Ok(())
+        for wait in asked.values() {
+            self.remove_question(&wait.request).await?;
+        }
+        self.remove_all(&format!("{INBOX}{run}/")).await?;
+        self.store.remove(&meta::key(run), Expect::Any).await?;
+        Ok(true)
     }
 }
 

@@ -40,7 +40,7 @@ impl AgentInner {
     }
 
     /// Whether this process drives a run.
-    pub(super) fn drives(&self, run: &RunId) -> bool {
+    pub(crate) fn drives(&self, run: &RunId) -> bool {
         self.drivers().all.contains_key(run)
     }
 

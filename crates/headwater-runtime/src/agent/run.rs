@@ -190,6 +190,12 @@ impl Run {
         self
     }
 
+    /// The sequence before which a wait is over: a reader that comes back to a wait told before it is not at its end.
+    #[must_use]
+    pub fn since_seq(&self) -> u64 {
+        self.since
+    }
+
     /// Its name.
     #[must_use]
     pub fn id(&self) -> &RunId {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use headwater_protocol::{
     CheckpointId, ClientTool, FinishReason, Interrupt, Message, MessageId, RequestId, RunId, SessionId,
-    ToolCall, ToolCallId,
+    ToolCall,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -174,7 +174,7 @@ pub(crate) enum WaitKind {
     /// A person, for a decision about a tool call; the schema is for an input that the person changes.
     Approval { tool: Box<ToolCall>, input: Value, signature: String, schema: Value },
     /// The page, for the output of a tool.
-    ClientTool { call: ToolCallId, name: String },
+    ClientTool { tool: Box<ToolCall>, input: Value },
 }
 
 /// What was given.

@@ -364,8 +364,8 @@ impl Driver {
             let replay = self.run.replay();
             for wait in replay.asked.values().filter(|wait| !replay.answers.contains_key(&wait.request)) {
                 until = until.min(wait.expires.unwrap_or(u64::MAX));
-                if let WaitKind::ClientTool { call, .. } = &wait.kind {
-                    tool_calls.push(call.clone());
+                if let WaitKind::ClientTool { tool, .. } = &wait.kind {
+                    tool_calls.push(tool.call.clone());
                 }
             }
         }

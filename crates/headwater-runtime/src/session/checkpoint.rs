@@ -8,7 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::head::Said;
-use crate::{Answer, Error, Result, agent::AgentInner, error::ErrorKind};
+use crate::{
+    Answer, Error, Result,
+    agent::{AgentInner, fresh_id},
+    error::ErrorKind,
+};
 
 /// The state of a session at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,7 +32,7 @@ pub struct Checkpoint {
     pub label: Option<String>,
     /// When the turn ended, in milliseconds since 1970.
     pub created_at: u64,
-    /// The run of the turn.
+    /// The run of the turn. One with which a session was seeded never was.
     #[serde(rename = "runId")]
     pub run: RunId,
     /// Where in the journal of the run the turn ended.
@@ -71,6 +75,8 @@ pub enum TurnInput {
     Message(Box<Message>),
     /// Answers to what the run waited for, in order.
     Answers(Vec<Answer>),
+    /// Nothing: the session began with what was said before.
+    Seed,
 }
 
 /// A checkpoint as it is kept.
@@ -110,6 +116,8 @@ pub(crate) struct Link {
 pub(crate) enum Input {
     Message(Box<Said>),
     Answers(Vec<GivenAnswer>),
+    /// What was said before the session began here. No run stands behind it.
+    Seed,
 }
 
 /// An answer, by the key of the hook that asked, which is the same in a copy of the run.
@@ -185,14 +193,26 @@ impl Node {
         self.checkpoint.status == CheckpointStatus::Waiting
     }
 
-    /// Whether a run begins with it.
+    /// Whether messages begin with it, rather than go on.
     pub(crate) fn begins(&self) -> bool {
-        matches!(self.input, Input::Message(_))
+        !matches!(self.input, Input::Answers(_))
     }
 }
 
+/// Where a checkpoint is kept. Its name begins with that of its tree, so that those of a tree can be listed.
 fn key(id: &CheckpointId) -> String {
     format!("checkpoint/{id}")
+}
+
+/// A name for a new tree of checkpoints.
+pub(crate) fn fresh_tree() -> Result<String> {
+    fresh_id("cp")
+}
+
+/// A name for a new checkpoint in a tree.
+pub(crate) fn fresh_checkpoint(tree: &str) -> Result<CheckpointId> {
+    let name = fresh_id("")?;
+    Ok(format!("{tree}.{}", name.trim_start_matches('_')).into())
 }
 
 impl AgentInner {
@@ -200,6 +220,26 @@ impl AgentInner {
         let Some(value) = self.store.get(&key(id)).await? else { return Err(unknown(id)) };
         serde_json::from_slice(&value.bytes)
             .map_err(|error| Error::new(ErrorKind::Store, format!("checkpoint {id} cannot be read: {error}")))
+    }
+
+    /// The nodes of a tree, in no order.
+    pub(crate) async fn nodes_of(&self, tree: &str) -> Result<Vec<Node>> {
+        let prefix = format!("checkpoint/{tree}.");
+        let mut nodes = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
+            nodes.extend(page.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok()));
+            match page.last() {
+                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
+                _ => return Ok(nodes),
+            }
+        }
+    }
+
+    pub(crate) async fn remove_node(&self, id: &CheckpointId) -> Result<()> {
+        self.store.remove(&key(id), Expect::Any).await?;
+        Ok(())
     }
 
     /// Keeps a node. Whoever comes second finds the same there.

@@ -24,6 +24,14 @@ pub(crate) struct Head {
     pub(crate) owner: Option<String>,
     pub(crate) created: u64,
     pub(crate) updated: u64,
+    /// The tree of checkpoints that it shares with its forks.
+    pub(crate) tree: String,
+    /// What people call it: the label of its first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<String>,
+    /// It was deleted: it is no more for anyone, and what it holds is being removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) deleted: bool,
     /// What it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) forked: Option<(SessionId, CheckpointId)>,
@@ -79,11 +87,21 @@ pub(crate) enum Doing {
     Copy { of: CheckpointId, answers: Vec<GivenAnswer> },
 }
 
+impl Doing {
+    /// Whether it only asks again what a run had waited for, and is no turn.
+    pub(crate) fn asks_again(&self) -> bool {
+        matches!(self, Self::Copy { answers, .. } if answers.is_empty())
+    }
+}
+
 /// What a person wrote, and all that the run needs beside it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Said {
     pub(crate) message: Message,
+    /// Whatever is sent with one of these, right after it, is this turn again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) keys: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) label: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +132,7 @@ pub(crate) fn key(session: &SessionId) -> String {
 }
 
 impl Head {
-    pub(crate) fn new(id: SessionId, agent: &Arc<AgentInner>, owner: Option<String>) -> Self {
+    pub(crate) fn new(id: SessionId, tree: String, agent: &Arc<AgentInner>, owner: Option<String>) -> Self {
         let now = agent.now();
         Self {
             id,
@@ -122,6 +140,9 @@ impl Head {
             owner,
             created: now,
             updated: now,
+            tree,
+            label: None,
+            deleted: false,
             forked: None,
             checkpoint: None,
             turn: 0,
@@ -157,8 +178,18 @@ impl AgentInner {
     }
 
     /// Begins a session. Gives whether there was none of that name.
+    ///
+    /// It is listed before it is there: a name in a list that leads nowhere is passed over, a session that is in no list
+    /// would never be found.
     pub(crate) async fn create_head(&self, head: &Head) -> Result<bool> {
-        self.put_head(head, Expect::Absent).await
+        self.enlist(head).await?;
+        if self.put_head(head, Expect::Absent).await? {
+            return Ok(true);
+        }
+        let there = self.store.get(&key(&head.id)).await?;
+        let there = there.and_then(|value| serde_json::from_slice::<Head>(&value.bytes).ok());
+        self.delist(head, there.as_ref()).await?;
+        Ok(false)
     }
 
     /// Changes a head, if nobody has since it was seen. Gives whether it did.

@@ -4,18 +4,18 @@
 
 use std::{pin::Pin, sync::Arc};
 
-use headwater_protocol::{CheckpointId, Event, RunId, SessionId};
+use headwater_protocol::{Event, Message, RequestId, RunId, SessionId};
 use headwater_store::{Expect, JournalId};
 
 use super::{
     chain::branches,
-    checkpoint::{Change, Checkpoint, CheckpointStatus, Input, Link, Node},
+    checkpoint::{Change, Checkpoint, CheckpointStatus, Input, Link, Node, fresh_checkpoint},
     head::{Active, Chore, Doing, Head, Said, Seen},
     progress::Progress,
 };
 use crate::{
     Agent, Answer, Error, Result,
-    agent::{AgentInner, fresh_id, taken_back},
+    agent::{AgentInner, taken_back},
     error::ErrorKind,
     journal::Begun,
     run::RunShared,
@@ -25,17 +25,20 @@ use crate::{
 const QUEUES: &str = "session-queue/";
 
 impl AgentInner {
-    /// Brings a session up to date, and gives how it stands. `None` if there is none of that name.
+    /// Brings a session up to date, and gives how it stands. `None` if there is none of that name, or none any more.
     pub(crate) async fn look(self: &Arc<Self>, session: &SessionId) -> Result<Option<Seen>> {
         loop {
             let Some(seen) = self.load_head(session).await? else { return Ok(None) };
             let Seen { mut head, version } = seen.clone();
             if !head.chores.is_empty() {
                 for chore in std::mem::take(&mut head.chores) {
-                    self.do_chore(session, chore).await?;
+                    self.do_chore(session, &head.tree, chore).await?;
                 }
                 self.swap(head, version).await?;
                 continue;
+            }
+            if head.deleted {
+                return Ok(None);
             }
             if let Some(active) = head.active.clone() {
                 if !self.advance(head, version, &active).await? {
@@ -64,7 +67,12 @@ impl AgentInner {
         Ok(())
     }
 
-    /// Looks at the sessions whose turns wait, because the process that would begin them may have died.
+    pub(super) async fn unnote_queue(&self, session: &SessionId) -> Result<()> {
+        self.store.remove(&format!("{QUEUES}{session}"), Expect::Any).await?;
+        Ok(())
+    }
+
+    /// Looks at the sessions whose turns wait or that are being deleted, because the process that would do it may have died.
     pub(crate) async fn tend_queues(self: &Arc<Self>) -> Result<()> {
         let mut after: Option<String> = None;
         loop {
@@ -72,9 +80,8 @@ impl AgentInner {
             for (key, value) in page.iter().filter(|(_, value)| value.bytes == self.name.as_bytes()) {
                 let session = SessionId::from(key.strip_prefix(QUEUES).unwrap_or(key));
                 let over = match self.look(&session).await {
-                    Ok(seen) => {
-                        seen.is_none_or(|seen| seen.head.active.is_none() && seen.head.queue.is_empty())
-                    }
+                    Ok(Some(seen)) => seen.head.active.is_none() && seen.head.queue.is_empty(),
+                    Ok(None) => self.bury(&session).await?,
                     Err(error) if error.kind() == ErrorKind::Store => return Err(error),
                     Err(error) => {
                         tracing::error!(session = %session, %error, "a session cannot be brought up to date");
@@ -95,9 +102,10 @@ impl AgentInner {
             }
             match page.last() {
                 Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(()),
+                _ => break,
             }
         }
+        self.tend_trees().await
     }
 
     /// The run that waited was moved by something else than an answer: what it waited for has expired, or it was
@@ -105,13 +113,13 @@ impl AgentInner {
     async fn adopt(&self, mut head: Head, version: u64) -> Result<()> {
         if let Some(live) = head.live.take() {
             let doing = Doing::Answer { from: live.seq, answers: Vec::new() };
-            head.active = Some(Active { run: live.run, checkpoint: fresh_checkpoint()?, doing });
+            head.active = Some(Active { run: live.run, checkpoint: fresh_checkpoint(&head.tree)?, doing });
             self.swap(head, version).await?;
         }
         Ok(())
     }
 
-    async fn do_chore(self: &Arc<Self>, session: &SessionId, chore: Chore) -> Result<()> {
+    async fn do_chore(self: &Arc<Self>, session: &SessionId, tree: &str, chore: Chore) -> Result<()> {
         match chore {
             Chore::Close(live) => {
                 for request in &live.requests {
@@ -126,16 +134,8 @@ impl AgentInner {
                 }
             }
             Chore::Forget { after } => {
-                let prefix = branches(session, after.as_ref());
-                loop {
-                    let page = self.store.list(&prefix, None, 100).await?;
-                    for (key, _) in &page {
-                        self.store.remove(key, Expect::Any).await?;
-                    }
-                    if page.len() < 100 {
-                        return Ok(());
-                    }
-                }
+                self.note_sweep(tree).await?;
+                self.remove_all(&branches(session, after.as_ref())).await
             }
         }
     }
@@ -247,6 +247,9 @@ impl AgentInner {
         self.put_node(&node).await?;
         head.checkpoint = Some(active.checkpoint.clone());
         head.turn += 1;
+        if head.turn == 1 {
+            head.label = node.checkpoint.label.map(short);
+        }
         self.swap(head, version).await?;
         Ok(())
     }
@@ -302,9 +305,9 @@ impl AgentInner {
     pub(crate) async fn checkpoint_to_be(self: &Arc<Self>, run: &RunShared) -> Result<Option<Event>> {
         let Some(session) = &run.begun.session else { return Ok(None) };
         let Some(seen) = self.load_head(session).await? else { return Ok(None) };
-        let Head { active: Some(active), turn, .. } = seen.head else { return Ok(None) };
+        let Head { active: Some(active), turn, deleted: false, .. } = seen.head else { return Ok(None) };
         let label = match &active.doing {
-            Doing::Copy { answers, .. } if answers.is_empty() => return Ok(None),
+            doing if doing.asks_again() => return Ok(None),
             Doing::Message(said) => label(&Input::Message(said.clone())),
             _ => None,
         };
@@ -316,46 +319,54 @@ impl AgentInner {
         }))
     }
 
-    /// An answer is about to be sent to a run: if it is of a session, a turn begins.
+    /// Answers are about to be sent to a run: if it is of a session, a turn begins.
     pub(crate) async fn answering(
         self: &Arc<Self>,
         session: Option<&SessionId>,
         run: &RunId,
-        request: &headwater_protocol::RequestId,
-        answer: &Answer,
+        answers: &[(RequestId, Answer)],
     ) -> Result<()> {
         let Some(session) = session else { return Ok(()) };
         loop {
             let Some(Seen { mut head, version }) = self.look(session).await? else { return Ok(()) };
             match (&head.active, &head.live) {
-                // Another branch of the run goes on: this answer is part of the same turn.
+                // Another branch of the run goes on: these answers are part of the same turn.
                 (Some(active), _) if active.run == *run => return Ok(()),
                 (None, Some(live)) if live.run == *run => {
-                    let answers = vec![(request.clone(), answer.clone())];
-                    let doing = Doing::Answer { from: live.seq, answers };
-                    let active = Active { run: run.clone(), checkpoint: fresh_checkpoint()?, doing };
+                    let doing = Doing::Answer { from: live.seq, answers: answers.to_vec() };
+                    let checkpoint = fresh_checkpoint(&head.tree)?;
+                    let active = Active { run: run.clone(), checkpoint, doing };
                     (head.active, head.live) = (Some(active), None);
                     if self.swap(head, version).await? {
                         return Ok(());
                     }
                 }
-                _ => return Err(taken_back(request)),
+                _ => match answers {
+                    [(request, _), ..] => return Err(taken_back(request)),
+                    [] => return Ok(()),
+                },
             }
         }
     }
 }
 
-pub(crate) fn fresh_checkpoint() -> Result<CheckpointId> {
-    fresh_id("cp").map(Into::into)
+/// What people call a session is no longer than this.
+pub(super) fn short(label: String) -> String {
+    match label.char_indices().nth(80) {
+        Some((end, _)) => label.get(..end).unwrap_or_default().to_owned(),
+        None => label,
+    }
 }
 
 /// What people call a turn: the beginning of what was written.
-fn label(input: &Input) -> Option<String> {
+pub(super) fn label(input: &Input) -> Option<String> {
     let Input::Message(said) = input else { return None };
-    let text = || {
-        let text = said.message.plain_text();
-        let line: String = text.lines().next().unwrap_or_default().chars().take(60).collect();
-        Some(line).filter(|line| !line.is_empty())
-    };
-    said.label.clone().or_else(text)
+    said.label.clone().or_else(|| beginning(&said.message))
+}
+
+/// The beginning of what a message says.
+pub(super) fn beginning(message: &Message) -> Option<String> {
+    let text = message.plain_text();
+    let line: String = text.lines().next().unwrap_or_default().chars().take(60).collect();
+    Some(line).filter(|line| !line.is_empty())
 }

@@ -5,9 +5,8 @@ use headwater_protocol::{CheckpointId, MessageId, RequestId, Role, SessionId};
 use super::{
     Session,
     chain::branches,
-    checkpoint::{Checkpoint, GivenAnswer, Input, Link, Node, unknown},
+    checkpoint::{Checkpoint, GivenAnswer, Input, Link, Node, fresh_checkpoint, unknown},
     head::{Active, Chore, Doing, Head, Seen},
-    look::fresh_checkpoint,
     turn::Sent,
 };
 use crate::{
@@ -93,14 +92,17 @@ impl Session {
             Some(name) => name.into(),
             None => fresh_id("session")?.into(),
         };
-        let mut head = Head::new(id.clone(), agent, seen.head.owner.clone());
+        if agent.load_head(&id).await?.is_some() {
+            return Err(exists(&id));
+        }
+        let mut head = Head::new(id.clone(), seen.head.tree.clone(), agent, seen.head.owner.clone());
+        head.label.clone_from(&seen.head.label);
         head.forked = Some((self.id.clone(), at.clone()));
         head.checkpoint = Some(at.clone());
         head.turn = node.turn();
         reopen(&mut head, Some(&node))?;
         if !agent.create_head(&head).await? {
-            let message = format!("there is a session {id} already: choose another name");
-            return Err(Error::new(ErrorKind::SessionExists, message));
+            return Err(exists(&id));
         }
         agent.look(&id).await?;
         Ok(Session { id, agent: self.agent.clone(), owner: self.owner.clone() })
@@ -115,6 +117,7 @@ impl Session {
         self.again(turn, |node| match &node.input {
             Input::Message(said) => Ok(Doing::Message(said.clone())),
             Input::Answers(answers) => copy_of(node, answers.clone()),
+            Input::Seed => Err(seeded(node)),
         })
         .await
     }
@@ -132,12 +135,14 @@ impl Session {
                 said.message = headwater_protocol::Message::text(id, Role::User, text.clone());
                 said.begun.input.clone_from(&text);
                 said.label = None;
+                said.keys.clear();
                 Ok(Doing::Message(said))
             }
             Input::Answers(_) => {
                 let message = format!("turn {} was an answer: answer it again instead", node.turn());
                 Err(Error::new(ErrorKind::Input, message).with_code("turn.answer"))
             }
+            Input::Seed => Err(seeded(node)),
         })
         .await
     }
@@ -161,12 +166,13 @@ impl Session {
 
     async fn again(&self, turn: &CheckpointId, doing: impl Fn(&Node) -> Result<Doing>) -> Result<Sent> {
         let agent = &self.agent.0;
-        let (run, checkpoint) = (fresh_run()?, fresh_checkpoint()?);
+        let run = fresh_run()?;
         loop {
             let Seen { mut head, version } = self.idle().await?;
             let tip = self.tip(&head).await?;
             let node = agent.on_chain(&head, turn).await?;
-            let active = Active { run: run.clone(), checkpoint: checkpoint.clone(), doing: doing(&node)? };
+            let checkpoint = fresh_checkpoint(&head.tree)?;
+            let active = Active { run: run.clone(), checkpoint, doing: doing(&node)? };
             let parent = match &node.checkpoint.parent {
                 Some(parent) => Some(agent.node(parent).await?),
                 None => None,
@@ -291,6 +297,9 @@ impl Session {
         );
         head.checkpoint = checkpoint;
         head.turn = turn;
+        if turn == 0 {
+            head.label = None;
+        }
         Ok(RolledBack { streams, requests })
     }
 }
@@ -299,7 +308,7 @@ impl Session {
 fn reopen(head: &mut Head, at: Option<&Node>) -> Result<()> {
     if let Some(node) = at.filter(|node| node.waits()) {
         let doing = Doing::Copy { of: node.id().clone(), answers: Vec::new() };
-        head.active = Some(Active { run: fresh_run()?, checkpoint: fresh_checkpoint()?, doing });
+        head.active = Some(Active { run: fresh_run()?, checkpoint: fresh_checkpoint(&head.tree)?, doing });
     }
     Ok(())
 }
@@ -310,4 +319,13 @@ fn copy_of(node: &Node, answers: Vec<GivenAnswer>) -> Result<Doing> {
         Some(parent) => Ok(Doing::Copy { of: parent.clone(), answers }),
         None => Err(unknown(node.id())),
     }
+}
+
+fn seeded(node: &Node) -> Error {
+    let message = format!("turn {} came with the session and has no run to do again", node.turn());
+    Error::new(ErrorKind::Input, message).with_code("turn.seeded")
+}
+
+pub(super) fn exists(id: &SessionId) -> Error {
+    Error::new(ErrorKind::SessionExists, format!("there is a session {id} already: choose another name"))
 }

@@ -31,6 +31,9 @@ impl AgentInner {
         answers: &[GivenAnswer],
     ) -> Result<()> {
         let waited = self.node(of).await?.checkpoint;
+        if answers.is_empty() {
+            self.note_copy(&head.id, run).await?;
+        }
         let journal = JournalId::from(run.as_str());
         if self.store.info(&journal).await?.is_some_and(|info| info.tail.last > 0) {
             // Half of a copy, whose process died.
@@ -150,7 +153,7 @@ impl Copying<'_> {
 
     fn rename(&mut self, key: &str, wait: &Wait) {
         let new = match &wait.kind {
-            WaitKind::ClientTool { call, .. } => client_request(self.to, call),
+            WaitKind::ClientTool { tool, .. } => client_request(self.to, &tool.call),
             _ => request_id(self.to, key),
         };
         self.renamed.insert(wait.request.to_string(), new.to_string());

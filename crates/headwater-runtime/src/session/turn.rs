@@ -4,8 +4,8 @@ use headwater_protocol::{CheckpointId, Message, MessageId, Role, RunId};
 
 use super::{
     Session,
-    head::{Active, Doing, Said, Seen, key},
-    look::fresh_checkpoint,
+    checkpoint::{Input, fresh_checkpoint},
+    head::{Active, Doing, Head, Said, Seen, key},
 };
 use crate::{Agent, Error, Result, Run, Start, WhenBusy, agent::fresh_run, error::ErrorKind};
 
@@ -23,6 +23,7 @@ pub struct Turn {
     start: Start,
     message: Option<Message>,
     label: Option<String>,
+    keys: Vec<String>,
 }
 
 impl Turn {
@@ -44,6 +45,19 @@ impl Turn {
         self
     }
 
+    /// Names the turn for machines: a key of the request, the page's id of the message or of the run. May be called several
+    /// times. What is sent with a key of the session's last turn is that turn again, and begins nothing.
+    ///
+    /// ```
+    /// use headwater_runtime::Turn;
+    ///
+    /// let turn = Turn::new("Pay the invoice").key("request-17").key("message-4");
+    /// ```
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.keys.push(key.into());
+        self
+    }
+
     fn said(self, run: &RunId) -> Said {
         let (workflow, mut begun) = self.start.into_parts();
         // The session knows the conversation better than whoever sends something.
@@ -51,13 +65,13 @@ impl Turn {
         let message = self.message.unwrap_or_else(|| {
             Message::text(MessageId::from(format!("msg_user_{run}")), Role::User, begun.input.clone())
         });
-        Said { message, label: self.label, workflow, begun }
+        Said { message, keys: self.keys, label: self.label, workflow, begun }
     }
 }
 
 impl From<Start> for Turn {
     fn from(start: Start) -> Self {
-        Self { start, message: None, label: None }
+        Self { start, message: None, label: None, keys: Vec::new() }
     }
 }
 
@@ -83,6 +97,8 @@ pub struct Sent {
     pub checkpoint: CheckpointId,
     /// Whether it waits for the turns before it.
     pub queued: bool,
+    /// Whether it had been sent before: nothing was begun by sending it again.
+    pub repeated: bool,
     session: Session,
 }
 
@@ -111,7 +127,8 @@ impl Sent {
 
 impl Session {
     /// Says something in the session. It is durable when this returns, and goes on by itself. If a run of the session is
-    /// going, [`WhenBusy`] decides. If one waits for an answer, its question is taken back.
+    /// going, [`WhenBusy`] decides. If one waits for an answer, its question is taken back. If it has a [key](Turn::key) of
+    /// the session's last turn, that turn is given back, however it stands.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], [`ErrorKind::SessionBusy`] where it is refused or too
@@ -120,16 +137,21 @@ impl Session {
         let run = fresh_run()?;
         let said = turn.into().said(&run);
         self.agent.0.chosen_workflow(said.workflow.as_deref())?;
+        let keys = said.keys.clone();
         let doing = Doing::Message(Box::new(said));
-        let turn = Active { run, checkpoint: fresh_checkpoint()?, doing };
         let agent = &self.agent.0;
-        let busy = loop {
+        let (busy, checkpoint) = loop {
             let Seen { mut head, version } = self.seen().await?;
+            if let Some(sent) = self.last_turn_of(&head, &keys).await? {
+                return Ok(sent);
+            }
+            let checkpoint = fresh_checkpoint(&head.tree)?;
+            let turn = Active { run: run.clone(), checkpoint: checkpoint.clone(), doing: doing.clone() };
             let busy = head.active.as_ref().map(|active| active.run.clone());
             match busy {
                 None => {
                     head.leave_waiting();
-                    head.active = Some(turn.clone());
+                    head.active = Some(turn);
                 }
                 Some(_) if agent.sessions.when_busy == WhenBusy::Refuse => return Err(self.busy()),
                 Some(_) if head.queue.len() >= agent.sessions.max_queue => {
@@ -140,19 +162,56 @@ impl Session {
                 Some(_) => {
                     // Before it is promised: if this process dies, another one finds the session.
                     agent.note_queue(&self.id).await?;
-                    head.queue.push_back(turn.clone());
+                    head.queue.push_back(turn);
                 }
             }
             if agent.swap(head, version).await? {
-                break busy;
+                break (busy, checkpoint);
             }
         };
         agent.look(&self.id).await?;
         if let (Some(going), WhenBusy::Stop) = (&busy, agent.sessions.when_busy) {
             self.stop_run(going).await?;
         }
-        let Active { run, checkpoint, .. } = turn;
-        Ok(Sent { run, checkpoint, queued: busy.is_some(), session: self.clone() })
+        Ok(Sent { run, checkpoint, queued: busy.is_some(), repeated: false, session: self.clone() })
+    }
+
+    /// The session's last turn, if it has one of some keys. Answers belong to the turn whose run they go on with.
+    async fn last_turn_of(&self, head: &Head, keys: &[String]) -> Result<Option<Sent>> {
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let shares = |said: &Said| said.keys.iter().any(|key| keys.contains(key));
+        let sent = |run: &RunId, checkpoint: &CheckpointId| Sent {
+            run: run.clone(),
+            checkpoint: checkpoint.clone(),
+            queued: !head.queue.is_empty(),
+            repeated: true,
+            session: self.clone(),
+        };
+        let newest = head.queue.back().or(head.active.as_ref());
+        let from = match newest.map(|turn| (turn, &turn.doing)) {
+            Some((turn, Doing::Message(said))) => {
+                return Ok(shares(said).then(|| sent(&turn.run, &turn.checkpoint)));
+            }
+            Some((_, Doing::Copy { of, .. })) => Some(of),
+            Some((_, Doing::Answer { .. })) | None => head.checkpoint.as_ref(),
+        };
+        let (Some(from), Some(stands)) = (from, &head.checkpoint) else { return Ok(None) };
+        let last = self.agent.0.node(from).await?;
+        let run = newest.map(|turn| &turn.run).or(head.live.as_ref().map(|live| &live.run));
+        let run = run.unwrap_or(&last.checkpoint.run).clone();
+        // A question that is asked again is no turn.
+        let checkpoint =
+            newest.filter(|turn| !turn.doing.asks_again()).map_or(stands, |turn| &turn.checkpoint);
+        let mut node = last;
+        while let (false, Some(parent)) = (node.begins(), &node.checkpoint.parent) {
+            node = self.agent.0.node(parent).await?;
+        }
+        match &node.input {
+            Input::Message(said) if shares(said) => Ok(Some(sent(&run, checkpoint))),
+            _ => Ok(None),
+        }
     }
 
     /// Stops what is going in the session. What was said is kept; what waits for its turn goes on.
@@ -189,7 +248,13 @@ impl Session {
     }
 
     pub(super) fn sent(&self, turn: Active) -> Sent {
-        Sent { run: turn.run, checkpoint: turn.checkpoint, queued: false, session: self.clone() }
+        Sent {
+            run: turn.run,
+            checkpoint: turn.checkpoint,
+            queued: false,
+            repeated: false,
+            session: self.clone(),
+        }
     }
 
     pub(super) fn busy(&self) -> Error {

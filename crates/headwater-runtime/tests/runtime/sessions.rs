@@ -2,6 +2,7 @@
 
 mod crashes;
 mod model;
+mod serving;
 
 use std::sync::Arc;
 

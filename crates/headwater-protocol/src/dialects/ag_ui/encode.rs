@@ -467,6 +467,13 @@ impl Encode for Encoder {
     fn finish(&mut self, out: &mut FrameWriter) {
         self.cut(&mut |chunk| out.chunk(None, chunk));
     }
+
+    /// The client takes nothing before `RUN_STARTED`.
+    fn next_response(&mut self, out: &mut FrameWriter) {
+        let notes = Notes { resumed: true, ..Notes::default() };
+        let now = Record::new(0, Event::Message { content: String::new() });
+        self.start(&now, notes, None, &mut |chunk| out.chunk(None, chunk));
+    }
 }
 
 /// Writes a chunk; deltas by hand.

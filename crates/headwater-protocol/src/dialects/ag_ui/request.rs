@@ -156,7 +156,14 @@ fn answer(wire: &WireMessage<'_>, chat: &mut ChatRequest) {
         let approval = ApprovalId::from(format!("approval_{call}"));
         decide(&mut chat.messages, &call, &approval, approved);
         let call = Some(call);
-        return chat.approvals.push(ApprovalAnswer { approval, call, approved, reason, signature: None });
+        return chat.approvals.push(ApprovalAnswer {
+            approval,
+            call,
+            approved,
+            reason,
+            signature: None,
+            input: None,
+        });
     }
     let error = wire.error.as_ref().map(ToString::to_string);
     let output = output.filter(|_| error.is_none());
@@ -216,12 +223,14 @@ fn read_answers(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Result
         if let Some(approved) = approved {
             let reason = answer.as_ref().and_then(|answer| answer.get("reason")?.as_str()).map(str::to_owned);
             let call = id.strip_prefix("approval_").map(Into::into);
+            let input = answer.as_ref().and_then(|answer| answer.get("editedArgs")).cloned();
             chat.approvals.push(ApprovalAnswer {
                 approval: id.into(),
                 call,
                 approved,
                 reason,
                 signature: None,
+                input,
             });
         }
         chat.answers.push(InterruptAnswer { request: id.into(), token: None, answer, cancelled });

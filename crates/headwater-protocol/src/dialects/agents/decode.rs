@@ -15,7 +15,6 @@ use super::{
         Attempt, Carried, Checkpoint, Done, ErrorChunk, InterruptAnswer, InterruptExpired, Meta, RunWaiting,
         State, StateDelta, Status, StructuredInvalidated, Transition, Warning,
     },
-    encode::still_waits,
     ledger::Ledger,
 };
 use crate::{
@@ -320,7 +319,7 @@ impl Decoder {
 
     fn push_at(&mut self, out: &mut Decoded, time: u64, place: Place, event: Event) {
         let kind = event.kind();
-        self.waiting &= kind == EventKind::RunWaiting || still_waits(kind);
+        self.waiting &= kind == EventKind::RunWaiting || kind.leaves_waiting();
         let origin = Origin { message: place.message, attempt: place.attempt, ..Origin::default() };
         out.records.push(Record { seq: self.seq, time, origin, event });
         self.seq += 1;

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     carry,
     encode::{Encode, EncodeOptions},
-    event::{ErrorInfo, Event, EventKind, Executor, Origin, Record, Role, RunStarted},
+    event::{ErrorInfo, Event, Executor, Origin, Record, Role, RunStarted},
     framing::{FrameWriter, Framing, Piece},
     id::{AttemptId, MessageId, RunId},
     state::RunState,
@@ -40,6 +40,8 @@ pub struct Encoder {
     pub(super) ledger: Ledger,
     run: Option<RunId>,
     begun: bool,
+    /// How the run began, to be said again in its next response.
+    started: RunStarted,
     ended: bool,
     waiting: bool,
     /// The attempts that said something, and where; kept only if there is a seam to put there.
@@ -76,7 +78,7 @@ impl Encoder {
             }
             sink(&Chunk::Meta(Meta { implied: true, ..Meta::default() }));
         }
-        self.waiting &= still_waits(record.event.kind());
+        self.waiting &= record.event.kind().leaves_waiting();
         self.event(record, sink);
     }
 
@@ -96,6 +98,7 @@ impl Encoder {
 
     fn meta(&mut self, started: &RunStarted, time: u64, sink: Sink<'_>) {
         self.run.clone_from(&started.run);
+        self.started.clone_from(started);
         sink(&Chunk::Meta(Meta {
             request_id: text(started.request.as_ref()),
             run_id: text(started.run.as_ref()),
@@ -338,6 +341,13 @@ impl Encode for Encoder {
     fn finish(&mut self, out: &mut FrameWriter) {
         self.end(&mut |chunk| write(chunk, out));
     }
+
+    fn next_response(&mut self, out: &mut FrameWriter) {
+        self.ended = false;
+        self.waiting = false;
+        let started = std::mem::take(&mut self.started);
+        self.meta(&started, 0, &mut |chunk| write(chunk, out));
+    }
 }
 
 /// Lines of JSON have no place for the name but the chunk itself.
@@ -424,22 +434,6 @@ fn write_delta(chunk: &Chunk<'_>, out: &mut FrameWriter) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether a run that waits still does after an event of this kind.
-pub(super) fn still_waits(kind: EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::Status
-            | EventKind::Checkpoint
-            | EventKind::Usage
-            | EventKind::Warning
-            | EventKind::Trace
-            | EventKind::InterruptRequested
-            | EventKind::AttemptFinished
-            | EventKind::MessageFinished
-            | EventKind::StepFinished
-    )
 }
 
 /// Whether a name can stand in an `event:` line and means nothing to us.

@@ -157,6 +157,7 @@ impl Encoder {
             return;
         }
         self.spoke = true;
+        self.waiting &= record.event.kind().leaves_waiting();
         let makes_part = self.makes_part(&record.event);
         let plan = self.plan(record);
         self.send(record, makes_part, &plan, sink);
@@ -316,6 +317,17 @@ impl Encode for Encoder {
         if out.framing() == Framing::Sse {
             out.raw(DONE);
         }
+    }
+
+    /// The client goes on with the message that is named here, and begins another one otherwise.
+    fn next_response(&mut self, out: &mut FrameWriter) {
+        self.ended = false;
+        self.waiting = false;
+        self.step = Step::default();
+        let shown = self.current.as_ref().filter(|message| self.messages.get(*message) != Some(&false));
+        let message_id = shown.or(self.place.message.as_ref()).map(text);
+        write(&Chunk::Start(Start { message_id, message_metadata: None }), out);
+        self.started = true;
     }
 }
 

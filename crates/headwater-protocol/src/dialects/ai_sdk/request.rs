@@ -106,6 +106,7 @@ fn approvals(message: &Message) -> Vec<ApprovalAnswer> {
             approved: approval.approved?,
             reason: approval.reason.clone(),
             signature: approval.signature.clone(),
+            input: None,
         })
     });
     answers.collect()

@@ -372,6 +372,11 @@ impl Encode for Encoder {
             out.raw(super::END);
         }
     }
+
+    fn next_response(&mut self, _: &mut FrameWriter) {
+        self.done = false;
+        self.closed = false;
+    }
 }
 
 /// Writes a chunk; plain deltas of text by hand.

@@ -142,6 +142,7 @@ fn take_answer(place: &str, resume: &Value, request: &mut ChatRequest) -> Result
                 approved,
                 reason: None,
                 signature,
+                input: None,
             });
         }
         None => {

@@ -73,6 +73,9 @@ impl Encode for Encoder {
         let Self { speech, numbers } = self;
         speech.flush(&mut |chunk| numbers.write(chunk, out));
     }
+
+    /// A response goes on while its run waits, so there is no other.
+    fn next_response(&mut self, _: &mut FrameWriter) {}
 }
 
 /// Numbers the chunks of a stream: densely, and each with an id that names its message too.

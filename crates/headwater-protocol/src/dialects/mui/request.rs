@@ -147,6 +147,7 @@ fn answers(fields: &mut Map<String, Value>, parsed: &mut ChatRequest) -> Result<
             approved,
             reason: text(fields, "reason")?,
             signature: text(fields, "signature")?,
+            input: None,
         });
     }
     if let Some(request) = text(fields, "requestId")? {
@@ -175,6 +176,7 @@ fn settle(parsed: &mut ChatRequest) {
                         approved,
                         reason: approval.reason.clone(),
                         signature: None,
+                        input: None,
                     });
                 }
             }

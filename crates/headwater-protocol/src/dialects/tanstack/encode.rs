@@ -430,6 +430,17 @@ impl Encode for Encoder {
             out.raw(END_MARKER);
         }
     }
+
+    /// A response is a message of its own, in which the page knows no call of the one before.
+    fn next_response(&mut self, _: &mut FrameWriter) {
+        self.page = Page::default();
+        self.calls = Calls::default();
+        self.said.clear();
+        self.thought.clear();
+        self.speaker = None;
+        self.seam_due = false;
+        self.end = End::Open;
+    }
 }
 
 /// Writes a chunk; plain deltas by hand.

@@ -118,6 +118,7 @@ fn approval(path: &str, value: &Value) -> Result<ApprovalAnswer, Error> {
         approved: *approved,
         reason: text(value, "reason").map(str::to_owned),
         signature: text(value, "signature").map(str::to_owned),
+        input: value.get("input").cloned(),
     })
 }
 

@@ -102,7 +102,7 @@ impl Call {
             input
         };
         let gave = match tool.executor() {
-            Executor::Client => self.hand_over(&key, wanted).await?,
+            Executor::Client => self.hand_over(&key, wanted, &*tool, &input).await?,
             _ => self.execute(&key, wanted, tool, input.clone()).await?,
         };
         self.show(&wanted.call, &wanted.name, &gave)?;
@@ -119,10 +119,8 @@ impl Call {
     ) -> Result<Result<Value, Gave>> {
         let key = format!("{key}/approval");
         let request = request_id(&self.node.run.id, &key);
-        let mut shown = ToolCall::new(wanted.call.clone(), &wanted.name).by(tool.executor());
-        shown.title.clone_from(&tool.spec().title);
         let kind = WaitKind::Approval {
-            tool: Box::new(shown),
+            tool: Box::new(shown(wanted, tool)),
             input: input.clone(),
             signature: String::new(),
             schema: tool.spec().input_schema.clone(),
@@ -143,9 +141,9 @@ impl Call {
     }
 
     /// Waits for what the page gives.
-    async fn hand_over(&self, key: &str, wanted: &SaidCall) -> Result<Gave> {
+    async fn hand_over(&self, key: &str, wanted: &SaidCall, tool: &dyn Tool, input: &Value) -> Result<Gave> {
         let request = crate::agent::client_request(&self.node.run.id, &wanted.call);
-        let kind = WaitKind::ClientTool { call: wanted.call.clone(), name: wanted.name.clone() };
+        let kind = WaitKind::ClientTool { tool: Box::new(shown(wanted, tool)), input: input.clone() };
         match wait_for(&self.node, key, "client-tool", request, kind, None).await? {
             Answer::Output(output) => Ok(Gave::Output(ToolOutput::json(output))),
             Answer::OutputError(error) => Ok(Gave::Failed(error)),
@@ -302,4 +300,11 @@ fn told(gave: &Gave) -> ToolResultOutput {
         Gave::Failed(error) => ToolResultOutput::ErrorText { value: error.clone() },
         Gave::Denied(reason) => ToolResultOutput::ExecutionDenied { reason: reason.clone() },
     }
+}
+
+/// A call as people see it.
+fn shown(wanted: &SaidCall, tool: &dyn Tool) -> ToolCall {
+    let mut shown = ToolCall::new(wanted.call.clone(), &wanted.name).by(tool.executor());
+    shown.title.clone_from(&tool.spec().title);
+    shown
 }

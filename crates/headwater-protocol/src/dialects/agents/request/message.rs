@@ -44,5 +44,6 @@ pub(super) fn answer(call: ToolCallId, held: &Approval) -> Option<ApprovalAnswer
         approved: held.approved?,
         reason: held.reason.clone(),
         signature: held.signature.clone(),
+        input: None,
     })
 }

@@ -1,0 +1,307 @@
+//! What waits for somebody: kept beside the journals, so that it can be listed, and answered by its name alone.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use headwater_protocol::{Interrupt, RequestId, RunId, SessionId, ToolCall};
+use headwater_store::Expect;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Agent, AgentInner, token};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    journal::{Answer, Wait, WaitKind},
+    run::{NodeRun, RunShared, inbox_key, stop_key},
+};
+
+/// The keys under which questions are kept, so that they can be listed and answered by their name alone.
+const QUESTIONS: &str = "question/";
+/// How many of them are looked at in one go.
+const PAGE: usize = 100;
+
+/// Something that waits for somebody.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct OpenQuestion {
+    /// The request: what an answer names.
+    pub request: RequestId,
+    /// The run that waits.
+    pub run: RunId,
+    /// Whose run it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The node that asks.
+    pub node: String,
+    /// When it was asked, in milliseconds since 1970.
+    pub asked: u64,
+    /// When it is given up.
+    pub expires: u64,
+    pub(super) wait: Wait,
+    /// Why it cannot be answered any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) closed: Option<Closed>,
+    /// The answer that was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) taken: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Closed {
+    Answered,
+    Expired,
+    Ended,
+    TakenBack,
+}
+
+impl OpenQuestion {
+    pub(super) fn waits(&self, now: u64) -> bool {
+        self.closed.is_none() && self.expires > now
+    }
+
+    /// The question to a person, if it is one.
+    #[must_use]
+    pub fn interrupt(&self) -> Option<&Interrupt> {
+        match &self.wait.kind {
+            WaitKind::Question { interrupt, .. } => Some(interrupt),
+            _ => None,
+        }
+    }
+
+    /// The tool call that a person must decide about, with its exact input, if it is one.
+    #[must_use]
+    pub fn approval(&self) -> Option<(&ToolCall, &Value)> {
+        match &self.wait.kind {
+            WaitKind::Approval { tool, input, .. } => Some((tool, input)),
+            _ => None,
+        }
+    }
+
+    /// The tool call whose output the page is to give, with its exact input, if it is one.
+    #[must_use]
+    pub fn client_tool(&self) -> Option<(&ToolCall, &Value)> {
+        match &self.wait.kind {
+            WaitKind::ClientTool { tool, input } => Some((tool, input)),
+            _ => None,
+        }
+    }
+
+    /// The token that lets one answer it.
+    #[must_use]
+    pub fn token(&self) -> Option<&str> {
+        match &self.wait.kind {
+            WaitKind::Question { interrupt, .. } => interrupt.token.as_deref(),
+            WaitKind::Approval { signature, .. } => Some(signature),
+            WaitKind::ClientTool { .. } => None,
+        }
+    }
+}
+
+impl Agent {
+    /// What waits for a person, ordered by request, after a request.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn questions(&self, after: Option<&RequestId>, limit: usize) -> Result<Vec<OpenQuestion>> {
+        let mut after = after.map(|request| format!("{QUESTIONS}{request}"));
+        let now = self.0.now();
+        let mut open = Vec::new();
+        loop {
+            let page = self.0.store.list(QUESTIONS, after.as_deref(), PAGE).await?;
+            let read = page.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok());
+            open.extend(read.filter(|question: &OpenQuestion| question.waits(now)).take(limit - open.len()));
+            match page.last() {
+                Some((key, _)) if page.len() == PAGE && open.len() < limit => after = Some(key.clone()),
+                _ => return Ok(open),
+            }
+        }
+    }
+
+    /// What waits for an owner of runs of this agent, ordered by request, after a request. What was answered long ago costs
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn questions_of(
+        &self,
+        owner: Option<&str>,
+        after: Option<&RequestId>,
+        limit: usize,
+    ) -> Result<Vec<OpenQuestion>> {
+        let agent = &self.0;
+        let prefix = agent.open_of(owner);
+        let mut after = after.map(|request| format!("{prefix}{request}"));
+        let mut open = Vec::new();
+        loop {
+            let page = agent.store.list(&prefix, after.as_deref(), PAGE).await?;
+            for (key, _) in &page {
+                let request = RequestId::from(key.strip_prefix(&prefix).unwrap_or(key));
+                let question = agent.question(&request).await?;
+                open.extend(
+                    question
+                        .filter(|question| question.waits(agent.now()) && question.owner.as_deref() == owner),
+                );
+                if open.len() >= limit {
+                    return Ok(open);
+                }
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == PAGE => after = Some(key.clone()),
+                _ => return Ok(open),
+            }
+        }
+    }
+}
+
+impl AgentInner {
+    /// Writes a question down, so that it can be answered, and signs it.
+    pub(crate) async fn ask(
+        &self,
+        run: &RunShared,
+        node: &NodeRun,
+        hook: &str,
+        request: RequestId,
+        mut kind: WaitKind,
+        expires: Option<Duration>,
+    ) -> Result<Wait> {
+        let secret = self.secret().await?;
+        let now = self.now();
+        let after = |wait: Duration| now.saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        let given_up = after(expires.unwrap_or(self.options.max_wait).min(self.options.max_wait));
+        match &mut kind {
+            WaitKind::Question { interrupt, .. } => {
+                interrupt.token = Some(token::sign(secret, &run.id, &request, None));
+                if expires.is_some() {
+                    interrupt.expires_at = Some(headwater_protocol::rfc3339(given_up));
+                }
+            }
+            WaitKind::Approval { input, signature, .. } => {
+                *signature = token::sign(secret, &run.id, &request, Some(input));
+            }
+            WaitKind::ClientTool { .. } => {}
+        }
+        let wait = Wait {
+            hook: hook.to_owned(),
+            request: request.clone(),
+            kind,
+            expires: expires.is_some().then_some(given_up),
+        };
+        let question = OpenQuestion {
+            request,
+            run: run.id.clone(),
+            owner: run.begun.owner.clone(),
+            session: run.begun.session.clone(),
+            node: node.visit.node.clone(),
+            asked: now,
+            expires: given_up,
+            wait: wait.clone(),
+            closed: None,
+            taken: None,
+        };
+        node.keep(self.put_question(&question).await)?;
+        Ok(wait)
+    }
+
+    async fn put_question(&self, question: &OpenQuestion) -> Result<()> {
+        let bytes = serde_json::to_vec(question).map_err(|error| {
+            Error::new(ErrorKind::State, format!("a question does not serialise: {error}"))
+        })?;
+        let ttl = match question.closed {
+            Some(_) => self.options.keep,
+            None => Duration::from_millis(question.expires.saturating_sub(self.now())) + self.options.keep,
+        };
+        let key = format!("{QUESTIONS}{}", question.request);
+        let listed = format!("{}{}", self.open_of(question.owner.as_deref()), question.request);
+        let put = self.store.put(&key, bytes.into(), Expect::Any, Some(ttl));
+        if question.closed.is_some() {
+            put.await?;
+            self.store.remove(&listed, Expect::Any).await?;
+        } else {
+            let list = self.store.put(&listed, Bytes::new(), Expect::Any, Some(ttl));
+            futures_util::try_join!(put, list)?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn remove_question(&self, request: &RequestId) -> Result<()> {
+        if let Some(question) = self.question(request).await? {
+            let listed = format!("{}{request}", self.open_of(question.owner.as_deref()));
+            self.store.remove(&listed, Expect::Any).await?;
+            self.store.remove(&format!("{QUESTIONS}{request}"), Expect::Any).await?;
+        }
+        Ok(())
+    }
+
+    /// Where the open questions of an owner are listed.
+    fn open_of(&self, owner: Option<&str>) -> String {
+        format!("question-of/{}/", self.owned(owner))
+    }
+
+    pub(super) async fn question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
+        let Some(value) = self.store.get(&format!("{QUESTIONS}{request}")).await? else { return Ok(None) };
+        serde_json::from_slice(&value.bytes).map(Some).map_err(|error| {
+            Error::new(ErrorKind::Store, format!("question {request} cannot be read: {error}"))
+        })
+    }
+
+    /// Closes the questions of a run that has ended: a late answer is told why it is too late.
+    pub(super) async fn close_questions(&self, shared: &RunShared) -> Result<()> {
+        let waits: Vec<_> = {
+            let replay = shared.replay();
+            let answer = |wait: &Wait| replay.answers.get(&wait.request).cloned();
+            replay.asked.values().map(|wait| (wait.request.clone(), answer(wait))).collect()
+        };
+        for (request, answer) in waits {
+            self.close_question(&shared.id, &request, answer.as_ref(), None).await?;
+        }
+        self.store.remove(&stop_key(&shared.id), Expect::Any).await?;
+        Ok(())
+    }
+
+    /// Closes a question whose answer is in the journal, or that can never be answered, and takes the answer out of
+    /// the inbox. In this order: whoever answers at the same time finds one of the two.
+    pub(crate) async fn close_question(
+        &self,
+        run: &RunId,
+        request: &RequestId,
+        answer: Option<&Answer>,
+        sent: Option<String>,
+    ) -> Result<()> {
+        let why = match answer {
+            Some(Answer::Expired) => Closed::Expired,
+            Some(_) => Closed::Answered,
+            None => Closed::Ended,
+        };
+        if let Some(mut question) = self.question(request).await?
+            && question.closed.is_none()
+        {
+            question.closed = Some(why);
+            question.taken = sent;
+            self.put_question(&question).await?;
+        }
+        self.store.remove(&inbox_key(run, request), Expect::Any).await?;
+        Ok(())
+    }
+
+    /// Whether a request is one that an answer can still be taken for.
+    pub(super) async fn is_open(&self, request: &RequestId) -> Result<bool> {
+        Ok(self.question(request).await?.is_some_and(|question| question.closed.is_none()))
+    }
+
+    /// Closes a question that its session has left behind.
+    pub(crate) async fn take_back(&self, request: &RequestId) -> Result<()> {
+        if let Some(mut question) = self.question(request).await?
+            && question.closed.is_none()
+        {
+            question.closed = Some(Closed::TakenBack);
+            self.put_question(&question).await?;
+        }
+        Ok(())
+    }
+}

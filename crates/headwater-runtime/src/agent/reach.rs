@@ -1,0 +1,93 @@
+//! Runs as those see them who serve them to others.
+
+use headwater_protocol::{Message, RequestId, RunId};
+
+use super::{Agent, OpenQuestion, Run, RunPhase};
+use crate::{Result, TurnInput, error::ErrorKind, journal::History};
+
+/// How many turns back the beginning of a run is looked for in its session.
+const TURNS_BACK: usize = 200;
+/// How many messages of a conversation are told again at most.
+const MESSAGES: usize = 1_000;
+
+impl Agent {
+    /// What a run waits for, in the order of the requests.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn open_questions(&self, run: &RunId) -> Result<Vec<OpenQuestion>> {
+        let history = History::read(&*self.0.store, &run.as_str().into()).await?;
+        let mut open = Vec::new();
+        for wait in history.asked.values().filter(|wait| !history.answers.contains_key(&wait.request)) {
+            open.extend(self.find_question(&wait.request).await?);
+        }
+        open.sort_by(|one, other| one.request.as_str().cmp(other.request.as_str()));
+        Ok(open)
+    }
+
+    /// What a request asks for, as long as it can be answered.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn find_question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
+        let question = self.0.question(request).await?;
+        Ok(question.filter(|question| question.waits(self.0.now())))
+    }
+
+    /// Sees to it that a run is driven that should be: if its process died, this one takes it over.
+    ///
+    /// # Errors
+    /// When the store fails, or the run needs a version of its workflow that is not registered here.
+    pub async fn take_up(&self, run: &RunId) -> Result<()> {
+        if self.0.drives(run) {
+            return Ok(());
+        }
+        let running = self.0.get_meta(run).await?.is_some_and(|meta| meta.phase == RunPhase::Running);
+        if !running {
+            return Ok(());
+        }
+        match self.0.resume(run).await {
+            // Another process drives it.
+            Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
+impl Run {
+    /// The conversation before what this run says: the turns before it, and the message that it answers.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn conversation(&self) -> Result<Vec<Message>> {
+        let meta = self.meta().await?;
+        let Some(id) = meta.session else { return Ok(Vec::new()) };
+        let session = self.agent().session(id, meta.owner.as_deref());
+        if let Some((base, message)) = session.going(self.id()).await? {
+            let mut messages = match &base {
+                Some(base) => session.history(Some(base), None, MESSAGES).await?.messages,
+                None => Vec::new(),
+            };
+            messages.push(message);
+            return Ok(messages);
+        }
+        let mut begins = None;
+        for checkpoint in session.checkpoints(None, TURNS_BACK).await? {
+            if checkpoint.run == *self.id() {
+                begins = Some(checkpoint);
+            } else if begins.is_some() {
+                break;
+            }
+        }
+        let Some(first) = begins else { return Ok(Vec::new()) };
+        let mut messages = match &first.parent {
+            Some(parent) => session.history(Some(parent), None, MESSAGES).await?.messages,
+            None => Vec::new(),
+        };
+        if let TurnInput::Message(said) = session.input(&first.id).await? {
+            messages.push(*said);
+        }
+        Ok(messages)
+    }
+}

@@ -1,0 +1,133 @@
+//! The agents that a server has, by name.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use headwater_protocol::RunId;
+use headwater_runtime::{Agent, RunMeta};
+
+use crate::{ApiError, Shows};
+
+/// The agents that a server has, by name. Cheap to clone; all clones are one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
+/// use headwater_server::Agents;
+/// use headwater_store::Memory;
+///
+/// async fn greet(_cx: Cx, name: String) -> NodeResult {
+///     Ok(Next::message(format!("Hello {name}!")))
+/// }
+///
+/// let hello = Workflow::new("hello").node("greet", greet).edge(START, "greet").edge("greet", END).build()?;
+/// let agent = Agent::builder().workflow(hello).store(Arc::new(Memory::new())).build()?;
+/// let agents = Agents::new().add("hello", agent);
+/// assert_eq!(agents.names(), ["hello"]);
+/// # Ok::<(), headwater_runtime::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Agents(Arc<RwLock<Named>>);
+
+#[derive(Debug, Default)]
+struct Named {
+    agents: BTreeMap<String, Served>,
+    default: Option<String>,
+}
+
+/// An agent, and what its readers see of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Served {
+    pub(crate) name: String,
+    pub(crate) agent: Agent,
+    pub(crate) shows: Shows,
+}
+
+impl Agents {
+    /// No agents yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an agent, whose readers see everything. The first one is the default.
+    #[must_use]
+    pub fn add(self, name: impl Into<String>, agent: Agent) -> Self {
+        self.set(name, agent, Shows::default());
+        self
+    }
+
+    /// Adds an agent, and says what its readers see.
+    #[must_use]
+    pub fn add_showing(self, name: impl Into<String>, agent: Agent, shows: Shows) -> Self {
+        self.set(name, agent, shows);
+        self
+    }
+
+    /// Adds an agent, or puts it in the place of the one of that name. Requests that are being answered keep theirs.
+    pub fn set(&self, name: impl Into<String>, agent: Agent, shows: Shows) {
+        let name = name.into();
+        let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        named.default.get_or_insert_with(|| name.clone());
+        named.agents.insert(name.clone(), Served { name, agent, shows });
+    }
+
+    /// Takes an agent away.
+    pub fn remove(&self, name: &str) {
+        let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        named.agents.remove(name);
+        if named.default.as_deref() == Some(name) {
+            named.default = named.agents.keys().next().cloned();
+        }
+    }
+
+    /// The names, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).agents.keys().cloned().collect()
+    }
+
+    /// The agents, in the order of their names.
+    #[must_use]
+    pub fn all(&self) -> Vec<Agent> {
+        self.served().into_iter().map(|served| served.agent).collect()
+    }
+
+    pub(crate) fn served(&self) -> Vec<Served> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).agents.values().cloned().collect()
+    }
+
+    /// The agent of that name, or the default.
+    pub(crate) fn find(&self, name: Option<&str>) -> Result<Served, ApiError> {
+        let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let name = name.or(named.default.as_deref());
+        match name.and_then(|name| named.agents.get(name)) {
+            Some(served) => Ok(served.clone()),
+            None => {
+                let known: Vec<_> = named.agents.keys().map(|name| format!("`{name}`")).collect();
+                let message = match name {
+                    Some(name) => format!("there is no agent `{name}`: this server has {}", known.join(", ")),
+                    None => "this server has no agents".to_owned(),
+                };
+                Err(ApiError::not_found("agent.unknown", message))
+            }
+        }
+    }
+
+    /// The agent that a run is of, and what is known about the run.
+    pub(crate) async fn of_run(&self, run: &RunId) -> Result<(Served, RunMeta), ApiError> {
+        let all = self.served();
+        for served in &all {
+            let Ok(meta) = served.agent.run(run.clone()).meta().await else { continue };
+            let owner = all.iter().find(|served| served.agent.name() == meta.agent);
+            return match owner {
+                Some(owner) => Ok((owner.clone(), meta)),
+                None => Err(ApiError::not_found("run.unknown", format!("there is no run {run} here"))),
+            };
+        }
+        let message = format!("there is no run {run}: it never was, or is no longer kept");
+        Err(ApiError::not_found("run.unknown", message))
+    }
+}

@@ -1,0 +1,96 @@
+//! The dialects' own routes: a request in the words of its client, answered in the same words.
+//!
+//! `request` reads it, `turn` finds or begins the run that answers it, `respond` follows that run.
+
+mod answers;
+mod documents;
+mod known;
+mod request;
+mod respond;
+mod resume;
+mod turn;
+
+use axum::{
+    Extension,
+    extract::{Path, Request, State},
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+};
+use headwater_protocol::{Action, Dialect, dialects};
+use headwater_runtime::{Run, Sent};
+
+pub(crate) use request::{Asked, framing, read_body};
+pub(crate) use respond::follow;
+
+use crate::{ApiError, Principal, Server, follow::From, follow::Names};
+
+/// The run that answers a request, and where its reader begins.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) run: Run,
+    pub(crate) from: From,
+    /// The turn, where it may still wait for the turns before it.
+    pub(crate) sent: Option<Sent>,
+    /// What the page calls things.
+    pub(crate) names: Names,
+}
+
+impl Placed {
+    fn at(run: Run, from: From) -> Self {
+        Self { run, from, sent: None, names: Names::default() }
+    }
+}
+
+/// `/v1/{dialect}/chat`.
+pub(crate) async fn by_name(
+    state: State<Server>,
+    principal: Extension<Principal>,
+    Path(dialect): Path<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    ask(state, principal, find(&dialect)?, request).await
+}
+
+/// `/v1/{dialect}/chat/…`.
+pub(crate) async fn by_name_and_rest(
+    state: State<Server>,
+    principal: Extension<Principal>,
+    Path((dialect, _)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    ask(state, principal, find(&dialect)?, request).await
+}
+
+/// A dialect by its name.
+pub(crate) fn find(name: &str) -> Result<&'static dyn Dialect, ApiError> {
+    dialects::find(name).ok_or_else(|| {
+        let known: Vec<_> = dialects::ALL.iter().map(|dialect| dialect.name()).collect();
+        let message = format!("there is no dialect `{name}`: there are {}", known.join(", "));
+        ApiError::not_found("dialect.unknown", message)
+    })
+}
+
+/// Answers a request of a dialect's client.
+pub(crate) async fn ask(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    dialect: &'static dyn Dialect,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let asked = Asked::read(server, principal, dialect, request).await?;
+    match &asked.chat.action {
+        Action::Chat | Action::Answer | Action::Regenerate => {
+            let placed = turn::place(&asked).await?;
+            respond::respond(&asked, placed).await
+        }
+        Action::Resume => match resume::place(&asked).await? {
+            Some(placed) => respond::respond(&asked, placed).await,
+            None => Ok(StatusCode::NO_CONTENT.into_response()),
+        },
+        Action::Stop => resume::stop(&asked).await,
+        Action::Hydrate => documents::conversation(&asked).await,
+        Action::ListSessions => documents::conversations(&asked).await,
+        Action::Checkpoint(action) => documents::checkpoint(&asked, action).await,
+        _ => Err(ApiError::bad("request.invalid", "the request asks for something that is not known here")),
+    }
+}

@@ -1,0 +1,176 @@
+//! What a request answers: decisions about tool calls, answers to questions, outputs of the page's own tools.
+
+use headwater_protocol::{Role, ToolCallId};
+use headwater_runtime::{Answer, Answered, OpenQuestion, Session};
+
+use super::{
+    Asked, Placed,
+    known::{self, Known},
+};
+use crate::{ApiError, follow::From};
+
+/// How many open questions of one person are looked at to find one by its call.
+const LOOKED_AT: usize = 1_000;
+
+/// Gives the answers that stand in a request, if anything waits for them, and says where its response begins.
+pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Option<Placed>, ApiError> {
+    let chat = &asked.chat;
+    let spoke = chat.messages.last().is_some_and(|message| message.role == Role::User);
+    let owed = !chat.approvals.is_empty() || !chat.answers.is_empty() || !chat.tool_results.is_empty();
+    let pending = pending_calls(asked);
+    if !owed && (spoke || pending.is_empty()) {
+        return Ok(None);
+    }
+    let open = open_questions(asked, session).await?;
+    let mut given: Vec<(&OpenQuestion, Answered)> = Vec::new();
+    for question in &open {
+        if let Some(answer) = answer_to(asked, question) {
+            given.push((question, answer.by(Some(asked.owner().to_owned()))));
+        }
+    }
+    if let Some((first, _)) = given.first() {
+        // The newest run that waits for it: a call may have the same name in several.
+        let run = first.run.clone();
+        let (questions, answers): (Vec<_>, Vec<_>) =
+            given.into_iter().filter(|(question, _)| question.run == run).unzip();
+        let run = asked.served.agent.answer_all(answers).await?;
+        let since = run.since_seq();
+        let mut names: Vec<String> = asked.chat.run.iter().map(|run| format!("run:{run}")).collect();
+        for question in questions {
+            names.push(format!("request:{}", question.request));
+            names.extend(call_of(question).map(|call| format!("call:{call}")));
+        }
+        known::note(&asked.served.agent, asked.owner(), &names, &Known { run: run.id().clone(), since })
+            .await?;
+        return Ok(Some(Placed::at(run, From::Response(since))));
+    }
+    if let Some(known) = answered_before(asked, &pending).await? {
+        let run = asked.served.agent.run(known.run);
+        return Ok(Some(Placed::at(run, From::Response(known.since))));
+    }
+    // A page that asks to go on before its decision has arrived waits for it here.
+    let waiting = open.iter().find(|question| call_of(question).is_some_and(|call| pending.contains(call)));
+    if let Some(question) = waiting.filter(|_| !spoke) {
+        let agent = &asked.served.agent;
+        let info = agent.store().info(&question.run.as_str().into()).await?;
+        let since = info.map_or(0, |info| info.tail.last);
+        return Ok(Some(Placed::at(agent.run(question.run.clone()), From::Response(since))));
+    }
+    Ok(None)
+}
+
+/// The questions that the request may answer.
+async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<OpenQuestion>, ApiError> {
+    let agent = &asked.served.agent;
+    if let Some(session) = session
+        && let Some(run) = session.info().await?.waiting
+    {
+        return Ok(agent.open_questions(&run).await?);
+    }
+    if session.is_some() && asked.chat.action != headwater_protocol::Action::Answer {
+        return Ok(Vec::new());
+    }
+    let mut open = agent.questions_of(Some(asked.owner()), None, LOOKED_AT).await?;
+    open.sort_by_key(|question| std::cmp::Reverse(question.asked));
+    Ok(open)
+}
+
+/// The answer to a question, if the request has one.
+fn answer_to(asked: &Asked, question: &OpenQuestion) -> Option<Answered> {
+    let chat = &asked.chat;
+    let request = &question.request;
+    if let Some((tool, _)) = question.approval() {
+        let decided = chat.approvals.iter().find(|decision| {
+            decision.approval.as_str() == request.as_str()
+                || decision.approval.as_str() == tool.call.as_str()
+                || decision.call.as_ref() == Some(&tool.call)
+        });
+        if let Some(decision) = decided {
+            let answer = Answer::Approval {
+                approved: decision.approved,
+                reason: decision.reason.clone(),
+                input: decision.input.clone(),
+            };
+            let answered = Answered::new(request.clone(), answer);
+            return Some(match &decision.signature {
+                Some(signature) => answered.token(signature),
+                None => answered,
+            });
+        }
+        let given = chat.answers.iter().find(|given| given.request == *request)?;
+        return given.cancelled.then(|| Answered::denied(request.clone(), None));
+    }
+    if let Some((tool, _)) = question.client_tool() {
+        if let Some(result) = chat.tool_results.iter().find(|result| result.call == tool.call) {
+            let answer = match &result.error {
+                Some(error) => Answer::OutputError(error.clone()),
+                None => Answer::Output(result.output.clone().unwrap_or_default()),
+            };
+            return Some(Answered::new(request.clone(), answer));
+        }
+        let named =
+            |id: &str| id == request.as_str() || id.strip_prefix("client_tool_") == Some(tool.call.as_str());
+        let given = chat.answers.iter().find(|given| named(given.request.as_str()))?;
+        let answer = match (&given.answer, given.cancelled) {
+            (Some(output), false) => Answer::Output(output.clone()),
+            _ => Answer::OutputError("the page did not execute the tool".to_owned()),
+        };
+        return Some(Answered::new(request.clone(), answer));
+    }
+    if let Some(given) = chat.answers.iter().find(|given| given.request == *request) {
+        let answered = match (&given.answer, given.cancelled) {
+            (Some(answer), false) => Answered::given(request.clone(), answer.clone()),
+            _ => Answered::declined(request.clone()),
+        };
+        return Some(match &given.token {
+            Some(token) => answered.token(token),
+            None => answered,
+        });
+    }
+    // A page that knows questions as calls of a tool answers with the tool's output.
+    let result = chat.tool_results.iter().find(|result| result.call.as_str() == request.as_str())?;
+    Some(match &result.output {
+        Some(output) if result.error.is_none() => Answered::given(request.clone(), output.clone()),
+        _ => Answered::declined(request.clone()),
+    })
+}
+
+/// The call that a question is about.
+fn call_of(question: &OpenQuestion) -> Option<&ToolCallId> {
+    question.approval().or_else(|| question.client_tool()).map(|(tool, _)| &tool.call)
+}
+
+/// The calls of the newest message that have no output yet.
+fn pending_calls(asked: &Asked) -> Vec<ToolCallId> {
+    let Some(last) = asked.chat.messages.last().filter(|message| message.role == Role::Assistant) else {
+        return Vec::new();
+    };
+    let tools = last.parts.iter().filter_map(|part| match part {
+        headwater_protocol::Part::Tool(tool) if tool.output.is_none() && tool.error.is_none() => Some(tool),
+        _ => None,
+    });
+    tools.map(|tool| tool.call.clone()).collect()
+}
+
+/// The response to the same answers, if they were given before.
+async fn answered_before(asked: &Asked, pending: &[ToolCallId]) -> Result<Option<Known>, ApiError> {
+    let chat = &asked.chat;
+    let spoke = chat.messages.last().is_some_and(|message| message.role == Role::User);
+    if spoke {
+        return Ok(None);
+    }
+    let mut names: Vec<String> = chat.run.iter().map(|run| format!("run:{run}")).collect();
+    names.extend(chat.answers.iter().map(|given| format!("request:{}", given.request)));
+    for decision in &chat.approvals {
+        names.push(format!("request:{}", decision.approval));
+        names.extend(decision.call.iter().map(|call| format!("call:{call}")));
+    }
+    names.extend(chat.tool_results.iter().map(|result| format!("call:{}", result.call)));
+    names.extend(pending.iter().map(|call| format!("call:{call}")));
+    for name in names {
+        if let Some(known) = known::find(&asked.served.agent, asked.owner(), &name).await? {
+            return Ok(Some(known));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,48 @@
+//! What a page calls things: its own name of a run, a call that it knows, a question that it has answered. Kept for a
+//! day, so that the same request finds the same response again.
+
+use std::time::Duration;
+
+use headwater_protocol::RunId;
+use headwater_runtime::Agent;
+use headwater_store::Expect;
+use serde::{Deserialize, Serialize};
+
+use crate::ApiError;
+
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A response: a run, from a record on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Known {
+    pub(crate) run: RunId,
+    /// What the responses before it have told.
+    #[serde(default)]
+    pub(crate) since: u64,
+}
+
+/// Notes what a response is called.
+pub(crate) async fn note(
+    agent: &Agent,
+    owner: &str,
+    names: &[String],
+    known: &Known,
+) -> Result<(), ApiError> {
+    let bytes = serde_json::to_vec(known).unwrap_or_default();
+    for name in names {
+        let value = bytes.clone().into();
+        agent.store().put(&key(agent, owner, name), value, Expect::Any, Some(KEPT)).await?;
+    }
+    Ok(())
+}
+
+/// The response of that name.
+pub(crate) async fn find(agent: &Agent, owner: &str, name: &str) -> Result<Option<Known>, ApiError> {
+    let value = agent.store().get(&key(agent, owner, name)).await?;
+    Ok(value.and_then(|value| serde_json::from_slice(&value.bytes).ok()))
+}
+
+fn key(agent: &Agent, owner: &str, name: &str) -> String {
+    // The lengths keep apart what could be read in two ways.
+    format!("known/{}/{}:{owner}/{name}", agent.name(), owner.len())
+}

@@ -1,0 +1,172 @@
+//! Reading a request.
+
+use axum::{
+    body::to_bytes,
+    extract::Request,
+    http::{HeaderMap, StatusCode, header, request::Parts},
+};
+use headwater_protocol::{ChatRequest, Dialect, Framing, RawRequest, Role};
+use headwater_runtime::Session;
+use serde_json::{Map, Value};
+
+use crate::{ApiError, Principal, Server, agents::Served};
+
+/// A request that was read.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) server: Server,
+    pub(crate) principal: Principal,
+    pub(crate) dialect: &'static dyn Dialect,
+    pub(crate) served: Served,
+    pub(crate) chat: ChatRequest,
+    pub(crate) parts: Parts,
+    /// The request by the name that its sender gave it, or a fresh one.
+    pub(crate) request_id: String,
+    pub(crate) framing: Framing,
+}
+
+impl Asked {
+    /// Reads a request in its dialect.
+    pub(crate) async fn read(
+        server: Server,
+        principal: Principal,
+        dialect: &'static dyn Dialect,
+        request: Request,
+    ) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let limits = &server.options().limits;
+        let body = read_body(body, limits.body, limits.body_time).await?;
+        let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+        let headers: Vec<_> = parts
+            .headers
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+            .collect();
+        let raw = RawRequest { method: parts.method.as_str(), target, headers: &headers, body: &body };
+        let chat = dialect.parse_request(&raw)?;
+        if chat.messages.len() > limits.messages {
+            let message =
+                format!("{} messages are too many: send at most {}", chat.messages.len(), limits.messages);
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "messages.too-many", message));
+        }
+        let agent = raw.query("agent").or_else(|| named_agent(&chat.context));
+        let served = server.agents().find(agent.as_deref())?;
+        let framing =
+            framing(dialect, chat.profile.as_deref(), &parts.headers, raw.query("framing").as_deref())?;
+        let request_id = match raw.header("x-request-id").filter(|id| !id.is_empty()) {
+            Some(id) => id.to_owned(),
+            None => fresh("req")?,
+        };
+        Ok(Self { server, principal, dialect, served, chat, parts, request_id, framing })
+    }
+
+    /// Whose request it is.
+    pub(crate) fn owner(&self) -> &str {
+        self.principal.id()
+    }
+
+    /// A session of the agent, by its name.
+    pub(crate) fn session(&self, id: &str) -> Session {
+        self.served.agent.session(id, Some(self.owner()))
+    }
+
+    /// By what the same request is known again.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let mut keys = Vec::new();
+        let header = |name| self.parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let idempotency = self.chat.idempotency_key.as_deref().or_else(|| header("idempotency-key"));
+        keys.extend(idempotency.map(|key| format!("key:{key}")));
+        keys.extend(self.chat.run.as_ref().map(|run| format!("run:{run}")));
+        let message = self.chat.messages.iter().rev().find(|message| message.role == Role::User);
+        let message = message.filter(|message| !is_made_up(message.id.as_str()));
+        keys.extend(message.map(|message| format!("message:{}", message.id)));
+        keys
+    }
+
+    /// What the route approves of.
+    pub(crate) async fn runtime_context(&self) -> Result<Value, ApiError> {
+        match &self.server.options().context {
+            Some(context) => {
+                context(self.principal.clone(), self.parts.clone(), self.chat.context.clone()).await
+            }
+            None => Ok(Value::Null),
+        }
+    }
+}
+
+/// Whether an id was given to a message that came without one: it says nothing about the message.
+pub(crate) fn is_made_up(id: &str) -> bool {
+    id.is_empty() || id.strip_prefix("message-").is_some_and(|number| number.parse::<usize>().is_ok())
+}
+
+/// The agent that a page names in its own fields.
+fn named_agent(context: &Map<String, Value>) -> Option<String> {
+    let inner = ["forwardedProps", "data"].into_iter().filter_map(|key| context.get(key)?.get("agent"));
+    let mut named = context.get("agent").into_iter().chain(inner);
+    named.find_map(Value::as_str).map(str::to_owned)
+}
+
+pub(crate) async fn read_body(
+    body: axum::body::Body,
+    limit: usize,
+    time: std::time::Duration,
+) -> Result<bytes::Bytes, ApiError> {
+    match tokio::time::timeout(time, to_bytes(body, limit)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(error)) => {
+            let too_large =
+                std::error::Error::source(&error).is_some_and(|source| source.to_string().contains("limit"));
+            if too_large {
+                let message = format!("the body is larger than {limit} bytes");
+                Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body.too-large", message))
+            } else {
+                Err(ApiError::bad("body.cut", format!("the body did not arrive: {error}")))
+            }
+        }
+        Err(_) => {
+            let message = format!("the body did not arrive within {} s", time.as_secs());
+            Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "body.slow", message))
+        }
+    }
+}
+
+/// The framing that a client wants: by name, or by `Accept`, or the default of its dialect.
+pub(crate) fn framing(
+    dialect: &'static dyn Dialect,
+    profile: Option<&str>,
+    headers: &HeaderMap,
+    named: Option<&str>,
+) -> Result<Framing, ApiError> {
+    let offered = dialect.profile(profile).framings;
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let wanted = match named {
+        Some(name) => Some(name.parse().map_err(|_| {
+            ApiError::bad(
+                "framing.unknown",
+                format!("there is no framing `{name}`: there are `sse` and `ndjson`"),
+            )
+        })?),
+        None if accept.contains("ndjson") || accept.contains("jsonl") => Some(Framing::Ndjson),
+        None => None,
+    };
+    match wanted {
+        Some(wanted) if offered.contains(&wanted) => Ok(wanted),
+        Some(wanted) => {
+            let message =
+                format!("the dialect `{}` has no {wanted}: its clients do not read it", dialect.name());
+            Err(ApiError::new(StatusCode::NOT_ACCEPTABLE, "framing.unsupported", message))
+        }
+        None => Ok(offered.first().copied().unwrap_or(Framing::Sse)),
+    }
+}
+
+/// A fresh name.
+pub(crate) fn fresh(prefix: &str) -> Result<String, ApiError> {
+    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+    let mut bytes = [0; 12];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let message = format!("no random bytes for a name: {error}");
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "random", message)
+    })?;
+    Ok(format!("{prefix}_{}", URL_SAFE_NO_PAD.encode(bytes)))
+}

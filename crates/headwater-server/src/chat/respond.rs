@@ -1,0 +1,137 @@
+//! The response: a stream that follows a run, or one document.
+
+use axum::{
+    Json,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use futures_util::StreamExt as _;
+use headwater_protocol::{Action, CursorSupport, Dialect, Framing, Message, Role, dialects::kortyx};
+use headwater_runtime::Run;
+use serde_json::json;
+
+use super::{Asked, Placed};
+use crate::{
+    ApiError, Server,
+    follow::{Ending, From, View, body},
+};
+
+/// Answers a request with the run that was found for it.
+pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, ApiError> {
+    if let Some(sent) = &placed.sent {
+        sent.begun().await?;
+    }
+    if asked.chat.action == Action::Answer && !streams_answers(asked) {
+        let since = if let From::Response(since) = placed.from { since } else { 0 };
+        let told = json!({ "run": placed.run.id(), "since": since });
+        return Ok((StatusCode::ACCEPTED, Json(told)).into_response());
+    }
+    if !asked.chat.stream {
+        return buffered(&placed).await;
+    }
+    let view = View {
+        dialect: asked.dialect,
+        profile: asked.profile(),
+        framing: asked.framing,
+        names: placed.names,
+        messages: held(asked, &placed.run).await?,
+        shows: asked.served.shows,
+        seam: asked.server.options().seam.clone(),
+        hold: asked.server.options().hold,
+    };
+    let mut response = follow(&asked.server, placed.run.clone(), view, placed.from, None).await?;
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&asked.request_id) {
+        headers.insert("x-request-id", id);
+    }
+    if let Ok(meta) = placed.run.meta().await
+        && let Some(session) = meta.session
+        && let Ok(session) = HeaderValue::from_str(session.as_str())
+    {
+        headers.insert("x-session-id", session);
+    }
+    Ok(response)
+}
+
+/// A response that follows a run.
+pub(crate) async fn follow(
+    server: &Server,
+    run: Run,
+    view: View,
+    from: From,
+    ending: Option<Ending>,
+) -> Result<Response, ApiError> {
+    // MUI's client is told about an answer in the stream that asked for it.
+    let stays = view.dialect.name() == "mui";
+    let ending = ending.unwrap_or(if stays { Ending::AtEnd } else { Ending::AtWait });
+    let mut headers = stream_headers(view.dialect, view.framing);
+    if let Ok(id) = HeaderValue::from_str(run.id().as_str()) {
+        headers.insert("x-run-id", id);
+    }
+    let options = server.options();
+    let reader = server.streams().reader(run, view, from, ending).await?;
+    let body = body(server.streams(), reader, options.heartbeat, options.padding, None);
+    Ok((headers, body).into_response())
+}
+
+/// The headers of a stream, which keep proxies from holding it back.
+fn stream_headers(dialect: &dyn Dialect, framing: Framing) -> HeaderMap {
+    let kind = match framing {
+        Framing::Sse => "text/event-stream",
+        Framing::Ndjson => "application/x-ndjson",
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    if dialect.name() == "ai-sdk" {
+        headers.insert("x-vercel-ai-ui-message-stream", HeaderValue::from_static("v1"));
+    }
+    headers
+}
+
+/// Whether the client expects the run to go on in the response to its answer.
+fn streams_answers(asked: &Asked) -> bool {
+    let accept = asked.parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    match asked.dialect.name() {
+        // The answer goes to an endpoint of its own, and the stream is another request.
+        "tanstack" | "mui" => {
+            accept.is_some_and(|accept| accept.contains("event-stream") || accept.contains("ndjson"))
+        }
+        _ => true,
+    }
+}
+
+/// One document instead of a stream.
+async fn buffered(placed: &Placed) -> Result<Response, ApiError> {
+    let since = if let From::Response(since) = placed.from { since } else { 0 };
+    let mut records = Vec::new();
+    let mut events = std::pin::pin!(placed.run.events(since));
+    while let Some(record) = events.next().await {
+        records.push(record?);
+    }
+    Ok(Json(kortyx::Buffered::new(&records)).into_response())
+}
+
+/// The conversation that the client holds, where the dialect may have to say it again.
+async fn held(asked: &Asked, run: &Run) -> Result<Vec<Message>, ApiError> {
+    if asked.dialect.profile(asked.chat.profile.as_deref()).cursor != CursorSupport::LastEventId
+        || asked.dialect.name() != "ag-ui"
+    {
+        return Ok(Vec::new());
+    }
+    let messages = &asked.chat.messages;
+    if let Some(said) = messages.iter().rposition(|message| message.role == Role::User) {
+        return Ok(messages.get(..=said).unwrap_or_default().to_vec());
+    }
+    Ok(run.conversation().await?)
+}
+
+impl Asked {
+    /// The profile of the client: what its request shows, or what is asked for by name.
+    pub(crate) fn profile(&self) -> Option<String> {
+        let query = self.parts.uri.query().unwrap_or_default();
+        let named = query.split('&').find_map(|pair| pair.strip_prefix("profile=")).map(str::to_owned);
+        named.or_else(|| self.chat.profile.clone())
+    }
+}

@@ -1,0 +1,100 @@
+//! Coming back to a run, and stopping one.
+
+use axum::{
+    Json,
+    response::{IntoResponse as _, Response},
+};
+use headwater_protocol::{RequestCursor, RunId};
+use headwater_runtime::{ErrorKind, Run, RunMeta, RunPhase};
+use serde_json::json;
+
+use super::{
+    Asked, Placed,
+    known::{self, Known},
+    turn,
+};
+use crate::{
+    ApiError,
+    follow::{From, run_of_cursor},
+};
+
+/// The run that a page comes back to, and where it goes on; none if there is nothing to come back to.
+pub(super) async fn place(asked: &Asked) -> Result<Option<Placed>, ApiError> {
+    let Some((run, known)) = find(asked).await? else { return Ok(None) };
+    let meta = owned(asked, &run).await?;
+    if asked.chat.cursor.is_none() && asked.dialect.name() == "ai-sdk" && is_old(asked, &meta) {
+        return Ok(None);
+    }
+    // Nobody may be driving it since its process died: it goes on before anyone is told about it.
+    asked.served.agent.take_up(run.id()).await?;
+    let from = match &asked.chat.cursor {
+        Some(RequestCursor::Start) | None if known.as_ref().is_some_and(|known| known.since > 0) => {
+            From::Response(known.map_or(0, |known| known.since))
+        }
+        Some(cursor) => From::cursor(&run, cursor).await?,
+        None => From::Reentry,
+    };
+    let mut placed = Placed::at(run, from);
+    placed.names = turn::names(asked);
+    Ok(Some(placed))
+}
+
+/// Stops the run that a request names.
+pub(super) async fn stop(asked: &Asked) -> Result<Response, ApiError> {
+    let Some((run, _)) = find(asked).await? else {
+        return Err(ApiError::not_found("run.unknown", "nothing goes on that could be stopped"));
+    };
+    owned(asked, &run).await?;
+    match asked.served.agent.stop(run.id(), Some("the page asked for it")).await {
+        Ok(_) => Ok(Json(json!({ "run": run.id(), "stopped": true })).into_response()),
+        // What has ended needs no stopping.
+        Err(error) if error.kind() == ErrorKind::Ended => {
+            Ok(Json(json!({ "run": run.id(), "stopped": false })).into_response())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The run that a request names: itself, by a cursor, or as the newest of its session.
+async fn find(asked: &Asked) -> Result<Option<(Run, Option<Known>)>, ApiError> {
+    let agent = &asked.served.agent;
+    if let Some(RequestCursor::EventId(cursor)) = &asked.chat.cursor {
+        let run = RunId::from(run_of_cursor(agent, cursor).await?);
+        return Ok(Some((agent.run(run), None)));
+    }
+    if let Some(run) = &asked.chat.run {
+        let known = known::find(agent, asked.owner(), &format!("run:{run}")).await?;
+        let id = known.as_ref().map_or_else(|| run.clone(), |known| known.run.clone());
+        return Ok(Some((agent.run(id), known)));
+    }
+    let Some(session) = &asked.chat.session else {
+        return Err(ApiError::bad("run.missing", "name the run or the session to come back to"));
+    };
+    match asked.session(session.as_str()).info().await {
+        Ok(info) => Ok(info.last_run.map(|run| (agent.run(run), None))),
+        Err(error) if error.kind() == ErrorKind::UnknownSession => {
+            // Where a page names a run in the place of a session.
+            let run = agent.run(session.as_str());
+            Ok(run.meta().await.is_ok().then_some((run, None)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What is known about a run that must belong to whoever asks.
+async fn owned(asked: &Asked, run: &Run) -> Result<RunMeta, ApiError> {
+    let meta = run.meta().await?;
+    if meta.owner.as_deref() != Some(asked.owner()) || meta.agent != asked.served.agent.name() {
+        let message = format!("there is no run {}: it never was, or is no longer kept", run.id());
+        return Err(ApiError::not_found("run.unknown", message));
+    }
+    Ok(meta)
+}
+
+/// Whether a run ended so long ago that its page has it from elsewhere.
+fn is_old(asked: &Asked, meta: &RunMeta) -> bool {
+    let kept = u64::try_from(asked.server.options().replay.as_millis()).unwrap_or(u64::MAX);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+    meta.phase == RunPhase::Ended && now.saturating_sub(meta.updated) > kept
+}

@@ -1,0 +1,137 @@
+//! What a request is told when it cannot be answered.
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use headwater_runtime::ErrorKind;
+use serde_json::json;
+
+/// What a request is told: a status, a code for machines, and a message for people.
+///
+/// The body is `{"error": message, "code": code}`, which is also where the vendors' clients look.
+///
+/// ```
+/// use axum::http::StatusCode;
+/// use headwater_server::ApiError;
+///
+/// let error = ApiError::new(StatusCode::FORBIDDEN, "plan.free", "this agent is for paying customers");
+/// assert_eq!(error.code(), "plan.free");
+/// ```
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    status: StatusCode,
+    code: String,
+    message: String,
+    retry_after: Option<u64>,
+}
+
+impl ApiError {
+    /// An error with a stable code.
+    pub fn new(status: StatusCode, code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { status, code: code.into(), message: message.into(), retry_after: None }
+    }
+
+    /// Says when it makes sense to ask again, in seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    pub(crate) fn bad(code: &str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    pub(crate) fn not_found(code: &str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, code, message)
+    }
+
+    pub(crate) fn conflict(code: &str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, message)
+    }
+
+    /// The code.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        if self.status.is_server_error() {
+            tracing::error!(code = %self.code, "{}", self.message);
+        }
+        let body = Json(json!({ "error": self.message, "code": self.code }));
+        let mut response = (self.status, body).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<headwater_protocol::Error> for ApiError {
+    fn from(error: headwater_protocol::Error) -> Self {
+        Self::bad("request.invalid", error.message())
+    }
+}
+
+impl From<headwater_runtime::Error> for ApiError {
+    fn from(error: headwater_runtime::Error) -> Self {
+        use StatusCode as S;
+        let status = match error.kind() {
+            ErrorKind::UnknownWorkflow if error.code() == "workflow.version" => S::SERVICE_UNAVAILABLE,
+            ErrorKind::UnknownWorkflow
+            | ErrorKind::UnknownRun
+            | ErrorKind::UnknownSession
+            | ErrorKind::UnknownCheckpoint
+            | ErrorKind::UnknownRequest
+            // To whom it does not belong it does not exist.
+            | ErrorKind::Foreign => S::NOT_FOUND,
+            ErrorKind::Token => S::FORBIDDEN,
+            ErrorKind::Exists
+            | ErrorKind::Ended
+            | ErrorKind::Answered
+            | ErrorKind::TakenBack
+            | ErrorKind::SessionExists
+            | ErrorKind::SessionBusy => S::CONFLICT,
+            ErrorKind::Expired => S::GONE,
+            ErrorKind::Answer | ErrorKind::Input | ErrorKind::State => S::UNPROCESSABLE_ENTITY,
+            ErrorKind::Limit => S::PAYLOAD_TOO_LARGE,
+            ErrorKind::Busy => S::SERVICE_UNAVAILABLE,
+            _ => S::INTERNAL_SERVER_ERROR,
+        };
+        let foreign = error.kind() == ErrorKind::Foreign;
+        let message =
+            if foreign { "there is no such thing, or it is not yours".to_owned() } else { error.to_string() };
+        let answer = Self::new(status, error.code(), message);
+        if status == S::SERVICE_UNAVAILABLE { answer.retry_after(1) } else { answer }
+    }
+}
+
+impl From<headwater_store::Error> for ApiError {
+    fn from(error: headwater_store::Error) -> Self {
+        use headwater_store::ErrorKind as K;
+        match error.kind() {
+            K::Cursor(_) => Self::conflict(error.code(), error.to_string()),
+            K::Trimmed { .. } => Self::new(StatusCode::GONE, "cursor.trimmed", error.to_string()),
+            K::Unknown => Self::not_found("run.unknown", error.to_string()),
+            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store", error.to_string()),
+        }
+    }
+}

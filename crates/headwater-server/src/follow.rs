@@ -1,0 +1,75 @@
+//! Readers of runs: a cursor on the journal, and an encoder that says what comes after it in the reader's dialect.
+//!
+//! A reader that is slow or gone costs nobody anything: it holds a place, and what it has not read stays in the
+//! store. What is encoded for one reader is shared with those who read the same run in the same way.
+
+mod body;
+mod pen;
+mod shared;
+mod view;
+
+pub(crate) use body::{Ending, body};
+pub(crate) use shared::Streams;
+pub(crate) use view::{Names, View};
+
+use headwater_protocol::RequestCursor;
+use headwater_runtime::Run;
+use headwater_store::{Cursor, CursorFault};
+
+use crate::ApiError;
+
+/// Where a reader begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum From {
+    /// At the beginning of the run.
+    Start,
+    /// After what an earlier response has told, which ended because the run waited.
+    Response(u64),
+    /// With what there is so far, in the fewest frames.
+    Reentry,
+    /// After so many frames of a record; 0 is all of them.
+    After {
+        /// The record.
+        seq: u64,
+        /// The frames of it that were read.
+        frame: u32,
+    },
+    /// After the frame of this number.
+    Sequence(u64),
+}
+
+impl From {
+    /// Where a reader goes on that says where it was.
+    pub(crate) async fn cursor(run: &Run, cursor: &RequestCursor) -> Result<Self, ApiError> {
+        let text = match cursor {
+            RequestCursor::Start => return Ok(Self::Start),
+            RequestCursor::Sequence(sequence) => return Ok(Self::Sequence(*sequence)),
+            RequestCursor::EventId(text) => text,
+            _ => return Ok(Self::Reentry),
+        };
+        let store = run.agent().store();
+        let journal = run.id().as_str().into();
+        let cursor = Cursor::open(text, run.agent().secret().await?)?;
+        let info = store.info(&journal).await?.ok_or_else(|| {
+            ApiError::not_found("run.unknown", format!("there is no run {}: it is no longer kept", run.id()))
+        })?;
+        let place = cursor.place(&journal, &info)?;
+        let moved = matches!(place, headwater_store::Place::Moved(_));
+        // What was read of a record that died is taken back by the record that follows.
+        Ok(Self::After { seq: place.after(), frame: if moved { 0 } else { cursor.frame } })
+    }
+}
+
+/// The run that a cursor belongs to.
+pub(crate) async fn run_of_cursor(agent: &headwater_runtime::Agent, text: &str) -> Result<String, ApiError> {
+    let cursor = Cursor::open(text, agent.secret().await?)?;
+    Ok(cursor.journal.as_str().to_owned())
+}
+
+/// A reader that says it has more than there is.
+pub(crate) fn from_the_future(what: u64) -> ApiError {
+    let message =
+        format!("nothing of number {what} was sent yet: come back with a number that you were given");
+    let code = headwater_store::ErrorKind::Cursor(CursorFault::Future);
+    ApiError::conflict(code.code(), message)
+}

@@ -1,0 +1,92 @@
+//! The body of a response: what a reader is given, with signs of life in between.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use headwater_protocol::{FrameWriter, Framing, Heartbeat, KeepAlive};
+use tokio::sync::watch;
+
+use super::shared::{Reader, Streams};
+
+/// When a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// When the run has ended, or waits for somebody.
+    AtWait,
+    /// When the run has ended.
+    AtEnd,
+}
+
+/// A reader and what keeps its connection alive.
+struct Following {
+    reader: Reader,
+    heartbeat: Duration,
+    padding: Option<Bytes>,
+    closing: watch::Receiver<bool>,
+    /// Kept until the stream is over.
+    _permit: Option<Box<dyn std::any::Any + Send>>,
+}
+
+/// The body of a response that follows a run.
+pub(crate) fn body(
+    streams: &Streams,
+    reader: Reader,
+    heartbeat: Duration,
+    padding: usize,
+    permit: Option<Box<dyn std::any::Any + Send>>,
+) -> Body {
+    let keep_alive = {
+        let view = reader.view();
+        view.dialect.profile(view.profile.as_deref()).keep_alive
+    };
+    let padding = (padding > 0).then(|| pad(keep_alive, reader.view().framing, padding));
+    let state = Following { reader, heartbeat, padding, closing: streams.closing(), _permit: permit };
+    Body::from_stream(futures_util::stream::unfold(state, |mut state| async move {
+        let next = state.next().await.transpose()?;
+        Some((next, state))
+    }))
+}
+
+impl Following {
+    async fn next(&mut self) -> Result<Option<Bytes>, std::io::Error> {
+        if let Some(padding) = self.padding.take() {
+            return Ok(Some(padding));
+        }
+        let Self { reader, closing, heartbeat, .. } = self;
+        tokio::select! {
+            biased;
+            next = reader.next() => match next {
+                Ok(next) => return Ok(next),
+                Err(error) => {
+                    tracing::error!(code = error.code(), "a stream is cut: {}", error.message());
+                    return Err(std::io::Error::other(error.message().to_owned()));
+                }
+            },
+            // The end without an end: whoever reads it comes back.
+            _ = closing.wait_for(|closing| *closing) => return Ok(None),
+            () = tokio::time::sleep(*heartbeat) => {}
+        }
+        Ok(Some(self.reader.heartbeat()))
+    }
+}
+
+/// A sign of life that the reader tolerates.
+pub(super) fn heartbeat(keep_alive: KeepAlive, framing: Framing) -> Bytes {
+    let mut out = FrameWriter::new(framing);
+    match keep_alive {
+        KeepAlive::None => {}
+        KeepAlive::Comment => out.heartbeat(Heartbeat::Comment),
+        KeepAlive::Blank => out.heartbeat(Heartbeat::Blank),
+        KeepAlive::Chunk(chunk) => out.raw(chunk),
+    }
+    out.take().into()
+}
+
+/// Bytes that say nothing.
+fn pad(keep_alive: KeepAlive, framing: Framing, bytes: usize) -> Bytes {
+    match (framing, keep_alive) {
+        (Framing::Sse, KeepAlive::Comment) => format!(":{}\n\n", " ".repeat(bytes)).into(),
+        _ => "\n".repeat(bytes).into(),
+    }
+}

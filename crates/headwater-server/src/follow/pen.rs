@@ -1,0 +1,218 @@
+//! Writes what a journal holds in the words of one reader.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use headwater_protocol::{Encoder, EventKind, Framing, Merge as _, Record, RunState};
+use headwater_runtime::{Entry, Run};
+use headwater_store::{Cursor, JournalId, Page, ReadLimit, Secret};
+
+use super::{From, View, from_the_future};
+use crate::ApiError;
+
+/// Writes what a journal holds in the words of one reader, from a place on.
+#[derive(Debug)]
+pub(super) struct Pen {
+    view: Arc<View>,
+    encoder: Encoder,
+    journal: JournalId,
+    secret: Secret,
+    /// How many frames are still to be left out.
+    skip: u64,
+    /// What was written and not yet taken.
+    written: Vec<u8>,
+    /// The last record that was looked at.
+    pub(super) after: u64,
+    /// A wait that was told before this is over.
+    since: u64,
+    /// The last event says that the run waits.
+    pub(super) waits: bool,
+    /// The run has ended.
+    pub(super) ended: bool,
+}
+
+/// A record, and the first of those that were merged into it.
+struct Held {
+    record: Record,
+    first: u64,
+    epoch: u64,
+}
+
+impl Pen {
+    /// A pen at the place where a reader begins.
+    pub(super) async fn new(run: &Run, view: Arc<View>, from: &From) -> Result<Self, ApiError> {
+        let encoder = Encoder::new(view.dialect, &view.options());
+        let mut pen = Self {
+            encoder,
+            journal: run.id().as_str().into(),
+            secret: run.agent().secret().await?.clone(),
+            view,
+            skip: 0,
+            written: Vec::new(),
+            after: 0,
+            since: 0,
+            waits: false,
+            ended: false,
+        };
+        match *from {
+            From::Start => {}
+            From::Response(since) => {
+                pen.pass(run, since).await?;
+                pen.since = since;
+                pen.waits = false;
+                pen.encoder.next_response();
+                pen.move_written();
+            }
+            From::Reentry => pen.come_back(run).await?,
+            From::After { seq, frame: 0 } => pen.pass(run, seq).await?,
+            From::After { seq, frame } => {
+                pen.pass(run, seq.saturating_sub(1)).await?;
+                pen.skip = u64::from(frame);
+                pen.read(run, Some(seq)).await?;
+                pen.skip = 0;
+            }
+            From::Sequence(sequence) => {
+                pen.skip = sequence.saturating_add(1);
+                pen.read(run, None).await?;
+                if pen.skip > 0 {
+                    return Err(from_the_future(sequence));
+                }
+            }
+        }
+        Ok(pen)
+    }
+
+    /// Goes on to a record, and leaves out what comes before.
+    pub(super) async fn pass(&mut self, run: &Run, until: u64) -> Result<(), ApiError> {
+        self.read(run, Some(until)).await?;
+        self.written.clear();
+        Ok(())
+    }
+
+    /// Reads up to a record, or as far as there is something.
+    async fn read(&mut self, run: &Run, until: Option<u64>) -> Result<(), ApiError> {
+        while until.is_none_or(|until| self.after < until) {
+            let page = run.agent().store().read(&self.journal, self.after, ReadLimit::default()).await?;
+            if page.records.is_empty() {
+                break;
+            }
+            self.write(&page, until)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the fewest frames that say what there is so far.
+    async fn come_back(&mut self, run: &Run) -> Result<(), ApiError> {
+        let store = run.agent().store();
+        let mut state = RunState::default();
+        let snapshot = run.meta().await?.snapshot;
+        if let Some(before) = snapshot.checked_sub(1) {
+            let page = store.read(&self.journal, before, ReadLimit { records: 1, bytes: usize::MAX }).await?;
+            if let Some(record) = page.records.first()
+                && let Entry::Snapshot(kept) = Entry::read(record)?
+            {
+                state = *kept;
+                self.after = record.seq;
+            }
+        }
+        loop {
+            let page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
+            for record in &page.records {
+                self.after = record.seq;
+                if let Entry::Event(event) = Entry::read(record)? {
+                    // The journal has only what its writer's state could take.
+                    let _ = state.apply(&event);
+                }
+            }
+            if self.after >= page.tail.last {
+                break;
+            }
+        }
+        let status = state.run().status;
+        self.waits = status == headwater_protocol::RunStatus::Waiting;
+        self.ended = !self.waits && status != headwater_protocol::RunStatus::Running;
+        self.encoder.reentry(&self.view.see_state(&state));
+        self.move_written();
+        Ok(())
+    }
+
+    /// Writes what a page of the journal holds, up to a record.
+    pub(super) fn write(&mut self, page: &Page, until: Option<u64>) -> Result<(), ApiError> {
+        let coalesce = self.encoder.profile().coalesce;
+        let mut held: Option<Held> = None;
+        let records = page.records.iter().filter(|record| record.seq > self.after);
+        let records: Vec<_> =
+            records.take_while(|record| until.is_none_or(|until| record.seq <= until)).collect();
+        for stored in records {
+            self.after = stored.seq;
+            let Entry::Event(record) = Entry::read(stored)? else { continue };
+            let kind = record.event.kind();
+            self.waits = if kind == EventKind::RunWaiting {
+                stored.seq > self.since
+            } else {
+                self.waits && follows_wait(kind)
+            };
+            self.ended |= kind.ends_run();
+            let Some(record) = self.view.see(*record) else { continue };
+            let record = match held.as_mut().filter(|held| coalesce && held.record.may_grow()) {
+                Some(held) => match held.record.merge(record) {
+                    Ok(()) => continue,
+                    Err(record) => record,
+                },
+                None => record,
+            };
+            let next = Held { record, first: stored.seq, epoch: stored.epoch };
+            if let Some(held) = held.replace(next) {
+                self.encode(&held)?;
+            }
+        }
+        if let Some(held) = held {
+            self.encode(&held)?;
+        }
+        Ok(())
+    }
+
+    fn encode(&mut self, held: &Held) -> Result<(), ApiError> {
+        let Self { encoder, secret, journal, .. } = self;
+        encoder.record_with_ids(&held.record, &mut |frame, last| {
+            // Of what was merged only the last frame has all; before it there is the beginning of the first record.
+            let (seq, frame) = if last { (held.record.seq, 0) } else { (held.first, frame) };
+            Cursor { journal: journal.clone(), epoch: held.epoch, seq, frame, count: 0 }.seal(secret)
+        })?;
+        self.move_written();
+        Ok(())
+    }
+
+    /// The stream is over: the run has ended, or waits.
+    pub(super) fn finish(&mut self) {
+        self.encoder.finish();
+        self.move_written();
+    }
+
+    /// Takes what was written.
+    pub(super) fn take(&mut self) -> Bytes {
+        std::mem::take(&mut self.written).into()
+    }
+
+    /// Moves what the encoder wrote to where it is taken from, without the frames that are to be left out.
+    fn move_written(&mut self) {
+        let mut bytes = self.encoder.bytes();
+        let end: &[u8] = match self.encoder.framing() {
+            Framing::Sse => b"\n\n",
+            Framing::Ndjson => b"\n",
+        };
+        while self.skip > 0 && !bytes.is_empty() {
+            let at = bytes.windows(end.len()).position(|window| window == end);
+            let at = at.map_or(bytes.len(), |at| at + end.len());
+            bytes = bytes.get(at..).unwrap_or_default();
+            self.skip -= 1;
+        }
+        self.written.extend_from_slice(bytes);
+        self.encoder.clear();
+    }
+}
+
+/// Whether a run that waits still does after an event of this kind.
+fn follows_wait(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Checkpoint | EventKind::Usage | EventKind::Status | EventKind::Trace)
+}

@@ -1,0 +1,87 @@
+//! How a reader sees a run.
+
+use headwater_protocol::{Dialect, EncodeOptions, Event, Framing, Message, Record, RunId, RunState};
+
+use crate::Shows;
+
+/// How a reader sees a run: the dialect, and the names by which the reader knows things.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub(crate) dialect: &'static dyn Dialect,
+    pub(crate) profile: Option<String>,
+    pub(crate) framing: Framing,
+    pub(crate) names: Names,
+    /// The conversation that the reader holds already.
+    pub(crate) messages: Vec<Message>,
+    pub(crate) shows: Shows,
+    pub(crate) seam: String,
+    pub(crate) hold: bool,
+}
+
+/// The names by which a reader knows things.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Names {
+    /// What the page calls the run.
+    pub(crate) run: Option<String>,
+    /// The HTTP request.
+    pub(crate) request: Option<String>,
+    /// The path that was called.
+    pub(crate) endpoint: Option<String>,
+}
+
+impl View {
+    /// Options for an encoder.
+    pub(crate) fn options(&self) -> EncodeOptions {
+        let mut options = EncodeOptions::default();
+        options.profile.clone_from(&self.profile);
+        options.framing = Some(self.framing);
+        options.seam.clone_from(&self.seam);
+        options.hold = self.hold;
+        options.messages.clone_from(&self.messages);
+        options
+    }
+
+    /// The record as this reader sees it, if it does.
+    pub(crate) fn see(&self, record: Record) -> Option<Record> {
+        let mut record = self.shows.filter(record)?;
+        if let Event::RunStarted(started) = &mut record.event {
+            let Names { run, request, endpoint } = &self.names;
+            if let Some(run) = run {
+                started.run = Some(RunId::from(run.as_str()));
+            }
+            if request.is_some() {
+                started.request.clone_from(request);
+            }
+            if endpoint.is_some() {
+                started.endpoint.clone_from(endpoint);
+            }
+            if started.conversation.is_none() {
+                started.conversation = started.session.as_ref().map(|session| session.as_str().to_owned());
+            }
+        }
+        Some(record)
+    }
+
+    /// A state as this reader sees it.
+    pub(crate) fn see_state(&self, state: &RunState) -> RunState {
+        let mut seen = RunState::with_rules(state.rules());
+        for record in state.replay().into_iter().filter_map(|record| self.see(record)) {
+            // It was taken once.
+            let _ = seen.apply(&record);
+        }
+        seen
+    }
+
+    /// What two readers must have in common to be sent the same bytes.
+    pub(crate) fn key(&self) -> String {
+        use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+        let mut hasher = DefaultHasher::new();
+        self.names.hash(&mut hasher);
+        self.shows.hash(&mut hasher);
+        for message in &self.messages {
+            message.id.hash(&mut hasher);
+        }
+        let profile = self.dialect.profile(self.profile.as_deref()).name;
+        format!("{}/{profile}/{}/{:x}", self.dialect.name(), self.framing, hasher.finish())
+    }
+}

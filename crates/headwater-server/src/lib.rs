@@ -1,0 +1,34 @@
+//! Serves agents over HTTP, to the chat UIs that are there already: an axum router to mount anywhere.
+//!
+//! ```no_run
+//! # async fn serve(agent: headwater_runtime::Agent) -> std::io::Result<()> {
+//! use headwater_server::{Agents, router};
+//!
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
+//! axum::serve(listener, router(Agents::new().add("email", agent))).await
+//! # }
+//! ```
+//!
+//! A request goes one way: `router` finds the route, `guard` finds out who is asking, `chat` reads the request in its
+//! dialect and finds or begins the run that answers it, and `follow` writes that run's journal in the same dialect.
+
+mod agents;
+mod auth;
+mod chat;
+mod control;
+mod error;
+mod follow;
+mod guard;
+mod options;
+mod router;
+mod server;
+mod sessions;
+mod shows;
+
+pub use agents::Agents;
+pub use auth::{ApiKeys, Authenticator, Open, Principal, unauthorized};
+pub use error::ApiError;
+pub use options::{Limits, Options};
+pub use router::router;
+pub use server::Server;
+pub use shows::Shows;

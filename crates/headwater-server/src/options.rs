@@ -1,0 +1,167 @@
+//! How a server treats its requests.
+
+use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use axum::http::request::Parts;
+use serde_json::{Map, Value};
+
+use crate::{
+    ApiError,
+    auth::{Authenticator, Open, Principal},
+};
+
+/// How a server treats its requests.
+///
+/// ```
+/// use std::time::Duration;
+/// use headwater_server::{ApiKeys, Options};
+///
+/// let options = Options::default()
+///     .authenticator(ApiKeys::new().add("ann", "a long secret"))
+///     .path("ai-sdk", "/api/chat")
+///     .heartbeat(Duration::from_secs(10));
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// Who is asking.
+    pub authenticator: Arc<dyn Authenticator>,
+    /// What the route approves of, for a run's `cx.runtime_context()`.
+    pub(crate) context: Option<Arc<ContextFunction>>,
+    /// The hosts that a request may name, without ports. None: any.
+    pub hosts: Option<Vec<String>>,
+    /// The web pages elsewhere that may ask.
+    pub origins: Vec<String>,
+    /// Further paths of the dialects' chat routes, so that a page's old URL can be kept.
+    pub paths: BTreeMap<String, Vec<String>>,
+    /// What may be asked for.
+    pub limits: Limits,
+    /// How long a connection may be silent: 15 s.
+    pub heartbeat: Duration,
+    /// Bytes of padding at the start of a stream, for proxies that hold back the first ones: 0.
+    pub padding: usize,
+    /// How long after its end a run is still given to a page that comes back for its stream: 5 minutes.
+    pub replay: Duration,
+    /// The text between a failed attempt and the next one, where the failed one cannot be taken back.
+    pub seam: String,
+    /// Whether an attempt's text is held back until the attempt has ended.
+    pub hold: bool,
+}
+
+/// What may be asked for.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The bytes of a body: 4 MiB.
+    pub body: usize,
+    /// The messages in a request: 1,000.
+    pub messages: usize,
+    /// The runs of one principal that may go at once: 100.
+    pub runs: usize,
+    /// The streams of one principal that may be open at once: 1,000.
+    pub streams: usize,
+    /// How long a run may take, not counting the time that it waits: none.
+    pub run_time: Option<Duration>,
+    /// How long a body may take to arrive: 30 s.
+    pub body_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 4 << 20,
+            messages: 1_000,
+            runs: 100,
+            streams: 1_000,
+            run_time: None,
+            body_time: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What turns a request into a run's runtime context.
+pub(crate) type ContextFunction = dyn Fn(Principal, Parts, Map<String, Value>) -> ContextFuture + Send + Sync;
+type ContextFuture = Pin<Box<dyn Future<Output = Result<Value, ApiError>> + Send>>;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            authenticator: Arc::new(Open),
+            context: None,
+            hosts: None,
+            origins: Vec::new(),
+            paths: BTreeMap::new(),
+            limits: Limits::default(),
+            heartbeat: Duration::from_secs(15),
+            padding: 0,
+            replay: Duration::from_secs(5 * 60),
+            seam: String::new(),
+            hold: false,
+        }
+    }
+}
+
+impl Options {
+    /// Says who is asking.
+    #[must_use]
+    pub fn authenticator(mut self, authenticator: impl Authenticator + 'static) -> Self {
+        self.authenticator = Arc::new(authenticator);
+        self
+    }
+
+    /// Gives runs their `cx.runtime_context()`: what the route approves of, made from who is asking, the request, and
+    /// what the client says about itself, which is not to be trusted.
+    ///
+    /// ```
+    /// use headwater_server::Options;
+    /// use serde_json::json;
+    ///
+    /// let options = Options::default().context(|principal, _request, client| async move {
+    ///     Ok(json!({ "user": principal.id(), "language": client.get("language") }))
+    /// });
+    /// ```
+    #[must_use]
+    pub fn context<F, R>(mut self, context: F) -> Self
+    where
+        F: Fn(Principal, Parts, Map<String, Value>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Value, ApiError>> + Send + 'static,
+    {
+        self.context =
+            Some(Arc::new(move |principal, parts, client| Box::pin(context(principal, parts, client))));
+        self
+    }
+
+    /// Answers a dialect's requests at a further path.
+    #[must_use]
+    pub fn path(mut self, dialect: impl Into<String>, path: impl Into<String>) -> Self {
+        self.paths.entry(dialect.into()).or_default().push(path.into());
+        self
+    }
+
+    /// Says how long a connection may be silent.
+    #[must_use]
+    pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
+        self.heartbeat = heartbeat;
+        self
+    }
+
+    /// Says which web pages elsewhere may ask; `*` is any.
+    #[must_use]
+    pub fn origin(mut self, origin: impl Into<String>) -> Self {
+        self.origins.push(origin.into());
+        self
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("authenticator", &self.authenticator)
+            .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
+            .field("paths", &self.paths)
+            .field("limits", &self.limits)
+            .field("heartbeat", &self.heartbeat)
+            .finish_non_exhaustive()
+    }
+}
