@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod check;
+mod config;
 mod convert;
 mod dialects;
 mod extract;
@@ -9,6 +10,7 @@ mod lint;
 mod new;
 mod reduce;
 mod schema;
+mod serve;
 
 use clap::Subcommand;
 
@@ -17,6 +19,8 @@ use crate::failure::{Failure, Verdict};
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve agents to chat pages, in every dialect.
+    Serve(serve::Serve),
     /// Show a stream as a person would read it.
     Inspect(inspect::Inspect),
     /// Say a stream in another dialect.
@@ -35,11 +39,14 @@ pub(crate) enum Command {
     New(new::New),
     /// Print the JSON Schema of agents' files, for editors.
     Schema(schema::Schema),
+    /// Print the settings of the server, and where each came from.
+    Config(config::Config),
 }
 
 impl Command {
     pub(crate) fn run(&self) -> Result<Verdict, Failure> {
         match self {
+            Self::Serve(command) => command.run(),
             Self::Inspect(command) => command.run(),
             Self::Convert(command) => command.run(),
             Self::Reduce(command) => command.run(),
@@ -49,6 +56,7 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Schema(command) => command.run(),
+            Self::Config(command) => command.run(),
         }
     }
 }

@@ -3,9 +3,12 @@
 
 mod args;
 mod commands;
+mod config;
+mod demo;
 mod failure;
 mod input;
 mod recognise;
+mod serve;
 mod style;
 mod walk;
 

@@ -75,7 +75,8 @@ pub(crate) struct AgentInner {
     pub(crate) owner: String,
     pub(crate) options: AgentOptions,
     pub(crate) sessions: SessionOptions,
-    drivers: Mutex<drivers::Drivers>,
+    /// Shared with the agent that it takes over from: a run that is going can be woken through either.
+    drivers: Arc<Mutex<drivers::Drivers>>,
 }
 
 #[derive(Debug)]

@@ -21,6 +21,7 @@ use serde_json::Value;
 
 pub use build::{FileOptions, Functions};
 pub use error::{FileError, FileErrorKind, FileErrors};
+pub use format::FileShows;
 pub use view::{FileEdge, FileNode, FileWorkflow};
 
 use format::AgentText;
@@ -91,6 +92,12 @@ impl AgentFile {
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.0.description.as_deref()
+    }
+
+    /// What readers see of its runs.
+    #[must_use]
+    pub fn shows(&self) -> FileShows {
+        self.0.shows
     }
 
     /// The file, and all that it includes: when one of them changes, the agent has changed.

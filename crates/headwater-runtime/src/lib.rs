@@ -27,7 +27,8 @@ pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};
 #[cfg(feature = "yaml")]
 pub use file::{
-    AgentFile, FileEdge, FileError, FileErrorKind, FileErrors, FileNode, FileOptions, FileWorkflow, Functions,
+    AgentFile, FileEdge, FileError, FileErrorKind, FileErrors, FileNode, FileOptions, FileShows,
+    FileWorkflow, Functions,
 };
 pub use hooks::{
     Ask, AskMode, Choice, Declinable, Emit, Failover, Form, InterruptHook, MaybeAnswer, MultiChoice,

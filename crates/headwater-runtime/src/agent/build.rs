@@ -28,6 +28,7 @@ pub struct AgentBuilder {
     clock: Option<Arc<dyn Clock>>,
     options: AgentOptions,
     sessions: SessionOptions,
+    drivers: Arc<Mutex<Drivers>>,
 }
 
 impl AgentBuilder {
@@ -109,6 +110,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Takes over from an agent whose runs may still be going: they are woken and stopped through either.
+    #[cfg(feature = "yaml")]
+    pub(crate) fn take_over(mut self, agent: &Agent) -> Self {
+        self.drivers = agent.0.drivers.clone();
+        self
+    }
+
     /// Checks it and makes it an agent.
     ///
     /// # Errors
@@ -164,7 +172,7 @@ impl AgentBuilder {
             owner: fresh_id("process")?,
             options: self.options,
             sessions: self.sessions,
-            drivers: Mutex::new(Drivers::default()),
+            drivers: self.drivers,
         })))
     }
 }

@@ -162,6 +162,7 @@ impl AgentFile {
             workflows.push(self.workflow(part, &with)?);
         }
         if let Some((before, _)) = &with.replaces {
+            builder = builder.take_over(before);
             let is_new = |old: &&Workflow| {
                 !workflows.iter().any(|new: &Workflow| new.id() == old.id() && new.version() == old.version())
             };

@@ -33,6 +33,9 @@ pub(super) struct AgentText {
     pub(super) functions: Vec<Placed<String>>,
     /// How it treats its runs.
     pub(super) limits: Option<LimitsText>,
+    /// What readers see of its runs beside their text; all of it, unless this says otherwise.
+    #[serde(default)]
+    pub(super) shows: FileShows,
     /// The workflow of runs that name none; otherwise the first one.
     pub(super) default_workflow: Option<Placed<String>>,
     /// The workflows, by their names.
@@ -67,6 +70,36 @@ impl<'de> Deserialize<'de> for ModelText {
         }
         let expecting = "`provider:model`, or a mapping with `script`";
         text_or_map::<_, _, Fields>(deserializer, expecting, |name| Ok(Self::Name(name.to_owned())))
+    }
+}
+
+/// What readers see of an agent's runs beside their text. What is not shown stays in the journal.
+///
+/// ```
+/// let text = "
+/// name: quiet
+/// shows: { reasoning: false }
+/// workflows: { w: { start: n, nodes: { n: { message: Hello } } } }
+/// ";
+/// let file = headwater_runtime::AgentFile::parse("quiet.yaml", text)?;
+/// assert!(!file.shows().reasoning && file.shows().tool_inputs);
+/// # Ok::<(), headwater_runtime::FileErrors>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FileShows {
+    /// What the model thought.
+    pub reasoning: bool,
+    /// What tools were called with.
+    pub tool_inputs: bool,
+    /// What tools gave.
+    pub tool_outputs: bool,
+}
+
+impl Default for FileShows {
+    fn default() -> Self {
+        Self { reasoning: true, tool_inputs: true, tool_outputs: true }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use headwater_protocol::RunStatus;
 use headwater_runtime::{AgentFile, FileOptions, Start};
 use headwater_store::{Memory, Store};
 
@@ -31,6 +32,21 @@ async fn a_run_that_waits_keeps_its_version_when_the_file_is_reloaded() {
         let (_, outcome) = answer(&after, &fresh, "Ada").await;
         assert_eq!(outcome.text(), "Good day Ada", "{version}");
     }
+}
+
+#[tokio::test]
+async fn a_run_that_is_going_can_be_stopped_after_its_file_was_reloaded() {
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let text = "name: a\nworkflows: { w: { start: n, nodes: { n: { wait: 7d } } } }\n";
+    let old = AgentFile::parse("a.yaml", text).unwrap();
+    let before = old.build(FileOptions::new(store.clone())).unwrap();
+    let run = before.start(Start::new("x")).await.unwrap();
+
+    let new = AgentFile::parse("a.yaml", text.replace("7d", "6d")).unwrap();
+    let after = new.build(FileOptions::new(store).replaces(before, old)).unwrap();
+    assert_eq!(after.driving(), 1);
+    let outcome = after.stop(run.id(), None).await.unwrap().outcome().await.unwrap();
+    assert_eq!(outcome.status(), RunStatus::Cancelled);
 }
 
 #[test]

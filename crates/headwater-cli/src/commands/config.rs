@@ -1,0 +1,99 @@
+//! `headwater config`: the settings in force, and where each came from.
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    config::{Layers, Settings, Value, flags::Flags},
+    failure::{Failure, Verdict},
+    style::{self, BOLD, DIM},
+};
+
+/// Print the settings in force, and where each came from.
+///
+/// It takes the same flags as `serve`, and reads the same file and the same environment. Secrets are not shown.
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    #[command(flatten)]
+    flags: Flags,
+
+    /// Say what each setting does.
+    #[arg(long)]
+    about: bool,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Config {
+    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+        let layers = self.flags.layers()?;
+        for warning in &layers.warnings {
+            style::warning(warning);
+        }
+        // What is shown is what `serve` would take.
+        let settings = Settings::of(&layers)?;
+        let mut out = style::stdout(self.json);
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, &as_json(&layers))?;
+            writeln!(out)?;
+        } else {
+            let width = layers.settings().iter().map(|setting| setting.key.name.len()).max().unwrap_or(0);
+            for setting in layers.settings() {
+                let mut value = shown(&setting.value, setting.key.kind.is_secret());
+                if setting.key.name == "store" {
+                    value = settings.store.to_string();
+                }
+                let value = style::printable(&value);
+                let (name, origin) = (setting.key.name, &setting.origin);
+                writeln!(out, "{BOLD}{name:width$}{BOLD:#}  {value}  {DIM}{origin}{DIM:#}")?;
+                if self.about {
+                    let columns = style::terminal_width().saturating_sub(width + 2);
+                    for line in style::wrap(setting.key.about, columns) {
+                        writeln!(out, "{:width$}  {DIM}{line}{DIM:#}", "")?;
+                    }
+                }
+            }
+        }
+        out.flush()?;
+        Ok(Verdict::Sound)
+    }
+}
+
+/// A value as people read it.
+fn shown(value: &Value, secret: bool) -> String {
+    match value {
+        Value::One(text) if text.is_empty() => "-".to_owned(),
+        Value::One(_) if secret => "…".to_owned(),
+        Value::One(text) => text.clone(),
+        Value::Many(items) if items.is_empty() => "-".to_owned(),
+        Value::Many(items) => items.join(", "),
+        Value::Secrets(pairs) if pairs.is_empty() => "-".to_owned(),
+        Value::Secrets(pairs) => {
+            let pairs: Vec<_> = pairs.iter().map(|(name, _)| format!("{name}=…")).collect();
+            pairs.join(", ")
+        }
+    }
+}
+
+fn as_json(layers: &Layers) -> Json {
+    let settings = layers.settings().iter().map(|setting| {
+        let value = match &setting.value {
+            Value::One(text) if text.is_empty() => Json::Null,
+            Value::One(_) if setting.key.kind.is_secret() => json!("…"),
+            Value::One(text) => json!(text),
+            Value::Many(items) => json!(items),
+            Value::Secrets(pairs) => {
+                Json::Object(pairs.iter().map(|(name, _)| (name.clone(), json!("…"))).collect())
+            }
+        };
+        let origin = setting.origin.to_string();
+        let (variable, about) = (setting.key.variable(), setting.key.about);
+        let told = json!({ "value": value, "from": origin, "variable": variable, "about": about });
+        (setting.key.name.to_owned(), told)
+    });
+    Json::Object(settings.collect())
+}

@@ -1,0 +1,16 @@
+//! The settings of the server, and where each came from: a flag, the environment, a file, or nobody.
+//!
+//! [`keys`] is the one list of settings: the file, the environment, `headwater config` and the manual follow it.
+
+mod file;
+pub(crate) mod flags;
+mod keys;
+mod layers;
+mod parse;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use keys::{KEYS, Key};
+pub(crate) use layers::{Layers, Value};
+pub(crate) use settings::{LogFormat, Settings, StoreUrl};

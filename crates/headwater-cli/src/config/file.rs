@@ -1,0 +1,110 @@
+//! Reading settings from a TOML file.
+
+use std::{ops::Range, path::Path};
+
+use toml::de::{DeTable, DeValue};
+
+use super::{
+    keys::{Key, Kind},
+    layers::{Value, named, unknown},
+    parse,
+};
+use crate::failure::Failure;
+
+/// A setting, what it says, and the line where it says so.
+type Read = (&'static Key, Value, usize);
+
+/// Reads the settings of a file. Everything that is wrong is told at once.
+pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Read>, Failure> {
+    let mut reader = Reader { path, text, found: Vec::new(), wrong: Vec::new() };
+    match DeTable::parse(text) {
+        Ok(table) => reader.table("", table.get_ref()),
+        Err(error) => reader.blame(error.span().unwrap_or_default(), error.message()),
+    }
+    if reader.wrong.is_empty() { Ok(reader.found) } else { Err(Failure::new(reader.wrong.join("\n"))) }
+}
+
+struct Reader<'t> {
+    path: &'t Path,
+    text: &'t str,
+    found: Vec<Read>,
+    wrong: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, within: &str, table: &DeTable<'_>) {
+        for (name, value) in table.iter() {
+            let place = name.span();
+            let name = format!("{within}{}", name.get_ref());
+            match (Key::find(&name), value.get_ref()) {
+                (Some(key), value) => match self.value(key, value) {
+                    Ok(value) => self.found.push((key, value, self.line(&place))),
+                    Err(wrong) => self.blame(place, &format!("`{name}`: {wrong}")),
+                },
+                (None, DeValue::Table(table)) if is_group(&name) => self.table(&format!("{name}."), table),
+                (None, _) => self.blame(place, &unknown(&name)),
+            }
+        }
+    }
+
+    fn value(&self, key: &Key, value: &DeValue<'_>) -> Result<Value, String> {
+        let path = |text: &str| {
+            let folder = self.path.parent().unwrap_or(Path::new(""));
+            folder.join(text).display().to_string()
+        };
+        match (key.kind, value) {
+            (Kind::Secrets, DeValue::Table(table)) => table
+                .iter()
+                .map(|(name, secret)| {
+                    let (name, secret) = (name.get_ref(), scalar(secret.get_ref())?);
+                    if !parse::is_name(name) {
+                        return Err(format!(
+                            "{name:?} cannot name anybody: use letters, digits, `-`, `_`, `.` and `@`"
+                        ));
+                    }
+                    named(&format!("{name}={secret}"))
+                })
+                .collect::<Result<_, _>>()
+                .map(Value::Secrets),
+            (Kind::Secrets, _) => {
+                Err("write a table of names and keys: `[api_keys]`, `web = \"…\"`".to_owned())
+            }
+            (Kind::Many, DeValue::Array(items)) => {
+                items.iter().map(|item| scalar(item.get_ref())).collect::<Result<_, _>>().map(Value::Many)
+            }
+            (Kind::Paths, DeValue::Array(items)) => {
+                let items = items.iter().map(|item| Ok(path(&scalar(item.get_ref())?)));
+                items.collect::<Result<_, String>>().map(Value::Many)
+            }
+            (Kind::Many, value) => Ok(Value::Many(vec![scalar(value)?])),
+            (Kind::Paths, value) => Ok(Value::Many(vec![path(&scalar(value)?)])),
+            (Kind::Path, value) => Ok(Value::One(path(&scalar(value)?))),
+            (Kind::One | Kind::Secret, value) => Ok(Value::One(scalar(value)?)),
+        }
+    }
+
+    fn line(&self, place: &Range<usize>) -> usize {
+        let before = self.text.get(..place.start).unwrap_or_default();
+        1 + before.matches('\n').count()
+    }
+
+    fn blame(&mut self, place: Range<usize>, wrong: &str) {
+        let before = self.text.get(..place.start).unwrap_or_default();
+        let column = 1 + before.chars().rev().take_while(|char| *char != '\n').count();
+        self.wrong.push(format!("{}:{}:{column}: {wrong}", self.path.display(), self.line(&place)));
+    }
+}
+
+/// Whether settings have names that begin so.
+fn is_group(name: &str) -> bool {
+    super::KEYS.iter().any(|key| key.name.split_once('.').is_some_and(|(group, _)| group == name))
+}
+
+fn scalar(value: &DeValue<'_>) -> Result<String, String> {
+    match value {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Integer(number) => Ok(number.to_string()),
+        DeValue::Boolean(switch) => Ok(switch.to_string()),
+        other => Err(format!("{} does not fit here: write a text in quotes", other.type_str())),
+    }
+}

@@ -1,0 +1,96 @@
+//! The flags that say something about settings.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    Key, Layers, Value,
+    layers::{Flagged, named, of_text, unknown},
+};
+use crate::failure::Failure;
+
+/// Settings. Flags count more than the environment, that more than the file.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// Agents' files, and folders of them; the demo agents if there are none.
+    #[arg(value_name = "AGENT")]
+    agents: Vec<PathBuf>,
+
+    /// The settings' file; `headwater.toml` if there is one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The address and port to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+
+    /// The folder for all that must last.
+    #[arg(long, value_name = "DIR")]
+    data: Option<String>,
+
+    /// Where runs are kept: `memory:` or `file:FOLDER`.
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+
+    /// A key that clients must show, or `name=key`; may be given several times. Other users of the machine can see
+    /// flags: the environment or the file are better places.
+    #[arg(long = "api-key", value_name = "KEY")]
+    api_keys: Vec<String>,
+
+    /// Read agents' files again when they change.
+    #[arg(long)]
+    watch: bool,
+
+    /// Any setting, by its name in the file; may be given several times.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+}
+
+impl Flags {
+    /// All settings in force.
+    pub(crate) fn layers(&self) -> Result<Layers, Failure> {
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Layers::gather(self.flagged()?, environment, self.config.as_deref())
+    }
+
+    fn flagged(&self) -> Result<Vec<Flagged>, Failure> {
+        let mut flagged = Vec::new();
+        let mut say = |name: &str, value: Value, flag: &str| {
+            flagged.extend(Key::find(name).map(|key| Flagged { key, value, flag: flag.to_owned() }));
+        };
+        for text in &self.set {
+            let (name, value) = text.split_once('=').ok_or_else(|| {
+                Failure::new(format!("--set {text}: write the name of a setting, `=` and its value"))
+            })?;
+            let key = Key::find(name.trim())
+                .ok_or_else(|| Failure::new(format!("--set {text}: {}", unknown(name.trim()))))?;
+            let value =
+                of_text(key, value).map_err(|wrong| Failure::new(format!("--set {name}: {wrong}")))?;
+            say(key.name, value, "--set");
+        }
+        for (name, flag, text) in [
+            ("listen", "--listen", &self.listen),
+            ("data", "--data", &self.data),
+            ("store", "--store", &self.store),
+        ] {
+            if let Some(text) = text {
+                say(name, Value::One(text.clone()), flag);
+            }
+        }
+        if !self.agents.is_empty() {
+            let agents = self.agents.iter().map(|path| path.display().to_string()).collect();
+            say("agents", Value::Many(agents), "the arguments");
+        }
+        if self.watch {
+            say("watch", Value::One("true".to_owned()), "--watch");
+        }
+        if !self.api_keys.is_empty() {
+            let keys = self.api_keys.iter().map(|key| named(key)).collect::<Result<_, _>>();
+            let keys = keys.map_err(|wrong| Failure::new(format!("--api-key: {wrong}")))?;
+            say("api_keys", Value::Secrets(keys), "--api-key");
+        }
+        Ok(flagged)
+    }
+}

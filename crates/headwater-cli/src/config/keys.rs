@@ -1,0 +1,92 @@
+//! All settings there are.
+
+/// A setting.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Its name in the file; a dot leads into a table.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// What counts if nobody says anything, as it would be written. Nothing is nothing.
+    pub(crate) default: &'static str,
+    /// What it does, for people.
+    pub(crate) about: &'static str,
+}
+
+/// What a setting holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One value.
+    One,
+    /// One value that nobody may see.
+    Secret,
+    /// A file or folder: in the settings' file it is named from the folder of that file.
+    Path,
+    /// Several values; separated by commas in the environment.
+    Many,
+    /// Several files or folders.
+    Paths,
+    /// Names with secrets: `name=secret`, separated by commas in the environment.
+    Secrets,
+}
+
+impl Kind {
+    pub(crate) fn is_secret(self) -> bool {
+        matches!(self, Self::Secret | Self::Secrets)
+    }
+}
+
+impl Key {
+    /// The environment variable that sets it.
+    pub(crate) fn variable(&self) -> String {
+        format!("HEADWATER_{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+}
+
+const fn key(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
+    Key { name, kind, default, about }
+}
+
+/// All settings, in the order in which people want to read them.
+#[rustfmt::skip]
+pub(crate) static KEYS: &[Key] = &[
+    key("listen", Kind::One, "127.0.0.1:8787", "The address and port to listen on. Port 0 takes a free one. Without keys only a loopback address is allowed."),
+    key("agents", Kind::Paths, "", "Agents' files, and folders of them. Without any, the demo agents are served."),
+    key("default_agent", Kind::One, "", "The agent of requests that name none; otherwise the first."),
+    key("watch", Kind::One, "false", "Whether an agent's file that changes is read again."),
+    key("data", Kind::Path, ".headwater", "The folder for all that must last."),
+    key("store", Kind::One, "", "Where runs are kept: `memory:`, or `file:FOLDER`; otherwise the folder `store` in the data folder."),
+    key("fsync", Kind::One, "commit", "When the store makes what it wrote durable: `commit`, `never`, or so often, such as `100ms`."),
+    key("api_keys", Kind::Secrets, "", "Keys that clients may show as `Authorization: Bearer KEY`, with the names of those whom they belong to."),
+    key("jwt.secret", Kind::Secret, "", "The secret of JSON Web Tokens that are signed with HS256."),
+    key("jwt.public_key", Kind::Path, "", "A PEM file with the public key of JSON Web Tokens that are signed with RS256, ES256 or EdDSA."),
+    key("jwt.issuer", Kind::One, "", "The `iss` that a token must have."),
+    key("jwt.audience", Kind::One, "", "The `aud` that a token must have."),
+    key("cors", Kind::Many, "", "Origins whose pages may call the server, such as `https://app.example.com`; `*` is all."),
+    key("hosts", Kind::Many, "", "The hosts that a request may name; otherwise any with keys, and only this machine's own names without."),
+    key("limits.body", Kind::One, "4MiB", "The largest request."),
+    key("limits.messages", Kind::One, "1000", "The most messages of a request."),
+    key("limits.runs", Kind::One, "100", "The most runs at once of one principal."),
+    key("limits.streams", Kind::One, "1000", "The most open streams of one principal."),
+    key("limits.run_time", Kind::One, "", "The longest that a run may go, not counting the time that it waits; otherwise as long as it likes."),
+    key("limits.body_time", Kind::One, "30s", "The longest that a request may take to arrive."),
+    key("heartbeat", Kind::One, "15s", "How often a silent stream shows that it lives."),
+    key("padding", Kind::One, "0", "How many bytes a stream begins with, for proxies that hold back the first ones."),
+    key("paths.kortyx", Kind::Many, "", "Further paths of this dialect, so that a page can keep its old URL."),
+    key("paths.tanstack", Kind::Many, "", "As `paths.kortyx`."),
+    key("paths.mui", Kind::Many, "", "As `paths.kortyx`."),
+    key("paths.agents", Kind::Many, "", "As `paths.kortyx`."),
+    key("paths.ai-sdk", Kind::Many, "", "As `paths.kortyx`."),
+    key("paths.ag-ui", Kind::Many, "", "As `paths.kortyx`."),
+    key("replay", Kind::One, "5m", "How long after its end a run is still given to a page that comes back for its stream."),
+    key("seam", Kind::One, "", "A text between a failed attempt and the next, for pages that cannot take the failed one back."),
+    key("hold", Kind::One, "false", "Whether the text of an attempt is held back until the attempt has ended."),
+    key("lease", Kind::One, "30s", "How long the runs of a process that died wait before another takes them over."),
+    key("shutdown", Kind::One, "10s", "How long runs and readers have to come to an end when the server is stopped."),
+    key("log.level", Kind::One, "info", "What is logged: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,headwater_runtime=debug`."),
+    key("log.format", Kind::One, "text", "`text`, or `json` for one object per line."),
+    key("demo.pace", Kind::One, "15ms", "How long the demo agents wait before each word."),
+];

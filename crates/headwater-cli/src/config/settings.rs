@@ -1,0 +1,252 @@
+//! The settings as types, checked.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use headwater_protocol::{Dialect, dialects};
+use headwater_store::embedded::Fsync;
+
+use super::{
+    layers::{Layers, Value},
+    parse,
+};
+use crate::failure::Failure;
+
+/// All settings of the server.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) listen: String,
+    pub(crate) agents: Vec<PathBuf>,
+    pub(crate) default_agent: Option<String>,
+    pub(crate) watch: bool,
+    pub(crate) data: PathBuf,
+    pub(crate) store: StoreUrl,
+    pub(crate) fsync: Fsync,
+    /// Keys with the names of those whom they belong to.
+    pub(crate) api_keys: Vec<(String, Hidden)>,
+    pub(crate) jwt: Option<Jwt>,
+    pub(crate) cors: Vec<String>,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) limits: Limits,
+    pub(crate) heartbeat: Duration,
+    pub(crate) padding: usize,
+    pub(crate) replay: Duration,
+    pub(crate) seam: String,
+    pub(crate) hold: bool,
+    /// Further paths by dialect.
+    pub(crate) paths: Vec<(&'static dyn Dialect, String)>,
+    pub(crate) lease: Duration,
+    pub(crate) shutdown: Duration,
+    pub(crate) log_level: String,
+    pub(crate) log_format: LogFormat,
+    pub(crate) demo_pace: Duration,
+}
+
+/// Where runs are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StoreUrl {
+    Memory,
+    File(PathBuf),
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("memory:"),
+            Self::File(folder) => write!(f, "file:{}", folder.display()),
+        }
+    }
+}
+
+/// What JSON Web Tokens must be like.
+#[derive(Debug, Clone)]
+pub(crate) struct Jwt {
+    pub(crate) secret: Option<Hidden>,
+    pub(crate) public_key: Option<PathBuf>,
+    pub(crate) issuer: Option<String>,
+    pub(crate) audience: Option<String>,
+}
+
+/// What clients may ask for at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) body: usize,
+    pub(crate) messages: usize,
+    pub(crate) runs: usize,
+    pub(crate) streams: usize,
+    pub(crate) run_time: Option<Duration>,
+    pub(crate) body_time: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// A secret, which no log shows.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Hidden(pub(crate) String);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl Settings {
+    /// Checks what was said.
+    pub(crate) fn of(layers: &Layers) -> Result<Self, Failure> {
+        let read = Read(layers);
+        let data = PathBuf::from(read.one("data"));
+        let store = match read.optional("store") {
+            None => StoreUrl::File(data.join("store")),
+            Some(_) => read.with("store", store_url)?,
+        };
+        let jwt = Jwt {
+            secret: read.optional("jwt.secret").map(Hidden),
+            public_key: read.optional("jwt.public_key").map(Into::into),
+            issuer: read.optional("jwt.issuer"),
+            audience: read.optional("jwt.audience"),
+        };
+        if jwt.secret.is_none()
+            && jwt.public_key.is_none()
+            && (jwt.issuer.is_some() || jwt.audience.is_some())
+        {
+            let message = "`jwt.issuer` and `jwt.audience` are about tokens that nothing can check: set `jwt.secret` or \
+                           `jwt.public_key` too";
+            return Err(Failure::new(message));
+        }
+        let jwt = (jwt.secret.is_some() || jwt.public_key.is_some()).then_some(jwt);
+        let mut paths = Vec::new();
+        for dialect in dialects::ALL {
+            let name = format!("paths.{}", dialect.name());
+            for path in read.many(&name) {
+                if !path.starts_with('/') {
+                    return Err(read.wrong(&name, format!("`{path}` is not a path: it begins with `/`")));
+                }
+                paths.push((dialect, path));
+            }
+        }
+        Ok(Self {
+            listen: read.with("listen", address)?,
+            agents: read.many("agents").into_iter().map(Into::into).collect(),
+            default_agent: read.optional("default_agent"),
+            watch: read.with("watch", parse::switch)?,
+            store,
+            data,
+            fsync: read.with("fsync", fsync)?,
+            api_keys: read.secrets("api_keys"),
+            jwt,
+            cors: read.many("cors"),
+            hosts: read.many("hosts"),
+            limits: Limits {
+                body: read.with("limits.body", parse::size)?,
+                messages: read.with("limits.messages", parse::count)?,
+                runs: read.with("limits.runs", parse::count)?,
+                streams: read.with("limits.streams", parse::count)?,
+                run_time: match read.optional("limits.run_time") {
+                    Some(_) => Some(read.with("limits.run_time", parse::length)?),
+                    None => None,
+                },
+                body_time: read.with("limits.body_time", parse::length)?,
+            },
+            heartbeat: read.with("heartbeat", |text| match parse::length(text)? {
+                Duration::ZERO => Err("`0` would never stop sending: write `15s` or the like".to_owned()),
+                length => Ok(length),
+            })?,
+            padding: read.with("padding", parse::size)?,
+            replay: read.with("replay", parse::length)?,
+            seam: read.one("seam"),
+            hold: read.with("hold", parse::switch)?,
+            paths,
+            lease: read.with("lease", |text| match parse::length(text)? {
+                short if short < Duration::from_secs(1) => Err("a lease lasts at least `1s`".to_owned()),
+                length => Ok(length),
+            })?,
+            shutdown: read.with("shutdown", parse::length)?,
+            log_level: read.one("log.level"),
+            log_format: read.with("log.format", |text| match text {
+                "text" => Ok(LogFormat::Text),
+                "json" => Ok(LogFormat::Json),
+                _ => Err(format!("`{text}` is neither `text` nor `json`")),
+            })?,
+            demo_pace: read.with("demo.pace", parse::length)?,
+        })
+    }
+}
+
+/// Reads settings by their names.
+struct Read<'a>(&'a Layers);
+
+impl Read<'_> {
+    fn one(&self, name: &str) -> String {
+        match self.0.get(name).map(|setting| &setting.value) {
+            Some(Value::One(text)) => text.clone(),
+            _ => String::new(),
+        }
+    }
+
+    fn optional(&self, name: &str) -> Option<String> {
+        Some(self.one(name)).filter(|text| !text.is_empty())
+    }
+
+    fn many(&self, name: &str) -> Vec<String> {
+        match self.0.get(name).map(|setting| &setting.value) {
+            Some(Value::Many(items)) => items.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn secrets(&self, name: &str) -> Vec<(String, Hidden)> {
+        match self.0.get(name).map(|setting| &setting.value) {
+            Some(Value::Secrets(pairs)) => {
+                pairs.iter().map(|(name, secret)| (name.clone(), Hidden(secret.clone()))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn with<T>(&self, name: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<T, Failure> {
+        read(&self.one(name)).map_err(|wrong| self.wrong(name, wrong))
+    }
+
+    /// Says where the setting that is wrong was made.
+    fn wrong(&self, name: &str, wrong: impl fmt::Display) -> Failure {
+        match self.0.get(name) {
+            Some(setting) => Failure::new(format!("{}: `{name}`: {wrong}", setting.origin)),
+            None => Failure::new(format!("`{name}`: {wrong}")),
+        }
+    }
+}
+
+fn store_url(text: &str) -> Result<StoreUrl, String> {
+    match text.split_once(':') {
+        Some(("memory", "")) => Ok(StoreUrl::Memory),
+        Some(("file", folder)) if !folder.is_empty() => Ok(StoreUrl::File(folder.into())),
+        Some(("redis" | "rediss", _)) => {
+            Err("this build has no Redis store: use `memory:` or `file:FOLDER`".to_owned())
+        }
+        _ => Err(format!("`{text}` names no store: use `memory:` or `file:FOLDER`")),
+    }
+}
+
+fn fsync(text: &str) -> Result<Fsync, String> {
+    match text {
+        "commit" => Ok(Fsync::Commit),
+        "never" => Ok(Fsync::Never),
+        _ => parse::length(text).map(Fsync::Interval).map_err(|_| {
+            format!("`{text}` is neither `commit`, nor `never`, nor a length of time such as `100ms`")
+        }),
+    }
+}
+
+/// An address with its port. A port alone is one of this machine only.
+fn address(text: &str) -> Result<String, String> {
+    if text.parse::<u16>().is_ok() {
+        return Ok(format!("127.0.0.1:{text}"));
+    }
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
+        _ => Err(format!("`{text}` is not an address with a port, such as `127.0.0.1:8787`")),
+    }
+}

@@ -1,0 +1,215 @@
+//! Who has the last word, and what is said about mistakes.
+
+use std::{fs, path::Path, time::Duration};
+
+use headwater_store::embedded::Fsync;
+
+use super::{
+    Key, Layers, Settings, StoreUrl, Value,
+    keys::KEYS,
+    layers::{Flagged, of_text},
+    parse,
+};
+
+fn flag(name: &str, value: &str) -> Flagged {
+    let key = Key::find(name).unwrap();
+    Flagged { key, value: of_text(key, value).unwrap(), flag: format!("--{name}") }
+}
+
+fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// Gathers settings with a file of this text.
+fn with_file(text: &str) -> Result<Layers, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("headwater.toml");
+    fs::write(&path, text).unwrap();
+    Layers::gather(Vec::new(), [], Some(&path)).map_err(|failure| failure.to_string())
+}
+
+fn settings(text: &str) -> Settings {
+    Settings::of(&with_file(text).unwrap()).unwrap()
+}
+
+fn mistake(text: &str) -> String {
+    let wrong = match with_file(text) {
+        Err(wrong) => wrong,
+        Ok(layers) => Settings::of(&layers).unwrap_err().to_string(),
+    };
+    // The folder has another name each time.
+    wrong.rfind("headwater.toml:").map_or(wrong.clone(), |at| wrong[at..].to_owned())
+}
+
+#[test]
+fn flags_count_more_than_the_environment_and_that_more_than_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("my.toml");
+    fs::write(&path, "listen = \"127.0.0.1:1\"\ndata = \"there\"\nheartbeat = \"1s\"\n").unwrap();
+    let variables = environment(&[
+        ("HEADWATER_LISTEN", "127.0.0.1:2"),
+        ("HEADWATER_HEARTBEAT", "2s"),
+        ("HEADWATER_CONFIG", path.to_str().unwrap()),
+    ]);
+    let layers = Layers::gather(vec![flag("listen", "127.0.0.1:3")], variables, None).unwrap();
+    let settings = Settings::of(&layers).unwrap();
+    assert_eq!(settings.listen, "127.0.0.1:3");
+    assert_eq!(settings.heartbeat, Duration::from_secs(2));
+    assert_eq!(settings.data, folder.path().join("there"), "a path is named from the folder of its file");
+    assert_eq!(settings.limits.body, 4 << 20);
+    let origin = |name: &str| layers.get(name).unwrap().origin.to_string();
+    assert_eq!(origin("listen"), "--listen");
+    assert_eq!(origin("heartbeat"), "$HEADWATER_HEARTBEAT");
+    assert_eq!(origin("data"), format!("{}:2", path.display()));
+    assert_eq!(origin("limits.body"), "default");
+    assert!(layers.warnings.is_empty());
+}
+
+#[test]
+fn every_setting_can_be_made_in_a_file() {
+    let settings = settings(
+        r#"
+        listen = "[::1]:9000"
+        agents = ["a.yaml", "more"]
+        default_agent = "a"
+        watch = true
+        store = "memory:"
+        fsync = "100ms"
+        cors = ["https://a.example"]
+        heartbeat = "5s"
+        padding = "2KiB"
+        lease = "10s"
+        shutdown = "1s"
+        [api_keys]
+        web = "0123456789abcdef"
+        "ann@example.com" = "fedcba9876543210"
+        [jwt]
+        public_key = "key.pem"
+        issuer = "me"
+        audience = "you"
+        [limits]
+        body = 1024
+        messages = 10
+        runs = 2
+        run_time = "1m"
+        [paths]
+        ai-sdk = "/api/chat"
+        kortyx = ["/a", "/b"]
+        [log]
+        level = "debug"
+        format = "json"
+        [demo]
+        pace = "0ms"
+        "#,
+    );
+    assert_eq!(settings.store, StoreUrl::Memory);
+    assert_eq!(settings.fsync, Fsync::Interval(Duration::from_millis(100)));
+    assert_eq!((settings.limits.body, settings.limits.messages, settings.limits.runs), (1024, 10, 2));
+    assert_eq!(settings.limits.run_time, Some(Duration::from_secs(60)));
+    assert_eq!(settings.padding, 2048);
+    assert!(settings.agents[1].ends_with("more"));
+    let names: Vec<_> = settings.api_keys.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["ann@example.com", "web"]);
+    assert!(settings.jwt.as_ref().unwrap().public_key.as_ref().unwrap().ends_with("key.pem"));
+    let paths: Vec<_> =
+        settings.paths.iter().map(|(dialect, path)| (dialect.name(), path.as_str())).collect();
+    assert_eq!(paths, [("kortyx", "/a"), ("kortyx", "/b"), ("ai-sdk", "/api/chat")]);
+    assert!(!format!("{settings:?}").contains("0123456789abcdef"), "no log may show a key");
+}
+
+#[test]
+fn a_mistake_is_told_with_its_place_and_what_was_meant() {
+    for (text, expected) in [
+        ("lisen = \"1\"", "headwater.toml:1:1: there is no setting `lisen`: did you mean `listen`?"),
+        (
+            "\n[limits]\nbdoy = 1",
+            "headwater.toml:3:1: there is no setting `limits.bdoy`: did you mean `limits.body`?",
+        ),
+        (
+            "[limit]\nbody = 1",
+            "headwater.toml:1:2: there is no setting `limit`: `headwater config` lists all",
+        ),
+        ("listen = [1]", "headwater.toml:1:1: `listen`: array does not fit here: write a text in quotes"),
+        (
+            "api_keys = [\"x\"]",
+            "headwater.toml:1:1: `api_keys`: write a table of names and keys: `[api_keys]`, `web = \"…\"`",
+        ),
+        (
+            "[api_keys]\nweb = \"short\"",
+            "headwater.toml:1:2: `api_keys`: a key has at least 16 characters: `openssl rand -hex 24` makes a good one",
+        ),
+        ("listen = 5\nlisten = 6", "headwater.toml:2:1: duplicate key"),
+        (
+            "heartbeat = 15",
+            "headwater.toml:1: `heartbeat`: `15` is not a length of time: write a number and ms, s, m, h or d",
+        ),
+        (
+            "heartbeat = \"0s\"",
+            "headwater.toml:1: `heartbeat`: `0` would never stop sending: write `15s` or the like",
+        ),
+        ("watch = \"perhaps\"", "headwater.toml:1: `watch`: `perhaps` is neither `true` nor `false`"),
+        (
+            "store = \"redis://x\"",
+            "headwater.toml:1: `store`: this build has no Redis store: use `memory:` or `file:FOLDER`",
+        ),
+        (
+            "fsync = \"often\"",
+            "headwater.toml:1: `fsync`: `often` is neither `commit`, nor `never`, nor a length of time such as `100ms`",
+        ),
+        (
+            "listen = \"localhost\"",
+            "headwater.toml:1: `listen`: `localhost` is not an address with a port, such as `127.0.0.1:8787`",
+        ),
+        (
+            "[paths]\nmui = \"chat\"",
+            "headwater.toml:2: `paths.mui`: `chat` is not a path: it begins with `/`",
+        ),
+        (
+            "[limits]\nbody = \"4MB\"",
+            "headwater.toml:2: `limits.body`: `4MB` is not a size: write a number, or a number and KiB, MiB or GiB",
+        ),
+    ] {
+        assert_eq!(mistake(text), expected, "{text}");
+    }
+    assert!(
+        mistake("[jwt]\nissuer = \"me\"").starts_with("`jwt.issuer` and `jwt.audience` are about tokens")
+    );
+    let missing = Layers::gather(Vec::new(), [], Some(Path::new("no/such.toml"))).unwrap_err();
+    assert_eq!(missing.to_string(), "cannot read no/such.toml: there is no such file");
+}
+
+#[test]
+fn the_environment_separates_by_commas_and_a_slip_is_doubted() {
+    let variables = environment(&[
+        ("HEADWATER_API_KEYS", "web=0123456789abcdef, AAAABBBBCCCCDDDDEEEE=="),
+        ("HEADWATER_CORS", "https://a.example,https://b.example"),
+        ("HEADWATER_LISTN", "1"),
+        ("HEADWATER_SOMETHING_ELSE_ALTOGETHER", "1"),
+    ]);
+    let layers = Layers::gather(Vec::new(), variables, None).unwrap();
+    let keys = vec![
+        ("web".to_owned(), "0123456789abcdef".to_owned()),
+        ("default".to_owned(), "AAAABBBBCCCCDDDDEEEE==".to_owned()),
+    ];
+    assert_eq!(layers.get("api_keys").unwrap().value, Value::Secrets(keys));
+    assert_eq!(Settings::of(&layers).unwrap().cors, ["https://a.example", "https://b.example"]);
+    assert_eq!(layers.warnings, ["$HEADWATER_LISTN is not a setting: did you mean $HEADWATER_LISTEN?"]);
+}
+
+#[test]
+fn lengths_and_sizes_have_units() {
+    assert_eq!(parse::length("250ms"), Ok(Duration::from_millis(250)));
+    assert_eq!(parse::length("7d"), Ok(Duration::from_secs(7 * 86_400)));
+    assert!(parse::length("1.5s").is_err() && parse::length("").is_err() && parse::length("-1s").is_err());
+    assert!(parse::length("99999999999999999999d").is_err() && parse::length("999999999999999999d").is_err());
+    assert_eq!(parse::size("3KiB"), Ok(3072));
+    assert!(parse::size("3 parsecs").is_err());
+}
+
+#[test]
+fn no_two_settings_share_a_name_or_a_variable() {
+    let mut names: Vec<_> = KEYS.iter().map(Key::variable).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), KEYS.len());
+}

@@ -1,0 +1,55 @@
+//! The agents that are served when none is given: one for each thing that a page must be able to show.
+//!
+//! They need no key and no network, and answer the same input with the same text, whatever the dialect and the time.
+
+mod chat;
+mod email;
+mod improvised;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use std::{sync::Arc, time::Duration};
+
+use headwater_models::Models;
+use headwater_runtime::{Agent, AgentFile, AgentOptions, FileOptions, Functions, Result};
+use headwater_store::Store;
+
+use improvised::Improvised;
+
+/// The agents, by their names; the first is the one that is taken when none is named.
+///
+/// `pace` is how long their models wait before each word.
+pub(crate) fn agents(
+    store: &Arc<dyn Store>,
+    options: &AgentOptions,
+    pace: Duration,
+) -> Result<Vec<(String, Agent)>> {
+    let models = Models::new()
+        .add("demo:chat", Improvised::new("demo:chat", pace, chat::answer))
+        .add("demo:writer", Improvised::new("demo:writer", pace, email::draft))
+        .add("demo:clerk", Improvised::new("demo:clerk", pace, table::fill))
+        .add("demo:assistant", Improvised::new("demo:assistant", pace, tools::answer))
+        .add("demo:dying", Improvised::new("demo:dying", pace, chat::die))
+        .add("demo:steady", Improvised::new("demo:steady", pace, chat::take_over));
+    let with = FileOptions::new(store.clone())
+        .models(models)
+        .tools(tools::tools()?)?
+        .functions(Functions::new().add("begin", chat::begin).add("finish", chat::finish))
+        .options(options.clone());
+    let files = [
+        ("demo/chat.yaml", include_str!("demo/chat.yaml")),
+        ("demo/email.yaml", include_str!("demo/email.yaml")),
+        ("demo/tools.yaml", include_str!("demo/tools.yaml")),
+        ("demo/table.yaml", include_str!("demo/table.yaml")),
+        ("demo/flaky.yaml", include_str!("demo/flaky.yaml")),
+    ];
+    files
+        .into_iter()
+        .map(|(name, text)| {
+            let file = AgentFile::parse(name, text)?;
+            Ok((file.name().to_owned(), file.build(with.clone())?))
+        })
+        .collect()
+}

@@ -1,0 +1,162 @@
+//! What the agents `chat` and `flaky` say.
+
+use std::{fmt::Write as _, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use headwater_models::{
+    ModelError, ModelErrorKind,
+    scripted::{Fault, Rule},
+};
+use headwater_runtime::{Cx, Next, NodeResult};
+use serde_json::json;
+
+use super::improvised::{Asked, literal};
+
+/// A drawing that an answer can carry.
+const PICTURE: &str = include_str!("river.svg");
+
+/// How long `slow` waits before each word.
+const SLOW: Duration = Duration::from_millis(150);
+
+/// Shows that the answer is on its way.
+pub(super) async fn begin(cx: Cx, input: String) -> NodeResult {
+    cx.emit().data("progress", Some("answer"), progress("answering", &input))?;
+    Ok(Next::go())
+}
+
+/// Replaces what `begin` showed.
+pub(super) async fn finish(cx: Cx, input: String) -> NodeResult {
+    cx.emit().data("progress", Some("answer"), progress("answered", &input))?;
+    Ok(Next::go())
+}
+
+fn progress(state: &str, input: &str) -> serde_json::Value {
+    json!({ "state": state, "words": input.split_whitespace().count() })
+}
+
+/// What there is to try, for every answer that does not know better.
+const TRY: &str = "\
+- `table` for a table in Markdown\n\
+- `long` for four hundred words\n\
+- `slow` for a word now and then: a good time to reload the page\n\
+- `error` for an answer that fails in the middle\n\
+- `what did I say?` to see that I remember";
+
+/// The answer of `chat`.
+pub(super) fn answer(asked: &Asked<'_>) -> Rule {
+    let input = asked.input();
+    let words = Words::of(&input);
+    if words.phrase("what did i say") || words.phrase("what did i just say") {
+        return remembered(asked.previous());
+    }
+    if words.any(&["error", "fail"]) {
+        return failing();
+    }
+    if words.any(&["long"]) {
+        return Rule::always().reasoning("They want much text.").text(long());
+    }
+    if words.any(&["slow", "slowly"]) {
+        return Rule::always()
+            .reasoning("They want to see it come.")
+            .text("One word after the other, as slowly as a tired model. Close this page, open it again: nothing is lost.")
+            .pace(SLOW);
+    }
+    if words.any(&["table"]) {
+        return Rule::always().reasoning("A table says it best.").text(
+            "Three of the dialects, in short:\n\n\
+             | dialect | framing | comes back by |\n\
+             |---|---|---|\n\
+             | `ai-sdk` | SSE | merged replay |\n\
+             | `ag-ui` | SSE | Last-Event-ID |\n\
+             | `mui` | SSE | sequence |\n\n\
+             For a table that grows row by row, ask the agent `table`.",
+        );
+    }
+    if words.any(&["hello", "hi", "hey", "hallo", "bonjour"]) {
+        let text = format!(
+            "**Hello!** I am the demo agent `chat`: a script, no model is asked. What I can show:\n\n{TRY}"
+        );
+        return with_all_parts(Rule::always().reasoning("A greeting. I say what I can do."), text);
+    }
+    let said = if input.trim().is_empty() { "nothing" } else { input.trim() };
+    let count = input.split_whitespace().count();
+    let words = if count == 1 { "word" } else { "words" };
+    let text = format!(
+        "You wrote {count} {words}:\n\n> {}\n\nI am a script and understand no more than that. Try\n\n{TRY}",
+        literal(&said.replace('\n', "\n> "))
+    );
+    let thought = "I do not know this one. I repeat it, and say what else there is.";
+    with_all_parts(Rule::always().reasoning(thought), text)
+}
+
+/// A text with everything that an answer can carry beside it.
+fn with_all_parts(rule: Rule, text: String) -> Rule {
+    let picture = format!("data:image/svg+xml;base64,{}", STANDARD.encode(PICTURE));
+    rule.text(text)
+        .source("https://example.com/headwater", "An example page")
+        .document("The design of Headwater", "One journal, many projections.")
+        .file("image/svg+xml", picture)
+}
+
+fn remembered(previous: Option<String>) -> Rule {
+    let text = match previous {
+        Some(said) => format!("Before this you said:\n\n> {}", literal(&said.replace('\n', "\n> "))),
+        None => "Nothing yet: this is your first message.".to_owned(),
+    };
+    Rule::always().reasoning("I look at the conversation.").text(text)
+}
+
+fn failing() -> Rule {
+    let error = ModelError::new(ModelErrorKind::InvalidRequest, "the demo was asked to fail, and did");
+    Rule::always()
+        .reasoning("They want to see a failure.")
+        .text("This answer begins well, and then")
+        .fault(Fault::error(error))
+}
+
+fn long() -> String {
+    let mut text = String::from("Four hundred words:");
+    for number in 1..=397 {
+        // Writing into a string never fails.
+        let _ = write!(text, "{}{number}", if number % 20 == 1 { "\n" } else { " " });
+    }
+    text
+}
+
+/// The first model of `flaky`: it never comes to the end of its sentence.
+pub(super) fn die(_: &Asked<'_>) -> Rule {
+    Rule::always().text("The first model begins to answer, gets as far as this, and").fault(Fault::cut())
+}
+
+/// The second model of `flaky`.
+pub(super) fn take_over(asked: &Asked<'_>) -> Rule {
+    let text = format!(
+        "The first model died in the middle of its sentence. What it had said was taken back, and this is the second \
+         model, which answers in full. You said: {}",
+        literal(&asked.input())
+    );
+    Rule::always().text(text)
+}
+
+/// The words of an input, to look for some.
+struct Words(String);
+
+impl Words {
+    fn of(input: &str) -> Self {
+        let words = input.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
+        let mut all = String::from(" ");
+        for word in words {
+            all.push_str(&word.to_lowercase());
+            all.push(' ');
+        }
+        Self(all)
+    }
+
+    fn phrase(&self, phrase: &str) -> bool {
+        self.0.contains(&format!(" {phrase} "))
+    }
+
+    fn any(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.phrase(word))
+    }
+}

@@ -1,0 +1,129 @@
+//! A scripted model that makes up its script from what it is asked: more than conditions can say, and as steady.
+
+use std::time::Duration;
+
+use headwater_models::{
+    Model, ModelRequest, ModelStream,
+    scripted::{Rule, Script, ScriptedModel},
+};
+use headwater_protocol::{ContentPart, ModelMessage, ToolCallId, ToolResultOutput};
+use serde_json::Value;
+
+/// A model that answers by a function. What is asked decides alone, so the same request gets the same answer.
+#[derive(Debug)]
+pub(super) struct Improvised {
+    name: &'static str,
+    pace: Duration,
+    answer: fn(&Asked<'_>) -> Rule,
+}
+
+impl Improvised {
+    pub(super) fn new(name: &'static str, pace: Duration, answer: fn(&Asked<'_>) -> Rule) -> Self {
+        Self { name, pace, answer }
+    }
+}
+
+impl Model for Improvised {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn ask(&self, request: ModelRequest) -> ModelStream {
+        let rule = (self.answer)(&Asked(&request));
+        let name = self.name.strip_prefix("demo:").unwrap_or(self.name);
+        ScriptedModel::new(Script::new(name).pace(self.pace).rule(rule)).ask(request)
+    }
+}
+
+/// What a model is asked, as the demo agents look at it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'r>(&'r ModelRequest);
+
+/// A tool call of the answer that is being given, and what came of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Called<'r> {
+    pub(super) tool: &'r str,
+    pub(super) input: Option<&'r Value>,
+    pub(super) output: &'r ToolResultOutput,
+}
+
+impl<'r> Asked<'r> {
+    /// The person's last message.
+    pub(super) fn input(self) -> String {
+        self.said().next_back().unwrap_or_default()
+    }
+
+    /// The person's message before the last.
+    pub(super) fn previous(self) -> Option<String> {
+        self.said().nth_back(1)
+    }
+
+    fn said(self) -> impl DoubleEndedIterator<Item = String> {
+        self.0.messages.iter().filter_map(|message| match message {
+            ModelMessage::User { content } => {
+                let texts: Vec<_> = content.iter().filter_map(text).collect();
+                Some(texts.join("\n"))
+            }
+            _ => None,
+        })
+    }
+
+    /// The calls since the person's last message that gave something, in the order in which they were made: results
+    /// come in any order.
+    pub(super) fn called(self) -> Vec<Called<'r>> {
+        let messages = &self.0.messages;
+        let last = messages.iter().rposition(|message| matches!(message, ModelMessage::User { .. }));
+        let parts = messages.iter().skip(last.map_or(0, |at| at + 1)).flat_map(|message| match message {
+            ModelMessage::Assistant { content } | ModelMessage::Tool { content } => content.as_slice(),
+            _ => &[],
+        });
+        let outputs = parts.clone();
+        let output = |wanted: &ToolCallId| {
+            outputs.clone().find_map(|part| match part {
+                ContentPart::ToolResult { tool_call_id, output, .. } if tool_call_id == wanted => {
+                    Some(output)
+                }
+                _ => None,
+            })
+        };
+        parts
+            .filter_map(|part| match part {
+                ContentPart::ToolCall { tool_call_id, tool_name, input, .. } => {
+                    let output = output(tool_call_id)?;
+                    Some(Called { tool: tool_name, input: input.as_ref(), output })
+                }
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+fn text(part: &ContentPart) -> Option<&str> {
+    match part {
+        ContentPart::Text { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+/// A text as it is: what looks like a place of a script is not one.
+pub(super) fn literal(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let name = from.get(1..).and_then(|inner| inner.split_once('}')).map(|(name, _)| name);
+        match name {
+            Some(name) if matches!(name, "input" | "turn" | "attempt") || name.starts_with("tool.") => {
+                out.push_str(&format!("{{{{{name}}}}}"));
+                rest = from.get(name.len() + 2..).unwrap_or_default();
+            }
+            _ => {
+                out.push('{');
+                rest = from.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}

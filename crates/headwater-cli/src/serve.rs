@@ -1,0 +1,232 @@
+//! The server process: opens the store, brings in the agents, takes up what a dead process left, serves, and goes.
+
+mod agents;
+mod greeting;
+mod lines;
+mod listen;
+pub(crate) mod logs;
+mod page;
+mod store;
+mod tend;
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use headwater_models::Models;
+use headwater_runtime::{Agent, AgentOptions};
+use headwater_server::{Agents, ApiKeys, Limits, Options, Server, Shows};
+use headwater_store::Store;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+    task::JoinSet,
+};
+
+use crate::{config::Settings, demo, failure::Failure};
+use agents::{Change, Files, Loaded};
+
+/// How often files are looked at, with `watch`.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Serves until it is told to stop.
+pub(crate) async fn serve(settings: Settings) -> Result<(), Failure> {
+    let options = server_options(&settings)?;
+    let (listener, address) = listen::listen(&settings).await?;
+    let store = store::open(&settings)?;
+    let noted = store::Serving::note(&settings, address.to_string());
+    let (agents, files) = agents(&settings, &store)?;
+    let default = agents.first().map(|(name, ..)| name.clone()).unwrap_or_default();
+    let served = Agents::new();
+    for (name, agent, shows) in agents {
+        served.set(name, agent, shows);
+    }
+    let server = Server::new(served, options);
+
+    // What a dead process left goes on before anybody asks for it.
+    tend::tend(&server.agents().all()).await;
+    greeting::print(&settings, address, &server.agents().names(), &default)?;
+
+    let (stopping, stopped) = watch::channel(false);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(keep_tending(server.clone(), tend::period(settings.lease), stopped.clone()));
+    if let (Some(files), true) = (files, settings.watch) {
+        tasks.spawn(keep_reading(files, server.clone(), stopped.clone()));
+    }
+    let routes = server.router().merge(page::routes(server.clone(), default, listen::has_keys(&settings)));
+    let (going, mut gone) = (server.clone(), stopped);
+    let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
+        // An error is that nobody can stop it any more: then it is stopped.
+        let _ = gone.wait_for(|stopped| *stopped).await;
+        going.let_go();
+    });
+    let mut serving = std::pin::pin!(std::future::IntoFuture::into_future(serving));
+    let outcome = tokio::select! {
+        outcome = &mut serving => outcome,
+        name = told_to_stop() => {
+            tracing::info!(signal = name?, "stopping: readers are let go, runs may end");
+            stopping.send_replace(true);
+            let grace = async {
+                let served = serving.await;
+                ended(&server.agents().all()).await;
+                served
+            };
+            tokio::select! {
+                served = grace => served,
+                () = tokio::time::sleep(settings.shutdown) => {
+                    tracing::warn!("not everything came to its end in time: the runs go on when the server is started again");
+                    Ok(())
+                }
+                name = told_to_stop() => {
+                    tracing::warn!(signal = name?, "told to stop twice: stopping at once");
+                    Ok(())
+                }
+            }
+        }
+    };
+    stopping.send_replace(true);
+    tasks.shutdown().await;
+    server.agents().all().iter().for_each(Agent::abandon);
+    // What was shown is made durable, whatever the policy says.
+    let flushed = store.flush().await;
+    drop(noted);
+    flushed.map_err(|error| Failure::new(format!("the store could not be written to the end: {error}")))?;
+    outcome.map_err(|error| Failure::new(format!("the server failed: {error}")))
+}
+
+/// The agents of the files that are named, or the demo agents; first the one of requests that name none.
+fn agents(settings: &Settings, store: &Arc<dyn Store>) -> Result<(Vec<Named>, Option<Files>), Failure> {
+    let mut options = AgentOptions::default();
+    options.lease = settings.lease;
+    let (mut agents, files): (Vec<Named>, _) = if settings.agents.is_empty() {
+        let demo = demo::agents(store, &options, settings.demo_pace)
+            .map_err(|error| Failure::new(format!("the demo agents do not hold together: {error}")))?;
+        (demo.into_iter().map(|(name, agent)| (name, agent, Shows::default())).collect(), None)
+    } else {
+        let files = Files::load(&settings.agents, store, Models::new(), options)?;
+        let named = |loaded: &Loaded| (loaded.file.name().to_owned(), loaded.agent.clone(), shows(loaded));
+        (files.loaded().iter().map(named).collect(), Some(files))
+    };
+    if let Some(wanted) = &settings.default_agent {
+        let Some(at) = agents.iter().position(|(name, ..)| name == wanted) else {
+            let known: Vec<_> = agents.iter().map(|(name, ..)| name.as_str()).collect();
+            let known = known.join(", ");
+            return Err(Failure::new(format!(
+                "`default_agent`: there is no agent `{wanted}`: there are {known}"
+            )));
+        };
+        agents.swap(0, at);
+    }
+    Ok((agents, files))
+}
+
+/// An agent, its name, and what its readers see.
+type Named = (String, Agent, Shows);
+
+fn shows(loaded: &Loaded) -> Shows {
+    let shows = loaded.file.shows();
+    Shows { reasoning: shows.reasoning, tool_inputs: shows.tool_inputs, tool_outputs: shows.tool_outputs }
+}
+
+fn server_options(settings: &Settings) -> Result<Options, Failure> {
+    let mut limits = Limits::default();
+    limits.body = settings.limits.body;
+    limits.messages = settings.limits.messages;
+    limits.runs = settings.limits.runs;
+    limits.streams = settings.limits.streams;
+    limits.run_time = settings.limits.run_time;
+    limits.body_time = settings.limits.body_time;
+    let mut options = Options::default().heartbeat(settings.heartbeat);
+    options.limits = limits;
+    options.padding = settings.padding;
+    options.replay = settings.replay;
+    options.seam.clone_from(&settings.seam);
+    options.hold = settings.hold;
+    for origin in &settings.cors {
+        options = options.origin(origin);
+    }
+    for (dialect, path) in &settings.paths {
+        options = options.path(dialect.name(), path);
+    }
+    if settings.jwt.is_some() {
+        return Err(Failure::new("this build cannot check JSON Web Tokens: use `api_keys`"));
+    }
+    options.hosts = match settings.hosts.as_slice() {
+        [] if !listen::has_keys(settings) => {
+            Some(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).to_vec())
+        }
+        [] => None,
+        hosts => Some(hosts.to_vec()),
+    };
+    if !settings.api_keys.is_empty() {
+        let keys = settings.api_keys.iter();
+        options = options
+            .authenticator(keys.fold(ApiKeys::new(), |keys, (name, key)| keys.add(name.as_str(), &key.0)));
+    }
+    Ok(options)
+}
+
+async fn keep_tending(server: Server, period: Duration, mut stopped: watch::Receiver<bool>) {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while !*stopped.borrow_and_update() {
+        tokio::select! {
+            _ = ticks.tick() => tend::tend(&server.agents().all()).await,
+            _ = stopped.changed() => {}
+        }
+    }
+}
+
+/// Reads files again that have changed.
+async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Receiver<bool>) {
+    let mut ticks = tokio::time::interval(LOOK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            _ = stopped.changed() => return,
+        }
+        let looked = tokio::task::spawn_blocking(move || {
+            let changes = files.changes();
+            (files, changes)
+        });
+        let changes = match looked.await {
+            Ok((back, changes)) => {
+                files = back;
+                changes
+            }
+            Err(error) => {
+                tracing::error!(%error, "agents' files are no longer looked at");
+                return;
+            }
+        };
+        for change in changes {
+            match change {
+                Change::Loaded(loaded) => {
+                    let (name, file) = (loaded.file.name(), loaded.path.display());
+                    tracing::info!(agent = name, %file, "read again: new runs take it, runs that wait keep their version");
+                    server.agents().set(name, loaded.agent.clone(), shows(&loaded));
+                }
+                Change::Broken(why) => tracing::error!("the agent stays as it was:\n{why}"),
+            }
+        }
+    }
+}
+
+/// Waits until no run is being driven.
+async fn ended(agents: &[Agent]) {
+    while agents.iter().any(|agent| agent.driving() > 0) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Waits until the process is told to stop, and gives the name of the signal.
+async fn told_to_stop() -> Result<&'static str, Failure> {
+    let failed = |error| Failure::new(format!("cannot wait for signals: {error}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}

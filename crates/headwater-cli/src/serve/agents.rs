@@ -1,0 +1,219 @@
+//! The agents that are served: read from files, and read again when the files change.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use headwater_models::Models;
+use headwater_runtime::{Agent, AgentFile, AgentOptions, FileOptions};
+use headwater_store::Store;
+
+use crate::failure::Failure;
+
+/// Agents' files, and what they were read as.
+#[derive(Debug)]
+pub(crate) struct Files {
+    named: Vec<PathBuf>,
+    with: FileOptions,
+    loaded: Vec<Loaded>,
+    /// Files that could not be read, as they were then: nobody wants to hear the same mistake twice.
+    broken: Vec<(PathBuf, Vec<Stamp>)>,
+}
+
+/// An agent, and the file that it was read from.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) path: PathBuf,
+    pub(crate) file: AgentFile,
+    pub(crate) agent: Agent,
+    stamps: Vec<Stamp>,
+}
+
+/// What tells that a file has changed. A file that is not there has neither time nor length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp(PathBuf, Option<(SystemTime, u64)>);
+
+impl Stamp {
+    fn of(path: &Path) -> Self {
+        let found = fs::metadata(path).ok();
+        let found = found.and_then(|found| Some((found.modified().ok()?, found.len())));
+        Self(path.to_owned(), found)
+    }
+}
+
+/// What became of a file that changed.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// It is a new agent, or a new version of one.
+    Loaded(Loaded),
+    /// It cannot be read, and what was there before stays.
+    Broken(String),
+}
+
+impl Files {
+    /// Reads files, and the files of folders.
+    pub(crate) fn load(
+        named: &[PathBuf],
+        store: &Arc<dyn Store>,
+        models: Models,
+        options: AgentOptions,
+    ) -> Result<Self, Failure> {
+        let with = FileOptions::new(store.clone()).models(models).options(options);
+        let mut files = Self { named: named.to_vec(), with, loaded: Vec::new(), broken: Vec::new() };
+        let mut wrong = Vec::new();
+        for path in files.paths()? {
+            match files.read(&path, None) {
+                Ok(loaded) => files.loaded.push(loaded),
+                Err(message) => wrong.push((path, message)),
+            }
+        }
+        wrong.retain(|(path, _)| !files.is_included(path));
+        if !wrong.is_empty() {
+            let wrong: Vec<_> = wrong.into_iter().map(|(_, message)| message).collect();
+            return Err(Failure::new(wrong.join("\n")));
+        }
+        if files.loaded.is_empty() {
+            let shown: Vec<_> = named.iter().map(|path| path.display().to_string()).collect();
+            let message = format!(
+                "there is no agent in {}: `headwater new hello` writes one to begin with",
+                shown.join(", ")
+            );
+            return Err(Failure::new(message));
+        }
+        Ok(files)
+    }
+
+    /// The agents.
+    pub(crate) fn loaded(&self) -> &[Loaded] {
+        &self.loaded
+    }
+
+    /// Looks whether files have changed, and reads those again.
+    pub(crate) fn changes(&mut self) -> Vec<Change> {
+        let paths = match self.paths() {
+            Ok(paths) => paths,
+            Err(failure) => return vec![Change::Broken(failure.to_string())],
+        };
+        let mut changes = Vec::new();
+        for path in paths {
+            let at = self.loaded.iter().position(|loaded| loaded.path == path);
+            if at.is_none() && self.is_included(&path) {
+                continue;
+            }
+            let before = at.and_then(|at| self.loaded.get(at)).cloned();
+            let seen = match &before {
+                Some(loaded) => loaded.stamps.clone(),
+                None => vec![],
+            };
+            let now = stamps(seen.iter().map(|stamp| stamp.0.as_path()), &path);
+            // A file that is gone for now is most often being written.
+            if now == seen || now.iter().any(|stamp| stamp.1.is_none()) {
+                continue;
+            }
+            let broken = self.broken.iter().position(|(broken, _)| *broken == path);
+            if broken.and_then(|at| self.broken.get(at)).is_some_and(|(_, stamps)| *stamps == now) {
+                continue;
+            }
+            if let Some(at) = broken {
+                self.broken.swap_remove(at);
+            }
+            match self.read(&path, before.as_ref()) {
+                Ok(loaded) => {
+                    match at.and_then(|at| self.loaded.get_mut(at)) {
+                        Some(place) => *place = loaded.clone(),
+                        None => self.loaded.push(loaded.clone()),
+                    }
+                    changes.push(Change::Loaded(loaded));
+                }
+                Err(message) => {
+                    self.broken.push((path, now));
+                    changes.push(Change::Broken(message));
+                }
+            }
+        }
+        changes
+    }
+
+    /// The files that are named, and those of the folders that are named.
+    fn paths(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut paths = Vec::new();
+        for path in &self.named {
+            if !path.is_dir() {
+                paths.push(path.clone());
+                continue;
+            }
+            let listed = fs::read_dir(path).and_then(|entries| {
+                entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()
+            });
+            let mut listed = listed.map_err(|error| Failure::reading(&path.display().to_string(), error))?;
+            listed.retain(|path| is_agent(path));
+            listed.sort();
+            paths.extend(listed);
+        }
+        Ok(paths)
+    }
+
+    /// Whether another file includes this one: then it need not be an agent by itself.
+    fn is_included(&self, path: &Path) -> bool {
+        let same = |one: &Path| one.canonicalize().ok() == path.canonicalize().ok();
+        self.loaded
+            .iter()
+            .any(|loaded| loaded.path != path && loaded.file.files().iter().any(|included| same(included)))
+    }
+
+    fn read(&self, path: &Path, before: Option<&Loaded>) -> Result<Loaded, String> {
+        // Looked at before it is read: a change between the two is seen the next time.
+        let first = stamps([], path);
+        let file = AgentFile::read(path).map_err(|errors| errors.to_string())?;
+        let mut with = self.with.clone();
+        match before {
+            Some(before) if before.file.name() == file.name() => {
+                with = with.replaces(before.agent.clone(), before.file.clone());
+            }
+            Some(before) => {
+                return Err(format!(
+                    "{}: the agent was called `{}` and is now called `{}`: start the server anew to rename it",
+                    path.display(),
+                    before.file.name(),
+                    file.name()
+                ));
+            }
+            None => {}
+        }
+        if let Some(other) =
+            self.loaded.iter().find(|other| other.path != path && other.file.name() == file.name())
+        {
+            return Err(format!(
+                "{}: there is an agent `{}` already, in {}: give one of them another `name`",
+                path.display(),
+                file.name(),
+                other.path.display()
+            ));
+        }
+        let agent = file.build(with).map_err(|error| error.to_string())?;
+        let mut stamps = stamps(file.files().iter().map(PathBuf::as_path), path);
+        for stamp in &mut stamps {
+            if let Some(first) = first.iter().find(|first| first.0 == stamp.0) {
+                stamp.1 = first.1;
+            }
+        }
+        Ok(Loaded { path: path.to_owned(), file, agent, stamps })
+    }
+}
+
+/// The stamps of a file and of those that it includes.
+fn stamps<'p>(files: impl IntoIterator<Item = &'p Path>, path: &Path) -> Vec<Stamp> {
+    let mut stamps: Vec<_> = files.into_iter().map(Stamp::of).collect();
+    if !stamps.iter().any(|stamp| stamp.0 == path) {
+        stamps.push(Stamp::of(path));
+    }
+    stamps
+}
+
+/// Whether a file of a folder can be an agent.
+fn is_agent(path: &Path) -> bool {
+    matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml" | "json"))
+}

@@ -1,0 +1,56 @@
+//! What is printed when the server is ready: where it is, and what it speaks.
+
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+};
+
+use headwater_protocol::dialects;
+
+use super::listen::has_keys;
+use crate::{
+    config::{Settings, StoreUrl},
+    style::{self, BOLD, CYAN, DIM, GREEN, YELLOW},
+};
+
+/// Prints where the server is, and what it speaks.
+pub(crate) fn print(
+    settings: &Settings,
+    address: SocketAddr,
+    agents: &[String],
+    default: &str,
+) -> io::Result<()> {
+    let mut out = style::stdout(false);
+    let base = format!("http://{address}");
+    let version = env!("CARGO_PKG_VERSION");
+    writeln!(out, "{BOLD}headwater {version}{BOLD:#}  listens on {GREEN}{base}{GREEN:#}")?;
+    if !has_keys(settings) {
+        writeln!(out, "{YELLOW}no keys are set: only this machine can reach it{YELLOW:#}")?;
+    } else if address.ip().is_loopback() {
+        writeln!(out, "{DIM}clients must show a key; only this machine can reach it{DIM:#}")?;
+    } else {
+        writeln!(out, "{DIM}clients must show a key{DIM:#}")?;
+    }
+    writeln!(out)?;
+    let agents: Vec<_> = agents
+        .iter()
+        .map(|agent| if agent == default { format!("{agent} (default)") } else { agent.clone() })
+        .collect();
+    writeln!(out, "  {BOLD}agents{BOLD:#}    {}", style::printable(&agents.join(", ")))?;
+    let store = match &settings.store {
+        StoreUrl::Memory => "memory: runs are gone when the server stops".to_owned(),
+        StoreUrl::File(folder) => format!("{}, store in {}", settings.data.display(), folder.display()),
+    };
+    writeln!(out, "  {BOLD}data{BOLD:#}      {}", style::printable(&store))?;
+    writeln!(out, "  {BOLD}page{BOLD:#}      {CYAN}{base}/{CYAN:#}")?;
+    writeln!(out)?;
+    for dialect in dialects::ALL {
+        let name = dialect.name();
+        writeln!(out, "  {name:9} POST {CYAN}{base}/v1/{name}/chat{CYAN:#}")?;
+        for (_, path) in settings.paths.iter().filter(|(of, _)| of.name() == name) {
+            writeln!(out, "            POST {CYAN}{base}{path}{CYAN:#}")?;
+        }
+    }
+    writeln!(out, "  {:9} POST {CYAN}{base}/v1/runs{CYAN:#}", "native")?;
+    out.flush()
+}

@@ -1,0 +1,39 @@
+//! Taking the port, and refusing to be open to everybody by accident.
+
+use std::{io, net::SocketAddr};
+
+use tokio::net::TcpListener;
+
+use crate::{config::Settings, failure::Failure};
+
+/// Takes the port. Without keys only this machine may reach it.
+pub(crate) async fn listen(settings: &Settings) -> Result<(TcpListener, SocketAddr), Failure> {
+    let wanted = &settings.listen;
+    let listener = TcpListener::bind(wanted).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let port = wanted.rsplit(':').next().unwrap_or(wanted);
+            Failure::new(format!(
+                "{wanted} is taken: stop the program that listens there (`lsof -i :{port}` names it), or listen \
+                 elsewhere with --listen 127.0.0.1:0, which takes a free port"
+            ))
+        }
+        io::ErrorKind::PermissionDenied => {
+            Failure::new(format!("may not listen on {wanted}: ports below 1024 are for root; choose a higher one"))
+        }
+        _ => Failure::new(format!("cannot listen on {wanted}: {error}")),
+    })?;
+    let address =
+        listener.local_addr().map_err(|error| Failure::new(format!("cannot listen on {wanted}: {error}")))?;
+    if !address.ip().is_loopback() && !has_keys(settings) {
+        return Err(Failure::new(format!(
+            "on {wanted} everybody who can reach this machine could use its agents: set a key (--api-key, `api_keys`, \
+             `jwt.secret` or `jwt.public_key`), or listen on 127.0.0.1"
+        )));
+    }
+    Ok((listener, address))
+}
+
+/// Whether clients must show who they are.
+pub(crate) fn has_keys(settings: &Settings) -> bool {
+    !settings.api_keys.is_empty() || settings.jwt.is_some()
+}

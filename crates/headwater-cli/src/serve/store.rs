@@ -1,0 +1,73 @@
+//! Opening the store, and saying who has it if somebody has.
+
+use std::{fs, path::Path, sync::Arc};
+
+use headwater_store::{Embedded, ErrorKind, Memory, Store, embedded::Options};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    config::{Settings, StoreUrl},
+    failure::Failure,
+};
+
+/// The file in the data folder that says who serves from it.
+const SERVING: &str = "serving.json";
+
+/// Who serves from a data folder. A process that was killed leaves this behind: only the store's lock is the truth.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Serving {
+    pub(crate) pid: u32,
+    pub(crate) address: String,
+}
+
+impl Serving {
+    fn read(data: &Path) -> Option<Self> {
+        serde_json::from_str(&fs::read_to_string(data.join(SERVING)).ok()?).ok()
+    }
+
+    /// Writes down who serves from the folder; gives what takes that back.
+    pub(crate) fn note(settings: &Settings, address: String) -> Option<Noted> {
+        let StoreUrl::File(_) = settings.store else { return None };
+        let path = settings.data.join(SERVING);
+        let text = serde_json::to_string(&Self { pid: std::process::id(), address }).ok()?;
+        // It only makes one message better: not worth a failure.
+        let written = fs::create_dir_all(&settings.data).and_then(|()| fs::write(&path, text));
+        written.is_ok().then_some(Noted(path))
+    }
+}
+
+/// What is written down about who serves; dropping it takes it back.
+#[derive(Debug)]
+pub(crate) struct Noted(std::path::PathBuf);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Opens the store.
+pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
+    let StoreUrl::File(folder) = &settings.store else { return Ok(Arc::new(Memory::new())) };
+    let mut options = Options::default();
+    options.fsync = settings.fsync;
+    let store = Embedded::open_folder(folder, options).map_err(|error| match error.kind() {
+        ErrorKind::Locked => {
+            let who = match Serving::read(&settings.data) {
+                Some(Serving { pid, address }) => {
+                    format!("the headwater process {pid}, which listens on {address}")
+                }
+                None => "another process".to_owned(),
+            };
+            Failure::new(format!(
+                "the store in {} is used by {who}: stop that one, or give this one a folder of its own with --data DIR",
+                folder.display()
+            ))
+        }
+        _ => Failure::new(format!("cannot open the store in {}: {error}", folder.display())),
+    })?;
+    for damage in store.damages() {
+        tracing::warn!(?damage, "the store is damaged: what is left is served");
+    }
+    Ok(Arc::new(store))
+}

@@ -1,0 +1,102 @@
+//! Files of agents: found, read again, and kept when they break.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use headwater_models::Models;
+use headwater_runtime::AgentOptions;
+use headwater_store::{Memory, Store};
+
+use super::agents::{Change, Files};
+
+fn load(paths: &[&Path]) -> Result<Files, String> {
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
+    Files::load(&paths, &store, Models::new(), AgentOptions::default()).map_err(|failure| failure.to_string())
+}
+
+fn agent(name: &str, said: &str) -> String {
+    format!("name: {name}\nworkflows: {{ w: {{ start: n, nodes: {{ n: {{ message: {said} }} }} }} }}\n")
+}
+
+fn names(files: &Files) -> Vec<&str> {
+    files.loaded().iter().map(|loaded| loaded.file.name()).collect()
+}
+
+#[test]
+fn a_folder_gives_its_agents_and_not_what_they_include() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("b.yaml", &agent("b", "hi"));
+    write("a.yml", &format!("include: [parts.yaml]\n{}", agent("a", "hi")));
+    write("parts.yaml", "models: { m: \"openai:gpt-5\" }\n");
+    write("notes.txt", "no agent");
+    // The model of the part is asked for by nobody, so that no key is needed.
+    write("parts.yaml", "models: { m: { script: { name: m } } }\n");
+    let mut files = load(&[folder.path()]).unwrap();
+    assert_eq!(names(&files), ["a", "b"]);
+    assert!(files.changes().is_empty(), "nothing has changed");
+}
+
+#[test]
+fn a_file_that_changes_is_read_again_and_one_that_breaks_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    fs::write(&path, agent("a", "hi")).unwrap();
+    let mut files = load(&[&path]).unwrap();
+    let version = |files: &Files| files.loaded()[0].file.workflows().next().unwrap().version().to_owned();
+    let first = version(&files);
+
+    fs::write(&path, "name: a\nworkflow: {}\n").unwrap();
+    let changes = files.changes();
+    assert!(
+        matches!(&changes[..], [Change::Broken(why)] if why.contains("did you mean `workflows`?")),
+        "{changes:?}"
+    );
+    assert!(files.changes().is_empty(), "the same mistake is not told twice");
+    assert_eq!(version(&files), first, "what was there stays");
+
+    fs::write(&path, agent("a", "good day")).unwrap();
+    let changes = files.changes();
+    assert!(matches!(&changes[..], [Change::Loaded(loaded)] if loaded.agent.workflows().count() == 1));
+    assert_ne!(version(&files), first);
+
+    fs::write(&path, agent("other", "good day to you")).unwrap();
+    let changes = files.changes();
+    assert!(
+        matches!(&changes[..], [Change::Broken(why)] if why.contains("start the server anew to rename it"))
+    );
+
+    fs::remove_file(&path).unwrap();
+    assert!(files.changes().is_empty(), "a file that is being replaced is waited for");
+}
+
+#[test]
+fn an_included_file_that_changes_changes_the_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = folder.path().join("parts.yaml");
+    fs::write(&parts, "models: { m: { script: { name: m } } }\n").unwrap();
+    fs::write(folder.path().join("a.yaml"), format!("include: [parts.yaml]\n{}", agent("a", "hi"))).unwrap();
+    let mut files = load(&[folder.path()]).unwrap();
+    fs::write(&parts, "models: { m: { script: { name: another } } }\n").unwrap();
+    assert!(matches!(&files.changes()[..], [Change::Loaded(_)]));
+    fs::write(folder.path().join("b.yaml"), agent("b", "hi")).unwrap();
+    assert!(matches!(&files.changes()[..], [Change::Loaded(loaded)] if loaded.file.name() == "b"));
+    assert_eq!(names(&files), ["a", "b"]);
+}
+
+#[test]
+fn two_agents_of_one_name_and_a_folder_without_any_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = load(&[folder.path()]).unwrap_err();
+    assert!(wrong.contains("there is no agent in"), "{wrong}");
+    fs::write(folder.path().join("a.yaml"), agent("a", "hi")).unwrap();
+    fs::write(folder.path().join("b.yaml"), agent("a", "hi")).unwrap();
+    let wrong = load(&[folder.path()]).unwrap_err();
+    assert!(wrong.contains("there is an agent `a` already"), "{wrong}");
+    let wrong = load(&[Path::new("no/such.yaml")]).unwrap_err();
+    assert_eq!(wrong, "no/such.yaml: there is no such file");
+}
