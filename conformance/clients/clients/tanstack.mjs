@@ -8,6 +8,8 @@ export default {
   name: 'tanstack',
   family: 'tanstack',
   dialect: 'ag-ui',
+  // A page that is loaded anew has the same in other messages.
+  exact: false,
   shows: ['text', 'reasoning', 'tools'],
   cannot: [],
   stopsAs: 'a person asked for it',
@@ -16,6 +18,9 @@ export default {
     return new Driver(package_, { fetch: globalThis.fetch, ...where });
   },
 };
+
+/** What the client says when it could not come back. */
+const LOST = /read failed|terminated|fetch failed|cut short|Durable|HTTP error/;
 
 class Driver {
   #package;
@@ -83,8 +88,8 @@ class Driver {
 
   /** The page is loaded anew. */
   async resume() {
-    // Where the client came back by itself, there is nothing to do.
-    if (this.error() === null) return;
+    // Where the client came back by itself, there is nothing to do; the run's own failure is no reason either.
+    if (!LOST.test(this.error() ?? '')) return;
     const said = this.messages();
     this.#client.dispose();
     this.#open({ persistence: true });

@@ -81,6 +81,7 @@ export class Case {
     const { sizes } = this.reference;
     let left = random.between(1, 3);
     const plan = [];
+    let error = null;
     const fault = (n) => {
       const size = sizes[Math.min(n, sizes.length - 1)] ?? 0;
       const chosen = { pieces: random.next() < 0.2, stallAt: random.next() < 0.2 ? random.between(0, size) : -1 };
@@ -94,16 +95,19 @@ export class Case {
     };
     try {
       const seen = await this.#perform(fault, kill);
+      error = seen.error;
       const { shows } = this.client;
       equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, settled(this.reference.flat, this)));
       if (this.client.exact !== false && !this.scenario.stops && !this.scenario.dead) {
         equal('the messages', settledMessages(seen.normal), settledMessages(this.reference.normal));
       }
-      if (this.scenario.error && seen.error === null) throw new Error('the client shows no error');
+      if ((seen.error === null) !== (this.reference.error === null)) {
+        throw new Error(`the client shows the error ${JSON.stringify(seen.error)}, undisturbed ${JSON.stringify(this.reference.error)}`);
+      }
       return seen;
-    } catch (error) {
-      error.message += `\nfaults: ${JSON.stringify(plan)}`;
-      throw error;
+    } catch (thrown) {
+      thrown.message += `\nits error: ${error}\nfaults: ${JSON.stringify(plan)}`;
+      throw thrown;
     }
   }
 

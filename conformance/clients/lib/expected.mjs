@@ -50,7 +50,14 @@ export function settled(flat, { scenario }) {
   return { ...flat, text: odd, reasoning: said('reasoning') };
 }
 
-/** Messages without what only the page that asked knows: older clients of the AI SDK cannot be told a decision. */
+/**
+ * Messages without what only the page that asked knows (older clients of the AI SDK cannot be told a decision), and
+ * without a tool's title, which MUI shows only where a message is said as a whole.
+ */
 export function settledMessages(messages) {
-  return JSON.parse(JSON.stringify(messages), (key, value) => (key === 'approval' ? undefined : value));
+  return JSON.parse(JSON.stringify(messages), (key, value) => {
+    if (key === 'approval') return undefined;
+    if (key === 'toolInvocation') delete value.title;
+    return value;
+  });
 }

@@ -28,7 +28,9 @@ export function normal(value) {
       const entries = Object.entries(value).filter(([key, value]) => value !== undefined && !GONE.has(key));
       return Object.fromEntries(entries.map(([key, value]) => [key, walk(value, key)]));
     }
-    return IDS.has(key) && typeof value === 'string' ? name(value) : value;
+    if (!IDS.has(key) || typeof value !== 'string') return value;
+    // Parts are numbered by their attempts, and a run that was taken up has more of those.
+    return /^a\d+\.\d+$/.test(value) ? '#part' : name(value);
   };
   return walk(plain(value));
 }

@@ -22,7 +22,12 @@ export class Server {
 
   static async start(binary) {
     const server = new Server(binary, await mkdtemp(join(tmpdir(), 'headwater-judges-')));
-    await server.#spawn();
+    try {
+      await server.#spawn();
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
     return server;
   }
 
@@ -48,8 +53,8 @@ export class Server {
         return this.#said.match(/http:\/\/127\.0\.0\.1:(\d+)/)?.[1];
       },
     );
-    await until('an answer of /healthz', async () =>
-      fetch(`http://127.0.0.1:${port}/healthz`).then(
+    await until('an answer', async () =>
+      fetch(`http://127.0.0.1:${port}/v1/runs`).then(
         (response) => response.ok,
         () => false,
       ),

@@ -44,7 +44,7 @@ export class Reader {
         this.#delta(data);
         break;
       case 'tool.call':
-        Object.assign(this.#tool(data), { state: data.state, input: data.input });
+        Object.assign(this.#tool(data), { state: data.state, input: data.input, inputText: undefined });
         break;
       case 'tool.delta': {
         const tool = this.#tool(data);
