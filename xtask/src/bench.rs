@@ -32,6 +32,8 @@ pub(crate) enum Subject {
     Store,
     /// Runs, deltas, waiting and replay, in memory and on disk
     Runtime,
+    /// Checkpoints, roll back, fork and storage of sessions, and the loading of agent files
+    Sessions,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -40,7 +42,8 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Protocol => run_protocol(&root, without),
         Subject::Json => json::run(&root, without),
         Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
-        Subject::Runtime => runtime::run(&root),
+        Subject::Runtime => runtime::run(&root, "runtime"),
+        Subject::Sessions => runtime::run(&root, "sessions"),
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     decode::Decode,
@@ -15,7 +16,8 @@ use crate::{
     framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
     request::{ChatRequest, RawRequest},
-    state::Rules,
+    state::{Message, Rules},
+    ui_message,
 };
 
 /// A wire protocol that a chat UI speaks.
@@ -68,6 +70,11 @@ pub trait Dialect: fmt::Debug + Sync {
     /// # Errors
     /// Says which part of the request is not what its clients send.
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error>;
+
+    /// A message in the form in which its pages keep it, and ask for it when they are opened again.
+    fn page_message(&self, message: &Message) -> Value {
+        ui_message::write(message)
+    }
 
     /// How sure it is, from 0 to 100, that the frame is its own.
     fn recognise(&self, frame: &Frame<'_>) -> u8;

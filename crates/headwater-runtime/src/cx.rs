@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use headwater_protocol::{Message, RunId, SessionId, Usage};
+use headwater_protocol::{Message, ModelMessage, PromptOptions, RunId, SessionId, Usage, to_model_messages};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -52,6 +52,17 @@ impl Cx {
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.node.run.begun.messages
+    }
+
+    /// The conversation before this run, as a model is told it: `cx.reason(model).messages(cx.conversation()?)`.
+    ///
+    /// # Errors
+    /// When something in it cannot be told to a model.
+    pub fn conversation(&self) -> Result<Vec<ModelMessage>> {
+        let options = PromptOptions::ignoring_incomplete_tool_calls();
+        to_model_messages(self.messages(), &options).map_err(|error| {
+            Error::new(ErrorKind::Input, format!("the conversation cannot be told: {error}"))
+        })
     }
 
     /// A model of the agent, by its name there or as `provider:model`.

@@ -39,8 +39,8 @@ pub use journal::{Answer, Begun, Entry, Invalidated};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};
 pub use session::{
-    Checkpoint, CheckpointStatus, HistoryPage, RolledBack, Sent, Session, SessionInfo, SessionOptions,
-    SessionPage, SessionState, Turn, TurnInput, Variant, WhenBusy,
+    Checkpoint, CheckpointStatus, HistoryPage, RolledBack, Sent, Session, SessionDocument, SessionInfo,
+    SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput, Variant, WhenBusy,
 };
 pub use workflow::{
     END, NodeFunction, NodeInput, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder,

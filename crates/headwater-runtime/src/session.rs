@@ -3,25 +3,31 @@
 //! A session is one value, its head, which points into a tree of checkpoints that never change. Every change is a
 //! compare-and-set of the head; what remains to be done after it is written there too, and done by whoever looks next.
 
+mod budget;
 mod chain;
 mod checkpoint;
 mod delete;
+mod document;
 mod head;
 mod history;
+mod kept;
 mod list;
 mod look;
 mod moves;
 mod options;
 mod progress;
 mod reopen;
+mod retire;
 mod seed;
 mod sweep;
 mod turn;
 
 use headwater_protocol::{CheckpointId, Message, MessageId, RunId, SessionId};
 
+pub use budget::SummaryRequest;
 pub use checkpoint::{Checkpoint, CheckpointStatus, TurnInput};
 use checkpoint::{Input, Node, fresh_tree};
+pub use document::SessionDocument;
 use head::{Head, Seen};
 pub use history::{HistoryPage, SessionState};
 pub use list::SessionPage;
@@ -131,6 +137,12 @@ impl Agent {
 }
 
 impl Session {
+    /// The agent that it is of.
+    #[must_use]
+    pub fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
     /// Its name.
     #[must_use]
     pub fn id(&self) -> &SessionId {
@@ -146,15 +158,16 @@ impl Session {
         self.agent.0.info(head).await
     }
 
-    /// The checkpoints on the way to where the session stands, newest first, before a turn.
+    /// The checkpoints on the way to where the session stands, newest first, before a turn: those that are kept.
     ///
     /// # Errors
     /// As [`Session::info`].
     pub async fn checkpoints(&self, before: Option<u64>, limit: usize) -> Result<Vec<Checkpoint>> {
         let agent = &self.agent.0;
+        let retired = self.seen().await?.head.retired;
         let mut next = self.at(None, before).await?;
         let mut found = Vec::new();
-        while let Some(node) = next.filter(|_| found.len() < limit) {
+        while let Some(node) = next.filter(|node| found.len() < limit && node.turn() > retired) {
             next = match &node.checkpoint.parent {
                 Some(parent) => Some(agent.node(parent).await?),
                 None => None,

@@ -1,9 +1,345 @@
-//! Sessions and their checkpoints.
+//! Sessions and their checkpoints: list, look at, go back, branch, do again.
 
-use axum::Router;
+use axum::{
+    Extension, Json, Router,
+    body::Body,
+    extract::{Path, Query, State},
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+    routing::{get, post},
+};
+use headwater_protocol::{CheckpointId, Message, rfc3339};
+use headwater_runtime::{Checkpoint, ErrorKind, Sent, Session, SessionInfo, SessionState, Turn};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use crate::Server;
+use crate::{ApiError, Principal, Server, chat, control::read_json};
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new()
+        .route("/v1/sessions", get(list).post(create))
+        .route("/v1/sessions/{session}", get(inspect).delete(delete))
+        .route("/v1/sessions/{session}/messages", get(messages).post(send))
+        .route("/v1/sessions/{session}/stop", post(stop))
+        .route("/v1/sessions/{session}/undo", post(undo))
+        .route("/v1/sessions/{session}/export", get(export))
+        .route("/v1/sessions/{session}/checkpoints", get(checkpoints))
+        .route("/v1/sessions/{session}/checkpoints/{checkpoint}", get(checkpoint))
+        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/rollback", post(roll_back))
+        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/fork", post(fork))
+        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/regenerate", post(regenerate))
+        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/edit", post(edit))
+        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/variants", get(variants))
+        .route("/v1/sessions/{session}/checkpoints/{checkpoint}/select", post(select))
+}
+
+/// The session of that name, of whichever agent has it.
+async fn find(server: &Server, principal: &Principal, id: &str) -> Result<(Session, SessionInfo), ApiError> {
+    for served in server.agents().served() {
+        let session = served.agent.session(id, Some(principal.id()));
+        match session.info().await {
+            Ok(info) => return Ok((session, info)),
+            Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let message = format!("there is no session {id}: it never was, or is no longer kept");
+    Err(ApiError::not_found("session.unknown", message))
+}
+
+#[derive(Debug, Deserialize)]
+struct Listing {
+    agent: Option<String>,
+    after: Option<String>,
+    before: Option<u64>,
+    limit: Option<usize>,
+    dialect: Option<String>,
+    at: Option<String>,
+}
+
+impl Listing {
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(50).clamp(1, 500)
+    }
+}
+
+async fn list(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Query(query): Query<Listing>,
+) -> Result<Response, ApiError> {
+    let served = server.agents().find(query.agent.as_deref())?;
+    let page = served.agent.sessions(Some(principal.id()), query.after.as_deref(), query.limit()).await?;
+    let sessions: Vec<_> = page.sessions.iter().map(shown).collect();
+    Ok(Json(json!({ "agent": served.name, "sessions": sessions, "next": page.next })).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Create {
+    id: Option<String>,
+    agent: Option<String>,
+    /// A session that was exported.
+    import: Option<Value>,
+}
+
+async fn create(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let body: Create = read_json(&server, body).await?;
+    let served = server.agents().find(body.agent.as_deref())?;
+    let owner = Some(principal.id());
+    let session = match (body.import, body.id) {
+        (Some(document), id) => served.agent.import_session(document, owner, id.as_deref()).await?,
+        (None, Some(id)) => served.agent.open_session(id, owner).await?,
+        (None, None) => served.agent.new_session(owner).await?,
+    };
+    Ok((StatusCode::CREATED, Json(shown(&session.info().await?))).into_response())
+}
+
+async fn inspect(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(session): Path<String>,
+) -> Result<Response, ApiError> {
+    let (_, info) = find(&server, &principal, &session).await?;
+    Ok(Json(shown(&info)).into_response())
+}
+
+async fn delete(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(session): Path<String>,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    session.agent().delete_session(session.id().clone(), Some(principal.id())).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn messages(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(session): Path<String>,
+    Query(query): Query<Listing>,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let dialect = query.dialect.as_deref().map(chat::find).transpose()?;
+    let at = query.at.as_deref().map(CheckpointId::from);
+    let page = session.history(at.as_ref(), query.before, query.limit()).await?;
+    let write = |message: &Message| match dialect {
+        Some(dialect) => dialect.page_message(message),
+        None => json!(message),
+    };
+    let messages: Vec<_> = page.messages.iter().map(write).collect();
+    Ok(Json(json!({ "messages": messages, "before": page.before })).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Say {
+    text: String,
+    workflow: Option<String>,
+    label: Option<String>,
+}
+
+async fn send(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(session): Path<String>,
+    request: axum::extract::Request,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let (parts, body) = request.into_parts();
+    let key = parts
+        .headers
+        .get("idempotency-key")
+        .and_then(|key| key.to_str().ok())
+        .map(|key| format!("key:{key}"));
+    let say: Say = read_json(&server, body).await?;
+    let context = match &server.options().context {
+        Some(context) => context(principal.clone(), parts, serde_json::Map::new()).await?,
+        None => Value::Null,
+    };
+    let mut start = headwater_runtime::Start::new(say.text).owner(principal.id()).runtime_context(context);
+    if let Some(workflow) = say.workflow {
+        start = start.workflow(workflow);
+    }
+    let mut turn = Turn::from(start);
+    if let Some(label) = say.label {
+        turn = turn.label(label);
+    }
+    if let Some(key) = key {
+        turn = turn.key(key);
+    }
+    Ok((StatusCode::ACCEPTED, Json(sent(&session.send(turn).await?))).into_response())
+}
+
+async fn stop(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(session): Path<String>,
+) -> Result<Response, ApiError> {
+    let (session, info) = find(&server, &principal, &session).await?;
+    session.stop().await?;
+    Ok(Json(json!({ "stopped": info.going })).into_response())
+}
+
+async fn undo(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(session): Path<String>,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let undone = session.undo().await?;
+    Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
+}
+
+async fn export(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(session): Path<String>,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    Ok(Json(session.export().await?).into_response())
+}
+
+async fn checkpoints(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(session): Path<String>,
+    Query(query): Query<Listing>,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let found = session.checkpoints(query.before, query.limit()).await?;
+    let before = (found.len() == query.limit()).then(|| found.last().map(|last| last.turn)).flatten();
+    Ok(Json(json!({ "checkpoints": found, "before": before })).into_response())
+}
+
+type Of = Path<(String, String)>;
+
+async fn checkpoint(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path((session, checkpoint)): Of,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let id = CheckpointId::from(checkpoint);
+    let checkpoint: Checkpoint = session.checkpoint(&id).await?;
+    let state = session.state(Some(&id)).await?;
+    Ok(Json(json!({
+        "checkpoint": checkpoint,
+        "messages": state.messages,
+        "structured": structured(&state),
+        "workflowState": state.workflow_state,
+    }))
+    .into_response())
+}
+
+async fn roll_back(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path((session, checkpoint)): Of,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let undone = session.roll_back(&CheckpointId::from(checkpoint)).await?;
+    Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fork {
+    id: Option<String>,
+}
+
+async fn fork(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path((session, checkpoint)): Of,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let body: Fork = read_json(&server, body).await?;
+    let forked = session.fork(&CheckpointId::from(checkpoint), body.id.as_deref()).await?;
+    Ok((StatusCode::CREATED, Json(shown(&forked.info().await?))).into_response())
+}
+
+async fn regenerate(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path((session, checkpoint)): Of,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let again = session.regenerate(&CheckpointId::from(checkpoint)).await?;
+    Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    text: String,
+}
+
+async fn edit(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path((session, checkpoint)): Of,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let body: Edit = read_json(&server, body).await?;
+    let again = session.edit(&CheckpointId::from(checkpoint), body.text).await?;
+    Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())
+}
+
+async fn variants(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path((session, checkpoint)): Of,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let variants = session.variants(&CheckpointId::from(checkpoint)).await?;
+    let variants: Vec<_> = variants
+        .iter()
+        .map(|variant| json!({ "checkpoint": variant.checkpoint, "selected": variant.selected }))
+        .collect();
+    Ok(Json(json!({ "variants": variants })).into_response())
+}
+
+async fn select(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path((session, checkpoint)): Of,
+) -> Result<Response, ApiError> {
+    let (session, _) = find(&server, &principal, &session).await?;
+    let undone = session.select(&CheckpointId::from(checkpoint)).await?;
+    Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
+}
+
+fn shown(info: &SessionInfo) -> Value {
+    json!({
+        "id": info.id,
+        "label": info.label,
+        "createdAt": rfc3339(info.created),
+        "updatedAt": rfc3339(info.updated),
+        "turns": info.turns,
+        "checkpoint": info.checkpoint,
+        "forkedFrom": info.forked.as_ref().map(|(session, checkpoint)| {
+            json!({ "session": session, "checkpoint": checkpoint })
+        }),
+        "lastRun": info.last_run,
+        "going": info.going,
+        "waiting": info.waiting,
+        "queued": info.queued,
+    })
+}
+
+fn sent(sent: &Sent) -> Value {
+    json!({ "run": sent.run, "checkpoint": sent.checkpoint, "queued": sent.queued, "repeated": sent.repeated })
+}
+
+/// The structured streams of a state, by name.
+pub(crate) fn structured(state: &SessionState) -> Value {
+    json!(state.structured)
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask bench runtime`: what runs, deltas, waiting and replay cost, beside what was aimed at.
+//! `cargo xtask bench runtime` and `sessions`: what runs, deltas, waiting, replay and checkpoints cost, beside what was
+//! aimed at.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,21 +36,49 @@ impl Row {
             ("added per delta, p50" | "added per delta, p99", _) => Some(at_most(20.0)),
             ("memory per waiting run", _) => Some(at_most(4096.0)),
             ("answer and replay of 1,000 effects", _) => Some(at_most(5.0)),
+            ("fork of 1,000 turns" | "roll back of 1,000 turns to turn 10", _) => Some(at_most(5.0)),
+            (what, _) if what.starts_with("growth of ") => Some(at_most(1.5)),
             _ => None,
         }
     }
 }
 
-pub(super) fn run(root: &Path) -> Result<ExitCode, Failure> {
-    let output = output_of(cargo(root, &["bench", "-p", "headwater-runtime", "--bench", "runtime"]))?;
-    let rows: Vec<Row> = output.lines().filter_map(Row::parse).collect();
+pub(super) fn run(root: &Path, bench: &str) -> Result<ExitCode, Failure> {
+    let output = output_of(cargo(root, &["bench", "-p", "headwater-runtime", "--bench", bench]))?;
+    let mut rows: Vec<Row> = output.lines().filter_map(Row::parse).collect();
     if rows.is_empty() {
-        return Err(Failure::new("the runtime bench printed no measurements"));
+        return Err(Failure::new(format!("the {bench} bench printed no measurements")));
     }
+    rows.extend(growth(&rows));
     anstream::println!("{}", table(&rows));
     let missed = rows.iter().filter_map(Row::aim).filter(|(_, met)| !met).count();
     anstream::println!("\n{} measurements, {missed} miss their aim", rows.len());
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What should stay the same however long a session is: the longest beside the shortest.
+const FLAT: &[(&str, &str)] = &[
+    ("a turn with its checkpoint, turn 10", "a turn with its checkpoint, turn 1000"),
+    ("checkpoint of turn 10", "checkpoint of turn 1000"),
+    ("storage per turn, of 100 turns", "storage per turn, of 1000 turns"),
+];
+
+fn growth(rows: &[Row]) -> Vec<Row> {
+    let found = |what: &str, store: &str| rows.iter().find(|row| row.what == what && row.store == store);
+    let mut growth = Vec::new();
+    for (short, long) in FLAT {
+        for row in rows.iter().filter(|row| row.what == *short) {
+            if let Some(last) = found(long, &row.store).filter(|_| row.value > 0.0) {
+                growth.push(Row {
+                    what: format!("growth of {long}"),
+                    store: row.store.clone(),
+                    value: last.value / row.value,
+                    unit: "times".to_owned(),
+                });
+            }
+        }
+    }
+    growth
 }
 
 fn table(rows: &[Row]) -> String {
@@ -77,5 +106,19 @@ mod tests {
         let table = table(&[row]);
         let last = table.lines().last().unwrap();
         assert_eq!(last, "| added per delta, p50 | memory | 21.50 µs | at most 20 µs | miss |");
+    }
+
+    #[test]
+    fn what_grows_with_a_session_misses_its_aim() {
+        let row = |what: &str, value| Row {
+            what: what.to_owned(),
+            store: "memory".to_owned(),
+            value,
+            unit: "bytes".to_owned(),
+        };
+        let rows = [row("checkpoint of turn 10", 100.0), row("checkpoint of turn 1000", 160.0)];
+        let growth = growth(&rows);
+        assert_eq!(growth.len(), 1);
+        assert_eq!(growth[0].aim(), Some(("at most 1.5 times".to_owned(), false)));
     }
 }

@@ -10,5 +10,7 @@ mod inspect;
 mod lint;
 mod reduce;
 mod run;
+mod serve;
+mod server;
 mod structured;
 mod usage;

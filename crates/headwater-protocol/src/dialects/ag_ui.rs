@@ -183,6 +183,10 @@ impl Dialect for AgUi {
         request::parse(request)
     }
 
+    fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
+        super::tanstack::page_message(message)
+    }
+
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         let Ok(name) = crate::json::type_of(frame) else { return 0 };
         match &*name {

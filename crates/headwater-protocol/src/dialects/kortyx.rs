@@ -154,6 +154,10 @@ impl Dialect for Kortyx {
         request::parse(request)
     }
 
+    fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
+        serde_json::json!({ "id": message.id, "role": message.role, "content": message.plain_text(), "metadata": message.metadata })
+    }
+
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         recognise(frame)
     }

@@ -201,6 +201,10 @@ impl Dialect for Mui {
         request::parse(request)
     }
 
+    fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
+        serde_json::to_value(UiMessage(message)).unwrap_or_default()
+    }
+
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]

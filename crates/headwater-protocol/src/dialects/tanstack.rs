@@ -30,6 +30,7 @@ mod chunk;
 mod decode;
 mod encode;
 mod lint;
+mod message;
 mod reentry;
 mod request;
 
@@ -49,6 +50,7 @@ pub use chunk::{
     Payload, Thinking, TokenUsage, ToolCall, ToolInputAvailable, ToolResult,
 };
 pub use encode::Encoder;
+pub use message::page_message;
 
 /// What ends an SSE stream.
 const END_MARKER: &str = "[DONE]";
@@ -179,6 +181,10 @@ impl Dialect for TanStack {
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         request::parse(request)
+    }
+
+    fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
+        message::page_message(message)
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {

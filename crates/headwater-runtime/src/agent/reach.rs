@@ -1,6 +1,6 @@
 //! Runs as those see them who serve them to others.
 
-use headwater_protocol::{Message, RequestId, RunId};
+use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
 
 use super::{Agent, OpenQuestion, Run, RunPhase};
 use crate::{Result, TurnInput, error::ErrorKind, journal::History};
@@ -32,6 +32,14 @@ impl Agent {
     pub async fn find_question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
         let question = self.0.question(request).await?;
         Ok(question.filter(|question| question.waits(self.0.now())))
+    }
+
+    /// The session in which a checkpoint was made.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownCheckpoint`], or when the store fails.
+    pub async fn session_of_checkpoint(&self, id: &CheckpointId) -> Result<SessionId> {
+        Ok(self.0.node(id).await?.checkpoint.session)
     }
 
     /// Sees to it that a run is driven that should be: if its process died, this one takes it over.

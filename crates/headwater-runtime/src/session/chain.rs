@@ -8,7 +8,7 @@ use super::{
     checkpoint::{Link, Node, unknown},
     head::Head,
 };
-use crate::{Result, agent::AgentInner};
+use crate::{Error, Result, agent::AgentInner, error::ErrorKind};
 
 /// A branch that was left, and may be selected again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -26,10 +26,13 @@ impl AgentInner {
     /// The jump of a new node, from the node before it: as far as makes every ancestor near.
     pub(crate) async fn jump_after(&self, parent: Option<&Node>) -> Result<Link> {
         let Some(parent) = parent else { return Ok(Link::default()) };
-        let next = match &parent.jump.id {
-            Some(id) => self.node(id).await?.jump,
-            None => Link::default(),
+        let jump = match &parent.jump.id {
+            Some(id) => self.find_node(id).await?.map(|node| node.jump),
+            None => Some(Link::default()),
         };
+        // A node that is gone was merged with others. Nobody goes there any more, and how far it jumped is known.
+        let next =
+            jump.unwrap_or_else(|| Link { id: parent.jump.id.clone(), turn: jump_turn(parent.jump.turn) });
         if parent.turn() - parent.jump.turn == parent.jump.turn - next.turn {
             Ok(next)
         } else {
@@ -39,14 +42,34 @@ impl AgentInner {
 
     /// The ancestor with the number of a turn, or the node itself; none is the beginning.
     pub(crate) async fn ancestor(&self, mut node: Node, turn: u64) -> Result<Option<Node>> {
-        while node.turn() > turn {
-            let link = if node.jump.turn >= turn { node.jump.clone() } else { node.parent() };
-            match link.id {
-                Some(id) => node = self.node(&id).await?,
-                None => return Ok(None),
-            }
+        // Of turns that were merged there is only the last.
+        while node.first_turn() > turn {
+            let far = match &node.jump {
+                Link { id: Some(id), turn: far } if *far >= turn => self.find_node(id).await?,
+                _ => None,
+            };
+            node = match (far, &node.checkpoint.parent) {
+                (Some(far), _) => far,
+                (None, Some(parent)) => self.node(parent).await?,
+                (None, None) => return Ok(None),
+            };
         }
         Ok(Some(node))
+    }
+
+    /// The first node on the way to one.
+    pub(crate) async fn first(&self, mut node: Node) -> Result<Node> {
+        loop {
+            let far = match &node.jump.id {
+                Some(id) => self.find_node(id).await?,
+                None => None,
+            };
+            node = match (far, &node.checkpoint.parent) {
+                (Some(far), _) => far,
+                (None, Some(parent)) => self.node(parent).await?,
+                (None, None) => return Ok(node),
+            };
+        }
     }
 
     /// The nearest node that two have in common; none is the beginning.
@@ -55,13 +78,16 @@ impl AgentInner {
         let (one, other) = (self.ancestor(one, turn).await?, self.ancestor(other, turn).await?);
         let (Some(mut one), Some(mut other)) = (one, other) else { return Ok(None) };
         while one.id() != other.id() {
-            // Nodes of one depth jump equally far.
-            let (left, right) = if one.jump.id == other.jump.id {
-                (one.parent(), other.parent())
-            } else {
-                (one.jump, other.jump)
-            };
-            let (Some(left), Some(right)) = (left.id, right.id) else { return Ok(None) };
+            // Nodes of one depth jump equally far, unless the turns before them were merged.
+            if one.jump.id != other.jump.id
+                && one.jump.turn == other.jump.turn
+                && let (Some(left), Some(right)) = (&one.jump.id, &other.jump.id)
+                && let (Some(left), Some(right)) = (self.find_node(left).await?, self.find_node(right).await?)
+            {
+                (one, other) = (left, right);
+                continue;
+            }
+            let (Some(left), Some(right)) = (one.parent().id, other.parent().id) else { return Ok(None) };
             one = self.node(&left).await?;
             other = self.node(&right).await?;
         }
@@ -71,7 +97,7 @@ impl AgentInner {
     /// A checkpoint on the way to where the session stands.
     pub(crate) async fn on_chain(&self, head: &Head, id: &CheckpointId) -> Result<Node> {
         let Some(at) = &head.checkpoint else { return Err(unknown(id)) };
-        let turn = self.node(id).await?.turn();
+        let turn = self.kept_node(head, id).await?.turn();
         match self.ancestor(self.node(at).await?, turn).await? {
             Some(node) if node.id() == id => Ok(node),
             _ => Err(unknown(id)),
@@ -80,7 +106,7 @@ impl AgentInner {
 
     /// A checkpoint of the session, also of a branch that was left; with the tip of that branch.
     pub(crate) async fn reach(&self, head: &Head, id: &CheckpointId) -> Result<(Node, CheckpointId)> {
-        let node = self.node(id).await?;
+        let node = self.kept_node(head, id).await?;
         let mut tip = head.checkpoint.clone();
         loop {
             let common = match &tip {
@@ -99,6 +125,31 @@ impl AgentInner {
                 // A branch that was left twice has one tip, so each step goes deeper.
                 Some(branch) if tip.as_ref() != Some(&branch.tip) => tip = Some(branch.tip),
                 _ => return Err(unknown(id)),
+            }
+        }
+    }
+
+    /// A checkpoint that can be gone back to, as far as its age goes.
+    async fn kept_node(&self, head: &Head, id: &CheckpointId) -> Result<Node> {
+        let node = self.find_node(id).await?;
+        let merged = match (&node, &head.checkpoint) {
+            (Some(node), _) => node.turn() <= head.retired,
+            (None, Some(at)) if head.retired > 0 && id.as_str().starts_with(&head.tree) => {
+                let at = self.node(at).await?;
+                let newest = self.ancestor(at, head.retired).await?.map(|node| node.id().clone());
+                let nodes = self.nodes_back(newest, |node| node.has_merged(id)).await?;
+                nodes.iter().any(|node| node.has_merged(id))
+            }
+            _ => false,
+        };
+        match node {
+            Some(node) if !merged => Ok(node),
+            None if !merged => Err(unknown(id)),
+            _ => {
+                let message = format!(
+                    "checkpoint {id} is too old to be gone back to: what was said in its turn is kept, and no more"
+                );
+                Err(Error::new(ErrorKind::UnknownCheckpoint, message).with_code("checkpoint.retired"))
             }
         }
     }
@@ -127,4 +178,17 @@ impl AgentInner {
             .await?;
         Ok(())
     }
+}
+
+/// The turn to which the node of a turn jumps: it depends on nothing else.
+fn jump_turn(turn: u64) -> u64 {
+    // As `jump_after` does it, from the beginning.
+    let (mut at, mut jumps) = (0, vec![0]);
+    while at < turn {
+        let jump = jumps.last().copied().unwrap_or(0);
+        let next = jumps.get(usize::try_from(jump).unwrap_or(0)).copied().unwrap_or(0);
+        jumps.push(if at > 0 && at - jump == jump - next { next } else { at });
+        at += 1;
+    }
+    jumps.last().copied().unwrap_or(0)
 }

@@ -3,16 +3,11 @@
 use std::collections::BTreeMap;
 
 use headwater_protocol::{CheckpointId, Message, RequestId, RunId, RunState, SessionId, StructuredUpdate};
-use headwater_store::Expect;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::head::Said;
-use crate::{
-    Answer, Error, Result,
-    agent::{AgentInner, fresh_id},
-    error::ErrorKind,
-};
+use crate::{Answer, Error, Result, agent::fresh_id, error::ErrorKind};
 
 /// The state of a session at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,9 +81,20 @@ pub(crate) struct Node {
     #[serde(flatten)]
     pub(crate) checkpoint: Checkpoint,
     /// An ancestor further away with the number of its turn, so that any ancestor is found in few steps.
+    #[serde(default, skip_serializing_if = "Link::is_beginning")]
     pub(crate) jump: Link,
     /// The nearest ancestor whose turn touched structured streams.
+    #[serde(default, skip_serializing_if = "Link::is_beginning")]
     pub(crate) touched: Link,
+    /// Where the newest summary is kept of what the turn's run did not get.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) summarised: Option<CheckpointId>,
+    /// Several turns in one, of which this was the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base: Option<Base>,
+    /// It comes from a document, and no run of ours stands behind it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) imported: bool,
     pub(crate) input: Input,
     /// The messages that the turn added or changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +107,20 @@ pub(crate) struct Node {
     pub(crate) state: Map<String, Value>,
 }
 
+/// What is left of turns that can no longer be gone back to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Base {
+    /// The first of the turns.
+    pub(crate) first: u64,
+    /// Whether messages begin with the first turn, rather than go on.
+    pub(crate) begins: bool,
+    /// Whether a run began in one of them, so that the workflow state before them does not count.
+    pub(crate) clears: bool,
+    /// The checkpoints before this one that are in it, and their runs.
+    pub(crate) merged: Vec<(CheckpointId, RunId)>,
+}
+
 /// An ancestor, or the beginning of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Link {
@@ -108,6 +128,12 @@ pub(crate) struct Link {
     pub(crate) id: Option<CheckpointId>,
     #[serde(default)]
     pub(crate) turn: u64,
+}
+
+impl Link {
+    fn is_beginning(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a turn was given, as it is kept: enough to do it again.
@@ -189,19 +215,35 @@ impl Node {
         Link { id: self.checkpoint.parent.clone(), turn: self.turn() - 1 }
     }
 
+    /// Whether its run waited, and can be gone back to.
     pub(crate) fn waits(&self) -> bool {
-        self.checkpoint.status == CheckpointStatus::Waiting
+        self.checkpoint.status == CheckpointStatus::Waiting && !self.imported
     }
 
     /// Whether messages begin with it, rather than go on.
     pub(crate) fn begins(&self) -> bool {
-        !matches!(self.input, Input::Answers(_))
+        self.base.as_ref().map_or(!matches!(self.input, Input::Answers(_)), |base| base.begins)
     }
-}
 
-/// Where a checkpoint is kept. Its name begins with that of its tree, so that those of a tree can be listed.
-fn key(id: &CheckpointId) -> String {
-    format!("checkpoint/{id}")
+    /// Whether the workflow state before it does not count.
+    pub(crate) fn clears(&self) -> bool {
+        self.base.as_ref().map_or_else(|| self.begins(), |base| base.clears)
+    }
+
+    /// The older checkpoints that are in it, and their runs.
+    pub(crate) fn merged(&self) -> impl Iterator<Item = &(CheckpointId, RunId)> {
+        self.base.iter().flat_map(|base| &base.merged)
+    }
+
+    /// Whether an older checkpoint is in it.
+    pub(crate) fn has_merged(&self, id: &CheckpointId) -> bool {
+        self.merged().any(|(merged, _)| merged == id)
+    }
+
+    /// The first turn that it holds.
+    pub(crate) fn first_turn(&self) -> u64 {
+        self.base.as_ref().map_or(self.turn(), |base| base.first)
+    }
 }
 
 /// A name for a new tree of checkpoints.
@@ -213,47 +255,6 @@ pub(crate) fn fresh_tree() -> Result<String> {
 pub(crate) fn fresh_checkpoint(tree: &str) -> Result<CheckpointId> {
     let name = fresh_id("")?;
     Ok(format!("{tree}.{}", name.trim_start_matches('_')).into())
-}
-
-impl AgentInner {
-    pub(crate) async fn node(&self, id: &CheckpointId) -> Result<Node> {
-        let Some(value) = self.store.get(&key(id)).await? else { return Err(unknown(id)) };
-        serde_json::from_slice(&value.bytes)
-            .map_err(|error| Error::new(ErrorKind::Store, format!("checkpoint {id} cannot be read: {error}")))
-    }
-
-    /// The nodes of a tree, in no order.
-    pub(crate) async fn nodes_of(&self, tree: &str) -> Result<Vec<Node>> {
-        let prefix = format!("checkpoint/{tree}.");
-        let mut nodes = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
-            nodes.extend(page.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok()));
-            match page.last() {
-                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(nodes),
-            }
-        }
-    }
-
-    pub(crate) async fn remove_node(&self, id: &CheckpointId) -> Result<()> {
-        self.store.remove(&key(id), Expect::Any).await?;
-        Ok(())
-    }
-
-    /// Keeps a node. Whoever comes second finds the same there.
-    pub(crate) async fn put_node(&self, node: &Node) -> Result<()> {
-        let bytes = serde_json::to_vec(node).map_err(|error| {
-            Error::new(ErrorKind::State, format!("checkpoint {} does not serialise: {error}", node.id()))
-        })?;
-        match self.store.put(&key(node.id()), bytes.into(), Expect::Absent, None).await {
-            Err(error) if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
-                Err(error.into())
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 pub(crate) fn unknown(id: &CheckpointId) -> Error {

@@ -39,6 +39,9 @@ pub(crate) struct Head {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) checkpoint: Option<CheckpointId>,
     pub(crate) turn: u64,
+    /// The turns up to this one cannot be gone back to any more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) retired: u64,
     /// The run that waits there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) live: Option<Live>,
@@ -146,6 +149,7 @@ impl Head {
             forked: None,
             checkpoint: None,
             turn: 0,
+            retired: 0,
             live: None,
             active: None,
             queue: VecDeque::new(),
@@ -198,14 +202,35 @@ impl AgentInner {
         self.put_head(&head, Expect::Version(version)).await
     }
 
+    /// Says which turns of a session cannot be gone back to any more. That is no change which anyone made.
+    pub(super) async fn retire(&self, mut head: Head, version: u64, retired: u64) -> Result<bool> {
+        head.retired = retired;
+        self.put_head(&head, Expect::Version(version)).await
+    }
+
     async fn put_head(&self, head: &Head, expect: Expect) -> Result<bool> {
         let bytes = serde_json::to_vec(head).map_err(|error| {
             Error::new(ErrorKind::State, format!("session {} does not serialise: {error}", head.id))
         })?;
         match self.store.put(&key(&head.id), bytes.into(), expect, None).await {
             Ok(_) => Ok(true),
-            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => match error.kind() {
+                headwater_store::ErrorKind::Conflict { .. } => Ok(false),
+                headwater_store::ErrorKind::TooLarge => {
+                    let message = format!(
+                        "session {} cannot take that: with the messages that wait for their turn it is larger than the \
+                         store allows; send large things by their addresses",
+                        head.id
+                    );
+                    Err(Error::new(ErrorKind::Limit, message).with_code("session.too-large"))
+                }
+                _ => Err(error.into()),
+            },
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

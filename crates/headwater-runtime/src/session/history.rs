@@ -3,10 +3,7 @@
 use headwater_protocol::{CheckpointId, Message, StructuredStreams};
 use serde_json::{Map, Value};
 
-use super::{
-    checkpoint::{Checkpoint, Node},
-    head::Head,
-};
+use super::checkpoint::{Checkpoint, Node};
 use crate::{Result, agent::AgentInner};
 
 /// A page of what was said, oldest first.
@@ -15,7 +12,7 @@ use crate::{Result, agent::AgentInner};
 pub struct HistoryPage {
     /// The messages.
     pub messages: Vec<Message>,
-    /// The checkpoints of their turns, oldest first.
+    /// The checkpoints of their turns, oldest first, as far as they are kept.
     pub checkpoints: Vec<Checkpoint>,
     /// The turn at which the page before this one ends; none if this one begins with the session.
     pub before: Option<u64>,
@@ -68,8 +65,9 @@ impl AgentInner {
                 left == 0
             })
             .await?;
-        let before = nodes.first().map(|first| first.turn() - 1).filter(|turn| *turn > 0);
-        let checkpoints = nodes.iter().map(|node| node.checkpoint.clone()).collect();
+        let before = nodes.first().map(|first| first.first_turn() - 1).filter(|turn| *turn > 0);
+        let kept = nodes.iter().filter(|node| node.base.is_none());
+        let checkpoints = kept.map(|node| node.checkpoint.clone()).collect();
         Ok(HistoryPage { messages: messages(nodes), checkpoints, before })
     }
 
@@ -80,7 +78,7 @@ impl AgentInner {
             ..Default::default()
         };
         for node in &nodes {
-            if node.begins() {
+            if node.clears() {
                 state.workflow_state.clear();
             }
             state.workflow_state.extend(node.state.clone());
@@ -95,38 +93,12 @@ impl AgentInner {
         state.messages = messages(nodes);
         Ok(state)
     }
-
-    /// The conversation before a turn, as far as the budget goes: the newest messages.
-    pub(super) async fn prior_messages(&self, head: &Head) -> Result<Vec<Message>> {
-        let options = &self.sessions;
-        let (mut count, mut tokens) = (0, 0);
-        let nodes = self
-            .nodes_back(head.checkpoint.clone(), |node| {
-                count += node.messages.iter().filter(|change| change.keep == 0).count();
-                tokens += node.messages.iter().map(|change| about_tokens(&change.message)).sum::<usize>();
-                count >= options.last_messages || options.last_tokens.is_some_and(|limit| tokens > limit)
-            })
-            .await?;
-        let mut all = messages(nodes);
-        let mut tokens = 0;
-        let fits = all.iter().rev().take(options.last_messages).take_while(|message| {
-            tokens += about_tokens(message);
-            options.last_tokens.is_none_or(|limit| tokens <= limit)
-        });
-        let keep = fits.count();
-        Ok(all.split_off(all.len() - keep))
-    }
 }
 
-fn messages(nodes: Vec<Node>) -> Vec<Message> {
+pub(super) fn messages(nodes: Vec<Node>) -> Vec<Message> {
     let mut messages = Vec::new();
     for change in nodes.into_iter().flat_map(|node| node.messages) {
         change.apply(&mut messages);
     }
     messages
-}
-
-/// Four bytes of text are about one token.
-fn about_tokens(message: &Message) -> usize {
-    message.parts.iter().map(|part| serde_json::to_string(part).map_or(0, |text| text.len() / 4)).sum()
 }

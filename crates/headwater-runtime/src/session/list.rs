@@ -117,7 +117,9 @@ impl AgentInner {
         let first = said.and_then(|(_, said)| label(&Input::Message(said.clone()))).map(short);
         let going = head.active.map(|active| active.run);
         let waiting = head.live.map(|live| live.run);
-        let left = newest.filter(|node| !matches!(node.input, Input::Seed)).map(|node| node.checkpoint.run);
+        let left = newest
+            .filter(|node| !node.imported && !matches!(node.input, Input::Seed))
+            .map(|node| node.checkpoint.run);
         Ok(SessionInfo {
             label: head.label.or(first),
             last_run: going.clone().or_else(|| waiting.clone()).or(left),

@@ -24,6 +24,9 @@ use crate::{
 /// Where sessions are noted whose turns wait.
 const QUEUES: &str = "session-queue/";
 
+/// What a store says to a record that it never takes.
+const TOO_LARGE: &str = "store.too-large";
+
 impl AgentInner {
     /// Brings a session up to date, and gives how it stands. `None` if there is none of that name, or none any more.
     pub(crate) async fn look(self: &Arc<Self>, session: &SessionId) -> Result<Option<Seen>> {
@@ -166,9 +169,9 @@ impl AgentInner {
                 // Somebody else begins it.
                 Err(error) if matches!(error.kind(), ErrorKind::Exists | ErrorKind::Busy) => Ok(false),
                 // A turn that can never begin must not keep the session from others.
-                Err(error) if error.kind() != ErrorKind::Store => {
+                Err(error) if error.kind() != ErrorKind::Store || error.code() == TOO_LARGE => {
                     self.swap(Head { active: None, ..head }, version).await?;
-                    Err(error)
+                    Err(if error.code() == TOO_LARGE { error.with_code("session.too-large") } else { error })
                 }
                 begun => begun.map(|()| false),
             };
@@ -239,12 +242,27 @@ impl AgentInner {
                 position: progress.position.clone(),
                 questions: progress.open.clone(),
             },
+            summarised: self.summarised_at(parent.as_ref()).await?,
+            base: None,
+            imported: false,
             input,
             messages,
             structured: progress.structured(),
             state: progress.state(),
         };
-        self.put_node(&node).await?;
+        match self.put_node(&node).await {
+            Err(error) if error.kind() == ErrorKind::Limit => {
+                // A turn that cannot be kept must not keep the session from others.
+                head.checkpoint.clone_from(&node.checkpoint.parent);
+                head.leave_waiting();
+                self.swap(head, version).await?;
+                return Err(error);
+            }
+            put => put?,
+        }
+        if self.has_retired(&head) {
+            self.note_sweep(&head.tree).await?;
+        }
         head.checkpoint = Some(active.checkpoint.clone());
         head.turn += 1;
         if head.turn == 1 {

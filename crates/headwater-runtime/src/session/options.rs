@@ -1,5 +1,10 @@
 //! How an agent treats its sessions.
 
+use std::{future::Future, time::Duration};
+
+use super::budget::{Summarise, SummaryRequest};
+use crate::Result;
+
 /// How an agent treats its sessions.
 ///
 /// ```
@@ -18,11 +23,24 @@ pub struct SessionOptions {
     pub last_messages: usize,
     /// About how many tokens these may have, four characters being one.
     pub last_tokens: Option<usize>,
+    /// How many checkpoints a session keeps to go back to: all.
+    pub keep_checkpoints: Option<usize>,
+    /// How long it keeps them: for ever.
+    pub keep_for: Option<Duration>,
+    pub(crate) summarise: Option<Summarise>,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { when_busy: WhenBusy::Queue, max_queue: 16, last_messages: 50, last_tokens: None }
+        Self {
+            when_busy: WhenBusy::Queue,
+            max_queue: 16,
+            last_messages: 50,
+            last_tokens: None,
+            keep_checkpoints: None,
+            keep_for: None,
+            summarise: None,
+        }
     }
 }
 
@@ -45,6 +63,43 @@ impl SessionOptions {
     #[must_use]
     pub fn last_tokens(mut self, tokens: usize) -> Self {
         self.last_tokens = Some(tokens);
+        self
+    }
+
+    /// Sums up what a run does not get, by a model or otherwise. It is done when the messages since the last summary no
+    /// longer fit, for the older half of them, and its result is kept: it is not done again after a restart, a roll back or a
+    /// fork. The run gets it as a system message before the others. If it fails, the run goes without.
+    ///
+    /// ```
+    /// use headwater_runtime::{SessionOptions, SummaryRequest};
+    ///
+    /// let options = SessionOptions::default().last_messages(20).summarise(|request: SummaryRequest| async move {
+    ///     let before = request.previous.unwrap_or_default();
+    ///     Ok(format!("{before} {} messages.", request.dropped.len()))
+    /// });
+    /// ```
+    #[must_use]
+    pub fn summarise<F, R>(mut self, sum_up: F) -> Self
+    where
+        F: Fn(SummaryRequest) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String>> + Send + 'static,
+    {
+        self.summarise = Some(Summarise::new(sum_up));
+        self
+    }
+
+    /// Says how many checkpoints a session keeps to go back to, at least one. What was said in older turns stays.
+    #[must_use]
+    pub fn keep_checkpoints(mut self, checkpoints: usize) -> Self {
+        self.keep_checkpoints = Some(checkpoints.max(1));
+        self
+    }
+
+    /// Says how long a session keeps checkpoints to go back to; the newest one stays. What was said in older turns stays
+    /// too.
+    #[must_use]
+    pub fn keep_for(mut self, time: Duration) -> Self {
+        self.keep_for = Some(time);
         self
     }
 }

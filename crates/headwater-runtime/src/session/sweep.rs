@@ -10,6 +10,7 @@ use headwater_store::Expect;
 
 use super::{
     chain::Branch,
+    checkpoint::Node,
     head::{Doing, Head, key},
     list::tree as sessions_of,
 };
@@ -22,9 +23,17 @@ const GRACE: u64 = 60_000;
 
 /// What is reachable in a tree.
 #[derive(Debug, Default)]
-struct Marked {
-    nodes: HashSet<CheckpointId>,
+pub(super) struct Marked {
+    pub(super) nodes: HashSet<CheckpointId>,
+    /// The nodes that a session may go back to.
+    kept: HashSet<CheckpointId>,
     runs: HashSet<RunId>,
+    /// The nodes that are in others.
+    merged: HashSet<CheckpointId>,
+    /// The nodes whose summaries are needed.
+    summaries: HashSet<CheckpointId>,
+    /// The branches that were left and can be selected again: their keys, and where they were left.
+    pub(super) branches: Vec<(String, CheckpointId)>,
     /// Branches that were left by turns that are gone themselves.
     loose: Vec<String>,
 }
@@ -71,20 +80,23 @@ impl AgentInner {
         }
     }
 
-    /// Removes the checkpoints of a tree that no session reaches, with the journals of their runs and of these runs. Gives
-    /// whether all of that could be done.
+    /// Removes the checkpoints of a tree that no session reaches, with the journals of their runs and of these runs, and
+    /// merges those that are too old. Gives whether all of that could be done.
     pub(super) async fn sweep_tree(&self, tree: &str, runs: &[RunId]) -> Result<bool> {
         // In this order: a checkpoint that is added meanwhile is not among the nodes, or is named by a head.
         let nodes = self.nodes_of(tree).await?;
         let heads = self.heads_of(tree).await?;
-        let parents: HashMap<_, _> =
-            nodes.iter().map(|node| (node.id(), node.checkpoint.parent.as_ref())).collect();
+        let known: HashMap<_, _> = nodes.iter().map(|(node, _)| (node.id(), node)).collect();
         let mut marked = Marked::default();
         for (head, _) in heads.iter().filter(|(head, _)| !head.deleted) {
-            self.mark(head, &parents, &mut marked).await?;
+            self.mark(head, &known, &mut marked).await?;
         }
-        for node in nodes.iter().filter(|node| marked.nodes.contains(node.id())) {
+        let (reached, lost): (Vec<_>, Vec<_>) =
+            nodes.iter().partition(|(node, _)| marked.nodes.contains(node.id()));
+        for (node, _) in &reached {
             marked.runs.insert(node.checkpoint.run.clone());
+            marked.merged.extend(node.merged().map(|(id, _)| id.clone()));
+            marked.summaries.extend(node.summarised.clone());
         }
         let versions = |heads: &[(Head, u64)]| -> Vec<(SessionId, u64)> {
             heads.iter().map(|(head, version)| (head.id.clone(), *version)).collect()
@@ -93,19 +105,34 @@ impl AgentInner {
             return Ok(false);
         }
         let mut all = true;
-        for node in nodes.iter().filter(|node| !marked.nodes.contains(node.id())) {
-            let run = &node.checkpoint.run;
-            let gone = marked.runs.contains(run) || self.forget_run(run).await?;
-            if gone {
-                self.remove_node(node.id()).await?;
+        for (node, _) in lost {
+            // The runs of turns that were merged are kept as long as others.
+            if !marked.merged.contains(node.id()) {
+                let mut gone = true;
+                for run in node.merged().map(|(_, run)| run).chain([&node.checkpoint.run]) {
+                    gone &= marked.runs.contains(run) || self.forget_run(run).await?;
+                }
+                if !gone {
+                    all = false;
+                    continue;
+                }
             }
-            all &= gone;
+            self.remove_node(node.id()).await?;
+        }
+        for id in self.summaries_of(tree).await? {
+            if !marked.nodes.contains(&id) && !marked.summaries.contains(&id) {
+                self.remove_summary(&id).await?;
+            }
         }
         for run in runs.iter().filter(|run| !marked.runs.contains(*run)) {
             all &= self.forget_run(run).await?;
         }
         for branch in &marked.loose {
             self.store.remove(branch, Expect::Any).await?;
+        }
+        let reached: Vec<_> = reached.iter().map(|(node, version)| (node, *version)).collect();
+        if self.merge_old(&reached, &marked.kept).await? | self.retire_old(&heads, &known).await? {
+            self.note_sweep(tree).await?;
         }
         Ok(all)
     }
@@ -132,10 +159,10 @@ impl AgentInner {
     }
 
     /// Marks what a session can reach: where it stands, what it is about to do, and the branches that it left.
-    async fn mark(
+    pub(super) async fn mark(
         &self,
         head: &Head,
-        parents: &HashMap<&CheckpointId, Option<&CheckpointId>>,
+        known: &HashMap<&CheckpointId, &Node>,
         marked: &mut Marked,
     ) -> Result<()> {
         let mut mine: HashSet<CheckpointId> = HashSet::new();
@@ -143,7 +170,11 @@ impl AgentInner {
             let mut next = from;
             while let Some(id) = next.filter(|id| mine.insert((*id).clone())) {
                 marked.nodes.insert(id.clone());
-                next = parents.get(id).copied().flatten();
+                let node = known.get(id);
+                if node.is_none_or(|node| node.turn() > head.retired) {
+                    marked.kept.insert(id.clone());
+                }
+                next = node.and_then(|node| node.checkpoint.parent.as_ref());
             }
         };
         climb(head.checkpoint.as_ref(), &mut mine);
@@ -172,13 +203,18 @@ impl AgentInner {
                 _ => break,
             }
         }
+        let mut reached = Vec::new();
         // A branch may have been left within another one, so marking one can make others reachable.
         loop {
             let before = branches.len();
-            branches.retain(|(_, parent, tip)| {
-                let reachable = parent == "-" || mine.contains(&CheckpointId::from(parent.as_str()));
+            branches.retain(|(key, parent, tip)| {
+                let parent = CheckpointId::from(parent.as_str());
+                let turn = if parent == *"-" { Some(0) } else { known.get(&parent).map(|node| node.turn()) };
+                let reachable = turn.is_some_and(|turn| turn >= head.retired)
+                    && (parent == *"-" || mine.contains(&parent));
                 if reachable {
                     climb(Some(tip), &mut mine);
+                    reached.push((key.clone(), tip.clone()));
                 }
                 !reachable
             });
@@ -186,6 +222,7 @@ impl AgentInner {
                 break;
             }
         }
+        marked.branches.extend(reached);
         marked.loose.extend(branches.into_iter().map(|(key, ..)| key));
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Sending something to a session.
 
+use std::time::Duration;
+
 use headwater_protocol::{CheckpointId, Message, MessageId, Role, RunId};
 
 use super::{
@@ -8,6 +10,9 @@ use super::{
     head::{Active, Doing, Head, Said, Seen, key},
 };
 use crate::{Agent, Error, Result, Run, Start, WhenBusy, agent::fresh_run, error::ErrorKind};
+
+/// How often it is looked whether another process has begun a turn.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// What a person sends to a session.
 ///
@@ -120,7 +125,8 @@ impl Sent {
                 let message = format!("the turn of run {} never began: send it again", self.run);
                 return Err(Error::new(ErrorKind::UnknownRun, message));
             }
-            watch.changed().await;
+            // That somebody else has begun the run changes nothing in the head.
+            let _ = tokio::time::timeout(LOOK_AGAIN, watch.changed()).await;
         }
     }
 }

@@ -1,7 +1,12 @@
 //! Sessions: turns in order, checkpoints to go back to and to branch from, answers that are replayed as answers.
 
+mod budget;
 mod crashes;
+mod documents;
+mod lessons;
 mod model;
+mod people;
+mod retention;
 mod serving;
 
 use std::sync::Arc;

@@ -4,45 +4,155 @@ use axum::{
     Json,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{CheckpointAction, ui_message};
-use serde_json::json;
+use headwater_protocol::{CheckpointAction, CheckpointId, Message, rfc3339};
+use headwater_runtime::{ErrorKind, Session, SessionInfo};
+use serde_json::{Value, json};
 
 use super::Asked;
-use crate::ApiError;
+use crate::{ApiError, sessions};
 
-/// How many turns a page of a conversation has.
+/// How many turns a page of a conversation has, if nothing else is asked for.
 const TURNS: usize = 100;
+/// How many at most.
+const MOST: usize = 1_000;
 
-/// The conversation as it stands.
+/// The conversation as it stands, in the form in which the dialect's pages keep it.
 pub(super) async fn conversation(asked: &Asked) -> Result<Response, ApiError> {
-    let Some(session) = &asked.chat.session else {
+    let Some(id) = &asked.chat.session else {
         return Err(ApiError::bad("session.missing", "name the session"));
     };
-    let session = asked.session(session.as_str());
-    let page = session.history(None, None, TURNS).await?;
-    let info = session.info().await?;
-    let messages: Vec<_> = page.messages.iter().map(ui_message::write).collect();
-    let run = info.going.or(info.waiting);
-    Ok(Json(json!({
-        "messages": messages,
-        "activeRun": run.map(|run| json!({ "runId": run })),
-        "interrupts": null,
-    }))
-    .into_response())
+    let session = asked.session(id.as_str());
+    let info = match session.info().await {
+        Ok(info) => info,
+        // A conversation that has not begun is empty: a page asks for it before anyone says something.
+        Err(error) if error.kind() == ErrorKind::UnknownSession => {
+            return Ok(Json(document(asked, &[], None, Value::Null)).into_response());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let number = |key: &str| asked.chat.context.get(key).and_then(Value::as_str)?.parse::<u64>().ok();
+    let before = number("before").or_else(|| number("cursor"));
+    let limit = number("limit").map_or(TURNS, |limit| usize::try_from(limit).unwrap_or(MOST).clamp(1, MOST));
+    let page = session.history(None, before, limit).await?;
+    let mut messages = page.messages;
+    if before.is_none() {
+        messages.extend(going(asked, &info).await?);
+    }
+    let interrupts = interrupts(asked, &info).await?;
+    let mut document = document(asked, &messages, Some(&info), interrupts);
+    if let (Some(before), Value::Object(fields)) = (page.before, &mut document) {
+        if asked.dialect.name() == "ag-ui" {
+            fields.insert("page".to_owned(), json!({ "truncated": true, "cursor": before.to_string() }));
+        } else {
+            fields.insert("cursor".to_owned(), json!(before.to_string()));
+            fields.insert("hasMore".to_owned(), json!(true));
+        }
+    }
+    Ok(Json(document).into_response())
+}
+
+/// What was asked and is being answered, and so is not in the history yet.
+async fn going(asked: &Asked, info: &SessionInfo) -> Result<Option<Message>, ApiError> {
+    let Some(run) = &info.going else { return Ok(None) };
+    Ok(asked.served.agent.run(run.clone()).conversation().await?.pop())
+}
+
+fn document(asked: &Asked, messages: &[Message], info: Option<&SessionInfo>, interrupts: Value) -> Value {
+    let messages: Vec<_> = messages.iter().map(|message| asked.dialect.page_message(message)).collect();
+    let run = info.and_then(|info| info.going.as_ref().or(info.waiting.as_ref()));
+    match asked.dialect.name() {
+        "mui" => json!({ "messages": messages, "hasMore": false }),
+        _ => json!({
+            "messages": messages,
+            "activeRun": run.map(|run| json!({ "runId": run })),
+            "interrupts": interrupts,
+        }),
+    }
+}
+
+/// What the session waits for.
+async fn interrupts(asked: &Asked, info: &SessionInfo) -> Result<Value, ApiError> {
+    let Some(run) = &info.waiting else { return Ok(Value::Null) };
+    let open = asked.served.agent.open_questions(run).await?;
+    let pending: Vec<_> = open.iter().map(crate::control::question).collect();
+    Ok(json!({ "runId": run, "pending": pending }))
 }
 
 /// The conversations of whoever asks.
 pub(super) async fn conversations(asked: &Asked) -> Result<Response, ApiError> {
-    let page = asked.served.agent.sessions(Some(asked.owner()), None, TURNS).await?;
+    let cursor = asked.chat.context.get("cursor").and_then(Value::as_str);
+    let page = asked.served.agent.sessions(Some(asked.owner()), cursor, TURNS).await?;
     let conversations: Vec<_> = page
         .sessions
         .iter()
-        .map(|session| json!({ "id": session.id, "title": session.label, "lastMessageAt": session.updated }))
+        .map(|session| {
+            json!({ "id": session.id, "title": session.label, "lastMessageAt": rfc3339(session.updated) })
+        })
         .collect();
-    Ok(Json(json!({ "conversations": conversations, "cursor": page.next })).into_response())
+    let more = page.next.is_some();
+    Ok(Json(json!({ "conversations": conversations, "cursor": page.next, "hasMore": more })).into_response())
 }
 
 /// Something about checkpoints, in Kortyx' words.
-pub(super) async fn checkpoint(_asked: &Asked, _action: &CheckpointAction) -> Result<Response, ApiError> {
-    Err(ApiError::bad("request.invalid", "not here"))
+pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Result<Response, ApiError> {
+    match action {
+        CheckpointAction::List => {
+            let Some(id) = &asked.chat.session else {
+                return Err(ApiError::bad("session.missing", "name the session"));
+            };
+            let mut all = asked.session(id.as_str()).checkpoints(None, MOST).await?;
+            all.reverse();
+            let all: Vec<_> = all.iter().map(summary).collect();
+            Ok(Json(all).into_response())
+        }
+        CheckpointAction::Get(id) => {
+            let session = session_of(asked, id).await?;
+            let checkpoint = session.checkpoint(id).await?;
+            let state = session.state(Some(id)).await?;
+            let mut document = summary(&checkpoint);
+            if let Value::Object(fields) = &mut document {
+                let messages: Vec<_> =
+                    state.messages.iter().map(|message| asked.dialect.page_message(message)).collect();
+                fields.insert("messages".to_owned(), json!(messages));
+                fields.insert("structured".to_owned(), sessions::structured(&state));
+            }
+            Ok(Json(document).into_response())
+        }
+        CheckpointAction::Rollback(id) => {
+            let undone = session_of(asked, id).await?.roll_back(id).await?;
+            Ok(Json(json!({
+                "checkpointId": id,
+                "invalidatedStreamIds": undone.streams,
+                "invalidatedRequestIds": undone.requests,
+            }))
+            .into_response())
+        }
+        CheckpointAction::Fork { checkpoint, session } => {
+            let name = session.as_ref().map(headwater_protocol::SessionId::as_str);
+            let forked = session_of(asked, checkpoint).await?.fork(checkpoint, name).await?;
+            Ok(Json(json!({ "sessionId": forked.id(), "checkpointId": checkpoint })).into_response())
+        }
+    }
+}
+
+/// A checkpoint in Kortyx' words.
+fn summary(checkpoint: &headwater_runtime::Checkpoint) -> Value {
+    json!({
+        "id": checkpoint.id,
+        "sessionId": checkpoint.session,
+        "turnIndex": checkpoint.turn,
+        "label": checkpoint.label,
+        "createdAt": checkpoint.created_at,
+        "runId": checkpoint.run,
+        "parentCheckpointId": checkpoint.parent,
+        "workflow": checkpoint.workflow,
+        "nodes": checkpoint.position,
+        "status": checkpoint.status,
+    })
+}
+
+/// The session of a checkpoint, which Kortyx' page does not name.
+async fn session_of(asked: &Asked, checkpoint: &CheckpointId) -> Result<Session, ApiError> {
+    let session = asked.served.agent.session_of_checkpoint(checkpoint).await?;
+    Ok(asked.session(session.as_str()))
 }

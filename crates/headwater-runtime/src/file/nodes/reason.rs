@@ -1,12 +1,11 @@
 //! Asking a model.
 
 use headwater_models::{ReasoningEffort, ToolChoice};
-use headwater_protocol::{PromptOptions, to_model_messages};
 use serde_json::Value;
 
 use super::{Gave, Of, ask::schema};
 use crate::{
-    Ask, Error, ErrorKind, Failover, Reason, Result, Structured, ToolOptions,
+    Ask, Failover, Reason, Result, Structured, ToolOptions,
     file::format::node::{
         AskModeText, AskText, EffortText, FailoverText, FieldsText, ModelOptionsText, ReasonText,
         SchemaNameText, ToolChoiceText, ToolOptionsText,
@@ -37,11 +36,7 @@ fn asked(of: &Of<'_>, text: &ReasonText) -> Result<Reason> {
         None => of.cx.input().to_owned(),
     });
     if text.history.unwrap_or(true) && !of.cx.messages().is_empty() {
-        let options = PromptOptions::ignoring_incomplete_tool_calls();
-        let messages = to_model_messages(of.cx.messages(), &options).map_err(|error| {
-            Error::new(ErrorKind::Input, format!("the conversation cannot be told: {error}"))
-        })?;
-        reason = reason.messages(messages);
+        reason = reason.messages(of.cx.conversation()?);
     }
     if let Some(fields) = &text.structured {
         reason = reason.structured(structured(&fields.value));

@@ -1,0 +1,255 @@
+//! `headwater serve` and `headwater config`: the real binary, started and asked.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::Command,
+};
+
+use serde_json::{Value, json};
+
+use crate::server::{Answer, Server, command};
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// Runs an agent to where it waits or ends, and gives all text that it said.
+fn said(server: &Server, agent: &str, input: &str) -> String {
+    let started = server.post("/v1/runs", &json!({ "agent": agent, "input": input }));
+    assert_eq!(started.status, 201, "{started:?}");
+    let run = started.json()["run"].as_str().unwrap().to_owned();
+    text(&server.get(&format!("/v1/runs/{run}/events?dialect=agents")))
+}
+
+fn text(answer: &Answer) -> String {
+    events(&answer.body)
+        .into_iter()
+        .filter(|(name, _)| name == "message.delta")
+        .map(|(_, data)| data["delta"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The named events of a stream.
+fn events(stream: &str) -> Vec<(String, Value)> {
+    let block = |block: &str| {
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
+        Some((field("event: ")?, serde_json::from_str(&field("data: ")?).unwrap()))
+    };
+    stream.split("\n\n").filter_map(block).collect()
+}
+
+#[test]
+fn it_serves_the_demo_agents_and_says_where() {
+    let folder = folder();
+    let server = Server::start(&folder.path().join("data"), &[]);
+    for dialect in ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"] {
+        let line = format!("POST http://{}/v1/{dialect}/chat", server.address);
+        assert!(server.greeting.contains(&line), "{line} in {}", server.greeting);
+    }
+    assert!(server.greeting.contains("only this machine can reach it"), "{}", server.greeting);
+    assert!(server.greeting.contains("chat (default), email, flaky, table, tools"), "{}", server.greeting);
+    assert_eq!(said(&server, "table", "planets"), "Planets: 4 rows.");
+    assert_eq!(said(&server, "tools", "weather in Oslo"), "In Oslo it is 13 °C and rainy.");
+
+    let page = server.get("/");
+    assert_eq!(page.status, 200);
+    assert!(page.head.contains("text/html"), "{}", page.head);
+    assert!(page.body.contains(r#""agents":["chat","email","flaky","table","tools"]"#), "{}", page.body);
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn the_same_input_gives_the_same_text_in_every_dialect() {
+    let folder = folder();
+    let server = Server::start(&folder.path().join("data"), &["--store", "memory:"]);
+    let expected = said(&server, "chat", "hello");
+    for line in readme_lines() {
+        let answer = run_line(&line, &server);
+        let dialect = line.split("/v1/").nth(1).unwrap().split('/').next().unwrap().to_owned();
+        let reduced = crate::run::headwater(&["reduce", "--dialect", &dialect], answer.as_str());
+        assert_eq!(reduced.code, Some(0), "{dialect}: {reduced:?} of {answer}");
+        let state = reduced.json();
+        let parts = state["messages"].as_array().unwrap().iter().flat_map(|message| {
+            message["parts"].as_array().unwrap().iter().filter(|part| part["type"] == "text")
+        });
+        let text: String = parts.map(|part| part["text"].as_str().unwrap()).collect();
+        assert_eq!(text, expected, "{dialect}");
+    }
+}
+
+#[test]
+fn the_lines_of_the_readme_work_as_printed_and_work_again() {
+    let folder = folder();
+    let server = Server::start(&folder.path().join("data"), &[]);
+    let lines = readme_lines();
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    for line in lines {
+        let first = run_line(&line, &server);
+        assert!(first.contains("Hello!"), "{line}: {first}");
+        let again = run_line(&line, &server);
+        assert!(again.contains("Hello!"), "{line}: {again}");
+    }
+}
+
+/// The lines of the README that ask a server for something.
+fn readme_lines() -> Vec<String> {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let asks = |line: &&str| line.starts_with("$ curl ") && line.contains("/chat ");
+    readme.lines().filter(asks).map(|line| line.trim_start_matches("$ ").to_owned()).collect()
+}
+
+/// Runs a line of the README against a server of the test's own.
+fn run_line(line: &str, server: &Server) -> String {
+    let line = line.replace("127.0.0.1:8787", &server.address).replacen("curl", "curl -sS --max-time 60", 1);
+    let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_reader_of_a_killed_server_goes_on_where_it_was() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let server = Server::start(&data, &["--set", "demo.pace=20ms"]);
+    let address = server.address.clone();
+    let run = server.post("/v1/runs", &json!({ "agent": "chat", "input": "hello" })).json()["run"].clone();
+    let path = format!("/v1/runs/{}/events?dialect=agents", run.as_str().unwrap());
+
+    // Some of the text, and the cursor after it.
+    let mut lines = BufReader::new(server.send("GET", &path, &[], "")).lines();
+    let (mut cursor, mut deltas) = (String::new(), 0);
+    while deltas < 5 {
+        let line = lines.next().unwrap().unwrap();
+        if let Some(id) = line.strip_prefix("id: ") {
+            id.clone_into(&mut cursor);
+        } else if line == "event: message.delta" {
+            deltas += 1;
+        }
+    }
+    server.kill();
+
+    let server = Server::start_on(&address, &data, &["--set", "demo.pace=0ms"]);
+    let rest = server.ask("GET", &path, &[("last-event-id", &cursor)], "");
+    let after = events(&rest.body);
+    let names: Vec<_> = after.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(names.contains(&"attempt.retract"), "what the dead process had begun is taken back: {names:?}");
+    assert_eq!(*names.last().unwrap(), "done", "{names:?}");
+    assert_eq!(text(&rest), said(&server, "chat", "hello"), "and said again, whole");
+}
+
+#[test]
+fn a_taken_port_and_a_taken_folder_say_what_to_do() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let server = Server::start(&data, &[]);
+    let other = folder.path().join("other");
+    let refused = fails(&["serve", "--listen", &server.address, "--data", other.to_str().unwrap()]);
+    assert!(refused.contains(&format!("{} is taken: stop the program", server.address)), "{refused}");
+    assert!(refused.contains("--listen 127.0.0.1:0"), "{refused}");
+
+    let refused = fails(&["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
+    let who = format!("the headwater process {}, which listens on {}", server.pid(), server.address);
+    assert!(refused.contains(&who), "{refused}");
+    assert!(refused.contains("--data DIR"), "{refused}");
+}
+
+#[test]
+fn it_is_never_open_to_everybody_by_accident() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let refused = fails(&["serve", "--listen", "0.0.0.0:0", "--data", data.to_str().unwrap()]);
+    assert!(refused.contains("set a key") && refused.contains("or listen on 127.0.0.1"), "{refused}");
+}
+
+#[test]
+fn with_keys_nobody_is_answered_without_one() {
+    let folder = folder();
+    let args = ["--api-key", "ann=0123456789abcdef", "--store", "memory:"];
+    let server = Server::start(&folder.path().join("data"), &args);
+    assert!(server.greeting.contains("clients must show a key"), "{}", server.greeting);
+    assert!(!server.greeting.contains("0123456789abcdef"), "a key is never printed");
+    let body = r#"{"agent":"table","input":"x"}"#;
+    assert_eq!(server.ask("POST", "/v1/runs", &[], body).status, 401);
+    let wrong = [("authorization", "Bearer fedcba9876543210")];
+    assert_eq!(server.ask("POST", "/v1/runs", &wrong, body).status, 401);
+    let right = [("authorization", "Bearer 0123456789abcdef")];
+    assert_eq!(server.ask("POST", "/v1/runs", &right, body).status, 201);
+}
+
+#[test]
+fn a_file_that_changes_is_served_anew_and_one_that_breaks_is_not() {
+    let folder = folder();
+    let path = folder.path().join("hello.yaml");
+    let write = |said: &str| {
+        let text = format!(
+            "name: hello\nworkflows: {{ w: {{ start: n, nodes: {{ n: {{ message: \"{said}\" }} }} }} }}\n"
+        );
+        fs::write(&path, text).unwrap();
+    };
+    write("One");
+    let server = Server::start(&folder.path().join("data"), &[path.to_str().unwrap(), "--watch"]);
+    assert!(server.greeting.contains("hello (default)"), "{}", server.greeting);
+    assert_eq!(said(&server, "hello", "x"), "One");
+    fs::write(&path, "name: hello\nworkflow: {}\n").unwrap();
+    server.wait_for_log("did you mean `workflows`?");
+    assert_eq!(said(&server, "hello", "x"), "One");
+    write("Two, and longer");
+    server.wait_for_log("read again");
+    assert_eq!(said(&server, "hello", "x"), "Two, and longer");
+}
+
+#[test]
+fn config_says_where_each_setting_came_from_and_hides_secrets() {
+    let folder = folder();
+    let toml = "heartbeat = \"7s\"\n[api_keys]\nann = \"0123456789abcdef\"\n";
+    fs::write(folder.path().join("headwater.toml"), toml).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = command();
+        command.current_dir(folder.path()).env("HEADWATER_DATA", "here").args(args);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = run(&["config", "--listen", "127.0.0.1:1"]);
+    for (name, value, origin) in [
+        ("listen", "127.0.0.1:1", "--listen"),
+        ("data", "here", "$HEADWATER_DATA"),
+        ("store", "file:here/store", "default"),
+        ("heartbeat", "7s", "headwater.toml:1"),
+        ("api_keys", "ann=…", "headwater.toml:2"),
+        ("limits.body", "4MiB", "default"),
+    ] {
+        let fits = |line: &str| {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            fields == [name, value, origin]
+        };
+        assert!(shown.lines().any(fits), "{name} {value} {origin} in {shown}");
+    }
+    let told: Value = serde_json::from_str(&run(&["config", "--json"])).unwrap();
+    assert_eq!(told["heartbeat"]["value"], "7s");
+    assert_eq!(told["heartbeat"]["variable"], "HEADWATER_HEARTBEAT");
+    assert_eq!(told["api_keys"]["value"], json!({ "ann": "…" }));
+    assert!(!told.to_string().contains("0123456789abcdef"));
+}
+
+#[test]
+fn a_setting_that_is_not_known_is_refused_with_the_one_that_was_meant() {
+    assert_eq!(
+        fails(&["config", "--set", "heartbaet=1s"]),
+        "error: --set heartbaet=1s: there is no setting `heartbaet`: did you mean `heartbeat`?\n"
+    );
+    assert_eq!(
+        fails(&["serve", "--config", "no/such.toml"]),
+        "error: cannot read no/such.toml: there is no such file\n"
+    );
+}
+
+/// Runs a command that must fail, and gives what it says.
+fn fails(args: &[&str]) -> String {
+    let output = command().args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr).unwrap()
+}

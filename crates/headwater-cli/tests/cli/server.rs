@@ -1,0 +1,180 @@
+//! A real server process, and requests to it.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+/// A server process. It is killed when it is dropped.
+pub(crate) struct Server {
+    child: Child,
+    /// The lines that it logs.
+    logs: Receiver<String>,
+    logger: Option<JoinHandle<()>>,
+    /// What it printed when it was ready.
+    pub(crate) greeting: String,
+    /// Where it is: `127.0.0.1:PORT`.
+    pub(crate) address: String,
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+}
+
+impl Server {
+    /// Starts a server on a free port, with its data in a folder.
+    pub(crate) fn start(data: &Path, args: &[&str]) -> Self {
+        Self::start_on("127.0.0.1:0", data, args)
+    }
+
+    /// Starts a server on a port, with its data in a folder.
+    pub(crate) fn start_on(listen: &str, data: &Path, args: &[&str]) -> Self {
+        let mut child = command()
+            .args(["serve", "--listen", listen, "--data"])
+            .arg(data)
+            .args(["--set", "demo.pace=0ms"])
+            .args(args)
+            .current_dir(data.parent().unwrap())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, logs) = channel();
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        let logger = thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                eprintln!("{line}");
+                // A test that has read enough is gone.
+                let _ = sender.send(line);
+            }
+        });
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut greeting = String::new();
+        // The last line of what it prints when it is ready.
+        while !greeting.contains("/v1/runs\n") {
+            assert!(out.read_line(&mut greeting).unwrap() > 0, "the server ended: {greeting}");
+        }
+        let at = greeting.find("http://").unwrap() + 7;
+        let address = greeting[at..].split_whitespace().next().unwrap().to_owned();
+        Self { child, logs, logger: Some(logger), greeting, address }
+    }
+
+    /// Waits until it has logged something.
+    pub(crate) fn wait_for_log(&self, text: &str) {
+        loop {
+            let line = self.logs.recv_timeout(Duration::from_secs(60));
+            if line.unwrap_or_else(|error| panic!("`{text}` was not logged: {error}")).contains(text) {
+                return;
+            }
+        }
+    }
+
+    /// Asks something, and reads the answer to its end.
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut stream = self.send(method, path, headers, body);
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        read(&bytes)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, &[], "")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        self.ask("POST", path, &[], &body.to_string())
+    }
+
+    /// Sends a request, whose answer is still to be read.
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        // A test that hangs tells less than one that fails.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n{headers}\r\n",
+            self.address,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        stream
+    }
+
+    /// Kills it as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Sends SIGTERM, and gives how it ended.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = self.logger.take().map(JoinHandle::join);
+    }
+}
+
+/// The binary, without any setting that the environment of the tests has.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HEADWATER_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Takes an answer apart, and puts the chunks of its body together.
+fn read(bytes: &[u8]) -> Answer {
+    let text = String::from_utf8_lossy(bytes);
+    let (head, mut rest) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {text:?}"));
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let mut body = String::new();
+    if head.to_lowercase().contains("transfer-encoding: chunked") {
+        let mut left = rest.as_bytes();
+        while let Some(end) = left.windows(2).position(|pair| pair == b"\r\n") {
+            let size = usize::from_str_radix(std::str::from_utf8(&left[..end]).unwrap(), 16).unwrap();
+            // A stream that was cut ends within a chunk.
+            let chunk = &left[(end + 2).min(left.len())..(end + 2 + size).min(left.len())];
+            body.push_str(&String::from_utf8_lossy(chunk));
+            left = &left[(end + size + 4).min(left.len())..];
+            if size == 0 {
+                break;
+            }
+        }
+        rest = "";
+    }
+    body.push_str(rest);
+    Answer { status, head: head.to_owned(), body }
+}

@@ -1,0 +1,330 @@
+//! What a run gets of the conversation before it: the newest messages within a budget, and a summary of those that went.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use headwater_protocol::{CheckpointId, Message, MessageId, Part, Role, SessionId};
+use headwater_store::Expect;
+use serde::{Deserialize, Serialize};
+
+use super::{checkpoint::Node, head::Head, history::messages};
+use crate::{Error, Result, agent::AgentInner, error::ErrorKind};
+
+/// How long a process may take to sum up before another one tries, in case it has died.
+const CLAIM: Duration = Duration::from_secs(60);
+
+/// However large the budget: the run's first record must be one that a store takes.
+const MOST_TOKENS: usize = 1 << 20;
+
+/// Where summaries are kept.
+const SUMMARIES: &str = "summary/";
+
+/// What is to be summed up, because it no longer fits in what a run gets of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SummaryRequest {
+    /// The session.
+    pub session: SessionId,
+    /// Whose it is.
+    pub owner: Option<String>,
+    /// The messages that go, oldest first.
+    pub dropped: Vec<Message>,
+    /// The summary of what went before them.
+    pub previous: Option<String>,
+}
+
+type Summing = Pin<Box<dyn Future<Output = Result<String>> + Send>>;
+
+/// Sums up what a run does not get.
+#[derive(Clone)]
+pub(crate) struct Summarise(Arc<dyn Fn(SummaryRequest) -> Summing + Send + Sync>);
+
+impl fmt::Debug for Summarise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Summarise(..)")
+    }
+}
+
+impl Summarise {
+    pub(super) fn new<F, R>(sum_up: F) -> Self
+    where
+        F: Fn(SummaryRequest) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String>> + Send + 'static,
+    {
+        Self(Arc::new(move |request| Box::pin(sum_up(request))))
+    }
+}
+
+/// A summary as it is kept beside the checkpoint after which it was needed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Summary {
+    pub(super) text: String,
+    /// The last message that it has in it, and the turn in which that began.
+    upto: MessageId,
+    turn: u64,
+}
+
+fn summary_key(at: &CheckpointId) -> String {
+    format!("{SUMMARIES}{at}")
+}
+
+impl AgentInner {
+    /// The conversation before a turn, as far as the budget goes.
+    pub(super) async fn prior_messages(&self, head: &Head) -> Result<Vec<Message>> {
+        let Some(at) = &head.checkpoint else { return Ok(Vec::new()) };
+        let options = &self.sessions;
+        match &options.summarise {
+            Some(sum_up) => self.summed_up(head, at, sum_up).await,
+            None => {
+                let (mut count, mut tokens) = (0, 0);
+                let nodes = self
+                    .nodes_back(Some(at.clone()), |node| {
+                        count += node.messages.iter().filter(|change| change.keep == 0).count();
+                        tokens +=
+                            node.messages.iter().map(|change| about_tokens(&change.message)).sum::<usize>();
+                        count > options.last_messages
+                            || options.last_tokens.is_some_and(|limit| tokens > limit)
+                    })
+                    .await?;
+                let instructions = self.instructions(nodes.first()).await?;
+                let mut newest = without(messages(nodes), &instructions);
+                newest.drain(..over(&newest, options.last_messages, options.last_tokens));
+                Ok([instructions, newest].concat())
+            }
+        }
+    }
+
+    async fn summed_up(&self, head: &Head, at: &CheckpointId, sum_up: &Summarise) -> Result<Vec<Message>> {
+        let (most, tokens) = (self.sessions.last_messages, self.sessions.last_tokens);
+        let here = self.summary(at).await?;
+        let made = here.is_some();
+        let mut summary = match (here, self.node(at).await?.summarised) {
+            (Some(here), _) => Some(here),
+            (None, Some(before)) => self.summary(&before).await?,
+            (None, None) => None,
+        };
+        let from = summary.as_ref().map_or(0, |summary| summary.turn);
+        let nodes = self.nodes_back(Some(at.clone()), |node| node.first_turn() <= from).await?;
+        let instructions = self.instructions(nodes.first()).await?;
+        let turns = turns_of(&nodes);
+        let mut newest = without(messages(nodes), &instructions);
+        if let Some(summary) = &summary {
+            let after = newest.iter().position(|message| message.id == summary.upto).map_or(0, |at| at + 1);
+            newest.drain(..after);
+        }
+        if !made && over(&newest, most, tokens) > 0 {
+            // Down to half of the budget, so that this is not done in every turn.
+            let gone = over(&newest, most / 2, tokens.map(|tokens| tokens / 2));
+            let (dropped, _) = newest.split_at(gone);
+            if let Some(last) = dropped.last() {
+                let request = SummaryRequest {
+                    session: head.id.clone(),
+                    owner: head.owner.clone(),
+                    dropped: dropped.to_vec(),
+                    previous: summary.as_ref().map(|summary| summary.text.clone()),
+                };
+                let (upto, turn) = (last.id.clone(), turns.get(&last.id).copied().unwrap_or(0));
+                match self.sum_up_once(at, sum_up, request, upto, turn).await {
+                    Ok(new) => {
+                        let after = newest.iter().position(|message| message.id == new.upto);
+                        newest.drain(..after.map_or(0, |at| at + 1));
+                        summary = Some(new);
+                    }
+                    Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Store) => {
+                        return Err(error);
+                    }
+                    Err(error) => {
+                        // The turn is worth more than the summary, which the next one tries again.
+                        tracing::warn!(session = %head.id, %error, "what was said before cannot be summed up");
+                    }
+                }
+            }
+        }
+        newest.drain(..over(&newest, most, tokens));
+        let told = summary.map(|summary| {
+            Message::text(format!("msg_summary_{}", summary.upto), Role::System, summary.text)
+        });
+        Ok([instructions, told.into_iter().collect(), newest].concat())
+    }
+
+    async fn sum_up_once(
+        &self,
+        at: &CheckpointId,
+        sum_up: &Summarise,
+        request: SummaryRequest,
+        upto: MessageId,
+        turn: u64,
+    ) -> Result<Summary> {
+        use headwater_store::ErrorKind::Conflict;
+        let claim = format!("summary-claim/{at}");
+        let version =
+            match self.store.put(&claim, self.owner.clone().into(), Expect::Absent, Some(CLAIM)).await {
+                Err(error) if matches!(error.kind(), Conflict { .. }) => {
+                    return Err(Error::new(ErrorKind::Busy, "another process sums up what was said before"));
+                }
+                version => version?,
+            };
+        let text = (sum_up.0)(request).await;
+        let kept = match text {
+            Ok(text) => self.keep_summary(at, Summary { text, upto, turn }).await,
+            Err(error) => Err(error),
+        };
+        match self.store.remove(&claim, Expect::Version(version)).await {
+            Err(error) if !matches!(error.kind(), Conflict { .. }) => Err(error.into()),
+            _ => kept,
+        }
+    }
+
+    /// Keeps a summary, unless there is one: then that is the one.
+    async fn keep_summary(&self, at: &CheckpointId, summary: Summary) -> Result<Summary> {
+        let bytes = serde_json::to_vec(&summary).map_err(|error| {
+            Error::new(ErrorKind::State, format!("a summary does not serialise: {error}"))
+        })?;
+        match self.store.put(&summary_key(at), bytes.into(), Expect::Absent, None).await {
+            Ok(_) => Ok(summary),
+            Err(error) => match error.kind() {
+                headwater_store::ErrorKind::Conflict { .. } => Ok(self.summary(at).await?.unwrap_or(summary)),
+                headwater_store::ErrorKind::TooLarge => {
+                    Err(Error::new(ErrorKind::Limit, error.to_string()).with_code("session.too-large"))
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    pub(super) async fn summary(&self, at: &CheckpointId) -> Result<Option<Summary>> {
+        let Some(value) = self.store.get(&summary_key(at)).await? else { return Ok(None) };
+        serde_json::from_slice(&value.bytes).map(Some).map_err(|error| {
+            Error::new(ErrorKind::Store, format!("the summary at {at} cannot be read: {error}"))
+        })
+    }
+
+    /// The checkpoints of a tree at which there are summaries.
+    pub(super) async fn summaries_of(&self, tree: &str) -> Result<Vec<CheckpointId>> {
+        let mut found = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.list(&format!("{SUMMARIES}{tree}."), after.as_deref(), 100).await?;
+            found.extend(
+                page.iter().filter_map(|(key, _)| key.strip_prefix(SUMMARIES)).map(CheckpointId::from),
+            );
+            match page.last() {
+                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    pub(super) async fn remove_summary(&self, at: &CheckpointId) -> Result<()> {
+        self.store.remove(&summary_key(at), Expect::Any).await?;
+        Ok(())
+    }
+
+    /// Where the newest summary is kept that a turn after a node began with.
+    pub(super) async fn summarised_at(&self, parent: Option<&Node>) -> Result<Option<CheckpointId>> {
+        let Some(parent) = parent else { return Ok(None) };
+        if self.sessions.summarise.is_some() && self.store.get(&summary_key(parent.id())).await?.is_some() {
+            return Ok(Some(parent.id().clone()));
+        }
+        Ok(parent.summarised.clone())
+    }
+
+    /// The instructions with which the conversation begins. They stay, whatever goes.
+    async fn instructions(&self, earliest: Option<&Node>) -> Result<Vec<Message>> {
+        let Some(earliest) = earliest else { return Ok(Vec::new()) };
+        let first = self.first(earliest.clone()).await?;
+        let leading = first.messages.into_iter().map(|change| change.message);
+        Ok(leading.take_while(|message| matches!(message.role, Role::System | Role::Developer)).collect())
+    }
+}
+
+/// How many of the oldest messages do not fit. A tool call goes with its result.
+fn over(messages: &[Message], most: usize, tokens: Option<usize>) -> usize {
+    let mut sum = 0;
+    let tokens = Some(tokens.unwrap_or(usize::MAX).min(MOST_TOKENS));
+    let fitting = messages.iter().rev().take(most).take_while(|message| {
+        sum += about_tokens(message);
+        tokens.is_none_or(|limit| sum <= limit)
+    });
+    let (gone, kept) = messages.split_at(messages.len() - fitting.count());
+    let calls: HashSet<_> = gone.iter().flat_map(calls_of).collect();
+    let torn = kept.iter().rposition(|message| calls_of(message).any(|call| calls.contains(call)));
+    gone.len() + torn.map_or(0, |at| at + 1)
+}
+
+fn calls_of(message: &Message) -> impl Iterator<Item = &str> {
+    message.parts.iter().filter_map(|part| match part {
+        Part::Tool(tool) => Some(tool.call.as_str()),
+        _ => None,
+    })
+}
+
+fn without(mut messages: Vec<Message>, others: &[Message]) -> Vec<Message> {
+    messages.retain(|message| !others.iter().any(|other| other.id == message.id));
+    messages
+}
+
+/// The turns in which messages began.
+fn turns_of(nodes: &[Node]) -> HashMap<MessageId, u64> {
+    let mut turns = HashMap::new();
+    for node in nodes {
+        for change in node.messages.iter().filter(|change| change.keep == 0) {
+            turns.entry(change.message.id.clone()).or_insert_with(|| node.first_turn());
+        }
+    }
+    turns
+}
+
+/// Four bytes of text are about one token.
+fn about_tokens(message: &Message) -> usize {
+    message.parts.iter().map(|part| serde_json::to_string(part).map_or(0, |text| text.len() / 4)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_protocol::{MessageStatus, ToolPart};
+
+    use super::*;
+
+    fn said(id: &str) -> Message {
+        Message::text(id, Role::User, "four chars each, more or less")
+    }
+
+    fn calling(id: &str, role: Role, call: &str) -> Message {
+        let mut message = Message::new(id, role, MessageStatus::Sent);
+        message.parts.push(Part::Tool(Box::new(ToolPart::new(call, "search"))));
+        message
+    }
+
+    #[test]
+    fn the_oldest_messages_go_first() {
+        let messages: Vec<_> = ["1", "2", "3", "4"].map(said).to_vec();
+        assert_eq!(over(&messages, 10, None), 0);
+        assert_eq!(over(&messages, 3, None), 1);
+        let each = about_tokens(&messages[0]);
+        assert_eq!(over(&messages, 10, Some(2 * each)), 2);
+        assert_eq!(over(&messages, 10, Some(each - 1)), 4);
+        assert_eq!(over(&[], 0, Some(0)), 0);
+    }
+
+    #[test]
+    fn a_tool_call_goes_with_its_result() {
+        let messages = [
+            said("1"),
+            calling("2", Role::Assistant, "a"),
+            calling("3", Role::Assistant, "b"),
+            calling("4", Role::Tool, "a"),
+            calling("5", Role::Tool, "b"),
+            said("6"),
+        ];
+        for (most, gone) in [(6, 0), (5, 1), (4, 5), (3, 5), (2, 5), (1, 5), (0, 6)] {
+            assert_eq!(over(&messages, most, None), gone, "of {most}");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A session as one JSON document: to keep it elsewhere, or to move it to another store.
+
+use std::{collections::HashMap, sync::Arc};
+
+use headwater_protocol::{CheckpointId, Part, SessionId};
+use headwater_store::Expect;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::{
+    Session,
+    chain::branches,
+    checkpoint::{Input, Link, Node, fresh_checkpoint, fresh_tree},
+    head::{Head, key},
+    look::short,
+    moves::exists,
+    sweep::Marked,
+};
+use crate::{
+    Agent, Error, Result,
+    agent::{AgentInner, fresh_id, fresh_run},
+    error::ErrorKind,
+    journal::Begun,
+};
+
+/// The format of the documents that are written.
+const FORMAT: &str = "headwater.session/1";
+
+/// A session as one document: its turns with their messages, structured streams and state, and its variants. It has no
+/// tokens, and nothing of what the server knew about whoever wrote.
+///
+/// It serialises to JSON, and [`Agent::import_session`] makes a session of that.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDocument {
+    format: &'static str,
+    agent: String,
+    session: SessionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+    created: u64,
+    /// Where it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<CheckpointId>,
+    retired: u64,
+    /// All turns, each after the one before it.
+    turns: Vec<Node>,
+    variants: Vec<Left>,
+}
+
+/// A branch that was left.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Left {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parent: Option<CheckpointId>,
+    child: CheckpointId,
+    tip: CheckpointId,
+}
+
+impl From<SessionDocument> for Value {
+    fn from(document: SessionDocument) -> Self {
+        serde_json::to_value(document).unwrap_or_default()
+    }
+}
+
+impl Session {
+    /// The session as one document.
+    ///
+    /// # Errors
+    /// As [`Session::info`].
+    pub async fn export(&self) -> Result<SessionDocument> {
+        let agent = &self.agent.0;
+        let head = self.seen().await?.head;
+        let mut nodes: Vec<Node> =
+            agent.nodes_of(&head.tree).await?.into_iter().map(|(node, _)| node).collect();
+        let known: HashMap<_, _> = nodes.iter().map(|node| (node.id(), node)).collect();
+        let mut marked = Marked::default();
+        agent.mark(&head, &known, &mut marked).await?;
+        nodes.retain(|node| marked.nodes.contains(node.id()));
+        nodes.sort_by_key(|node| (node.turn(), node.checkpoint.created_at));
+        nodes.iter_mut().for_each(strip);
+        let variants = marked.branches.into_iter().filter_map(|(key, tip)| {
+            let (before, child) = key.rsplit_once('/')?;
+            let (_, parent) = before.rsplit_once('/')?;
+            let parent = Some(parent).filter(|parent| *parent != "-").map(CheckpointId::from);
+            Some(Left { parent, child: child.into(), tip })
+        });
+        Ok(SessionDocument {
+            format: FORMAT,
+            agent: agent.name.clone(),
+            session: head.id,
+            label: head.label,
+            created: head.created,
+            checkpoint: head.checkpoint,
+            retired: head.retired,
+            turns: nodes,
+            variants: variants.collect(),
+        })
+    }
+}
+
+impl Agent {
+    /// Makes a session of a document that [`Session::export`] gave, here or elsewhere. What was said, its checkpoints and
+    /// variants are there; a question that was open is not, because the run that asked it is not part of the document.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] when the document is broken, which tells the place; [`ErrorKind::SessionExists`]; or when the
+    /// store fails.
+    pub async fn import_session(
+        &self,
+        document: impl Into<Value>,
+        owner: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<Session> {
+        let agent = &self.0;
+        let id: SessionId = match name {
+            Some(name) => name.into(),
+            None => fresh_id("session")?.into(),
+        };
+        let session = self.session(id.clone(), owner);
+        let mut head = Head::new(id.clone(), fresh_tree()?, agent, session.owner.clone());
+        let (turns, variants) = read(document.into(), &mut head)?;
+        if agent.store.get(&key(&id)).await?.is_some() {
+            return Err(exists(&id));
+        }
+        // If this process dies half-way, what it has put is swept.
+        agent.note_sweep(&head.tree).await?;
+        for node in turns {
+            agent.put_imported(node).await?;
+        }
+        for Left { parent, child, tip } in &variants {
+            agent.note_branch(&id, parent.as_ref(), child, tip).await?;
+        }
+        if agent.create_head(&head).await? {
+            return Ok(session);
+        }
+        for Left { parent, child, .. } in &variants {
+            let key = format!("{}{child}", branches(&id, parent.as_ref()));
+            agent.store.remove(&key, Expect::Any).await?;
+        }
+        Err(exists(&id))
+    }
+}
+
+impl AgentInner {
+    /// Keeps a node whose parent is kept, with its way to its ancestors.
+    async fn put_imported(self: &Arc<Self>, mut node: Node) -> Result<()> {
+        let parent = match &node.checkpoint.parent {
+            Some(parent) => Some(self.node(parent).await?),
+            None => None,
+        };
+        node.jump = self.jump_after(parent.as_ref()).await?;
+        node.touched = match &parent {
+            Some(parent) if parent.structured.is_empty() => parent.touched.clone(),
+            Some(parent) => Link { id: Some(parent.id().clone()), turn: parent.turn() },
+            None => Link::default(),
+        };
+        self.put_node(&node).await
+    }
+}
+
+/// Takes out what is no part of the conversation: tokens, keys, and what the server knew about whoever wrote.
+fn strip(node: &mut Node) {
+    (node.jump, node.touched, node.summarised) = (Link::default(), Link::default(), None);
+    if let Input::Message(said) = &mut node.input {
+        said.keys.clear();
+        let begun = std::mem::take(&mut said.begun);
+        said.begun = Begun {
+            input: begun.input,
+            data: begun.data,
+            client_tools: begun.client_tools,
+            tool_choice: begun.tool_choice,
+            ..Begun::default()
+        };
+    }
+    if let Some(base) = &mut node.base {
+        base.merged.clear();
+    }
+    for part in node.messages.iter_mut().flat_map(|change| &mut change.message.parts) {
+        if let Part::Tool(tool) = part
+            && let Some(approval) = &mut tool.approval
+        {
+            approval.signature = None;
+        }
+    }
+}
+
+/// Reads a document, with names of this session's own for all that it names, and moves the head to where it stood.
+fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<Left>)> {
+    let format: String = field(&mut document, "format")?;
+    if format != FORMAT {
+        return Err(broken("format", format!("{format:?} is not {FORMAT:?}, which is what is read here")));
+    }
+    let mut names: HashMap<CheckpointId, CheckpointId> = HashMap::new();
+    let mut turns: HashMap<CheckpointId, u64> = HashMap::new();
+    let mut nodes: Vec<Node> = Vec::new();
+    for (at, turn) in field::<Vec<Value>>(&mut document, "turns")?.into_iter().enumerate() {
+        let place = format!("turns[{at}]");
+        let mut node: Node =
+            serde_json::from_value(turn).map_err(|error| broken(&place, error.to_string()))?;
+        let (id, parent) = (node.id().clone(), node.checkpoint.parent.take());
+        let before = match &parent {
+            None => 0,
+            Some(parent) => *turns.get(parent).ok_or_else(|| {
+                broken(&format!("{place}.parent"), format!("there is no turn {parent} before this one"))
+            })?,
+        };
+        if node.turn() < node.first_turn() || node.first_turn() != before + 1 {
+            let message = format!("it is {}, and the turn before it is {before}", node.turn());
+            return Err(broken(&format!("{place}.turnIndex"), message));
+        }
+        strip(&mut node);
+        node.checkpoint.parent = parent.and_then(|parent| names.get(&parent).cloned());
+        node.checkpoint.id = fresh_checkpoint(&head.tree)?;
+        // A name in a document is no right to somebody's run.
+        node.checkpoint.run = fresh_run()?;
+        node.checkpoint.session = head.id.clone();
+        node.imported = true;
+        if turns.insert(id.clone(), node.turn()).is_some() {
+            return Err(broken(&format!("{place}.id"), format!("{id} is there twice")));
+        }
+        names.insert(id, node.id().clone());
+        nodes.push(node);
+    }
+    let named = |place: &str, id: &CheckpointId| -> Result<CheckpointId> {
+        names.get(id).cloned().ok_or_else(|| broken(place, format!("there is no turn {id}")))
+    };
+    let mut variants = Vec::new();
+    for (at, left) in field::<Vec<Value>>(&mut document, "variants")?.into_iter().enumerate() {
+        let place = format!("variants[{at}]");
+        let left: Left = serde_json::from_value(left).map_err(|error| broken(&place, error.to_string()))?;
+        variants.push(Left {
+            parent: left.parent.as_ref().map(|id| named(&place, id)).transpose()?,
+            child: named(&place, &left.child)?,
+            tip: named(&place, &left.tip)?,
+        });
+    }
+    if let Some(at) = field::<Option<CheckpointId>>(&mut document, "checkpoint")? {
+        head.checkpoint = Some(named("checkpoint", &at)?);
+        head.turn = turns.get(&at).copied().unwrap_or(0);
+        head.retired = field::<Option<u64>>(&mut document, "retired")?.unwrap_or(0).min(head.turn - 1);
+        head.label = field::<Option<String>>(&mut document, "label")?.map(short);
+    }
+    Ok((nodes, variants))
+}
+
+fn field<T: DeserializeOwned>(document: &mut Value, name: &str) -> Result<T> {
+    let Some(fields) = document.as_object_mut() else {
+        return Err(broken("", "it is no object".to_owned()));
+    };
+    let value = fields.remove(name).unwrap_or_default();
+    serde_json::from_value(value).map_err(|error| broken(name, error.to_string()))
+}
+
+fn broken(place: &str, what: String) -> Error {
+    let place = if place.is_empty() { "the document" } else { place };
+    let message = format!("the session cannot be imported: {place}: {what}");
+    Error::new(ErrorKind::Input, message).with_code("document.invalid")
+}

@@ -1,0 +1,13 @@
+//! The server over real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout
+)]
+
+mod harness;
+mod resume;
+mod sessions;
+mod talk;

@@ -1,0 +1,135 @@
+//! Readers that leave and come back.
+
+use futures_util::StreamExt as _;
+use serde_json::json;
+
+use crate::{
+    harness::{World, state, text},
+    talk::says,
+};
+
+/// The first bytes of a stream; then the connection is cut.
+async fn cut(world: &World, dialect: &str, session: &str, input: &str, bytes: usize) -> (String, String) {
+    let response = world
+        .http
+        .post(format!("{}/v1/{dialect}/chat", world.base))
+        .header("content-type", "application/json")
+        .body(says(dialect, session, "u1", input).to_string())
+        .send()
+        .await
+        .unwrap();
+    let run = response.headers().get("x-run-id").unwrap().to_str().unwrap().to_owned();
+    let mut body = response.bytes_stream();
+    let mut read = Vec::new();
+    while read.len() < bytes
+        && let Some(chunk) = body.next().await
+    {
+        read.extend_from_slice(&chunk.unwrap());
+    }
+    read.truncate(bytes);
+    (run, String::from_utf8_lossy(&read).into_owned())
+}
+
+#[tokio::test]
+async fn every_frame_that_was_read_is_a_place_to_go_on_from() {
+    let world = World::new().await;
+    for dialect in ["agents", "ag-ui"] {
+        for input in ["hello", "weather please"] {
+            let session = format!("{dialect}-{input}");
+            let whole =
+                world.post(&format!("/v1/{dialect}/chat"), &says(dialect, &session, "u1", input)).await;
+            let run = whole.header("x-run-id").to_owned();
+            let expected = whole.text(dialect);
+            let ids = whole.ids();
+            assert!(ids.len() > 5, "{}", whole.body);
+            let url = format!("/v1/runs/{run}/events?dialect={dialect}");
+            for id in &ids {
+                let at = whole.body.find(&format!("id: {id}\n")).unwrap();
+                let end = whole.body[at..].find("\n\n").unwrap() + at + 2;
+                let rest = world.get_with(&url, &[("last-event-id", id)]).await;
+                assert_eq!(rest.status, 200, "{}", rest.body);
+                let joined = format!("{}{}", &whole.body[..end], rest.body);
+                assert_eq!(text(&state(dialect, &joined)), expected, "{dialect} after {id}: {joined}");
+                assert_eq!(state(dialect, &joined), state(dialect, &whole.body), "{dialect} after {id}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn mui_goes_on_after_any_sequence() {
+    let world = World::new().await;
+    let whole = world.post("/v1/mui/chat", &says("mui", "m", "u1", "weather please")).await;
+    let chunks = whole.chunks();
+    let count = chunks.len();
+    for after in 0..count - 1 {
+        let rest = world.get(&format!("/v1/mui/chat?conversationId=m&after={after}")).await;
+        assert_eq!(rest.chunks(), chunks[after + 1..], "after {after}");
+    }
+    let future = world.get(&format!("/v1/mui/chat?conversationId=m&after={}", count + 5)).await;
+    assert_eq!((future.status, future.json()["code"].clone()), (409, json!("cursor.future")));
+}
+
+#[tokio::test]
+async fn a_cut_stream_is_come_back_to_by_a_full_re_entry() {
+    let world = World::new().await;
+    let (run, _) = cut(&world, "ai-sdk", "chat", "slow", 700).await;
+    let back = world.get("/v1/ai-sdk/chat/chat/stream").await;
+    assert_eq!(back.status, 200, "{}", back.body);
+    assert_eq!(back.header("x-run-id"), run);
+    assert_eq!(back.text("ai-sdk"), "slowly but surely ".repeat(20), "{}", back.body);
+    assert_eq!(world.get("/v1/ai-sdk/chat/nobody/stream").await.status, 204);
+    let kortyx = world.get(&format!("/v1/runs/{run}/events?dialect=kortyx")).await;
+    assert_eq!(kortyx.text("kortyx"), "slowly but surely ".repeat(20));
+}
+
+#[tokio::test]
+async fn a_run_goes_on_without_its_reader() {
+    let world = World::new().await;
+    let (run, _) = cut(&world, "tanstack", "chat", "slow", 100).await;
+    let outcome = world.agent.run(run).outcome().await.unwrap();
+    assert_eq!(outcome.text(), "slowly but surely ".repeat(20));
+}
+
+#[tokio::test]
+async fn tanstacks_newest_client_repeats_its_request_with_a_cursor_and_joins_by_its_own_name() {
+    let world = World::new().await;
+    let body = says("ag-ui", "thread", "u1", "weather please");
+    let whole = world.post("/v1/ag-ui/chat", &body).await;
+    let id = whole.ids()[3].to_owned();
+    let rest = world.post_with("/v1/ag-ui/chat", &body, &[("last-event-id", &id)]).await;
+    assert_eq!(rest.header("x-run-id"), whole.header("x-run-id"));
+    assert!(whole.body.ends_with(&rest.body), "{}", rest.body);
+    let name = body["runId"].as_str().unwrap();
+    let joined = world.get(&format!("/v1/ag-ui/chat?offset=-1&runId={name}")).await;
+    assert_eq!(joined.text("ag-ui"), whole.text("ag-ui"));
+    assert_eq!(joined.chunk("RUN_STARTED")["runId"], name);
+    let foreign = world.post("/v1/ag-ui/chat", &says("ag-ui", "other", "u1", "hello")).await;
+    let other = foreign.ids()[1];
+    let run = whole.header("x-run-id");
+    let refused =
+        world.get_with(&format!("/v1/runs/{run}/events?dialect=ag-ui"), &[("last-event-id", other)]).await;
+    assert_eq!((refused.status, refused.json()["code"].clone()), (409, json!("cursor.foreign")));
+}
+
+#[tokio::test]
+async fn readers_that_are_let_go_come_back() {
+    let world = World::new().await;
+    let mut body = world
+        .http
+        .post(format!("{}/v1/agents/chat", world.base))
+        .header("content-type", "application/json")
+        .body(says("agents", "s", "u1", "slow").to_string())
+        .send()
+        .await
+        .unwrap()
+        .bytes_stream();
+    let mut read = Vec::new();
+    read.extend_from_slice(&body.next().await.unwrap().unwrap());
+    world.server.let_go();
+    while let Some(chunk) = body.next().await {
+        read.extend_from_slice(&chunk.unwrap());
+    }
+    let read = String::from_utf8(read).unwrap();
+    assert!(!read.contains("event: done"), "a stream that was let go looks cut: {read}");
+}

@@ -1,0 +1,132 @@
+//! Sessions, their checkpoints, and the documents that pages ask for when they are opened again.
+
+use serde_json::{Value, json};
+
+use crate::{
+    harness::World,
+    talk::{DIALECTS, says},
+};
+
+async fn say(world: &World, session: &str, message: &str, text: &str) {
+    let said = world.post("/v1/ai-sdk/chat", &says("ai-sdk", session, message, text)).await;
+    assert_eq!(said.status, 200, "{}", said.body);
+}
+
+fn texts(messages: &Value) -> Vec<String> {
+    let parts = |message: &Value| {
+        let parts = message["parts"].as_array().cloned().unwrap_or_default();
+        let text = |part: &Value| {
+            (part["type"] == "text")
+                .then(|| part["text"].as_str().or(part["content"].as_str()).unwrap_or("").to_owned())
+        };
+        let said: String = parts.iter().filter_map(text).collect();
+        message["content"].as_str().map_or(said, str::to_owned)
+    };
+    messages.as_array().unwrap().iter().map(parts).collect()
+}
+
+#[tokio::test]
+async fn a_page_that_is_opened_again_finds_its_conversation_in_its_own_form() {
+    let world = World::new().await;
+    say(&world, "c", "u1", "weather please").await;
+    let targets = [
+        ("ai-sdk", "/v1/sessions/c/messages?dialect=ai-sdk".to_owned()),
+        ("mui", "/v1/mui/chat?conversationId=c".to_owned()),
+        ("ag-ui", "/v1/ag-ui/chat?threadId=c".to_owned()),
+        ("tanstack", "/v1/sessions/c/messages?dialect=tanstack".to_owned()),
+        ("kortyx", "/v1/sessions/c/messages?dialect=kortyx".to_owned()),
+    ];
+    for (dialect, target) in targets {
+        let document = world.get(&target).await;
+        assert_eq!(document.status, 200, "{}", document.body);
+        assert_eq!(
+            texts(&document.json()["messages"]),
+            ["weather please", "It is sunny."],
+            "{dialect}: {}",
+            document.body
+        );
+    }
+    let listed = world.get("/v1/mui/chat").await.json();
+    assert_eq!(listed["conversations"][0]["id"], "c");
+    assert_eq!(listed["conversations"][0]["title"], "weather please");
+    assert_eq!(world.get("/v1/ag-ui/chat?threadId=nobody").await.json()["messages"], json!([]));
+    assert_eq!(DIALECTS.len(), 6);
+}
+
+#[tokio::test]
+async fn a_waiting_conversation_says_what_it_waits_for() {
+    let world = World::new().await;
+    let first = world.post("/v1/ag-ui/chat", &says("ag-ui", "t", "u1", "delete it")).await;
+    let document = world.get("/v1/ag-ui/chat?threadId=t").await.json();
+    assert_eq!(document["activeRun"]["runId"], first.header("x-run-id"));
+    assert_eq!(document["interrupts"]["pending"][0]["kind"], "approval");
+}
+
+#[tokio::test]
+async fn a_session_goes_back_branches_and_is_done_again() {
+    let world = World::new().await;
+    for (message, text) in [("u1", "one"), ("u2", "two"), ("u3", "three")] {
+        say(&world, "s", message, text).await;
+    }
+    let info = world.get("/v1/sessions/s").await.json();
+    assert_eq!((info["turns"].clone(), info["label"].clone()), (json!(3), json!("one")), "{info}");
+    let points = world.get("/v1/sessions/s/checkpoints").await.json();
+    let id = |at: usize| points["checkpoints"][at]["id"].as_str().unwrap().to_owned();
+    let forked =
+        world.post(&format!("/v1/sessions/s/checkpoints/{}/fork", id(1)), &json!({ "id": "f" })).await;
+    assert_eq!(forked.status, 201, "{}", forked.body);
+    assert_eq!(forked.json()["turns"], 2);
+    let taken =
+        world.post(&format!("/v1/sessions/s/checkpoints/{}/fork", id(1)), &json!({ "id": "s" })).await;
+    assert_eq!((taken.status, taken.json()["code"].clone()), (409, json!("session.exists")));
+    let back = world.post(&format!("/v1/sessions/s/checkpoints/{}/rollback", id(2)), &json!({})).await;
+    assert_eq!(back.status, 200, "{}", back.body);
+    let messages = world.get("/v1/sessions/s/messages?dialect=kortyx").await.json();
+    assert_eq!(texts(&messages["messages"]), ["one", "You said: one, in turn 1."]);
+    let again =
+        world.post(&format!("/v1/sessions/s/checkpoints/{}/regenerate", id(2)), &json!({})).await.json();
+    let run = again["run"].as_str().unwrap();
+    let said = world.get(&format!("/v1/runs/{run}/events?dialect=kortyx")).await;
+    assert_eq!(said.text("kortyx"), "You said: one, in turn 1.");
+    let unknown = world.post("/v1/sessions/s/checkpoints/cp_no/rollback", &json!({})).await;
+    assert_eq!(
+        (unknown.status, unknown.json()["code"].clone()),
+        (404, json!("checkpoint.unknown")),
+        "{}",
+        unknown.body
+    );
+    let exported = world.get("/v1/sessions/f/export").await;
+    let copy = world.post("/v1/sessions", &json!({ "id": "copy", "import": exported.json() })).await;
+    assert_eq!(copy.status, 201, "{}", copy.body);
+    let messages = |name: &str| format!("/v1/sessions/{name}/messages");
+    assert_eq!(world.get(&messages("copy")).await.json(), world.get(&messages("f")).await.json());
+    let client = world.http.delete(format!("{}/v1/sessions/f", world.base)).send().await.unwrap();
+    assert_eq!(client.status().as_u16(), 204);
+    assert_eq!(world.get("/v1/sessions/f").await.status, 404);
+}
+
+#[tokio::test]
+async fn kortyx_asks_for_checkpoints_in_its_own_words() {
+    let world = World::new().await;
+    for text in ["one", "two"] {
+        let said = world.post("/v1/kortyx/chat", &says("kortyx", "k", "", text)).await;
+        assert_eq!(said.chunk("checkpoint")["sessionId"], "k");
+    }
+    let ask = |body: Value| {
+        let world = &world;
+        async move { world.post("/v1/kortyx/checkpoints", &body).await }
+    };
+    let listed = ask(json!({ "action": "list", "sessionId": "k" })).await.json();
+    let turns: Vec<_> = listed.as_array().unwrap().iter().map(|point| point["turnIndex"].clone()).collect();
+    assert_eq!(turns, [1, 2]);
+    let first = listed[0]["id"].clone();
+    let got = ask(json!({ "action": "get", "checkpointId": first })).await.json();
+    assert_eq!(texts(&got["messages"]), ["one", "You said: one, in turn 1."]);
+    let forked = ask(json!({ "action": "fork", "checkpointId": first, "newSessionId": "k2" })).await;
+    assert_eq!(forked.json()["sessionId"], "k2", "{}", forked.body);
+    let back = ask(json!({ "action": "rollback", "checkpointId": first })).await;
+    assert_eq!(back.status, 200, "{}", back.body);
+    assert_eq!(ask(json!({ "action": "list", "sessionId": "k" })).await.json().as_array().unwrap().len(), 1);
+    let unknown = ask(json!({ "action": "rollback", "checkpointId": "cp_no" })).await;
+    assert_eq!((unknown.status, unknown.json()["code"].clone()), (404, json!("checkpoint.unknown")));
+}
