@@ -26,7 +26,10 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     let unnamed = filter.is_some().then_some("only the named tests run");
     report.part_unless(unnamed, "format", || check(cargo(&root, &["fmt", "--all", "--check"])));
     report.part_unless(unnamed, "clippy", || check(cargo(&root, &clippy)));
-    report.part("rust tests", || rust_tests(&root, &generated, filter, &recorded));
+    report.part("rust tests", || {
+        tools::ensure(tools::CURL)?;
+        rust_tests(&root, &generated, filter, &recorded)
+    });
     report.part_unless(unnamed, "wasm", || {
         tools::ensure_target(&root, WASM)?;
         check(cargo(&root, &["build", "-p", "headwater-json", "-p", "headwater-protocol", "--target", WASM]))

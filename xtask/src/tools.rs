@@ -17,13 +17,17 @@ pub(crate) struct Tool {
     /// The oldest major version that will do.
     oldest: Option<u32>,
     /// The part of `--without` that goes on without it.
-    part: &'static str,
+    part: Option<&'static str>,
 }
+
+/// What runs the lines of the README.
+pub(crate) const CURL: &[Tool] =
+    &[Tool { program: "curl", package: "curl", probe: VERSION, oldest: None, part: None }];
 
 /// What the vendors' clients run on.
 pub(crate) const NODE: &[Tool] = &[
-    Tool { program: "node", package: "nodejs", probe: VERSION, oldest: Some(20), part: "vendors" },
-    Tool { program: "npm", package: "npm", probe: VERSION, oldest: None, part: "vendors" },
+    Tool { program: "node", package: "nodejs", probe: VERSION, oldest: Some(20), part: Some("vendors") },
+    Tool { program: "npm", package: "npm", probe: VERSION, oldest: None, part: Some("vendors") },
 ];
 
 /// What the MCP servers from PyPI run on. Debian keeps a part of Python's own library, `venv`, in a package of its own.
@@ -32,7 +36,7 @@ pub(crate) const PYTHON: &[Tool] = &[Tool {
     package: "python3-venv",
     probe: &["-c", "import ensurepip, venv"],
     oldest: None,
-    part: "vendors",
+    part: Some("vendors"),
 }];
 
 const VERSION: &[&str] = &["--version"];
@@ -93,7 +97,8 @@ impl Tool {
 
     fn missing(&self, why: &str) -> Failure {
         let Self { program, package, part, .. } = self;
-        Failure::new(format!("{program} {why}: install it (Debian: {package}), or go on by --without {part}"))
+        let without = part.map(|part| format!(", or go on by --without {part}")).unwrap_or_default();
+        Failure::new(format!("{program} {why}: install it (Debian: {package}){without}"))
     }
 }
 
@@ -126,7 +131,7 @@ mod tests {
             package: "nothing",
             probe: VERSION,
             oldest: None,
-            part: "vendors",
+            part: Some("vendors"),
         };
         assert_eq!(tool.version(), None);
         let text = tool.missing("is not on the PATH").to_string();

@@ -7,14 +7,20 @@ mod dialects;
 mod extract;
 mod inspect;
 mod lint;
+mod models;
 mod new;
+mod reason;
 mod reduce;
+mod replay;
 mod schema;
 mod serve;
 
 use clap::Subcommand;
 
-use crate::failure::{Failure, Verdict};
+use crate::{
+    Agents,
+    failure::{Failure, Verdict},
+};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -33,6 +39,12 @@ pub(crate) enum Command {
     Extract(extract::Extract),
     /// List the dialects and what they can say.
     Dialects(dialects::Dialects),
+    /// Ask a model, and show what it says as it is said.
+    Reason(reason::Reason),
+    /// List the providers of models, and say what is missing to ask them.
+    Models(models::Models),
+    /// Run a recorded run again with today's code, and say where the two first differ.
+    Replay(replay::Replay),
     /// Check agents' files, and draw their workflows.
     Check(check::Check),
     /// Write a small agent to begin with.
@@ -44,15 +56,18 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+    pub(crate) fn run(&self, agents: &Agents) -> Result<Verdict, Failure> {
         match self {
-            Self::Serve(command) => command.run(),
+            Self::Serve(command) => command.run(agents),
             Self::Inspect(command) => command.run(),
             Self::Convert(command) => command.run(),
             Self::Reduce(command) => command.run(),
             Self::Lint(command) => command.run(),
             Self::Extract(command) => command.run(),
             Self::Dialects(command) => command.run(),
+            Self::Reason(command) => command.run(),
+            Self::Models(command) => command.run(),
+            Self::Replay(command) => command.run(agents),
             Self::Check(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Schema(command) => command.run(),

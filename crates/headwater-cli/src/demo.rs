@@ -18,6 +18,12 @@ use headwater_store::Store;
 
 use improvised::Improvised;
 
+/// The agent of a name, if there is one.
+pub(crate) fn agent(name: &str, store: &Arc<dyn Store>) -> Option<Agent> {
+    let all = agents(store, &AgentOptions::default(), Duration::ZERO).ok()?;
+    all.into_iter().find(|(known, _)| known == name).map(|(_, agent)| agent)
+}
+
 /// The agents, by their names; the first is the one that is taken when none is named.
 ///
 /// `pace` is how long their models wait before each word.

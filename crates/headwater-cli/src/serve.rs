@@ -17,11 +17,7 @@ use headwater_models::Models;
 use headwater_runtime::{Agent, AgentOptions};
 use headwater_server::{Agents, ApiKeys, Limits, Options, Server, Shows};
 use headwater_store::Store;
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::watch,
-    task::JoinSet,
-};
+use tokio::{sync::watch, task::JoinSet};
 
 use crate::{config::Settings, demo, failure::Failure};
 use agents::{Change, Files, Loaded};
@@ -30,12 +26,12 @@ use agents::{Change, Files, Loaded};
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Serves until it is told to stop.
-pub(crate) async fn serve(settings: Settings) -> Result<(), Failure> {
+pub(crate) async fn serve(settings: Settings, own: &crate::Agents) -> Result<(), Failure> {
     let options = server_options(&settings)?;
     let (listener, address) = listen::listen(&settings).await?;
     let store = store::open(&settings)?;
     let noted = store::Serving::note(&settings, address.to_string());
-    let (agents, files) = agents(&settings, &store)?;
+    let (agents, files) = agents(&settings, &store, own)?;
     let default = agents.first().map(|(name, ..)| name.clone()).unwrap_or_default();
     let served = Agents::new();
     for (name, agent, shows) in agents {
@@ -94,11 +90,20 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), Failure> {
     outcome.map_err(|error| Failure::new(format!("the server failed: {error}")))
 }
 
-/// The agents of the files that are named, or the demo agents; first the one of requests that name none.
-fn agents(settings: &Settings, store: &Arc<dyn Store>) -> Result<(Vec<Named>, Option<Files>), Failure> {
+/// The agents of the program and of the files that are named, or else the demo agents; first the one of requests that
+/// name none.
+fn agents(
+    settings: &Settings,
+    store: &Arc<dyn Store>,
+    own: &crate::Agents,
+) -> Result<(Vec<Named>, Option<Files>), Failure> {
     let mut options = AgentOptions::default();
     options.lease = settings.lease;
-    let (mut agents, files): (Vec<Named>, _) = if settings.agents.is_empty() {
+    let (mut agents, files): (Vec<Named>, _) = if settings.agents.is_empty() && own.names().next().is_some() {
+        let made = own.names().filter_map(|name| Some((name, own.make(name, store.clone())?)));
+        let named = made.map(|(name, agent)| Ok((name.to_owned(), agent?, Shows::default())));
+        (named.collect::<Result<_, Failure>>()?, None)
+    } else if settings.agents.is_empty() {
         let demo = demo::agents(store, &options, settings.demo_pace)
             .map_err(|error| Failure::new(format!("the demo agents do not hold together: {error}")))?;
         (demo.into_iter().map(|(name, agent)| (name, agent, Shows::default())).collect(), None)
@@ -221,7 +226,9 @@ async fn ended(agents: &[Agent]) {
 }
 
 /// Waits until the process is told to stop, and gives the name of the signal.
+#[cfg(unix)]
 async fn told_to_stop() -> Result<&'static str, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
     let failed = |error| Failure::new(format!("cannot wait for signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -229,4 +236,12 @@ async fn told_to_stop() -> Result<&'static str, Failure> {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",
     })
+}
+
+/// Waits until the process is told to stop.
+#[cfg(not(unix))]
+async fn told_to_stop() -> Result<&'static str, Failure> {
+    let pressed = tokio::signal::ctrl_c().await;
+    pressed.map_err(|error| Failure::new(format!("cannot wait for signals: {error}")))?;
+    Ok("Ctrl-C")
 }

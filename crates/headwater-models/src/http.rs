@@ -4,6 +4,7 @@
 //! answer: whoever drops it closes the connection.
 
 mod answer;
+mod cassette;
 mod provider;
 mod transport;
 
@@ -12,6 +13,7 @@ use std::{fmt, sync::Arc};
 use crate::{Model, ModelRequest, ModelStream, wire::Settings};
 use answer::Answer;
 
+pub use cassette::{Player, Recorder};
 pub use provider::{Key, Provider};
 pub use transport::{Retries, Timeouts, Transport};
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::{collections::BTreeMap, sync::Arc};
 
 #[cfg(feature = "providers")]
-use crate::http::{Provider, Transport};
+use crate::http::{Player, Provider, Recorder, Transport};
 use crate::{Model, ModelError, ModelErrorKind, nearest::nearest};
 
 /// Models by name. A model is found by the name that it was added with, and by its own. With the feature `providers`,
@@ -28,6 +28,8 @@ pub struct Models {
     own: BTreeMap<String, Arc<dyn Model>>,
     #[cfg(feature = "providers")]
     transport: Arc<OnceLock<Transport>>,
+    #[cfg(feature = "providers")]
+    keyless: bool,
 }
 
 impl Models {
@@ -59,6 +61,37 @@ impl Models {
         self
     }
 
+    /// Keeps what goes between here and the providers in files of a folder, without keys. Models that were added are
+    /// asked as before: those that follow a script need no cassette.
+    ///
+    /// # Errors
+    /// If the folder cannot be made, or this system's TLS cannot be set up.
+    #[cfg(feature = "providers")]
+    pub fn recording(self, folder: impl AsRef<std::path::Path>) -> Result<Self, ModelError> {
+        let transport = self.opened()?.clone().recording(Recorder::new(folder)?);
+        Ok(self.transport(transport))
+    }
+
+    /// Answers for the providers with what was kept in a folder; with `timed`, at the pace at which it came.
+    ///
+    /// # Errors
+    /// If the folder has no exchanges that can be read, or this system's TLS cannot be set up.
+    #[cfg(feature = "providers")]
+    pub fn playing(self, folder: impl AsRef<std::path::Path>, timed: bool) -> Result<Self, ModelError> {
+        let player = Player::new(folder)?;
+        let transport = self.opened()?.clone().playing(if timed { player.timed() } else { player });
+        Ok(self.transport(transport))
+    }
+
+    /// Finds providers' models also where the environment has no key for them, for those who do not ask them.
+    #[must_use]
+    pub fn without_keys(self) -> Self {
+        #[cfg(feature = "providers")]
+        return Self { keyless: true, ..self };
+        #[cfg(not(feature = "providers"))]
+        self
+    }
+
     /// The model of a name.
     ///
     /// # Errors
@@ -73,7 +106,12 @@ impl Models {
             && Provider::names().any(|known| known == provider)
             && !model.is_empty()
         {
-            return Ok(Arc::new(Provider::from_env(provider)?.model(model, self.opened()?)));
+            let (provider, transport) = (Provider::new(provider)?.with_env(), self.opened()?);
+            // Whoever is not asked needs no key.
+            if !transport.is_playing() && !self.keyless {
+                provider.check()?;
+            }
+            return Ok(Arc::new(provider.model(model, transport)));
         }
         Err(self.unknown(name))
     }

@@ -94,6 +94,40 @@ pub enum ToolChoice {
     Tool(String),
 }
 
+impl ToolChoice {
+    /// Reads a choice as pages and providers write it: a word, or an object that names a tool.
+    ///
+    /// ```
+    /// use headwater_models::ToolChoice;
+    /// use serde_json::json;
+    ///
+    /// assert_eq!(ToolChoice::parse(&json!("required")), Ok(ToolChoice::Required));
+    /// let named = json!({ "type": "function", "function": { "name": "search" } });
+    /// assert_eq!(ToolChoice::parse(&named), Ok(ToolChoice::Tool("search".to_owned())));
+    /// assert!(ToolChoice::parse(&json!("somehow")).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// If it is neither; the error says what it may be.
+    pub fn parse(value: &Value) -> Result<Self, String> {
+        let word = value.as_str().or_else(|| value.get("type")?.as_str());
+        let name = ["toolName", "tool_name", "name"]
+            .iter()
+            .find_map(|key| value.get(key)?.as_str())
+            .or_else(|| value.pointer("/function/name")?.as_str());
+        match (word, name) {
+            (Some("auto"), None) => Ok(Self::Auto),
+            (Some("none"), None) => Ok(Self::None),
+            (Some("required" | "any"), None) => Ok(Self::Required),
+            (Some("tool" | "function"), Some(name)) if !name.is_empty() => Ok(Self::Tool(name.to_owned())),
+            _ => Err(format!(
+                "{value} is no choice of tools: write \"auto\", \"none\", \"required\", or \
+                 {{\"type\": \"tool\", \"toolName\": \"…\"}}"
+            )),
+        }
+    }
+}
+
 /// What form an answer has.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]

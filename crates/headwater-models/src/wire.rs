@@ -82,6 +82,17 @@ impl Wire {
         Self(Kind::Chat(dialect))
     }
 
+    /// What the provider calls this API.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Responses => "responses",
+            Kind::Chat(_) => "chat completions",
+            Kind::Anthropic => "messages",
+            Kind::Google => "generateContent",
+        }
+    }
+
     /// Writes a request.
     ///
     /// ```

@@ -9,6 +9,7 @@ mod format;
 mod load;
 mod nodes;
 mod place;
+mod servers;
 mod template;
 mod view;
 

@@ -15,6 +15,7 @@ mod hooks;
 mod journal;
 mod model;
 mod next;
+mod replay;
 mod run;
 mod session;
 mod usage;
@@ -38,6 +39,7 @@ pub use hooks::{
 pub use journal::{Answer, Begun, Entry, Invalidated};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};
+pub use replay::{Divergence, DivergenceKind, Replayed, replay};
 pub use session::{
     Checkpoint, CheckpointStatus, HistoryPage, RolledBack, Sent, Session, SessionDocument, SessionInfo,
     SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput, Variant, WhenBusy,

@@ -4,6 +4,7 @@ mod close;
 mod drive;
 mod inbox;
 mod shared;
+mod show;
 mod visit;
 mod walk;
 
@@ -11,5 +12,5 @@ pub(crate) use close::closing;
 pub(crate) use drive::{Driven, drive};
 pub(crate) use inbox::{INBOX, STOP, Sent, inbox_key, request_id, stop_key};
 pub(crate) use shared::RunShared;
-pub(crate) use visit::{Executed, HookKey, NodeRun};
-pub(crate) use walk::{EntryState, Walk};
+pub(crate) use visit::{Executed, HookKey, NodeRun, execute};
+pub(crate) use walk::{Ended, EntryState, Walk};

@@ -194,6 +194,21 @@ impl Workflow {
         })
     }
 
+    /// The same under another version, to replay what another version began.
+    pub(crate) fn as_version(&self, version: &str) -> Self {
+        let Graph { id, version: _, description, nodes, edges, joins, max_steps } = &*self.0;
+        let copy = |node: &Node| Node { run: node.run.clone(), options: node.options.clone() };
+        Self(Arc::new(Graph {
+            id: id.clone(),
+            version: version.to_owned(),
+            description: description.clone(),
+            nodes: nodes.iter().map(|(name, node)| (name.clone(), copy(node))).collect(),
+            edges: edges.clone(),
+            joins: joins.clone(),
+            max_steps: *max_steps,
+        }))
+    }
+
     pub(crate) fn graph(&self) -> &Graph {
         &self.0
     }

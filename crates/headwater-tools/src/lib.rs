@@ -18,7 +18,7 @@ pub use context::{Cancel, CancelHandle, ToolContext};
 pub use error::{Error, ErrorKind, Result};
 pub use function::{FunctionTool, ToolFunction};
 #[cfg(feature = "mcp")]
-pub use mcp::{McpClient, McpTools};
+pub use mcp::{McpClient, McpListing, McpTools};
 pub use output::{ToolError, ToolOutput};
 pub use schema::{Mismatch, Schema};
 pub use set::Tools;

@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-pub use self::list::McpTools;
+pub use self::list::{McpListing, McpTools};
 use self::{http::Address, process::Program, slot::Slot};
 use crate::{Error, ErrorKind};
 

@@ -28,12 +28,19 @@
 //!
 //! This crate has no code of its own: it gathers what the others have.
 
+#[cfg(feature = "cli")]
+pub use headwater_cli as cli;
 pub use headwater_json as json;
 pub use headwater_models as models;
 pub use headwater_protocol as protocol;
 pub use headwater_runtime as runtime;
 pub use headwater_store as store;
 pub use headwater_tools as tools;
+
+/// For tests of one's own agents: a recorded run is run again with today's code.
+pub mod testing {
+    pub use headwater_runtime::{Divergence, DivergenceKind, Replayed, replay};
+}
 
 /// What nearly every agent needs.
 pub mod prelude {
@@ -44,8 +51,10 @@ pub mod prelude {
         scripted::{Rule, Script, ScriptedModel, When},
     };
     pub use headwater_runtime::{
-        Agent, Answered, Ask, Choice, Cx, END, Form, MaybeAnswer, MultiChoice, Next, NodeError, NodeOptions,
-        NodeResult, OnError, Retry, Run, START, Start, Structured, Text, ToolOptions, Workflow,
+        Agent, AgentFile, Answer, Answered, Ask, Checkpoint, Choice, Cx, END, FileOptions, Form, Functions,
+        MaybeAnswer, MultiChoice, Next, NodeError, NodeOptions, NodeResult, OnError, Retry, Run, START, Sent,
+        Session, SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, Start, Structured,
+        SummaryRequest, Text, ToolOptions, Turn, TurnInput, Variant, WhenBusy, Workflow,
     };
     pub use headwater_store::{Memory, Store, embedded::Embedded};
     pub use headwater_tools::{FunctionTool, Schema, Tool, ToolContext, ToolError, ToolOutput, Tools};
@@ -56,3 +65,7 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sessions.md")]
+struct Sessions;

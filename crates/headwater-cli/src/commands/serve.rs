@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::{
+    Agents,
     config::{Settings, flags::Flags},
     failure::{Failure, Verdict},
     serve, style,
@@ -19,7 +20,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+    pub(crate) fn run(&self, agents: &Agents) -> Result<Verdict, Failure> {
         let layers = self.flags.layers()?;
         for warning in &layers.warnings {
             style::warning(warning);
@@ -30,7 +31,7 @@ impl Serve {
             .enable_all()
             .build()
             .map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
-        runtime.block_on(serve::serve(settings))?;
+        runtime.block_on(serve::serve(settings, agents))?;
         Ok(Verdict::Sound)
     }
 }

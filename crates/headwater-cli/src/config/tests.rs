@@ -213,3 +213,26 @@ fn no_two_settings_share_a_name_or_a_variable() {
     names.dedup();
     assert_eq!(names.len(), KEYS.len());
 }
+
+#[test]
+fn the_manual_lists_every_setting() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
+    let text = fs::read_to_string(&manual).unwrap();
+    let (before, rest) = text.split_once("<!-- generated: settings -->\n").unwrap();
+    let (written, after) = rest.split_once("<!-- /generated -->").unwrap();
+    let mut table = String::from("| setting | variable | default | does |\n| --- | --- | --- | --- |\n");
+    for key in KEYS {
+        let default = if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
+        let (name, variable, about) = (key.name, key.variable(), key.about);
+        table.push_str(&format!("| `{name}` | `{variable}` | {default} | {about} |\n"));
+    }
+    if std::env::var_os("HEADWATER_BLESS").is_some() {
+        fs::write(
+            &manual,
+            format!("{before}<!-- generated: settings -->\n{table}<!-- /generated -->{after}"),
+        )
+        .unwrap();
+        return;
+    }
+    assert_eq!(written, table, "write it with `HEADWATER_BLESS=1 cargo test -p headwater-cli manual`");
+}

@@ -4,6 +4,7 @@ use std::{io, net::SocketAddr};
 
 use tokio::net::TcpListener;
 
+use super::store::Serving;
 use crate::{config::Settings, failure::Failure};
 
 /// Takes the port. Without keys only this machine may reach it.
@@ -11,10 +12,17 @@ pub(crate) async fn listen(settings: &Settings) -> Result<(TcpListener, SocketAd
     let wanted = &settings.listen;
     let listener = TcpListener::bind(wanted).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
-            let port = wanted.rsplit(':').next().unwrap_or(wanted);
+            let who = match Serving::read(&settings.data) {
+                Some(Serving { pid, address }) if address == *wanted => {
+                    format!("the headwater process {pid}, which listens there")
+                }
+                _ => {
+                    let port = wanted.rsplit(':').next().unwrap_or(wanted);
+                    format!("the program that listens there (`lsof -i :{port}` names it)")
+                }
+            };
             Failure::new(format!(
-                "{wanted} is taken: stop the program that listens there (`lsof -i :{port}` names it), or listen \
-                 elsewhere with --listen 127.0.0.1:0, which takes a free port"
+                "{wanted} is taken: stop {who}, or listen elsewhere with --listen 127.0.0.1:0, which takes a free port"
             ))
         }
         io::ErrorKind::PermissionDenied => {

@@ -21,7 +21,8 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    fn read(data: &Path) -> Option<Self> {
+    /// Who said last that it serves from this folder.
+    pub(crate) fn read(data: &Path) -> Option<Self> {
         serde_json::from_str(&fs::read_to_string(data.join(SERVING)).ok()?).ok()
     }
 

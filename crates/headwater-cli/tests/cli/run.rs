@@ -12,6 +12,28 @@ use serde_json::Value;
 /// The dialects, each of which has an example stream.
 pub(crate) const DIALECTS: [&str; 6] = ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"];
 
+/// What the environment may hold for the providers of models. A test asks none of them.
+const KEYS: [&str; 18] = [
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "GOOGLE_GENERATIVE_AI_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_BASE_URL",
+    "DEEPSEEK_API_KEY",
+    "DEEPSEEK_BASE_URL",
+    "GROQ_API_KEY",
+    "GROQ_BASE_URL",
+    "MISTRAL_API_KEY",
+    "MISTRAL_BASE_URL",
+    "OLLAMA_API_KEY",
+    "OLLAMA_BASE_URL",
+    "OPENAI_COMPATIBLE_API_KEY",
+    "OPENAI_COMPATIBLE_BASE_URL",
+];
+
 /// How the binary ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -40,6 +62,7 @@ pub(crate) fn headwater(args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
         .env("COLUMNS", "100")
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR_FORCE")
+        .envs(KEYS.map(|key| (key, "")))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

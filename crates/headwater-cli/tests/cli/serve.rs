@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::Path,
     process::Command,
 };
@@ -141,6 +141,27 @@ fn a_reader_of_a_killed_server_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_server_that_is_stopped_lets_its_readers_go_and_its_runs_go_on_later() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let server = Server::start(&data, &["--set", "demo.pace=1h", "--set", "shutdown=100ms"]);
+    let run = server.post("/v1/runs", &json!({ "agent": "flaky", "input": "x" })).json()["run"].clone();
+    let path = format!("/v1/runs/{}/events?dialect=agents", run.as_str().unwrap());
+    let mut reader = BufReader::new(server.send("GET", &path, &[], ""));
+    let mut seen = String::new();
+    while !seen.contains("attempt.start") {
+        assert!(reader.read_line(&mut seen).unwrap() > 0, "{seen}");
+    }
+    assert_eq!(server.terminate(), Some(0));
+    reader.read_to_string(&mut seen).unwrap();
+    assert!(!seen.contains("event: done") && !seen.contains("event: error"), "a cut looks cut: {seen}");
+
+    let server = Server::start(&data, &[]);
+    let whole = text(&server.get(&path));
+    assert!(whole.contains("this is the second model"), "{whole}");
+}
+
+#[test]
 fn a_taken_port_and_a_taken_folder_say_what_to_do() {
     let folder = folder();
     let data = folder.path().join("data");
@@ -149,6 +170,9 @@ fn a_taken_port_and_a_taken_folder_say_what_to_do() {
     let refused = fails(&["serve", "--listen", &server.address, "--data", other.to_str().unwrap()]);
     assert!(refused.contains(&format!("{} is taken: stop the program", server.address)), "{refused}");
     assert!(refused.contains("--listen 127.0.0.1:0"), "{refused}");
+    let refused = fails(&["serve", "--listen", &server.address, "--data", data.to_str().unwrap()]);
+    let who = format!("stop the headwater process {}, which listens there", server.pid());
+    assert!(refused.contains(&who), "{refused}");
 
     let refused = fails(&["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
     let who = format!("the headwater process {}, which listens on {}", server.pid(), server.address);

@@ -127,8 +127,8 @@ impl Server {
 
     /// Sends SIGTERM, and gives how it ended.
     pub(crate) fn terminate(mut self) -> Option<i32> {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        let kill = format!("kill -TERM {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
         self.child.wait().unwrap().code()
     }
 

@@ -5,6 +5,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures_core::Stream;
@@ -12,12 +13,15 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::{
     Provider,
-    transport::{Body, Opened, Transport, broken, too_slow},
+    transport::{Body, Opened, Transport, too_slow},
 };
 use crate::{
     ModelError, ModelErrorKind, ModelEvent,
     wire::{Decoder, Encoded},
 };
+
+/// How long the end of the body may take once the answer is complete.
+const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// The largest answer in one piece.
 const LARGEST_WHOLE: usize = 64 * 1024 * 1024;
@@ -98,6 +102,9 @@ impl Stream for Answer {
                         (Ok(opened), Some(reading)) => {
                             let mut reading = Box::new(reading.open(opened.rest, opened.is_json));
                             let taken = reading.take(&opened.first, &mut this.ready);
+                            if reading.decoder.is_finished() {
+                                reading.idle.as_mut().reset(Instant::now() + LAST_WAIT);
+                            }
                             this.phase = Phase::Reading(reading);
                             if let Err(error) = taken {
                                 self.fail(error);
@@ -143,25 +150,31 @@ impl Reading {
         let limit = self.transport.timeouts().between_bytes;
         match self.body.as_mut().poll_next(cx) {
             Poll::Ready(Some(Ok(bytes))) => {
-                self.idle.as_mut().reset(Instant::now() + limit);
                 self.take(&bytes, ready)?;
+                let limit = if self.decoder.is_finished() { LAST_WAIT } else { limit };
+                self.idle.as_mut().reset(Instant::now() + limit);
                 Poll::Ready(Ok(IsLast(false)))
             }
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Err(broken(self.provider.name(), error))),
-            Poll::Ready(None) => {
-                match self.whole.take() {
-                    Some(whole) => self.decoder.whole(&whole, |item| ready.push_back(item)),
-                    None => self.decoder.finish(|item| ready.push_back(item)),
-                }
-                Poll::Ready(Ok(IsLast(true)))
-            }
+            // An answer that is complete does not suffer from what happens to the connection.
+            Poll::Ready(Some(Err(error))) if !self.decoder.is_finished() => Poll::Ready(Err(error)),
+            Poll::Ready(_) => Poll::Ready(Ok(self.end(ready))),
             Poll::Pending => match self.idle.as_mut().poll(cx) {
+                Poll::Ready(()) if self.decoder.is_finished() => Poll::Ready(Ok(self.end(ready))),
                 Poll::Ready(()) => {
                     Poll::Ready(Err(too_slow(self.provider.name(), "the answer did not go on", limit)))
                 }
                 Poll::Pending => Poll::Pending,
             },
         }
+    }
+
+    /// There is nothing more, or nobody waits for it.
+    fn end(&mut self, ready: &mut VecDeque<Result<ModelEvent, ModelError>>) -> IsLast {
+        match self.whole.take() {
+            Some(whole) => self.decoder.whole(&whole, |item| ready.push_back(item)),
+            None => self.decoder.finish(|item| ready.push_back(item)),
+        }
+        IsLast(true)
     }
 
     /// Takes the end of the body, if it is there already: then the connection can be used again. Nobody waits for it,

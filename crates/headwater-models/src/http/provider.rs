@@ -179,7 +179,8 @@ impl Provider {
     /// `ANTHROPIC_BASE_URL`.
     ///
     /// # Errors
-    /// If there is no provider of this name, or if the environment does not have what it needs.
+    /// If there is no provider of this name, or if the environment does not have what it needs. A provider at an
+    /// address of one's own may do without a key.
     pub fn from_env(name: &str) -> Result<Self, ModelError> {
         Self::from_variables(name, |variable| env::var(variable).ok())
     }
@@ -189,24 +190,40 @@ impl Provider {
     /// # Errors
     /// As [`Provider::from_env`].
     pub fn from_variables(name: &str, get: impl Fn(&str) -> Option<String>) -> Result<Self, ModelError> {
-        let get = |variable: &str| {
-            get(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
-        };
-        let mut provider = Self::new(name)?;
-        let known = provider.known;
-        provider.base_url = get(known.base_url_variable);
-        provider.key = known.key_variables.iter().find_map(|variable| get(variable)).map(Key);
+        let provider = Self::new(name)?.with_variables(get);
+        provider.check()?;
+        Ok(provider)
+    }
+
+    /// Takes the key and the address from the environment, where it has them. [`Provider::check`] says what is missing.
+    #[must_use]
+    pub fn with_env(self) -> Self {
+        self.with_variables(|variable| env::var(variable).ok())
+    }
+
+    fn with_variables(mut self, get: impl Fn(&str) -> Option<String>) -> Self {
+        self.key = self.known.key_variables.iter().find_map(|variable| given(get(variable))).map(Key);
+        self.base_url = given(get(self.known.base_url_variable));
+        self
+    }
+
+    /// Whether it has all that it needs to be asked.
+    ///
+    /// # Errors
+    /// If it has no key and is not at an address of one's own, or if nobody knows where it is; the error says which
+    /// variable to set.
+    pub fn check(&self) -> Result<(), ModelError> {
         let missing = |kind, what: &str, variables: &[&str]| {
             let message = format!("there is no {what}: set {}", variables.join(" or "));
-            ModelError::new(kind, message).provider(known.name)
+            Err(ModelError::new(kind, message).provider(self.name()))
         };
-        if provider.key.is_none() && known.needs_key {
-            return Err(missing(ModelErrorKind::Auth, "key", known.key_variables));
+        if self.base_url.is_none() && self.known.base_url.is_none() {
+            return missing(ModelErrorKind::InvalidRequest, "address", &[self.known.base_url_variable]);
         }
-        if provider.base_url.is_none() && known.base_url.is_none() {
-            return Err(missing(ModelErrorKind::InvalidRequest, "address", &[known.base_url_variable]));
+        if self.key.is_none() && self.known.needs_key && self.base_url.is_none() {
+            return missing(ModelErrorKind::Auth, "key", self.known.key_variables);
         }
-        Ok(provider)
+        Ok(())
     }
 
     /// The names of all providers.
@@ -256,6 +273,41 @@ impl Provider {
         self.called.as_deref().unwrap_or(self.known.name)
     }
 
+    /// Whether it has a key.
+    #[must_use]
+    pub fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// The key, for those who must take care that it shows up nowhere.
+    pub(super) fn secret(&self) -> Option<&str> {
+        self.key.as_ref().map(|Key(key)| key.as_str())
+    }
+
+    /// The variables of the environment that may hold its key.
+    #[must_use]
+    pub fn key_variables(&self) -> &'static [&'static str] {
+        self.known.key_variables
+    }
+
+    /// The variable of the environment that may hold its address.
+    #[must_use]
+    pub fn address_variable(&self) -> &'static str {
+        self.known.base_url_variable
+    }
+
+    /// Where it is, if that is known.
+    #[must_use]
+    pub fn location(&self) -> Option<&str> {
+        self.base_url.as_deref().or(self.known.base_url)
+    }
+
+    /// What language it speaks, in a word or two.
+    #[must_use]
+    pub fn language(&self) -> &'static str {
+        self.known.wire.name()
+    }
+
     pub(super) fn wire(&self) -> Wire {
         self.known.wire
     }
@@ -266,7 +318,10 @@ impl Provider {
             let message = format!("it is not known where it is: set {}", self.known.base_url_variable);
             return Err(ModelError::new(ModelErrorKind::InvalidRequest, message).provider(self.name()));
         };
-        Ok(format!("{}{path}", base.trim_end_matches('/')))
+        let base = base.trim_end_matches('/');
+        // Some write the version into the address although the path has it.
+        let base = if path.starts_with("/v1/") { base.strip_suffix("/v1").unwrap_or(base) } else { base };
+        Ok(format!("{base}{path}"))
     }
 
     /// The header with the key, if there is one. It is marked so that no log shows it.
@@ -283,4 +338,9 @@ impl Provider {
         value.set_sensitive(true);
         Ok(Some((name, value)))
     }
+}
+
+/// What a variable says, if it says anything.
+fn given(value: Option<String>) -> Option<String> {
+    value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }

@@ -1,29 +1,41 @@
 //! How an answer is opened: the client, the waits, and asking again as long as nothing was received.
 
-use std::{error::Error as _, fmt, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    error::Error as _,
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use reqwest::{
-    Client, Response,
-    header::{CONTENT_TYPE, HeaderMap},
-};
+use reqwest::{Client, Response, header::CONTENT_TYPE};
 use tokio::time::{sleep, timeout};
 
-use super::Provider;
+use super::{
+    Player, Provider, Recorder,
+    cassette::{Asking, Tape},
+};
 use crate::{
     ModelError, ModelErrorKind,
     wire::{self, Encoded},
 };
 
-/// The longest that we wait before asking again because the provider says so; beyond it the caller decides.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
-
 /// How much of a refusal is read.
 const LARGEST_REFUSAL: usize = 1024 * 1024;
 
 /// The body of an answer as it arrives.
-pub(super) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+pub(super) type Body = Pin<Box<dyn Stream<Item = Result<Bytes, ModelError>> + Send>>;
+
+/// The answer to a request, from the network or from a cassette.
+pub(super) struct Reply {
+    pub(super) status: u16,
+    /// The headers that are text, by their names in lower case.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Body,
+}
 
 /// How long we wait for a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +67,13 @@ pub struct Retries {
     pub attempts: u32,
     /// The wait before the second attempt, half a second; it doubles each time. The provider's own wish counts more.
     pub first_wait: Duration,
+    /// The longest wait, one minute: a provider that wants a longer one is not asked again, and the caller decides.
+    pub longest_wait: Duration,
 }
 
 impl Default for Retries {
     fn default() -> Self {
-        Self { attempts: 3, first_wait: Duration::from_millis(500) }
+        Self { attempts: 3, first_wait: Duration::from_millis(500), longest_wait: Duration::from_secs(60) }
     }
 }
 
@@ -69,6 +83,7 @@ pub struct Transport {
     client: Client,
     timeouts: Timeouts,
     retries: Retries,
+    tape: Tape,
 }
 
 impl Transport {
@@ -97,7 +112,26 @@ impl Transport {
             .user_agent(concat!("headwater/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| broken(&error))?;
-        Ok(Self { client, timeouts, retries })
+        Ok(Self { client, timeouts, retries, tape: Tape::None })
+    }
+
+    /// Keeps every exchange.
+    #[must_use]
+    pub fn recording(mut self, recorder: Recorder) -> Self {
+        self.tape = Tape::Record(recorder);
+        self
+    }
+
+    /// Answers with what was kept, and never uses the network.
+    #[must_use]
+    pub fn playing(mut self, player: Player) -> Self {
+        self.tape = Tape::Play(player);
+        self
+    }
+
+    /// Whether it answers with what was kept, so that nobody needs a key.
+    pub(crate) fn is_playing(&self) -> bool {
+        matches!(self.tape, Tape::Play(_))
     }
 
     pub(super) fn timeouts(&self) -> &Timeouts {
@@ -113,7 +147,8 @@ impl Transport {
                 Err(failed) => failed,
             };
             let wait = failed.wait().unwrap_or_else(|| self.backoff(attempt));
-            if !failed.is_retryable() || attempt >= self.retries.attempts || wait > LONGEST_WAIT {
+            if !failed.is_retryable() || attempt >= self.retries.attempts || wait > self.retries.longest_wait
+            {
                 return Err(failed);
             }
             sleep(wait).await;
@@ -122,6 +157,27 @@ impl Transport {
     }
 
     async fn try_open(&self, provider: &Provider, encoded: &Encoded) -> Result<Opened, ModelError> {
+        let limit = self.timeouts.first_byte;
+        timeout(limit, async {
+            let reply = self.reply(provider, encoded).await?;
+            if !(200..300).contains(&reply.status) {
+                return Err(refusal(provider.name(), reply).await);
+            }
+            Opened::read(provider.name(), reply).await
+        })
+        .await
+        .unwrap_or_else(|_| Err(too_slow(provider.name(), "the answer did not begin", limit)))
+    }
+
+    async fn reply(&self, provider: &Provider, encoded: &Encoded) -> Result<Reply, ModelError> {
+        let recording = match &self.tape {
+            Tape::None => None,
+            Tape::Play(player) => return player.reply(provider.name(), encoded),
+            Tape::Record(recorder) => {
+                let (provider, key) = (provider.name(), provider.secret());
+                Some(recorder.begin(Asking { provider, key, encoded })?)
+            }
+        };
         let mut request = self.client.post(provider.address(&encoded.path)?);
         request = request.header(CONTENT_TYPE, "application/json").body(encoded.body.to_string());
         for (name, value) in &encoded.headers {
@@ -130,16 +186,12 @@ impl Transport {
         if let Some((name, value)) = provider.key_header()? {
             request = request.header(name, value);
         }
-        let limit = self.timeouts.first_byte;
-        timeout(limit, async {
-            let response = request.send().await.map_err(|error| unreachable(provider.name(), error))?;
-            if !response.status().is_success() {
-                return Err(refusal(provider.name(), response).await);
-            }
-            Opened::read(provider.name(), response).await
+        let response = request.send().await.map_err(|error| unreachable(provider.name(), error))?;
+        let reply = Reply::new(provider.name(), response);
+        Ok(match recording {
+            Some(recording) => recording.of(reply),
+            None => reply,
         })
-        .await
-        .unwrap_or_else(|_| Err(too_slow(provider.name(), "the answer did not begin", limit)))
     }
 
     /// Half of the wait is by chance, so that many callers that failed together do not come back together.
@@ -169,19 +221,54 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    async fn read(provider: &str, mut response: Response) -> Result<Self, ModelError> {
-        let is_json = content_type(response.headers()).starts_with("application/json");
-        let Some(first) = response.chunk().await.map_err(|error| unreachable(provider, error))? else {
+    async fn read(provider: &str, mut reply: Reply) -> Result<Self, ModelError> {
+        let is_json = reply.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
+        let Some(first) = reply.next().await.transpose()? else {
             return Err(
                 ModelError::new(ModelErrorKind::Cut, "the answer is empty: ask again").provider(provider)
             );
         };
-        Ok(Self { first, rest: Box::pin(response.bytes_stream()), is_json })
+        Ok(Self { first, rest: reply.body, is_json })
     }
 }
 
-fn content_type(headers: &HeaderMap) -> &str {
-    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
+impl Reply {
+    fn new(provider: &str, response: Response) -> Self {
+        let headers = response.headers().iter();
+        let headers = headers
+            .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+        Self {
+            status: response.status().as_u16(),
+            headers: headers.collect(),
+            body: Box::pin(Received {
+                provider: provider.to_owned(),
+                bytes: Box::pin(response.bytes_stream()),
+            }),
+        }
+    }
+
+    fn header(&self, wanted: &str) -> Option<&str> {
+        self.headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+    }
+
+    async fn next(&mut self) -> Option<Result<Bytes, ModelError>> {
+        std::future::poll_fn(|cx| self.body.as_mut().poll_next(cx)).await
+    }
+}
+
+/// What comes over the network.
+struct Received {
+    provider: String,
+    bytes: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
+}
+
+impl Stream for Received {
+    type Item = Result<Bytes, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let item = std::task::ready!(self.bytes.as_mut().poll_next(cx));
+        Poll::Ready(item.map(|bytes| bytes.map_err(|error| broken(&self.provider, error))))
+    }
 }
 
 /// Ring, chosen here and not for the whole process: what else runs in it may choose for itself.
@@ -201,16 +288,15 @@ fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
 }
 
 /// The error for a status that is not a success, with what the provider said.
-async fn refusal(provider: &str, mut response: Response) -> ModelError {
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+async fn refusal(provider: &str, mut reply: Reply) -> ModelError {
     let mut body = Vec::new();
     // A refusal whose body is cut is a refusal all the same.
-    while let Ok(Some(piece)) = response.chunk().await
-        && body.len() < LARGEST_REFUSAL
+    while body.len() < LARGEST_REFUSAL
+        && let Some(Ok(piece)) = reply.next().await
     {
         body.extend_from_slice(&piece);
     }
-    wire::failure(provider, status, |name| headers.get(name).and_then(|value| value.to_str().ok()), &body)
+    wire::failure(provider, reply.status, |name| reply.header(name), &body)
 }
 
 pub(super) fn too_slow(provider: &str, what: &str, limit: Duration) -> ModelError {
@@ -231,7 +317,7 @@ fn unreachable(provider: &str, error: reqwest::Error) -> ModelError {
 }
 
 /// The error for an answer that broke off.
-pub(super) fn broken(provider: &str, error: reqwest::Error) -> ModelError {
+fn broken(provider: &str, error: reqwest::Error) -> ModelError {
     let message = format!("the connection broke before the answer was complete ({})", causes(error));
     ModelError::new(ModelErrorKind::Cut, message).provider(provider)
 }

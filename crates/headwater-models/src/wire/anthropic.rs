@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod execution;
 mod schema;
 
 pub(super) use decode::Answer;

@@ -11,7 +11,9 @@ const KEPT_BODY: usize = 1024 * 1024;
 
 /// Turns the bytes of one answer into events. It does no I/O: whoever has the bytes pushes them, in any pieces.
 ///
-/// After the answer is finished or an error was given it gives nothing more.
+/// The end of the answer is given when nothing can follow it: when the stream says so, or with [`Decoder::finish`]. A
+/// body may hold the answers of several turns, one after the other; they are read as one, and the last one's end counts.
+/// After that, or after an error, it gives nothing more.
 ///
 /// ```
 /// use headwater_models::wire::{Settings, Wire};
@@ -50,6 +52,15 @@ impl Body {
             Self::Responses(answer) => answer.event(event, sink),
             Self::Anthropic(answer) => answer.event(event, sink),
             Self::Google(answer) => answer.event(event, sink),
+        }
+    }
+
+    /// Goes on with another answer after one that is finished, if an event begins one.
+    fn begin_anew(&mut self, event: &Value) -> bool {
+        match self {
+            Self::Responses(answer) => answer.begin_anew(event),
+            Self::Anthropic(answer) => answer.begin_anew(event),
+            Self::Chat(_) | Self::Google(_) => false,
         }
     }
 
@@ -143,15 +154,21 @@ impl Decoder {
             return self.whole(&unread, give);
         }
         self.is_over = true;
-        let ended = self.body.end(&mut self.sink);
+        let ended = if self.sink.is_finished() { Ok(()) } else { self.body.end(&mut self.sink) };
+        self.close(ended, give);
+    }
+
+    /// Gives what is left, and how it ended.
+    fn close(&mut self, ended: Result<(), ModelError>, mut give: impl FnMut(Result<ModelEvent, ModelError>)) {
         self.sink.take().map(Ok).for_each(&mut give);
-        if let Err(error) = ended {
-            give(Err(error));
+        match ended {
+            Ok(()) => self.sink.take_ending().map(Ok).into_iter().for_each(give),
+            Err(error) => give(Err(error)),
         }
     }
 
     /// Takes an answer that came in one piece.
-    pub fn whole(&mut self, bytes: &[u8], mut give: impl FnMut(Result<ModelEvent, ModelError>)) {
+    pub fn whole(&mut self, bytes: &[u8], give: impl FnMut(Result<ModelEvent, ModelError>)) {
         if self.is_over {
             return;
         }
@@ -166,16 +183,19 @@ impl Decoder {
             },
             Err(error) => Err(not_an_answer(&self.sink, bytes, &error)),
         };
-        self.sink.take().map(Ok).for_each(&mut give);
-        if let Err(error) = read {
-            give(Err(error));
-        }
+        self.close(read, give);
     }
 
-    /// Whether the answer is finished or has failed.
+    /// Whether everything was given: the end of the answer, or an error.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// Whether the answer is complete, although its end was not given yet: nobody needs to wait long for more.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.sink.is_finished()
     }
 }
 
@@ -189,9 +209,26 @@ fn on_frame(
     if *is_over {
         return;
     }
+    let data = match &frame {
+        Ok(frame) => frame.data.trim(),
+        Err(_) => "",
+    };
+    if sink.is_finished() {
+        // What follows an answer is its last word, another answer, or nothing that concerns anybody.
+        if data == "[DONE]" {
+            *is_over = true;
+            sink.take_ending().map(Ok).into_iter().for_each(give);
+            return;
+        }
+        let Ok(event) = serde_json::from_str::<Value>(data) else { return };
+        if !body.begin_anew(&event) {
+            return;
+        }
+        sink.reopen();
+    }
     let read = match frame {
-        Ok(frame) if frame.data.trim() == "[DONE]" => body.done(sink),
-        Ok(frame) if frame.data.trim().is_empty() => Ok(()),
+        Ok(_) if data == "[DONE]" => body.done(sink),
+        Ok(_) if data.is_empty() => Ok(()),
         Ok(frame) => match serde_json::from_str::<Value>(frame.data) {
             Ok(event) => body.event(&event, sink),
             Err(error) => Err(not_an_answer(sink, frame.data.as_bytes(), &error)),
@@ -199,11 +236,16 @@ fn on_frame(
         Err(error) => Err(sink.malformed(format!("the answer cannot be read as an event stream: {error}"))),
     };
     sink.take().map(Ok).for_each(&mut *give);
-    if let Err(error) = read {
-        *is_over = true;
-        give(Err(error));
-    } else if sink.is_finished() {
-        *is_over = true;
+    match read {
+        Err(error) => {
+            *is_over = true;
+            give(Err(error));
+        }
+        Ok(()) if data == "[DONE]" && sink.is_finished() => {
+            *is_over = true;
+            sink.take_ending().map(Ok).into_iter().for_each(give);
+        }
+        Ok(()) => {}
     }
 }
 

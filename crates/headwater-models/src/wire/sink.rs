@@ -12,7 +12,8 @@ pub(super) struct Sink {
     events: Vec<ModelEvent>,
     parts: u32,
     is_started: bool,
-    is_finished: bool,
+    /// The end of the answer, which is told when nothing more can follow it.
+    ending: Option<ModelEvent>,
 }
 
 /// How an answer ended.
@@ -26,13 +27,7 @@ pub(super) struct Ending {
 
 impl Sink {
     pub(super) fn new(provider: &str) -> Self {
-        Self {
-            provider: provider.to_owned(),
-            events: Vec::new(),
-            parts: 0,
-            is_started: false,
-            is_finished: false,
-        }
+        Self { provider: provider.to_owned(), events: Vec::new(), parts: 0, is_started: false, ending: None }
     }
 
     /// The provider's name, under which its metadata is kept.
@@ -41,7 +36,18 @@ impl Sink {
     }
 
     pub(super) fn is_finished(&self) -> bool {
-        self.is_finished
+        self.ending.is_some()
+    }
+
+    /// The answer was not the last one of the body.
+    pub(super) fn reopen(&mut self) {
+        self.ending = None;
+        self.is_started = false;
+    }
+
+    /// The end of the answer.
+    pub(super) fn take_ending(&mut self) -> Option<ModelEvent> {
+        self.ending.take()
     }
 
     pub(super) fn take(&mut self) -> std::vec::Drain<'_, ModelEvent> {
@@ -131,13 +137,12 @@ impl Sink {
     }
 
     pub(super) fn finished(&mut self, reason: FinishReason, ending: Ending) {
-        if self.is_finished {
+        if self.is_finished() {
             return;
         }
-        self.is_finished = true;
         self.started(None, None);
         let Ending { raw_reason, usage, raw_usage, metadata } = ending;
-        self.push(ModelEvent::Finished { reason, raw_reason, usage, raw_usage, metadata });
+        self.ending = Some(ModelEvent::Finished { reason, raw_reason, usage, raw_usage, metadata });
     }
 
     pub(super) fn unknown(&mut self, name: impl Into<String>, data: Value) {

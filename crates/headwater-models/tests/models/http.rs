@@ -1,5 +1,6 @@
 //! Whole answers over a real connection on the loopback: splits, cuts, refusals, waits, and what a drop does.
 
+mod cassettes;
 mod server;
 
 use std::time::Duration;

@@ -15,6 +15,7 @@ mod http;
 mod providers;
 mod recorded;
 mod registry;
+mod requests;
 mod robust;
 mod scripted;
 mod scripted_yaml;

@@ -60,26 +60,6 @@ impl Recording {
         }
         said
     }
-
-    /// What we make of it, if it holds the answers of several turns in one file.
-    pub(crate) fn decode_turns(&self) -> Said {
-        if !self.is_stream {
-            return self.decode(usize::MAX);
-        }
-        let (wire, settings) = self.wire();
-        let mut decoder = wire.decoder(&settings);
-        let mut said: Said = Vec::new();
-        let text = String::from_utf8(self.bytes.clone()).unwrap();
-        for block in text.split_inclusive("\n\n").filter(|block| block.contains("data:")) {
-            let is_finished = matches!(said.last(), Some(Ok(ModelEvent::Finished { .. })));
-            if is_finished && decoder.is_over() && !block.contains("[DONE]") {
-                decoder = wire.decoder(&settings);
-            }
-            decoder.push(block.as_bytes(), |item| said.push(item));
-        }
-        decoder.finish(|item| said.push(item));
-        said
-    }
 }
 
 /// The recordings of an API; nothing if there are none.
@@ -145,6 +125,7 @@ pub(crate) fn summary(said: &Said) -> Map<String, Value> {
     let mut thoughts: BTreeMap<(u32, u32), String> = BTreeMap::new();
     let mut calls: BTreeMap<(u32, u32), (Value, String)> = BTreeMap::new();
     let (mut results, mut sources, mut files) = (Vec::new(), Vec::new(), Vec::new());
+    let mut complete = Vec::new();
     let mut summary = Map::new();
     let mut errors = Vec::new();
     let mut answer = 0;
@@ -173,6 +154,7 @@ pub(crate) fn summary(said: &Said) -> Map<String, Value> {
             Ok(ModelEvent::ToolCallDelta { part, delta }) => {
                 calls.get_mut(&(answer, *part)).unwrap().1.push_str(delta);
             }
+            Ok(ModelEvent::ToolCallEnd { part, .. }) => complete.push((answer, *part)),
             Ok(ModelEvent::ToolResult { part, .. }) => {
                 results.push(calls[&(answer, *part)].0["name"].clone());
             }
@@ -199,9 +181,11 @@ pub(crate) fn summary(said: &Said) -> Map<String, Value> {
             Ok(_) => {}
         }
     }
+    // Nobody makes a call whose end never came.
     let calls: Vec<_> = calls
-        .into_values()
-        .map(|(mut call, input)| {
+        .into_iter()
+        .filter(|(at, _)| complete.contains(at))
+        .map(|(_, (mut call, input))| {
             call["input"] = serde_json::from_str(&input).unwrap_or_else(|_| json!({ "notJson": input }));
             call
         })
@@ -308,7 +292,7 @@ pub(crate) fn judge(apis: &[&str]) {
     for recording in &recordings {
         let Some(wanted) = &recording.expected else { continue };
         let name = &recording.name;
-        let said = recording.decode_turns();
+        let said = recording.decode(usize::MAX);
         let (ours, wanted) = (summary(&said), expected(recording, wanted));
         let differing: Vec<_> =
             wanted.iter().filter(|(key, value)| !agrees(key, value, ours.get(*key))).collect();

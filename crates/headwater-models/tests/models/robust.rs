@@ -49,6 +49,11 @@ fn a_stream_that_is_cut_anywhere_never_looks_complete() {
     let mut cuts = 0;
     for stream in streams() {
         let whole = stream.decode(usize::MAX);
+        let answers = whole.iter().filter(|item| matches!(item, Ok(ModelEvent::Started { .. }))).count();
+        if answers > 1 {
+            // Several turns in one body: the first one is complete although others follow.
+            continue;
+        }
         let text = String::from_utf8(stream.bytes.clone()).unwrap();
         let ends: Vec<_> = text.match_indices("\n\n").map(|(at, _)| at + 2).collect();
         let step = ends.len().div_ceil(60).max(1);

@@ -289,21 +289,26 @@ impl AgentInner {
     /// while it is driven.
     pub(crate) async fn forget_run(&self, run: &RunId) -> Result<bool> {
         let journal = JournalId::from(run.as_str());
-        let asked = match self.store.info(&journal).await? {
+        let info = self.store.info(&journal).await?;
+        let asked = match &info {
             Some(_) => History::read(&*self.store, &journal).await?.asked,
             None => Default::default(),
         };
-        match self.store.delete(&journal).await {
-            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
-                return Ok(false);
+        // A run that has ended goes last, because it tells what else is to go. One that has not may be driven.
+        if info.is_some_and(|info| !info.tail.closed) {
+            match self.store.delete(&journal).await {
+                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
+                    return Ok(false);
+                }
+                deleted => deleted?,
             }
-            deleted => deleted?,
         }
         for wait in asked.values() {
             self.remove_question(&wait.request).await?;
         }
         self.remove_all(&format!("{INBOX}{run}/")).await?;
         self.store.remove(&meta::key(run), Expect::Any).await?;
+        self.store.delete(&journal).await?;
         Ok(true)
     }
 }

@@ -3,7 +3,7 @@
 use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
 
 use super::{Agent, OpenQuestion, Run, RunPhase};
-use crate::{Result, TurnInput, error::ErrorKind, journal::History};
+use crate::{Result, TurnInput, error::ErrorKind, journal::History, run::INBOX};
 
 /// How many turns back the beginning of a run is looked for in its session.
 const TURNS_BACK: usize = 200;
@@ -32,6 +32,15 @@ impl Agent {
     pub async fn find_question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
         let question = self.0.question(request).await?;
         Ok(question.filter(|question| question.waits(self.0.now())))
+    }
+
+    /// Whether something was sent to a run that it has not taken yet: an answer, or the wish to stop it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn has_mail(&self, run: &RunId) -> Result<bool> {
+        let prefix = format!("{INBOX}{run}/");
+        Ok(!self.0.store.list(&prefix, None, 1).await?.is_empty())
     }
 
     /// The session in which a checkpoint was made.

@@ -144,7 +144,8 @@ impl Agent {
     /// Starts a run. It is durable when this returns, and goes on by itself.
     ///
     /// # Errors
-    /// When there is no such workflow, a run of that name is there already, or the store fails.
+    /// When there is no such workflow, a run of that name is there already, the choice of tools is none, or the store
+    /// fails.
     pub async fn start(&self, start: Start) -> Result<Run> {
         let id = match start.workflow.or_else(|| self.0.default_workflow.clone()) {
             Some(id) => id,
@@ -154,6 +155,10 @@ impl Agent {
             }
         };
         let workflow = self.0.workflow(&id)?;
+        if let Some(choice) = &start.begun.tool_choice {
+            headwater_models::ToolChoice::parse(choice)
+                .map_err(|error| Error::new(ErrorKind::Input, error).with_code("tool-choice.invalid"))?;
+        }
         let run = match start.run {
             Some(run) => run,
             None => fresh_run()?,

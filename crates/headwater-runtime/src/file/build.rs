@@ -17,6 +17,7 @@ use super::{
     },
     load::{Defined, WorkflowPart},
     nodes,
+    servers::Servers,
 };
 use crate::{
     Agent, AgentOptions, Cx, END, Error, NodeFunction, NodeOptions, OnError, Result, Retry, START, Workflow,
@@ -157,9 +158,12 @@ impl AgentFile {
             }
         }
         builder = builder.options(self.agent_options(&with));
+        let mut errors = Vec::new();
+        let servers = Arc::new(Servers::new(&self.0, &mut errors));
+        FileErrors::check(errors)?;
         let mut workflows = Vec::new();
         for part in &self.0.workflows {
-            workflows.push(self.workflow(part, &with)?);
+            workflows.push(self.workflow(part, &with, &servers)?);
         }
         if let Some((before, _)) = &with.replaces {
             builder = builder.take_over(before);
@@ -213,7 +217,12 @@ impl AgentFile {
         options
     }
 
-    fn workflow(&self, part: &Defined<WorkflowPart>, with: &FileOptions) -> Result<Workflow> {
+    fn workflow(
+        &self,
+        part: &Defined<WorkflowPart>,
+        with: &FileOptions,
+        servers: &Arc<Servers>,
+    ) -> Result<Workflow> {
         let text = &part.value.text;
         let mut builder =
             Workflow::new(&part.name.value).version(version(part, with)).edge(START, &text.start.value);
@@ -229,14 +238,14 @@ impl AgentFile {
             {
                 Some(function) => {
                     let function = function.clone();
-                    let file = nodes::NodeOfFile::new(self.0.clone(), &part.name.value, at);
+                    let file = nodes::NodeOfFile::new(self.0.clone(), servers.clone(), &part.name.value, at);
                     builder.node_with(&name.value, options, move |cx: Cx, (): ()| {
                         let (function, file) = (function.clone(), file.clone());
                         async move { file.call(cx, &function).await }
                     })
                 }
                 None => {
-                    let file = nodes::NodeOfFile::new(self.0.clone(), &part.name.value, at);
+                    let file = nodes::NodeOfFile::new(self.0.clone(), servers.clone(), &part.name.value, at);
                     builder.node_with(&name.value, options, move |cx: Cx, (): ()| {
                         let file = file.clone();
                         async move { file.run(cx).await }

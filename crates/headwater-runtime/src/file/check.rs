@@ -1,5 +1,6 @@
 //! Checking a description: every name must mean something, every workflow must hold together.
 
+mod mcp;
 mod node;
 mod workflow;
 
@@ -41,6 +42,9 @@ pub(super) fn check(parts: &Parts) -> Vec<FileError> {
     if let Some(id) = &parts.default_workflow {
         known.workflow(&parts.root, id, &mut errors);
     }
+    for server in &parts.mcp {
+        mcp::check(server, &mut errors);
+    }
     for workflow in &parts.workflows {
         workflow::check(workflow, &known, &mut errors);
     }
@@ -53,6 +57,7 @@ const FIRST: Place = Place { line: 1, column: 1, start: 0, length: 1 };
 struct Known<'a> {
     models: Vec<&'a str>,
     tools: Vec<&'a str>,
+    servers: Vec<&'a str>,
     functions: Vec<&'a str>,
     workflows: Vec<&'a str>,
 }
@@ -66,6 +71,7 @@ impl<'a> Known<'a> {
         Self {
             models: names(&parts.models),
             tools: names(&parts.tools),
+            servers: names(&parts.mcp),
             functions: names(&parts.functions),
             workflows: names(&parts.workflows),
         }
@@ -77,6 +83,10 @@ impl<'a> Known<'a> {
 
     fn tool(&self, source: &Source, name: &Placed<String>, errors: &mut Vec<FileError>) {
         refer(&self.tools, "tool", source, name, errors);
+    }
+
+    fn server(&self, source: &Source, name: &Placed<String>, errors: &mut Vec<FileError>) {
+        refer(&self.servers, "MCP server", source, name, errors);
     }
 
     fn function(&self, source: &Source, name: &Placed<String>, errors: &mut Vec<FileError>) {
@@ -94,6 +104,9 @@ fn refer(known: &[&str], what: &str, source: &Source, name: &Placed<String>, err
         let mut message = unknown(what, &name.value, known.iter().copied());
         if known.is_empty() && matches!(what, "model" | "tool" | "function") {
             message = format!("there is no {what} `{}`: name it under `{what}s`", name.value);
+        }
+        if known.is_empty() && what == "MCP server" {
+            message = format!("there is no MCP server `{}`: describe it under `mcp`", name.value);
         }
         errors.push(FileError::new(FileErrorKind::Reference, source, name.place, message));
     }

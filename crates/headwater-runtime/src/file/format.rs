@@ -1,13 +1,14 @@
 //! The format of an agent's file, as it is written. Nothing is looked up here; that is for the check.
 
 pub(super) mod duration;
+pub(super) mod mcp;
 pub(super) mod node;
 mod script;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-use self::{duration::Length, node::NodeText, script::ScriptText};
+use self::{duration::Length, mcp::McpText, node::NodeText, script::ScriptText};
 use super::place::{Named, Placed, text_or_map};
 
 /// An agent: its models, its tools, and the workflows that it runs.
@@ -28,6 +29,9 @@ pub(super) struct AgentText {
     /// The tools that its nodes use. The program brings them along.
     #[serde(default)]
     pub(super) tools: Vec<Placed<String>>,
+    /// The MCP servers whose tools its nodes use, by names of its own.
+    #[serde(default)]
+    pub(super) mcp: Named<McpText>,
     /// The node functions that its workflows use. The program brings them along.
     #[serde(default)]
     pub(super) functions: Vec<Placed<String>>,

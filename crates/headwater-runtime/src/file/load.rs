@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     error::{FileError, FileErrorKind},
-    format::{AgentText, FileShows, LimitsText, ModelText, WorkflowText},
+    format::{AgentText, FileShows, LimitsText, ModelText, WorkflowText, mcp::McpText},
     place::{Place, Placed, Source},
 };
 
@@ -46,6 +46,7 @@ pub(super) struct Parts {
     pub(super) default_workflow: Option<Placed<String>>,
     pub(super) models: Vec<Defined<Placed<ModelText>>>,
     pub(super) tools: Vec<Defined<()>>,
+    pub(super) mcp: Vec<Defined<McpText>>,
     pub(super) functions: Vec<Defined<()>>,
     pub(super) workflows: Vec<Defined<WorkflowPart>>,
     pub(super) files: Vec<PathBuf>,
@@ -75,6 +76,7 @@ pub(super) fn load(path: &Path, text: String) -> Result<Parts, Vec<FileError>> {
             default_workflow: read.default_workflow.clone(),
             models: Vec::new(),
             tools: Vec::new(),
+            mcp: Vec::new(),
             functions: Vec::new(),
             workflows: Vec::new(),
             files: vec![path.to_owned()],
@@ -120,6 +122,7 @@ impl Loading {
         let names = |names: Vec<Placed<String>>| names.into_iter().map(|name| (name, ())).collect();
         mention(&mut parts.tools, source, names(read.tools));
         mention(&mut parts.functions, source, names(read.functions));
+        define(&mut parts.mcp, "MCP server", source, read.mcp.0, errors);
         let mut hashes = if read.workflows.0.is_empty() { HashMap::new() } else { hashes(source) };
         let workflows = read.workflows.0.into_iter().map(|(name, text)| {
             let hash = hashes.remove(&name.value).unwrap_or_default();

@@ -7,12 +7,14 @@ mod show;
 
 use std::sync::Arc;
 
+use headwater_tools::McpTools;
 use serde_json::{Map, Value};
 
 use super::{
     format::node::{NodeText, SaveText},
     load::Parts,
     place::{Placed, Source},
+    servers::Servers,
     template::Scope,
 };
 use crate::{Cx, Error, ErrorKind, Next, NodeResult, workflow::Handler};
@@ -21,6 +23,7 @@ use crate::{Cx, Error, ErrorKind, Next, NodeResult, workflow::Handler};
 #[derive(Debug, Clone)]
 pub(super) struct NodeOfFile {
     parts: Arc<Parts>,
+    servers: Arc<Servers>,
     workflow: usize,
     node: usize,
 }
@@ -43,10 +46,10 @@ impl Gave {
 }
 
 impl NodeOfFile {
-    pub(super) fn new(parts: Arc<Parts>, workflow: &str, node: usize) -> Self {
+    pub(super) fn new(parts: Arc<Parts>, servers: Arc<Servers>, workflow: &str, node: usize) -> Self {
         let workflow =
             parts.workflows.iter().position(|part| part.name.value == workflow).unwrap_or(usize::MAX);
-        Self { parts, workflow, node }
+        Self { parts, servers, workflow, node }
     }
 
     fn found(&self) -> Result<(&Source, &Placed<String>, &NodeText), Error> {
@@ -58,11 +61,16 @@ impl NodeOfFile {
         .ok_or_else(|| Error::new(ErrorKind::Build, "the node is not in its file"))
     }
 
+    /// The tools of a server.
+    fn server(&self, name: &str) -> Option<McpTools> {
+        self.servers.tools(&self.parts, name)
+    }
+
     /// Runs a node of a built-in kind.
     pub(super) async fn run(&self, cx: Cx) -> NodeResult {
         let (source, name, node) = self.found()?;
         let scope = Scope::of(&cx);
-        let of = Of { cx: &cx, source, scope: &scope, name: &name.value };
+        let of = Of { file: self, cx: &cx, source, scope: &scope, name: &name.value };
         let gave = if let Some(reason) = &node.reason {
             reason::run(&of, reason).await?
         } else if let Some(interrupt) = &node.interrupt {
@@ -89,7 +97,7 @@ impl NodeOfFile {
         let (source, name, node) = self.found()?;
         let scope = Scope::of(&cx);
         let next = function(cx.clone(), cx.node.input.clone())?.await?;
-        let of = Of { cx: &cx, source, scope: &scope, name: &name.value };
+        let of = Of { file: self, cx: &cx, source, scope: &scope, name: &name.value };
         // What a function gives is its data; it is moved under a name where the file wants one.
         let mut gave = Gave { output: Some(Value::Object(next.data.clone())), next };
         if node.save.is_some() {
@@ -101,6 +109,7 @@ impl NodeOfFile {
 
 /// What a kind of node has in its hands.
 struct Of<'a> {
+    file: &'a NodeOfFile,
     cx: &'a Cx,
     source: &'a Source,
     scope: &'a Scope,

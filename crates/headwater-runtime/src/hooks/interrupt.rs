@@ -207,7 +207,7 @@ pub(crate) async fn wait_for(
         }
         Some(_) => {}
         None => {
-            node.may_begin()?;
+            node.may_begin(key, hook).await?;
             let _running = node.running();
             let wait = run.agent.ask(run, node, hook, request.clone(), kind, expires).await?;
             let effect = Effect::Asked { key: key.to_owned(), wait: Box::new(wait.clone()) };

@@ -18,7 +18,7 @@ use std::{
 
 use headwater_models::{ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice, Warning};
 use headwater_protocol::{FinishReason, ModelMessage, ToolCallId, ToolSpec, Usage};
-use headwater_tools::{ClientTool, Schema, Tool, ToolOutput, Tools};
+use headwater_tools::{ClientTool, McpTools, Schema, Tool, ToolOutput, Tools};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -195,6 +195,24 @@ impl<T> Reason<T> {
     /// Lets the model call a tool.
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.options.tools.push(Tools::new().with(tool).map_err(|error| error.to_string()));
+        self
+    }
+
+    /// Lets the model call tools of an MCP server. What the server offers is asked once and kept in the journal, so that a
+    /// run that is resumed does not depend on what it offers then; the connection ends with this call, unless the client
+    /// keeps it.
+    ///
+    /// ```no_run
+    /// # use headwater_runtime::{Cx, Next, NodeResult};
+    /// # use headwater_tools::McpClient;
+    /// async fn answer(cx: Cx, question: String) -> NodeResult {
+    ///     let issues = McpClient::stdio("node", ["examples/mcp-issues/server.mjs"]);
+    ///     let reply = cx.reason("writer").mcp(issues.tools().include(["search_issues"])).input(question).await?;
+    ///     Ok(Next::data(&serde_json::json!({ "answer": reply.text }))?)
+    /// }
+    /// ```
+    pub fn mcp(mut self, tools: McpTools) -> Self {
+        self.options.servers.push(tools);
         self
     }
 

@@ -3,10 +3,10 @@
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use headwater_protocol::{Event, FinishReason, RequestId, StructuredOp, StructuredUpdate, ToolCallId};
+use headwater_protocol::{Event, FinishReason, RequestId, ToolCallId};
 use tokio::{sync::Notify, time::Instant};
 
-use super::{EntryState, Executed, NodeRun, RunShared, Walk, visit::execute, walk::Ended};
+use super::{Ended, EntryState, Executed, NodeRun, RunShared, Walk, execute};
 use crate::{
     Error, Next, OnError, Result,
     error::ErrorKind,
@@ -238,33 +238,7 @@ impl Driver {
 
     fn left(&mut self, node: &Arc<NodeRun>, next: Next, error: Option<Error>) -> Result<()> {
         let origin = node.origin();
-        if let Some(text) = next.message.as_ref().filter(|text| !text.trim().is_empty()) {
-            if node.was_streamed(text) {
-                let message = format!(
-                    "node `{}` gave a message equal to text that was streamed; it is not sent twice",
-                    node.visit.node
-                );
-                let code = Some("message.repeated".to_owned());
-                node.emit(&origin, Event::Warning { message, code })?;
-            } else {
-                node.emit(&origin, Event::Message { content: text.clone() })?;
-            }
-        }
-        if let Some(structured) = &next.structured {
-            let stream = super::request_id(&self.run.id, &format!("{}/structured", node.name));
-            let stream = stream.as_str().replacen("req_", "stream_", 1);
-            let op = StructuredOp::finish(structured.data.clone());
-            let mut update = StructuredUpdate::new(stream, &structured.data_type, op);
-            update.node = Some(node.visit.node.clone());
-            node.emit(&origin, Event::Structured(update))?;
-        }
-        if let Some(transition) = &next.transition {
-            // A workflow that is not there is found out before anyone is told to go there.
-            self.run.agent.workflow(&transition.to)?;
-            transition.check()?;
-            let event = Event::Transition { to: transition.to.clone(), payload: transition.payload.clone() };
-            node.emit(&origin, event)?;
-        }
+        node.show(&next)?;
         if let (None, Some(what)) = (&error, node.unemitted()) {
             return Err(node.diverged(&what));
         }

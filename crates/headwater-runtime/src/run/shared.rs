@@ -18,6 +18,7 @@ use crate::{
     Error, Result,
     agent::AgentInner,
     journal::{Answer, Begun, Effect, Emits, History, HookRecord, Journal, Outcome, Wait},
+    replay::Rehearsal,
 };
 
 /// What all nodes of a run share.
@@ -37,6 +38,8 @@ pub(crate) struct RunShared {
     attempts: AtomicU64,
     /// Whether readers were told that the message is complete, by a driver that died before it told the end.
     pub(crate) message_finished: bool,
+    /// What is known if it is only replayed: then nothing is done that the journal does not have.
+    pub(crate) rehearsal: Option<Rehearsal>,
 }
 
 /// What hooks return instead of being done again.
@@ -82,7 +85,14 @@ impl RunShared {
             fatal: Mutex::new(None),
             attempts: AtomicU64::new(attempts),
             message_finished,
+            rehearsal: None,
         }
+    }
+
+    /// Only replays what the journal has.
+    pub(crate) fn rehearsing(mut self, rehearsal: Rehearsal) -> Self {
+        self.rehearsal = Some(rehearsal);
+        self
     }
 
     pub(crate) fn replay(&self) -> MutexGuard<'_, Replay> {

@@ -21,6 +21,7 @@ use crate::{
     Cx, Error, Next, Result,
     error::ErrorKind,
     journal::{Emitted, Left, Outcome, Visit},
+    replay::DivergenceKind,
     workflow::{Handler, NodeOptions},
 };
 
@@ -172,7 +173,8 @@ impl NodeRun {
     }
 
     fn other_kind(&self, key: &str, before: &str, now: &str) -> Error {
-        self.diverged(&format!("`{key}` is a `{before}` in the journal and a `{now}` in the code"))
+        let what = format!("`{key}` is a `{before}` in the journal and a `{now}` in the code");
+        self.differs(DivergenceKind::Hook, key, Some(before.into()), Some(now.into()), &what)
     }
 
     /// Counts a hook as doing something.
@@ -218,8 +220,12 @@ impl NodeRun {
             let message = format!(
                 "`{key}` was called with something else than the journal says; what was recorded is used"
             );
-            if self.run.agent.options.strict_replay {
-                return Err(self.diverged(&message));
+            if self.run.agent.options.strict_replay || self.run.rehearsal.is_some() {
+                let recorded = match hook.outcome {
+                    Outcome::Value(value) => Some(value),
+                    Outcome::Error(error) => serde_json::to_value(error.info()).ok(),
+                };
+                return Err(self.differs(DivergenceKind::Input, key, recorded, None, &message));
             }
             tracing::warn!(run = %self.run.id, key, "{message}");
             let code = Some("replay.changed".to_owned());
@@ -234,14 +240,40 @@ impl NodeRun {
 
     /// Stops the run because code and journal do not agree.
     pub(crate) fn diverged(&self, what: &str) -> Error {
-        let message = format!("{what}: was the code of node `{}` changed?", self.visit.node);
-        let error = Error::new(ErrorKind::Diverged, message);
+        self.differs(DivergenceKind::Unreadable, &self.name, Some(what.into()), None, what)
+    }
+
+    /// Stops the run because code and journal do not agree at a key.
+    pub(crate) fn differs(
+        &self,
+        kind: DivergenceKind,
+        key: &str,
+        recorded: Option<Value>,
+        asked: Option<Value>,
+        what: &str,
+    ) -> Error {
+        let error = match &self.run.rehearsal {
+            Some(rehearsal) => rehearsal.note(kind, key, recorded, asked),
+            None => {
+                let message = format!("{what}: was the code of node `{}` changed?", self.visit.node);
+                Error::new(ErrorKind::Diverged, message)
+            }
+        };
         self.run.fail(&error);
         error
     }
 
-    /// Nothing is begun in a run that was stopped or cannot go on.
-    pub(crate) fn may_begin(&self) -> Result<()> {
+    /// Nothing is begun in a run that was stopped or cannot go on, and nothing at all in one that is only replayed.
+    pub(crate) async fn may_begin(&self, key: &str, kind: &str) -> Result<()> {
+        if let Some(rehearsal) = &self.run.rehearsal {
+            if rehearsal.was_left(&self.name) {
+                return Err(self.differs(DivergenceKind::New, key, None, Some(kind.into()), ""));
+            }
+            // The journal ends here, and says nothing of what would have come.
+            rehearsal.goes_beyond(key);
+            let _waiting = self.waiting(&RequestId::from("beyond-the-journal"));
+            return std::future::pending().await;
+        }
         if self.run.cancel.is_cancelled() {
             self.run.fail(&Error::new(ErrorKind::Stopped, "the run was stopped"));
         }
@@ -272,7 +304,7 @@ impl NodeRun {
         if let Some(recorded) = self.recorded(key, kind, fingerprint.as_deref())? {
             return self.revive(key, recorded?);
         }
-        self.may_begin()?;
+        self.may_begin(key, kind).await?;
         let _running = self.running();
         let (given, event) = work.await;
         if let Err(error) = &given
@@ -300,6 +332,9 @@ impl NodeRun {
         if let Some(recorded) = self.recorded(key, kind, None)? {
             return self.revive(key, recorded?);
         }
+        if self.run.rehearsal.as_ref().is_some_and(|rehearsal| rehearsal.was_left(&self.name)) {
+            return Err(self.differs(DivergenceKind::New, key, None, Some(kind.into()), ""));
+        }
         let given = work()?;
         let outcome = Outcome::Value(self.value(key, &given)?);
         let receipt = self.run.done(key, kind, None, outcome, None);
@@ -309,7 +344,7 @@ impl NodeRun {
 
     /// Tells readers something once: an event that is its own record of having been told.
     pub(crate) fn tell_once(&self, key: &str, kind: &str, origin: &Origin, event: Event) -> Result<()> {
-        if self.recorded(key, kind, None)?.is_none() {
+        if self.recorded(key, kind, None)?.is_none() && self.run.rehearsal.is_none() {
             let receipt = self.run.done(key, kind, None, Outcome::Value(Value::Null), Some((origin, event)));
             self.keep(receipt.map(drop))?;
         }
@@ -354,9 +389,17 @@ impl NodeRun {
             Some(before) if before == now => return Ok(()),
             Some(before) if !self.retried => {
                 let what = format!("node `{}` emitted {before} before and {now} now", self.visit.node);
-                return Err(self.diverged(&what));
+                let (before, now) = (as_json(&before), as_json(&now));
+                return Err(self.differs(DivergenceKind::Shown, &self.name, before, now, &what));
             }
             _ => {}
+        }
+        if let Some(rehearsal) = &self.run.rehearsal {
+            // What a try that failed has shown is not told apart from what this one shows.
+            return match rehearsal.was_left(&self.name) && !self.retried {
+                true => Err(self.differs(DivergenceKind::Shown, &self.name, None, as_json(&now), "")),
+                false => Ok(()),
+            };
         }
         let emitted = Emitted { visit: self.name.clone(), number };
         match self.run.journal.emit(origin, event, &emitted) {
@@ -434,7 +477,7 @@ impl NodeRun {
         }
     }
 
-    /// What the journal holds for this visit and nobody asked for.
+    /// A key that the journal holds for this visit and nobody asked for.
     fn unasked(&self) -> Option<String> {
         let prefix = format!("{}/", self.name);
         let replay = self.run.replay();
@@ -445,7 +488,7 @@ impl NodeRun {
         let asked = |key: &&String| key.starts_with(&prefix) && !inner.asked_for.contains(*key);
         let mut lost: Vec<_> = replay.hooks.keys().chain(replay.asked.keys()).filter(asked).collect();
         lost.sort_unstable();
-        lost.first().map(|key| format!("`{key}` is in the journal and was not called"))
+        lost.first().map(|key| (*key).clone())
     }
 
     /// Notes that a key was asked for, where its record is looked up elsewhere.
@@ -489,7 +532,11 @@ async fn run_node(node: &Arc<NodeRun>, handler: &Handler) -> Executed {
         }
         match polled {
             Poll::Ready(Ok(Ok(next))) => Poll::Ready(match node.unasked() {
-                Some(what) => Executed::Failed(node.diverged(&what)),
+                Some(key) => {
+                    let what = format!("`{key}` is in the journal and was not called");
+                    let recorded = node.recorded_kind(&key).map(Value::from);
+                    Executed::Failed(node.differs(DivergenceKind::Missing, &key, recorded, None, &what))
+                }
                 None => Executed::Left(Box::new(next)),
             }),
             Poll::Ready(Ok(Err(error))) => Poll::Ready(Executed::Failed(error.into_error())),
@@ -501,6 +548,11 @@ async fn run_node(node: &Arc<NodeRun>, handler: &Handler) -> Executed {
         }
     };
     std::future::poll_fn(poll).await
+}
+
+/// An event as it was written down.
+fn as_json(written: &str) -> Option<Value> {
+    serde_json::from_str(written).ok()
 }
 
 fn panicked(node: &NodeRun, panic: &(dyn Any + Send)) -> Error {

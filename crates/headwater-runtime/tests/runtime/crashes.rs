@@ -9,7 +9,7 @@ mod scenarios;
 
 use std::{sync::Arc, time::Duration};
 
-use headwater_runtime::{Agent, ErrorKind, Start};
+use headwater_runtime::{Agent, ErrorKind, Start, replay};
 use headwater_store::{
     Cursor, JournalId, ManualClock, Memory, MemoryOptions, ReadLimit, Record, Store,
     embedded::{Embedded, Options, Writer},
@@ -131,7 +131,9 @@ async fn live(
             if nth < limits.len() {
                 return None;
             }
-            return Some((Finished::look(&agent, &world, asked, died).await, readers));
+            let finished = Finished::look(&agent, &world, asked, died).await;
+            replays(scenario, &agent, &world, limits).await;
+            return Some((finished, readers));
         }
         agent.abandon();
         readers.extend(Reader::of(&records(&*store, 0).await));
@@ -145,6 +147,15 @@ async fn live(
         clock.advance(LATER);
     }
     None
+}
+
+/// However often its processes died, the run can be run again from its journal, and nothing happens outside.
+async fn replays(scenario: &Scenario, agent: &Agent, world: &World, limits: &[u64]) {
+    let (done, before) = (world.done(), records(&**agent.store(), 0).await.len());
+    let replayed = replay(agent, RUN).await.unwrap();
+    assert!(replayed.is_same(), "{} after {limits:?}: {:#?}", scenario.name, replayed.divergence);
+    assert_eq!(world.done(), done, "{} after {limits:?}", scenario.name);
+    assert_eq!(records(&**agent.store(), 0).await.len(), before, "{} after {limits:?}", scenario.name);
 }
 
 /// What may be seen of the run's journal.

@@ -17,9 +17,11 @@ mod files;
 mod harness;
 mod interrupts;
 mod kills;
+mod mcp;
 mod mistakes;
 mod nodes;
 mod reason;
+mod replays;
 mod sessions;
 mod tools;
 mod workflows;
@@ -34,6 +36,8 @@ mod objects;
 mod people;
 #[path = "../../examples/hooks/state.rs"]
 mod state;
+#[path = "../../examples/issues/tracker.rs"]
+mod tracker;
 
 // The examples take it from their own crate.
 use examples::single;

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use headwater_models::scripted::{Call, Rule, ScriptedModel, When};
+use headwater_models::{
+    ToolChoice,
+    scripted::{Call, Rule, ScriptedModel, When},
+};
 use headwater_protocol::{ClientTool, ContentPart, Event, FinishReason, ModelMessage, RunStatus};
 use headwater_runtime::{
     Answer, Answered, Cx, Next, NodeResult, OpenQuestion, Reply, Start, Structured, Text, ToolOptions,
@@ -516,4 +519,38 @@ async fn two_tools_of_one_name_and_unknown_tools_of_the_agent_are_refused() {
         assert!(ran.error().contains(says), "{}", ran.error());
     }
     assert_eq!(model.asked(), 0);
+}
+
+#[tokio::test]
+async fn what_the_page_wants_of_tools_reaches_the_model_that_was_told_nothing_else() {
+    let rules = [
+        Rule::when(When::after_tool("weather")).text("Done."),
+        Rule::always().tool("weather", json!({ "city": "Oslo" })),
+    ];
+    let model = scripted(rules);
+    let asked = model.clone();
+    let node = async |cx: Cx, (): ()| {
+        cx.reason("m").input("x").tool(weather(&Made::default())).await?;
+        Ok(Next::go())
+    };
+    let world = World::with(one(node), |agent| agent.model("m", model));
+    let choices = |from: usize| -> Vec<Option<ToolChoice>> {
+        asked.calls().iter().skip(from).map(|request| request.tool_choice.clone()).collect()
+    };
+    let named = json!({ "type": "tool", "toolName": "weather" });
+    for (choice, wanted) in [
+        (json!("required"), vec![Some(ToolChoice::Required), None]),
+        (named, vec![Some(ToolChoice::Tool("weather".to_owned())), None]),
+        (json!({ "type": "auto" }), vec![Some(ToolChoice::Auto), Some(ToolChoice::Auto)]),
+        (json!({ "type": "function", "function": { "name": "another" } }), vec![None, None]),
+    ] {
+        let before = asked.calls().len();
+        let ran = world.start(Start::new("x").tool_choice(choice.clone())).await;
+        assert_eq!(ran.status(), RunStatus::Finished, "{choice}");
+        assert_eq!(choices(before), wanted, "{choice}");
+    }
+    for garbage in [json!("somehow"), json!(7), json!({ "type": "tool" }), json!({ "tool": "weather" })] {
+        let error = world.agent.start(Start::new("x").tool_choice(garbage.clone())).await.unwrap_err();
+        assert_eq!(error.code(), "tool-choice.invalid", "{garbage}");
+    }
 }

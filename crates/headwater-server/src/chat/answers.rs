@@ -1,6 +1,6 @@
 //! What a request answers: decisions about tool calls, answers to questions, outputs of the page's own tools.
 
-use headwater_protocol::{Role, ToolCallId};
+use headwater_protocol::{Action, Reentry, Role, ToolCallId};
 use headwater_runtime::{Answer, Answered, OpenQuestion, Session};
 
 use super::{
@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 1_000;
 /// Gives the answers that stand in a request, if anything waits for them, and says where its response begins.
 pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Option<Placed>, ApiError> {
     let chat = &asked.chat;
-    let spoke = chat.messages.last().is_some_and(|message| message.role == Role::User);
+    let spoke = spoke(asked);
     let owed = !chat.approvals.is_empty() || !chat.answers.is_empty() || !chat.tool_results.is_empty();
     let pending = pending_calls(asked);
     if !owed && (spoke || pending.is_empty()) {
@@ -46,7 +46,10 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
     }
     if let Some(known) = answered_before(asked, &pending).await? {
         let run = asked.served.agent.run(known.run);
-        return Ok(Some(Placed::at(run, From::Response(known.since))));
+        // AG-UI's client holds a part of the response, and can be told the rest by a snapshot only.
+        let snapshot = asked.dialect.profile(asked.chat.profile.as_deref()).reentry == Reentry::Snapshot;
+        let from = if snapshot { From::Reentry } else { From::Response(known.since) };
+        return Ok(Some(Placed::at(run, from)));
     }
     // A page that asks to go on before its decision has arrived waits for it here.
     let waiting = open.iter().find(|question| call_of(question).is_some_and(|call| pending.contains(call)));
@@ -59,6 +62,12 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
     Ok(None)
 }
 
+/// Whether a person says something new. Kortyx' page gives an answer in a message of the person's.
+fn spoke(asked: &Asked) -> bool {
+    let last = asked.chat.messages.last();
+    asked.chat.action != Action::Answer && last.is_some_and(|message| message.role == Role::User)
+}
+
 /// The questions that the request may answer.
 async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<OpenQuestion>, ApiError> {
     let agent = &asked.served.agent;
@@ -67,7 +76,7 @@ async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<
     {
         return Ok(agent.open_questions(&run).await?);
     }
-    if session.is_some() && asked.chat.action != headwater_protocol::Action::Answer {
+    if session.is_some() && asked.chat.action != Action::Answer {
         return Ok(Vec::new());
     }
     let mut open = agent.questions_of(Some(asked.owner()), None, LOOKED_AT).await?;
@@ -155,8 +164,7 @@ fn pending_calls(asked: &Asked) -> Vec<ToolCallId> {
 /// The response to the same answers, if they were given before.
 async fn answered_before(asked: &Asked, pending: &[ToolCallId]) -> Result<Option<Known>, ApiError> {
     let chat = &asked.chat;
-    let spoke = chat.messages.last().is_some_and(|message| message.role == Role::User);
-    if spoke {
+    if spoke(asked) {
         return Ok(None);
     }
     let mut names: Vec<String> = chat.run.iter().map(|run| format!("run:{run}")).collect();

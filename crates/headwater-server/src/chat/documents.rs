@@ -4,7 +4,7 @@ use axum::{
     Json,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{CheckpointAction, CheckpointId, Message, rfc3339};
+use headwater_protocol::{CheckpointAction, CheckpointId, EncodeOptions, Encoder, Framing, Message, rfc3339};
 use headwater_runtime::{ErrorKind, Session, SessionInfo};
 use serde_json::{Value, json};
 
@@ -70,12 +70,28 @@ fn document(asked: &Asked, messages: &[Message], info: Option<&SessionInfo>, int
     }
 }
 
-/// What the session waits for.
+/// What the session waits for, as the dialect's stream says it.
 async fn interrupts(asked: &Asked, info: &SessionInfo) -> Result<Value, ApiError> {
-    let Some(run) = &info.waiting else { return Ok(Value::Null) };
-    let open = asked.served.agent.open_questions(run).await?;
-    let pending: Vec<_> = open.iter().map(crate::control::question).collect();
-    Ok(json!({ "runId": run, "pending": pending }))
+    let Some(id) = &info.waiting else { return Ok(Value::Null) };
+    let run = asked.served.agent.run(id.clone());
+    let pending = if asked.dialect.name() == "ag-ui" {
+        let mut options = EncodeOptions::default();
+        options.framing = Some(Framing::Ndjson);
+        options.profile = Some("1.0".to_owned());
+        let mut encoder = Encoder::new(asked.dialect, &options);
+        encoder.reentry(&run.outcome().await?.state);
+        let lines = encoder.take();
+        let chunks = lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+        let asked: Vec<Value> = chunks
+            .filter_map(|chunk: Value| Some(chunk.pointer("/outcome/interrupts")?.as_array()?.clone()))
+            .flatten()
+            .collect();
+        json!(asked)
+    } else {
+        let open = asked.served.agent.open_questions(id).await?;
+        json!(open.iter().map(crate::control::question).collect::<Vec<_>>())
+    };
+    Ok(json!({ "runId": id, "pending": pending }))
 }
 
 /// The conversations of whoever asks.

@@ -97,7 +97,9 @@ async fn placed(asked: &Asked, sent: Sent) -> Result<Placed, ApiError> {
         let known = Known { run: sent.run.clone(), since: 0 };
         known::note(agent, asked.owner(), &[format!("run:{run}")], &known).await?;
     }
-    Ok(Placed { sent: Some(sent.clone()), ..Placed::at(agent.run(sent.run), From::Start) })
+    // Who asks again may hold a part of the answer: only a re-entry is right for all.
+    let from = if sent.repeated { From::Reentry } else { From::Start };
+    Ok(Placed { sent: Some(sent.clone()), ..Placed::at(agent.run(sent.run), from) })
 }
 
 /// Begins a session, with what the page has of the conversation.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use headwater_protocol::{Encoder, EventKind, Framing, Merge as _, Record, RunState};
+use headwater_protocol::{Encoder, EventKind, Framing, Merge as _, Record, RunState, RunStatus};
 use headwater_runtime::{Entry, Run};
 use headwater_store::{Cursor, JournalId, Page, ReadLimit, Secret};
 
@@ -27,11 +27,14 @@ pub(super) struct Pen {
     since: u64,
     /// The last event says that the run waits.
     pub(super) waits: bool,
+    /// A wait that is told when it turns out to last: one that is over is none to whoever comes late.
+    wait: Option<Held>,
     /// The run has ended.
     pub(super) ended: bool,
 }
 
 /// A record, and the first of those that were merged into it.
+#[derive(Debug)]
 struct Held {
     record: Record,
     first: u64,
@@ -52,6 +55,7 @@ impl Pen {
             after: 0,
             since: 0,
             waits: false,
+            wait: None,
             ended: false,
         };
         match *from {
@@ -85,6 +89,7 @@ impl Pen {
     /// Goes on to a record, and leaves out what comes before.
     pub(super) async fn pass(&mut self, run: &Run, until: u64) -> Result<(), ApiError> {
         self.read(run, Some(until)).await?;
+        self.tell_wait()?;
         self.written.clear();
         Ok(())
     }
@@ -124,13 +129,19 @@ impl Pen {
                     let _ = state.apply(&event);
                 }
             }
-            if self.after >= page.tail.last {
+            if self.after < page.tail.last {
+                continue;
+            }
+            // What was answered and not yet taken up is no wait to whoever comes back.
+            let waits = state.run().status == RunStatus::Waiting;
+            if !waits || !run.agent().has_mail(run.id()).await? {
                 break;
             }
+            store.wait(&self.journal, self.after).await?;
         }
         let status = state.run().status;
-        self.waits = status == headwater_protocol::RunStatus::Waiting;
-        self.ended = !self.waits && status != headwater_protocol::RunStatus::Running;
+        self.waits = status == RunStatus::Waiting;
+        self.ended = !self.waits && status != RunStatus::Running;
         self.encoder.reentry(&self.view.see_state(&state));
         self.move_written();
         Ok(())
@@ -162,6 +173,17 @@ impl Pen {
                 None => record,
             };
             let next = Held { record, first: stored.seq, epoch: stored.epoch };
+            // Frames that are numbered are the same for everyone.
+            if kind == EventKind::RunWaiting && coalesce {
+                if let Some(held) = held.take() {
+                    self.encode(&held)?;
+                }
+                self.wait = Some(next);
+                continue;
+            }
+            if !follows_wait(kind) {
+                self.wait = None;
+            }
             if let Some(held) = held.replace(next) {
                 self.encode(&held)?;
             }
@@ -170,6 +192,14 @@ impl Pen {
             self.encode(&held)?;
         }
         Ok(())
+    }
+
+    /// Tells that the run waits, if it does.
+    pub(super) fn tell_wait(&mut self) -> Result<(), ApiError> {
+        match self.wait.take() {
+            Some(held) => self.encode(&held),
+            None => Ok(()),
+        }
     }
 
     fn encode(&mut self, held: &Held) -> Result<(), ApiError> {

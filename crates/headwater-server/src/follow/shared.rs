@@ -127,7 +127,7 @@ struct Shared {
 #[derive(Debug)]
 struct Tail {
     pen: Pen,
-    /// Nothing was read yet.
+    /// There is something to write, even if the journal has nothing new.
     fresh: bool,
     ring: VecDeque<Batch>,
     /// The number of the first that is kept.
@@ -199,10 +199,29 @@ impl Reader {
     }
 }
 
-/// Whether a stream ends after a page.
-fn is_over(pen: &Pen, page: &Page, ending: Ending) -> bool {
-    let all = pen.after >= page.tail.last;
-    all && (pen.ended || page.tail.closed || pen.waits && ending == Ending::AtWait)
+/// Writes a page of the journal. Gives whether the stream is over.
+async fn write(run: &Run, pen: &mut Pen, page: &Page, ending: Ending) -> Result<bool, ApiError> {
+    pen.write(page, None)?;
+    if pen.after < page.tail.last {
+        return Ok(false);
+    }
+    let mut over = pen.ended || page.tail.closed;
+    if pen.waits && !over {
+        // An answer that was given and not yet taken up: the wait is about to end.
+        if run.agent().has_mail(run.id()).await? {
+            return Ok(false);
+        }
+        let info = run.agent().store().info(&run.id().as_str().into()).await?;
+        if info.is_some_and(|info| info.tail.last > pen.after) {
+            return Ok(false);
+        }
+        over = ending == Ending::AtWait;
+    }
+    pen.tell_wait()?;
+    if over {
+        pen.finish();
+    }
+    Ok(over)
 }
 
 impl Own {
@@ -211,15 +230,13 @@ impl Own {
             return Ok(Given::Over);
         }
         let page = run.agent().store().read(journal, self.pen.after, ReadLimit::default()).await?;
-        let fresh = std::mem::take(&mut self.fresh);
-        if page.records.is_empty() && !fresh && !page.tail.closed {
+        if page.records.is_empty() && !self.fresh && !page.tail.closed {
             return Ok(Given::Nothing(self.pen.after));
         }
-        self.pen.write(&page, None)?;
-        if is_over(&self.pen, &page, ending) {
-            self.over = true;
-            self.pen.finish();
-        }
+        // If this is dropped while it waits, it is done again.
+        self.fresh = true;
+        self.over = write(run, &mut self.pen, &page, ending).await?;
+        self.fresh = false;
         Ok(Given::Bytes(self.pen.take()))
     }
 }
@@ -247,22 +264,20 @@ impl Shared {
                 return Ok(Err(Given::Over));
             }
             let page = run.agent().store().read(journal, tail.pen.after, ReadLimit::default()).await?;
-            let fresh = std::mem::take(&mut tail.fresh);
-            if page.records.is_empty() && !fresh && !page.tail.closed {
+            if page.records.is_empty() && !tail.fresh && !page.tail.closed {
                 return Ok(Err(Given::Nothing(tail.pen.after)));
             }
-            tail.push(&page, ending)?;
+            tail.push(run, &page, ending).await?;
         }
     }
 }
 
 impl Tail {
-    fn push(&mut self, page: &Page, ending: Ending) -> Result<(), ApiError> {
-        self.pen.write(page, None)?;
-        if is_over(&self.pen, page, ending) {
-            self.over = true;
-            self.pen.finish();
-        }
+    async fn push(&mut self, run: &Run, page: &Page, ending: Ending) -> Result<(), ApiError> {
+        // If this is dropped while it waits, it is done again.
+        self.fresh = true;
+        self.over = write(run, &mut self.pen, page, ending).await?;
+        self.fresh = false;
         let bytes = self.pen.take();
         self.bytes += bytes.len();
         self.ring.push_back(Batch { bytes, after: self.pen.after });

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use headwater_models::scripted::{Call, Rule, Script, ScriptedModel, When};
-use headwater_protocol::{Decoded, Decoder, Framing, RunState, ToolSpec, dialects};
+use headwater_protocol::{Decoded, Decoder, Framing, Role, RunState, ToolSpec, dialects};
 use headwater_runtime::{Agent, Choice, Cx, END, Next, NodeResult, START, Workflow};
 use headwater_server::{Agents, Options, Server};
 use headwater_store::{Memory, Store};
@@ -133,7 +133,8 @@ pub(crate) fn state(dialect: &str, body: &str) -> RunState {
 }
 
 pub(crate) fn text(state: &RunState) -> String {
-    state.messages().iter().map(headwater_protocol::Message::plain_text).collect()
+    let said = state.messages().iter().filter(|message| message.role == Role::Assistant);
+    said.map(headwater_protocol::Message::plain_text).collect()
 }
 
 #[derive(Deserialize, JsonSchema)]

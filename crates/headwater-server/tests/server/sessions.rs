@@ -59,7 +59,8 @@ async fn a_waiting_conversation_says_what_it_waits_for() {
     let first = world.post("/v1/ag-ui/chat", &says("ag-ui", "t", "u1", "delete it")).await;
     let document = world.get("/v1/ag-ui/chat?threadId=t").await.json();
     assert_eq!(document["activeRun"]["runId"], first.header("x-run-id"));
-    assert_eq!(document["interrupts"]["pending"][0]["kind"], "approval");
+    let asked = &document["interrupts"]["pending"][0];
+    assert_eq!(*asked, first.chunk("RUN_FINISHED")["outcome"]["interrupts"][0], "{document}");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use rmcp::{
     model::{ErrorCode, PaginatedRequestParams, Tool},
     service::ServiceError,
 };
+use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::{connection::Connection, slot::Slot, tool::McpTool};
@@ -22,6 +23,11 @@ const MOST_TOOLS: usize = 10_000;
 
 /// What a server offers. A clone costs nothing.
 pub(super) type Listing = Arc<[Tool]>;
+
+/// What a server offered, of what was wanted. It can be kept, and used later without asking the server again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct McpListing(Listing);
 
 /// The tools of a server: await it.
 ///
@@ -39,6 +45,8 @@ pub struct McpTools {
     slot: Arc<Slot>,
     include: Option<Vec<String>>,
     prefix: String,
+    /// The tools whose every call needs a person's agreement.
+    asks: Vec<String>,
     policy: Policy,
 }
 
@@ -57,7 +65,7 @@ impl McpTools {
     pub(super) fn new(slot: Arc<Slot>, closes: bool) -> Self {
         let policy =
             Policy { approval: Approval::NotNeeded, unfinished: Unfinished::Fail, hints: false, closes };
-        Self { slot, include: None, prefix: String::new(), policy }
+        Self { slot, include: None, prefix: String::new(), asks: Vec::new(), policy }
     }
 
     /// Only these. A name that the server does not know is an error.
@@ -78,6 +86,12 @@ impl McpTools {
         self
     }
 
+    /// Says that a person must agree to every call of these, by their names at the server.
+    pub fn approval_for<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.asks.extend(names.into_iter().map(Into::into));
+        self
+    }
+
     /// Says what to do with a call of which nobody knows whether it was finished.
     pub fn unfinished(mut self, unfinished: Unfinished) -> Self {
         self.policy.unfinished = unfinished;
@@ -92,24 +106,45 @@ impl McpTools {
         self
     }
 
-    async fn gather(self) -> Result<Tools> {
+    /// Asks the server what it offers, and picks what is wanted.
+    ///
+    /// # Errors
+    /// If the server cannot be started, reached or understood, or has no tool of a name that is wanted.
+    pub async fn list(&self) -> Result<McpListing> {
         let listing = self.slot.list().await?;
-        if let Some(missing) =
-            self.include.iter().flatten().find(|name| !listing.iter().any(|tool| tool.name == **name))
-        {
+        let named = self.include.iter().flatten().chain(&self.asks);
+        if let Some(missing) = named.clone().find(|name| !listing.iter().any(|tool| tool.name == **name)) {
             let known: Vec<&str> = listing.iter().take(50).map(|tool| &*tool.name).collect();
             let message = format!("it has no tool \"{missing}\"; it has: {}", known.join(", "));
             return Err(Error::new(ErrorKind::Missing, message).of(&self.slot.name()));
         }
-        let wanted: Option<HashSet<&str>> =
-            self.include.as_ref().map(|names| names.iter().map(String::as_str).collect());
+        let Some(include) = &self.include else { return Ok(McpListing(listing)) };
+        let wanted: HashSet<&str> = include.iter().map(String::as_str).collect();
+        let picked = listing.iter().filter(|tool| wanted.contains(&*tool.name)).cloned();
+        Ok(McpListing(picked.collect()))
+    }
+
+    /// The tools of a listing. The server is not asked; the first call opens the connection, if there is none.
+    ///
+    /// # Errors
+    /// If a schema is not one, or if two tools have one name.
+    pub fn of(&self, listing: &McpListing) -> Result<Tools> {
         let mut tools = Tools::new();
-        for tool in
-            listing.iter().filter(|tool| wanted.as_ref().is_none_or(|wanted| wanted.contains(&*tool.name)))
-        {
-            tools = tools.with(McpTool::new(Arc::clone(&self.slot), tool, &self.prefix, self.policy)?)?;
+        for tool in listing.0.iter() {
+            let mut policy = self.policy;
+            if self.asks.iter().any(|name| *name == tool.name) {
+                policy.approval = Approval::Needed;
+            }
+            tools = tools.with(McpTool::new(Arc::clone(&self.slot), tool, &self.prefix, policy)?)?;
         }
         Ok(tools)
+    }
+
+    /// Ends the connection, unless it is one that is kept.
+    pub async fn close(&self) {
+        if self.policy.closes {
+            self.slot.close().await;
+        }
     }
 }
 
@@ -119,11 +154,10 @@ impl IntoFuture for McpTools {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (slot, closes) = (Arc::clone(&self.slot), self.policy.closes);
-            let tools = self.gather().await;
+            let tools = self.list().await.and_then(|listing| self.of(&listing));
             // Nobody gets the tools, so nobody would close the connection.
-            if closes && tools.as_ref().map_or(true, Tools::is_empty) {
-                slot.close().await;
+            if tools.as_ref().map_or(true, Tools::is_empty) {
+                self.close().await;
             }
             tools
         })

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use headwater_protocol::{FinishReason, Usage};
 use serde_json::{Map, Value, json};
 
+use super::execution::{self, Mark};
 use crate::{
     ModelError, ModelEvent,
     wire::{
@@ -39,6 +40,8 @@ enum Block {
     Call {
         call: Call,
         input: Option<Value>,
+        /// What is put into the input, as it arrives.
+        mark: Option<Mark>,
         facts: Box<Facts>,
     },
     /// Said in one piece, or not known.
@@ -49,6 +52,8 @@ enum Block {
 #[derive(Debug)]
 struct Facts {
     kind: Option<String>,
+    /// Its own name, where we call it otherwise.
+    name: Option<String>,
     server: Option<Value>,
     caller: Option<Value>,
 }
@@ -66,7 +71,12 @@ impl Answer {
     pub(in crate::wire) fn event(&mut self, event: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         let index = number(event, "/index").unwrap_or_default();
         match text(event, "type") {
-            Some("message_start") => self.start(event.get("message").unwrap_or(&Value::Null), sink)?,
+            Some("message_start") => {
+                let message = event.get("message").unwrap_or(&Value::Null);
+                self.start(message, sink)?;
+                // A call that code asks for, which Anthropic runs, stands whole in the message's beginning.
+                self.content(message, sink)?;
+            }
             Some("content_block_start") => {
                 let block = event.get("content_block").unwrap_or(&Value::Null);
                 let block = self.block(block, sink)?;
@@ -113,16 +123,23 @@ impl Answer {
         Ok(())
     }
 
+    /// Takes another message after one that is finished. The calls that the provider runs itself may go on in it.
+    pub(in crate::wire) fn begin_anew(&mut self, event: &Value) -> bool {
+        let begins = text(event, "type") == Some("message_start");
+        if begins {
+            let executed = std::mem::take(&mut self.executed);
+            *self = Self { executed, ..Self::default() };
+        }
+        begins
+    }
+
     /// A message in one piece.
     pub(in crate::wire) fn whole(&mut self, message: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         if text(message, "type") != Some("message") {
             return Err(sink.malformed("the answer is no message"));
         }
         self.start(message, sink)?;
-        for block in items(message, "content") {
-            let block = self.block(block, sink)?;
-            self.end_block(block, sink);
-        }
+        self.content(message, sink)?;
         self.note(message);
         self.count(message.get("usage"));
         if self.stop.reason.is_some() {
@@ -141,6 +158,15 @@ impl Answer {
         sink.started(id, owned(message, "model"));
         self.count(message.get("usage"));
         self.note(message);
+        Ok(())
+    }
+
+    /// Blocks that stand in the message itself.
+    fn content(&mut self, message: &Value, sink: &mut Sink) -> Result<(), ModelError> {
+        for block in items(message, "content") {
+            let block = self.block(block, sink)?;
+            self.end_block(block, sink);
+        }
         Ok(())
     }
 
@@ -174,7 +200,9 @@ impl Answer {
                     return Err(sink.malformed("a tool call came without an id or a name"));
                 };
                 let is_executed = kind != "tool_use";
-                let call = sink.call_start(Some(id), name, is_executed);
+                let kind_of_code = is_executed.then(|| execution::kind(name)).flatten();
+                let called = if kind_of_code.is_some() { execution::NAME } else { name };
+                let call = sink.call_start(Some(id), called, is_executed);
                 if is_executed {
                     self.executed.insert(id.to_owned(), call.part);
                 }
@@ -182,10 +210,11 @@ impl Answer {
                     .filter(|input| input.as_object().is_none_or(|fields| !fields.is_empty()));
                 let facts = Box::new(Facts {
                     kind: is_executed.then(|| kind.to_owned()),
+                    name: kind_of_code.map(|_| name.to_owned()),
                     server: given(block, "server_name").cloned(),
                     caller: given(block, "caller").cloned(),
                 });
-                Block::Call { call, input: input.cloned(), facts }
+                Block::Call { call, input: input.cloned(), mark: kind_of_code.map(Mark::new), facts }
             }
             kind if kind.ends_with("_tool_result") => {
                 self.result(kind, block, sink);
@@ -235,15 +264,16 @@ impl Answer {
                 let signature = (!signature.is_empty()).then_some(Value::String(signature));
                 sink.reasoning_end(part, metadata(sink.provider(), [("signature", signature)]));
             }
-            Block::Call { mut call, input, facts } => {
+            Block::Call { mut call, input, mut mark, facts } => {
                 // The input is given at the start or in deltas; where both are, the deltas count.
-                if let Some(input) = input
-                    && !call.has_input()
-                {
-                    sink.call_input(&mut call, &input.to_string());
+                if !call.has_input() && (input.is_some() || mark.is_some()) {
+                    let input = input.map_or_else(|| "{}".to_owned(), |input| input.to_string());
+                    let input = mark.as_mut().map_or_else(|| input.clone(), |mark| mark.put(&input));
+                    sink.call_input(&mut call, &input);
                 }
                 let fields = [
                     ("type", facts.kind.map(Value::String)),
+                    ("toolName", facts.name.map(Value::String)),
                     ("serverName", facts.server),
                     ("caller", facts.caller),
                 ];
@@ -326,8 +356,12 @@ impl Block {
             ("signature_delta", Self::Thinking { signature, .. }) => {
                 signature.push_str(text(delta, "signature").unwrap_or_default());
             }
-            ("input_json_delta", Self::Call { call, .. }) => {
-                sink.call_input(call, text(delta, "partial_json").unwrap_or_default());
+            ("input_json_delta", Self::Call { call, mark, .. }) => {
+                let piece = text(delta, "partial_json").unwrap_or_default();
+                match mark {
+                    Some(mark) => sink.call_input(call, &mark.put(piece)),
+                    None => sink.call_input(call, piece),
+                }
             }
             // A signature beside a text says nothing that the text needs.
             ("signature_delta", _) => {}

@@ -3,7 +3,7 @@
 use headwater_protocol::{ContentPart, ModelMessage, ToolResultOutput, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use super::schema;
+use super::{execution, schema};
 use crate::{
     ModelError, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice,
     wire::{
@@ -227,9 +227,13 @@ fn write_said(part: &ContentPart, turn: &[ContentPart], draft: &mut Draft<'_>) -
         }
         ContentPart::ToolCall { tool_call_id, tool_name, input, provider_executed, provider_options } => {
             let own = draft.options(provider_options.as_ref());
-            let input = input.clone().unwrap_or_else(|| json!({}));
-            let mut block =
-                json!({ "type": "tool_use", "id": tool_call_id, "name": tool_name, "input": input });
+            let mut input = input.clone().unwrap_or_else(|| json!({}));
+            let own_name = draft.option(provider_options.as_ref(), "toolName");
+            if own_name.is_some() {
+                execution::unmark(&mut input);
+            }
+            let name = own_name.unwrap_or(tool_name);
+            let mut block = json!({ "type": "tool_use", "id": tool_call_id, "name": name, "input": input });
             if *provider_executed == Some(true) {
                 let kind = draft.option(provider_options.as_ref(), "type").unwrap_or("server_tool_use");
                 put(&mut block, "type", kind);
@@ -242,14 +246,16 @@ fn write_said(part: &ContentPart, turn: &[ContentPart], draft: &mut Draft<'_>) -
             Some(cached(block, provider_options.as_ref(), draft))
         }
         ContentPart::ToolResult { tool_call_id, tool_name, output, .. } => {
-            let is_mcp = turn.iter().any(|call| match call {
+            let call = turn.iter().find_map(|call| match call {
                 ContentPart::ToolCall { tool_call_id: id, provider_options, .. } => {
-                    id == tool_call_id
-                        && draft.option(provider_options.as_ref(), "type") == Some("mcp_tool_use")
+                    (id == tool_call_id).then_some(provider_options.as_ref())
                 }
-                _ => false,
+                _ => None,
             });
-            let kind = if is_mcp { "mcp_tool_result".to_owned() } else { result_type(tool_name) };
+            let of_call = |key| call.and_then(|options| draft.option(options, key));
+            let is_mcp = of_call("type") == Some("mcp_tool_use");
+            let name = of_call("toolName").unwrap_or(tool_name);
+            let kind = if is_mcp { "mcp_tool_result".to_owned() } else { result_type(name) };
             let mut block =
                 json!({ "type": kind, "tool_use_id": tool_call_id, "content": output_value(output) });
             if is_mcp {

@@ -70,9 +70,15 @@ impl Answer {
                 self.reason.get_or_insert(reason.to_owned());
             }
         }
+        let is_refused = chunk.pointer("/promptFeedback/blockReason").is_some();
         for candidate in items(chunk, "candidates") {
             for part in candidate.get("content").map_or(&[][..], |content| items(content, "parts")) {
-                self.part(part, sink)?;
+                // What stands beside a refused prompt is no answer to it.
+                if is_refused {
+                    sink.unknown("refused", part.clone());
+                } else {
+                    self.part(part, sink)?;
+                }
             }
             for key in [
                 "groundingMetadata",

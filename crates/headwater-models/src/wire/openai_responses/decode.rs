@@ -111,6 +111,16 @@ impl Answer {
         Ok(())
     }
 
+    /// Takes another response after one that is finished. The calls that OpenAI runs itself may go on in it.
+    pub(in crate::wire) fn begin_anew(&mut self, event: &Value) -> bool {
+        let begins = text(event, "type") == Some("response.created");
+        if begins {
+            let executed = std::mem::take(&mut self.executed);
+            *self = Self { executed, ..Self::default() };
+        }
+        begins
+    }
+
     /// A response in one piece.
     pub(in crate::wire) fn whole(&mut self, response: &Value, sink: &mut Sink) -> Result<(), ModelError> {
         if response.get("output").is_none() {
@@ -263,7 +273,9 @@ impl Answer {
                 };
                 let facts = metadata(sink.provider(), facts);
                 let part = sink.whole_call(call.id, &call.name, &call.input, call.is_executed, facts);
-                self.wants_tools |= !call.is_executed;
+                // Other readers of this wire say that such an answer stopped; one stream has one reason everywhere.
+                let is_told_apart = matches!(call.name.as_str(), "tool_search" | "local_shell" | "shell");
+                self.wants_tools |= !call.is_executed && !is_told_apart;
                 if let Some(id) = call.id {
                     self.executed.insert(id.to_owned(), part);
                 }

@@ -44,10 +44,13 @@ fn write_call(tool: &ToolPart, parts: &mut Vec<Value>) {
     call.insert("arguments".to_owned(), json!(arguments));
     call.insert("state".to_owned(), json!(state));
     if let Some(approval) = &tool.approval {
-        call.insert(
-            "approval".to_owned(),
-            json!({ "id": approval.id, "needsApproval": true, "approved": approval.approved }),
-        );
+        let mut asked = Map::new();
+        asked.insert("id".to_owned(), json!(approval.id));
+        asked.insert("needsApproval".to_owned(), json!(true));
+        if let Some(approved) = approval.approved {
+            asked.insert("approved".to_owned(), json!(approved));
+        }
+        call.insert("approval".to_owned(), Value::Object(asked));
     }
     if let Some(output) = &tool.output {
         call.insert("output".to_owned(), output.clone());

@@ -110,8 +110,17 @@ fn check_reason(reason: &ReasonText, source: &Source, known: &Known<'_>, errors:
         Some(ToolChoiceText::Tool(name)) => Some(name),
         _ => None,
     };
+    // What a server offers is known when it is asked.
+    let chosen = chosen.filter(|_| reason.mcp.is_empty());
     for tool in reason.tools.iter().chain(chosen) {
         known.tool(source, tool, errors);
+    }
+    for server in &reason.mcp {
+        known.server(source, server, errors);
+    }
+    for server in twice(reason.mcp.iter()) {
+        let message = format!("the MCP server `{}` is named twice", server.value);
+        errors.push(FileError::new(FileErrorKind::Value, source, server.place, message));
     }
     for template in reason.system.iter().chain(&reason.prompt) {
         template.check(source, errors);

@@ -72,6 +72,9 @@ pub(in crate::file) struct ReasonText {
     /// The tools that it may call, by their names under `tools`.
     #[serde(default)]
     pub(in crate::file) tools: Vec<Placed<String>>,
+    /// The MCP servers whose tools it may call, by their names under `mcp`.
+    #[serde(default)]
+    pub(in crate::file) mcp: Vec<Placed<String>>,
     /// Which of them it shall call.
     pub(in crate::file) tool_choice: Option<ToolChoiceText>,
     /// How tools are used.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Gave, Of, ask::schema};
 use crate::{
-    Ask, Failover, Reason, Result, Structured, ToolOptions,
+    Ask, Error, ErrorKind, Failover, Reason, Result, Structured, ToolOptions,
     file::format::node::{
         AskModeText, AskText, EffortText, FailoverText, FieldsText, ModelOptionsText, ReasonText,
         SchemaNameText, ToolChoiceText, ToolOptionsText,
@@ -43,6 +43,13 @@ fn asked(of: &Of<'_>, text: &ReasonText) -> Result<Reason> {
     }
     if !text.tools.is_empty() {
         reason = reason.agent_tools(text.tools.iter().map(|tool| &tool.value));
+    }
+    for server in &text.mcp {
+        let Some(tools) = of.file.server(&server.value) else {
+            let message = format!("there is no MCP server `{}`", server.value);
+            return Err(Error::new(ErrorKind::Build, message));
+        };
+        reason = reason.mcp(tools);
     }
     if let Some(choice) = &text.tool_choice {
         reason = reason.tool_choice(tool_choice(choice));

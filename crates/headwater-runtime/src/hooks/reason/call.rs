@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use headwater_json::Fields;
-use headwater_models::{Model, ModelRequest, ResponseFormat, Warning};
+use headwater_models::{Model, ModelRequest, ResponseFormat, ToolChoice, Warning};
 use headwater_protocol::{
     ContentPart, Event, FinishReason, ModelMessage, Origin, StructuredOp, StructuredState, StructuredStatus,
     StructuredUpdate, Usage,
 };
-use headwater_tools::{Schema, Tools};
+use headwater_tools::{McpListing, Schema, Tools};
 use serde_json::{Map, Value};
 
 use super::{
@@ -104,9 +104,36 @@ impl Call {
     }
 
     pub(super) async fn make(mut self) -> Result<Made> {
-        let made = self.ask().await;
+        let made = match self.gather().await {
+            Ok(()) => self.ask().await,
+            Err(error) => Err(error),
+        };
         self.tools.close().await;
+        for server in &self.options.servers {
+            server.close().await;
+        }
         made.map(|()| self.made)
+    }
+
+    /// Adds the tools of servers. What they offer is recorded, so that the model is told the same when the node is run
+    /// again.
+    async fn gather(&mut self) -> Result<()> {
+        let failed = |error: headwater_tools::Error| {
+            Error::new(ErrorKind::Hook, error.to_string()).with_code(error.kind().code())
+        };
+        for (number, server) in self.options.servers.iter().enumerate() {
+            let key = format!("{}/mcp.{number}", self.key.text);
+            // A server that is down is no mistake of the code: the node may be tried again.
+            let listing = async {
+                server.list().await.map_err(|error| {
+                    Error::new(ErrorKind::Node, error.to_string()).with_code(error.kind().code())
+                })
+            };
+            let listing: McpListing = self.node.once(&key, "mcp", None, listing).await?;
+            let offered = server.of(&listing).map_err(failed)?;
+            self.tools = std::mem::take(&mut self.tools).merge(offered).map_err(failed)?;
+        }
+        Ok(())
     }
 
     async fn ask(&mut self) -> Result<()> {
@@ -271,6 +298,9 @@ impl Call {
             let mut request: ModelRequest = self.options.request.clone();
             request.messages.clone_from(messages);
             request.tools = self.tools.specs().cloned().collect();
+            if request.tool_choice.is_none() {
+                request.tool_choice = self.choice_of_page(steps)?;
+            }
             request.response_format.clone_from(&format);
             request.whole = !self.options.stream;
             let key = format!("{}/pass.{}", self.key.text, self.made.passes);
@@ -297,6 +327,22 @@ impl Call {
             messages.push(ModelMessage::Assistant { content: said.content() });
             messages.push(ModelMessage::Tool { content: results });
         }
+    }
+
+    /// Which tools the page wants to be called, where the code does not say it. What must be called is called in the first
+    /// step, and not for ever.
+    fn choice_of_page(&self, step: u32) -> Result<Option<ToolChoice>> {
+        let Some(choice) = self.node.run.begun.tool_choice.as_ref().filter(|_| !self.tools.is_empty()) else {
+            return Ok(None);
+        };
+        let choice = ToolChoice::parse(choice)
+            .map_err(|error| Error::new(ErrorKind::Input, error).with_code("tool-choice.invalid"))?;
+        Ok(match choice {
+            ToolChoice::Required | ToolChoice::Tool(_) if step > 1 => None,
+            // A tool that this call does not offer is meant for another one.
+            ToolChoice::Tool(name) if self.tools.get(&name).is_none() => None,
+            choice => Some(choice),
+        })
     }
 
     fn add(&mut self, said: &Said, shown: Shown) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use headwater_json::{FieldKind, Fields};
 use headwater_models::ModelRequest;
 use headwater_protocol::ModelMessage;
-use headwater_tools::{Schema, Tools};
+use headwater_tools::{McpTools, Schema, Tools};
 
 use super::Ask;
 use crate::{Error, ModelRef, Result, error::ErrorKind};
@@ -23,6 +23,7 @@ pub(super) struct Options {
     pub(super) emit: bool,
     pub(super) stream: bool,
     pub(super) tools: Vec<Result<Tools, String>>,
+    pub(super) servers: Vec<McpTools>,
     pub(super) tool_options: ToolOptions,
     pub(super) ask: Option<Ask>,
     pub(super) attempts: u32,
@@ -45,6 +46,7 @@ impl Options {
             emit: true,
             stream: true,
             tools: Vec::new(),
+            servers: Vec::new(),
             tool_options: ToolOptions::default(),
             ask: None,
             attempts: 2,

@@ -26,6 +26,9 @@ impl Call {
     /// Asks the model once, or returns what the journal holds.
     pub(super) async fn pass(&self, key: &str, request: ModelRequest, shown: Shown) -> Result<Said> {
         let fingerprint = fingerprint(&request);
+        if let Some(rehearsal) = &self.node.run.rehearsal {
+            rehearsal.asks(key, serde_json::to_value(&request).unwrap_or_default());
+        }
         // What ends the attempt is told in the record that says that the pass is done: after a crash between the two,
         // the text would stand there and be said again.
         let work = async {

@@ -156,7 +156,8 @@ impl Call {
     async fn execute(&self, key: &str, wanted: &SaidCall, tool: Arc<dyn Tool>, input: Value) -> Result<Gave> {
         // A question about an earlier crash is not asked again once the call is done.
         self.node.asked_for(&format!("{key}/unfinished"));
-        let unfinished = self.node.run.replay().began.contains(key);
+        let run = &self.node.run;
+        let unfinished = run.rehearsal.is_none() && run.replay().began.contains(key);
         let go = if unfinished { self.unfinished(key, wanted, &*tool).await? } else { None };
         let work = async {
             if let Some(gave) = go {

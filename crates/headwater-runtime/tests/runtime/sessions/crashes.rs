@@ -124,3 +124,68 @@ async fn what_is_done_to_a_session_is_done_or_not_done_wherever_the_process_dies
         assert!(deaths > 1, "{deed:?} writes more than once");
     }
 }
+
+/// Whether something is no part of a session: the agent's secret, and when a run was to be looked at.
+fn kept_by_itself(key: &str) -> bool {
+    key.starts_with("secret") || key.starts_with("waiting/")
+}
+
+/// Deletes a session that waits, in a process that dies after so many writes. Gives whether that was acknowledged, whether
+/// the session is still there, what is left of it where it is not, and whether the process died.
+async fn deleting(writes: u64) -> (bool, bool, Vec<String>, bool) {
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    let store = Arc::new(Memory::with(MemoryOptions { clock: clock.clone(), ..MemoryOptions::default() }));
+    let agent = process(store.clone(), &clock);
+    let session = agent.new_session(None).await.unwrap();
+    let hello = send(&session, "hello").await;
+    session.regenerate(&hello).await.unwrap();
+    session.settled().await.unwrap();
+    send(&session, "report").await;
+    while agent.driving() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let dying = Arc::new(Crashing::new(store.clone(), writes));
+    let victim = process(dying.clone(), &clock);
+    let done = victim.delete_session(session.id().clone(), None).await.is_ok();
+    while victim.driving() > 0 {
+        tokio::task::yield_now().await;
+    }
+    victim.abandon();
+    let died = {
+        let mut tripped = std::pin::pin!(dying.tripped());
+        std::future::poll_fn(|cx| std::task::Poll::Ready(tripped.as_mut().poll(cx).is_ready())).await
+    };
+    let next = process(store.clone(), &clock);
+    for _ in 0..3 {
+        clock.advance(LATER);
+        next.tend().await.unwrap();
+        while next.driving() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let there = next.session(session.id().clone(), None).info().await.is_ok();
+    if there {
+        let session = next.session(session.id().clone(), None);
+        assert_eq!(texts(&session).await.len(), 4);
+        answer(&next, &session, "a").await;
+    }
+    let all = store.list("", None, 1_000).await.unwrap();
+    let left = all.into_iter().map(|(key, _)| key).filter(|key| !kept_by_itself(key)).collect();
+    (done, there, left, died)
+}
+
+#[tokio::test]
+async fn a_session_is_deleted_or_not_wherever_the_process_dies() {
+    let mut deaths = 0;
+    for writes in 0.. {
+        let (done, there, left, died) = deleting(writes).await;
+        assert!(!(done && there), "after {writes} writes");
+        assert!(there || left.is_empty(), "after {writes} writes: {left:?}");
+        if !died {
+            assert!(done && !there);
+            break;
+        }
+        deaths += 1;
+    }
+    assert!(deaths > 5, "it writes more than a few times: {deaths}");
+}

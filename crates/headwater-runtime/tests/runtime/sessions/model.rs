@@ -1,13 +1,13 @@
 //! Random histories of a session beside a simple model of a conversation tree, with a new process before every step.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::{CheckpointId, SessionId};
-use headwater_runtime::{Agent, Session, SessionOptions};
-use headwater_store::{Embedded, Memory, Store};
+use headwater_runtime::{Agent, Session};
+use headwater_store::{Clock as _, Embedded, ManualClock, Memory, Store, SystemClock};
 use proptest::prelude::*;
 
-use super::{agent_on, answer, send, texts};
+use super::{answer, send, texts, workflow};
 
 /// Something that a person does. Numbers choose among what there is.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ enum Step {
     Regenerate(u8),
     Edit(u8, u8),
     Select(u8, u8),
+    /// Time passes, and what nobody reaches is let go.
+    Tend,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -34,6 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<u8>().prop_map(Step::Regenerate),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(turn, text)| Step::Edit(turn, text)),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(turn, which)| Step::Select(turn, which)),
+        3 => Just(Step::Tend),
     ]
 }
 
@@ -47,6 +50,14 @@ struct Node {
     given: Given,
     /// The turns that were done at the same place and left, each with all that had followed.
     left: Vec<Vec<Node>>,
+}
+
+impl Node {
+    /// All turns that can be gone to from here on: this one, and those that were left at its place.
+    fn reach(&self, reached: &mut Vec<CheckpointId>) {
+        reached.push(self.id.clone());
+        self.left.iter().flatten().for_each(|node| node.reach(reached));
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -138,12 +149,21 @@ fn plain(said: Vec<String>) -> Vec<String> {
 
 async fn follow(ground: Ground, steps: Vec<Step>) {
     let mut model: Vec<(SessionId, Path)> = Vec::new();
+    let clock = Arc::new(ManualClock::at(SystemClock.now().0));
+    let process = || {
+        let agent = Agent::builder().workflow(workflow()).store(ground.open());
+        agent.clock(clock.clone()).build().unwrap()
+    };
     {
-        let agent = agent_on(ground.open(), SessionOptions::default());
+        let agent = process();
         model.push((agent.new_session(Some("ann")).await.unwrap().id().clone(), Path::default()));
     }
     for (number, step) in steps.into_iter().enumerate() {
-        let agent = agent_on(ground.open(), SessionOptions::default());
+        let agent = process();
+        if matches!(step, Step::Tend) {
+            clock.advance(Duration::from_secs(120));
+            agent.tend().await.unwrap();
+        }
         let at = number % model.len();
         let (id, mut path) = model[at].clone();
         let session = agent.session(id.clone(), Some("ann"));
@@ -156,6 +176,34 @@ async fn follow(ground: Ground, steps: Vec<Step>) {
             compare(&session, path).await;
         }
         idle(&agent).await;
+    }
+    sweeps(&process(), &clock, &model).await;
+}
+
+/// In the end there are as many checkpoints as can be reached, and none when all sessions are deleted.
+async fn sweeps(agent: &Agent, clock: &ManualClock, model: &[(SessionId, Path)]) {
+    clock.advance(Duration::from_secs(120));
+    agent.tend().await.unwrap();
+    let mut reached: Vec<CheckpointId> = Vec::new();
+    for (_, path) in model {
+        path.0.iter().for_each(|node| node.reach(&mut reached));
+    }
+    reached.sort();
+    reached.dedup();
+    let store = agent.store().clone();
+    let kept = store.list("checkpoint/", None, 1_000).await.unwrap();
+    let mut kept: Vec<_> =
+        kept.iter().map(|(key, _)| CheckpointId::from(&key["checkpoint/".len()..])).collect();
+    kept.sort();
+    assert_eq!(kept, reached);
+    for (id, _) in model {
+        agent.delete_session(id.clone(), Some("ann")).await.unwrap();
+    }
+    idle(agent).await;
+    agent.tend().await.unwrap();
+    for prefix in ["checkpoint", "session", "branch", "summary", "question"] {
+        let left = store.list(prefix, None, 10).await.unwrap();
+        assert!(left.is_empty(), "{:?}", left.iter().map(|(key, _)| key).collect::<Vec<_>>());
     }
 }
 

@@ -1,0 +1,88 @@
+//! `headwater models`: which models can be asked, and what is missing for the others.
+
+use std::io::Write;
+
+use clap::Args;
+use headwater_models::http::Provider;
+use serde_json::{Value, json};
+
+use super::reason::called::{ECHO, SCRIPTED};
+use crate::{
+    failure::{Failure, Verdict},
+    style::{self, BOLD, DIM, GREEN, YELLOW},
+};
+
+/// List the providers of models, and say what is missing to ask them.
+///
+/// A key is looked for in the environment, and never shown.
+#[derive(Debug, Args)]
+pub(crate) struct Models {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Models {
+    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+        let mut providers = Vec::new();
+        for name in Provider::names() {
+            let provider = Provider::new(name).map_err(|error| Failure::new(error.to_string()))?.with_env();
+            providers.push(provider);
+        }
+        let mut out = style::stdout(self.json);
+        if self.json {
+            let mut listed: Vec<Value> = providers.iter().map(describe).collect();
+            listed.push(json!({ "provider": SCRIPTED, "ready": true, "api": "a script", "missing": null }));
+            serde_json::to_writer_pretty(&mut out, &json!({ "providers": listed }))?;
+            writeln!(out)?;
+        } else {
+            let wide = providers.iter().map(|provider| provider.name().len()).max().unwrap_or_default();
+            for provider in &providers {
+                line(&mut out, provider, wide)?;
+            }
+            let example = format!("{SCRIPTED}:FILE follows a script, {SCRIPTED}:{ECHO} says what it hears");
+            writeln!(out, "{GREEN}✓{GREEN:#} {BOLD}{SCRIPTED:wide$}{BOLD:#}  {example}")?;
+            writeln!(out, "\nAsk one: headwater reason --model PROVIDER:MODEL \"Hello\"")?;
+        }
+        out.flush()?;
+        Ok(Verdict::Sound)
+    }
+}
+
+fn describe(provider: &Provider) -> Value {
+    let missing = provider.check().err().map(|error| error.message().to_owned());
+    json!({
+        "provider": provider.name(),
+        "ready": missing.is_none(),
+        "api": provider.language(),
+        "baseUrl": provider.location(),
+        "key": provider.has_key(),
+        "keyVariables": provider.key_variables(),
+        "baseUrlVariable": provider.address_variable(),
+        "missing": missing,
+    })
+}
+
+fn line(out: &mut dyn Write, provider: &Provider, wide: usize) -> Result<(), Failure> {
+    let (name, place) = (provider.name(), provider.location().unwrap_or("nowhere yet"));
+    let key = if provider.has_key() { "with a key" } else { "without a key" };
+    match provider.check() {
+        Ok(()) => {
+            let place = style::printable(place);
+            writeln!(
+                out,
+                "{GREEN}✓{GREEN:#} {BOLD}{name:wide$}{BOLD:#}  {} at {place}, {key}",
+                provider.language()
+            )?;
+        }
+        Err(error) => {
+            writeln!(
+                out,
+                "{YELLOW}–{YELLOW:#} {BOLD}{name:wide$}{BOLD:#}  {} {DIM}{}{DIM:#}",
+                provider.language(),
+                error.message()
+            )?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! `headwater reason`: asks a model, and shows what it says as it is said.
+
+mod answer;
+pub(super) mod called;
+mod show;
+mod words;
+
+use std::{io::Write as _, path::PathBuf, sync::Arc};
+
+use clap::Args;
+use futures_util::StreamExt as _;
+use headwater_models::{Model, ModelError, ModelRequest, ResponseFormat, Warning};
+use headwater_protocol::{ContentPart, ModelMessage, ToolResultOutput};
+use headwater_tools::{McpClient, Schema, ToolContext, ToolOutput, Tools};
+use serde_json::Value;
+
+use crate::{
+    failure::{Failure, Verdict},
+    input::read_document,
+    style,
+};
+use answer::{Answer, Call, Turn};
+use show::Show;
+
+/// Ask a model, and show what it says as it is said.
+///
+/// The answer goes to standard output; thoughts, tool calls, sources and warnings go to standard error. With --mcp the
+/// model may call the tools of these servers, and is asked again with what they gave. The exit code is 1 if the model
+/// gave no answer, or one that does not fit the schema.
+#[derive(Debug, Args)]
+pub(crate) struct Reason {
+    /// The model, as PROVIDER:MODEL; `scripted:FILE` follows a script and needs no key, `scripted:echo` says what it hears.
+    #[arg(long, short, value_name = "PROVIDER:MODEL")]
+    model: String,
+
+    /// Where the provider is, if it is not at the usual place. A key is then sent if the environment has one.
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+
+    /// Ask for the answer in one piece.
+    #[arg(long)]
+    no_stream: bool,
+
+    /// What the model is told before anything else.
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+
+    /// A file with a JSON Schema that the answer must fit.
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+
+    /// An MCP server whose tools the model may call: a command to start, or an address. May be given several times.
+    #[arg(long, value_name = "COMMAND|URL")]
+    mcp: Vec<String>,
+
+    /// How often the model is asked at most, because it wants tools.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    max_steps: u32,
+
+    /// Print the whole answer as one JSON object.
+    #[arg(long)]
+    json: bool,
+
+    /// What to ask; `-` reads it from standard input.
+    input: String,
+}
+
+impl Reason {
+    pub(crate) fn run(&self) -> Result<Verdict, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+        runtime.block_on(async {
+            tokio::select! {
+                done = self.ask() => done,
+                // Dropping the call closes its connection, and ends the servers that were started.
+                _ = tokio::signal::ctrl_c() => Err(Failure::new("interrupted")),
+            }
+        })
+    }
+
+    async fn ask(&self) -> Result<Verdict, Failure> {
+        let model = called::model(&self.model, self.base_url.as_deref())?;
+        let schema = self.schema.as_deref().map(read_schema).transpose()?;
+        let input = match self.input.as_str() {
+            "-" => read_input()?,
+            given => given.to_owned(),
+        };
+        let tools = self.tools().await?;
+        let mut request = ModelRequest::new(input);
+        if let Some(system) = &self.system {
+            request = request.system(system);
+        }
+        request.whole = self.no_stream;
+        request.tools = tools.specs().cloned().collect();
+        if let Some(schema) = &schema {
+            let schema = Some(schema.as_value().clone());
+            request.response_format = Some(ResponseFormat::Json { schema, name: None });
+        }
+        let mut show = Show::new(self.json);
+        let mut answer = Answer::default();
+        let asked = self.passes(&model, request, &tools, &mut answer, &mut show).await;
+        tools.close().await;
+        if let Err(error) = asked? {
+            answer.failed(&error);
+        } else if let Some(schema) = &schema {
+            answer.read_output(schema);
+        }
+        show.end(&answer)?;
+        if self.json {
+            let mut out = style::stdout(true);
+            serde_json::to_writer(&mut out, &answer.to_json())?;
+            writeln!(out)?;
+            out.flush()?;
+        }
+        Ok(Verdict::at_fault_if(answer.error.is_some()))
+    }
+
+    /// Asks until the model wants no more tools.
+    async fn passes(
+        &self,
+        model: &Arc<dyn Model>,
+        mut request: ModelRequest,
+        tools: &Tools,
+        answer: &mut Answer,
+        show: &mut Show,
+    ) -> Result<Result<(), ModelError>, Failure> {
+        for step in 1.. {
+            let mut turn = Turn::default();
+            let mut stream = model.ask(request.clone());
+            while let Some(item) = stream.next().await {
+                match item {
+                    Ok(event) => {
+                        show.event(&event)?;
+                        turn.hear(event);
+                    }
+                    Err(error) => {
+                        answer.add(turn);
+                        return Ok(Err(error));
+                    }
+                }
+            }
+            drop(stream);
+            let wanted: Vec<Call> = turn.calls().filter(|call| !call.provider_executed).cloned().collect();
+            let (content, is_new) = (turn.content(), answer.add(turn));
+            // Nobody here has tools that were not offered; whoever asked for JSON sees the calls.
+            if tools.is_empty() || wanted.is_empty() {
+                return Ok(Ok(()));
+            }
+            let enough = match (is_new, step >= self.max_steps) {
+                (false, _) => Some("the model repeats calls that were answered: it was not asked again"),
+                (true, true) => {
+                    Some("the model still wants tools after the last step: allow more with --max-steps")
+                }
+                (true, false) => None,
+            };
+            if let Some(message) = enough {
+                answer.warnings.push(Warning::new("tools", message));
+                return Ok(Ok(()));
+            }
+            request.messages.push(ModelMessage::Assistant { content });
+            let mut results = Vec::new();
+            for call in wanted {
+                let output = run(tools, &call).await;
+                show.result(&call, &output)?;
+                results.push(result(&call, output));
+            }
+            request.messages.push(ModelMessage::Tool { content: results });
+        }
+        Ok(Ok(()))
+    }
+
+    async fn tools(&self) -> Result<Tools, Failure> {
+        let mut tools = Tools::new();
+        for server in &self.mcp {
+            let listed = match client(server) {
+                Ok(client) => client.tools().await.map_err(|error| Failure::new(error.to_string())),
+                Err(failure) => Err(failure),
+            };
+            let merged = match listed {
+                Ok(listed) => tools.clone().merge(listed).map_err(|error| Failure::new(error.to_string())),
+                Err(failure) => Err(failure),
+            };
+            tools = match merged {
+                Ok(merged) => merged,
+                Err(failure) => {
+                    tools.close().await;
+                    return Err(failure);
+                }
+            };
+        }
+        Ok(tools)
+    }
+}
+
+/// A server: an address, or a command with its arguments.
+fn client(server: &str) -> Result<McpClient, Failure> {
+    if server.starts_with("http://") || server.starts_with("https://") {
+        return Ok(McpClient::http(server));
+    }
+    let mut words = words::split(server).map_err(|what| Failure::new(format!("--mcp {server:?}: {what}")))?;
+    if words.is_empty() {
+        return Err(Failure::new("--mcp needs a command to start, or an address that begins with http"));
+    }
+    let command = words.remove(0);
+    Ok(McpClient::stdio(command, words))
+}
+
+fn read_input() -> Result<String, Failure> {
+    String::from_utf8(read_document(None)?).map_err(|_| Failure::new("standard input is not UTF-8 text"))
+}
+
+fn read_schema(path: &std::path::Path) -> Result<Schema, Failure> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::reading(&name, error))?;
+    let value: Value =
+        serde_json::from_str(&text).map_err(|error| Failure::new(format!("{name} is not JSON: {error}")))?;
+    Schema::new(value).map_err(|error| Failure::new(format!("{name} is no JSON Schema: {error}")))
+}
+
+/// Calls a tool; what goes wrong is told to the model.
+async fn run(tools: &Tools, call: &Call) -> ToolOutput {
+    if let Err(error) = &call.input {
+        return ToolOutput::failure(format!("the input is not JSON: {error}"));
+    }
+    let input = call.input.clone().unwrap_or_default();
+    if let Err(error) = tools.check(&call.name, &input) {
+        return ToolOutput::failure(error.message());
+    }
+    let Some(tool) = tools.get(&call.name) else {
+        return ToolOutput::failure(format!("there is no tool `{}`", call.name));
+    };
+    let context = ToolContext::new(call.id.as_str().into(), &call.id);
+    tool.call(input, context).await.unwrap_or_else(|error| ToolOutput::failure(error.message()))
+}
+
+fn result(call: &Call, output: ToolOutput) -> ContentPart {
+    let output = match (output.output, output.is_error) {
+        (Value::String(value), false) => ToolResultOutput::Text { value },
+        (Value::String(value), true) => ToolResultOutput::ErrorText { value },
+        (value, false) => ToolResultOutput::Json { value },
+        (value, true) => ToolResultOutput::ErrorJson { value },
+    };
+    ContentPart::ToolResult {
+        tool_call_id: call.id.as_str().into(),
+        tool_name: call.name.clone(),
+        output,
+        provider_options: None,
+    }
+}

@@ -1,0 +1,310 @@
+//! What a model said, put together: one turn, and the whole answer over all turns.
+
+use std::collections::BTreeMap;
+
+use headwater_models::{ModelError, ModelErrorKind, ModelEvent, Warning};
+use headwater_protocol::{ContentPart, FinishReason, ToolResultOutput, Usage};
+use headwater_tools::{Mismatch, Schema};
+use serde_json::{Map, Value, json};
+
+/// A tool call that a model wants, or that its provider has made.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// The input, or what is there instead of JSON.
+    pub(super) input: Result<Value, String>,
+    pub(super) provider_executed: bool,
+    metadata: Option<Value>,
+    output: Option<(Value, bool)>,
+}
+
+/// One answer of the model.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    parts: BTreeMap<u32, Part>,
+    sources: Vec<Value>,
+    warnings: Vec<Warning>,
+    finish: Option<(FinishReason, Option<String>)>,
+    usage: Usage,
+}
+
+#[derive(Debug)]
+enum Part {
+    Text {
+        text: String,
+        metadata: Option<Value>,
+    },
+    Reasoning {
+        text: String,
+        metadata: Option<Value>,
+    },
+    /// A call whose input is still arriving: its id, its name, who runs it, and the input so far.
+    Growing {
+        id: String,
+        name: String,
+        provider_executed: bool,
+        input: String,
+    },
+    Call(Call),
+}
+
+impl Turn {
+    pub(super) fn hear(&mut self, event: ModelEvent) {
+        match event {
+            ModelEvent::TextStart { part, metadata } => {
+                self.parts.insert(part, Part::Text { text: String::new(), metadata });
+            }
+            ModelEvent::ReasoningStart { part, metadata } => {
+                self.parts.insert(part, Part::Reasoning { text: String::new(), metadata });
+            }
+            ModelEvent::TextDelta { part, delta } | ModelEvent::ReasoningDelta { part, delta } => {
+                if let Some(Part::Text { text, .. } | Part::Reasoning { text, .. }) =
+                    self.parts.get_mut(&part)
+                {
+                    text.push_str(&delta);
+                }
+            }
+            ModelEvent::TextEnd { part, metadata: ended }
+            | ModelEvent::ReasoningEnd { part, metadata: ended } => {
+                if let Some(Part::Text { metadata, .. } | Part::Reasoning { metadata, .. }) =
+                    self.parts.get_mut(&part)
+                {
+                    *metadata = ended.or(metadata.take());
+                }
+            }
+            ModelEvent::ToolCallStart { part, call, name, provider_executed, .. } => {
+                // Some providers give their calls no ids; a result needs one to say what it belongs to.
+                let id = call.unwrap_or_else(|| format!("call_{part}"));
+                self.parts.insert(part, Part::Growing { id, name, provider_executed, input: String::new() });
+            }
+            ModelEvent::ToolCallDelta { part, delta } => {
+                if let Some(Part::Growing { input, .. }) = self.parts.get_mut(&part) {
+                    input.push_str(&delta);
+                }
+            }
+            ModelEvent::ToolCallEnd { part, metadata } => self.end_call(part, metadata),
+            ModelEvent::ToolResult { part, output, is_error } => {
+                if let Some(Part::Call(call)) = self.parts.get_mut(&part) {
+                    call.output = Some((output, is_error));
+                }
+            }
+            ModelEvent::SourceUrl { url, title, .. } => {
+                self.sources.push(named([
+                    ("sourceType", Some("url".into())),
+                    ("url", Some(url)),
+                    ("title", title),
+                ]));
+            }
+            ModelEvent::SourceDocument { title, media_type, filename, .. } => {
+                self.sources.push(named([
+                    ("sourceType", Some("document".into())),
+                    ("title", title),
+                    ("mediaType", media_type),
+                    ("filename", filename),
+                ]));
+            }
+            ModelEvent::Warning(warning) => self.warnings.push(warning),
+            ModelEvent::Finished { reason, raw_reason, usage, .. } => {
+                self.finish = Some((reason, raw_reason));
+                self.usage = usage;
+            }
+            _ => {}
+        }
+    }
+
+    fn end_call(&mut self, part: u32, metadata: Option<Value>) {
+        if let Some(Part::Growing { id, name, provider_executed, input }) = self.parts.remove(&part) {
+            let input = serde_json::from_str(&input).map_err(|_| input);
+            self.parts.insert(
+                part,
+                Part::Call(Call { id, name, input, provider_executed, metadata, output: None }),
+            );
+        }
+    }
+
+    /// The calls that are complete.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.parts.values().filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// What the next request repeats of it.
+    pub(super) fn content(&self) -> Vec<ContentPart> {
+        let mut content = Vec::new();
+        for part in self.parts.values() {
+            match part {
+                Part::Text { text, metadata } => {
+                    let (text, provider_options) = (text.clone(), metadata.clone());
+                    content.push(ContentPart::Text { text, provider_options });
+                }
+                Part::Reasoning { text, metadata } => {
+                    let (text, provider_options) = (text.clone(), metadata.clone());
+                    content.push(ContentPart::Reasoning { text, provider_options });
+                }
+                Part::Growing { .. } => {}
+                Part::Call(call) => {
+                    content.push(ContentPart::ToolCall {
+                        tool_call_id: call.id.as_str().into(),
+                        tool_name: call.name.clone(),
+                        input: Some(call.input.clone().unwrap_or_else(|_| json!({}))),
+                        provider_executed: call.provider_executed.then_some(true),
+                        provider_options: call.metadata.clone(),
+                    });
+                    if let Some((value, is_error)) = call.output.clone() {
+                        let output = if is_error {
+                            ToolResultOutput::ErrorJson { value }
+                        } else {
+                            ToolResultOutput::Json { value }
+                        };
+                        content.push(ContentPart::ToolResult {
+                            tool_call_id: call.id.as_str().into(),
+                            tool_name: call.name.clone(),
+                            output,
+                            provider_options: None,
+                        });
+                    }
+                }
+            }
+        }
+        content
+    }
+}
+
+/// What all turns gave. Texts and the reason are those of the last one.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    reasoning: String,
+    calls: Vec<Call>,
+    output: Option<Value>,
+    finish: Option<(FinishReason, Option<String>)>,
+    pub(super) usage: Usage,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) sources: Vec<Value>,
+    pub(super) error: Option<Value>,
+}
+
+impl Answer {
+    /// Adds a turn. Gives whether it has a call that no turn before it had.
+    pub(super) fn add(&mut self, turn: Turn) -> bool {
+        let Turn { parts, sources, warnings, finish, usage } = turn;
+        self.text.clear();
+        self.reasoning.clear();
+        let before = self.calls.len();
+        for part in parts.into_values() {
+            match part {
+                Part::Text { text, .. } => self.text.push_str(&text),
+                Part::Reasoning { text, .. } => self.reasoning.push_str(&text),
+                Part::Growing { .. } => {}
+                Part::Call(call) => {
+                    let known = self.calls.iter().take(before).any(|known| known.id == call.id);
+                    if !known {
+                        self.calls.push(call);
+                    }
+                }
+            }
+        }
+        self.finish = finish;
+        self.sources.extend(sources);
+        for warning in warnings {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+        add_usage(&mut self.usage, &usage);
+        self.calls.len() > before
+    }
+
+    /// There is no answer, or none that is complete.
+    pub(super) fn failed(&mut self, error: &ModelError) {
+        let word = if error.kind() == ModelErrorKind::Cut { "interrupted" } else { "error" };
+        self.finish = Some((FinishReason::parse(word), None));
+        let mut told = json!({
+            "message": error.message(),
+            "code": error.kind().code(),
+            "retryable": error.is_retryable(),
+        });
+        if let Some(fields) = told.as_object_mut() {
+            let wait = error.wait().map(|wait| json!(wait.as_millis() as u64));
+            for (key, value) in [
+                ("status", error.http_status().map(Value::from)),
+                ("retryAfterMs", wait),
+                ("requestId", error.request_id().map(Value::from)),
+            ] {
+                fields.extend(value.map(|value| (key.to_owned(), value)));
+            }
+        }
+        self.error = Some(told);
+    }
+
+    /// Reads the object that was asked for.
+    pub(super) fn read_output(&mut self, schema: &Schema) {
+        let told = |message: String| {
+            Some(json!({ "message": message, "code": "output.invalid", "retryable": true }))
+        };
+        match serde_json::from_str::<Value>(self.text.trim()) {
+            Err(error) => self.error = told(format!("the answer is not JSON: {error}")),
+            Ok(value) => {
+                if let Err(mismatches) = schema.check(&value) {
+                    let list = Mismatch::in_one_line(&mismatches);
+                    self.error = told(format!("the answer does not fit the schema: {list}"));
+                }
+                self.output = Some(value);
+            }
+        }
+    }
+
+    /// The word for why it ended: one of the six, whatever the provider calls it.
+    fn finish_word(&self) -> Option<&str> {
+        self.finish.as_ref().map(|(reason, _)| match reason {
+            FinishReason::Other(word) if word == "interrupted" => word,
+            FinishReason::Other(_) => "other",
+            known => known.as_str(),
+        })
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let calls = self.calls.iter().map(|call| {
+            let input = call.input.clone().unwrap_or_else(Value::String);
+            let mut told = json!({ "toolCallId": call.id, "toolName": call.name, "input": input });
+            if let (true, Some(fields)) = (call.provider_executed, told.as_object_mut()) {
+                fields.insert("providerExecuted".to_owned(), true.into());
+            }
+            told
+        });
+        json!({
+            "text": self.text,
+            "reasoning": self.reasoning,
+            "toolCalls": calls.collect::<Value>(),
+            "output": self.output,
+            "finishReason": self.finish_word(),
+            "rawFinishReason": self.finish.as_ref().and_then(|(_, raw)| raw.as_deref()),
+            "usage": self.usage,
+            "warnings": self.warnings,
+            "sources": self.sources,
+            "error": self.error,
+        })
+    }
+}
+
+fn named<const N: usize>(fields: [(&str, Option<String>); N]) -> Value {
+    let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into())));
+    Value::Object(fields.collect::<Map<_, _>>())
+}
+
+fn add_usage(sum: &mut Usage, more: &Usage) {
+    let add = |sum: &mut Option<u64>, more: Option<u64>| {
+        if let Some(more) = more {
+            *sum = Some(sum.unwrap_or_default().saturating_add(more));
+        }
+    };
+    add(&mut sum.input_tokens, more.input_tokens);
+    add(&mut sum.output_tokens, more.output_tokens);
+    add(&mut sum.total_tokens, more.total_tokens);
+    add(&mut sum.reasoning_tokens, more.reasoning_tokens);
+    add(&mut sum.cached_input_tokens, more.cached_input_tokens);
+    add(&mut sum.cache_write_tokens, more.cache_write_tokens);
+}

@@ -1,0 +1,67 @@
+//! The model that is meant by `PROVIDER:MODEL` on a command line.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use headwater_models::{
+    Model,
+    http::{Provider, Retries, Timeouts, Transport},
+    nearest,
+    scripted::{Rule, Script, ScriptedModel},
+};
+
+use crate::failure::Failure;
+
+/// The provider that needs no network.
+pub(crate) const SCRIPTED: &str = "scripted";
+
+/// The script that is always there.
+pub(crate) const ECHO: &str = "echo";
+
+/// Somebody sits before the terminal, and would rather be told than wait longer for another try.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Finds a model, at the usual place or at another.
+pub(super) fn model(name: &str, base_url: Option<&str>) -> Result<Arc<dyn Model>, Failure> {
+    let Some((provider, model)) = name.split_once(':').filter(|(_, model)| !model.is_empty()) else {
+        let message = format!("`{name}` names no model: write PROVIDER:MODEL, such as `openai:gpt-5.1`");
+        return Err(Failure::new(message));
+    };
+    if provider == SCRIPTED {
+        return script(model);
+    }
+    let known: Vec<_> = Provider::names().chain([SCRIPTED]).collect();
+    if !known.contains(&provider) {
+        let suggestion = nearest(provider, known.iter().copied())
+            .map(|meant| format!("did you mean `{meant}`? "))
+            .unwrap_or_default();
+        let message =
+            format!("there is no provider `{provider}`: {suggestion}there are {}", known.join(", "));
+        return Err(Failure::new(message));
+    }
+    let failed = |error: headwater_models::ModelError| Failure::new(error.to_string());
+    let mut provider = Provider::new(provider).map_err(failed)?.with_env();
+    if let Some(url) = base_url {
+        provider = provider.base_url(url);
+    }
+    provider
+        .check()
+        .map_err(|error| Failure::new(format!("{error}, or say with --base-url where to ask instead")))?;
+    let mut retries = Retries::default();
+    retries.longest_wait = LONGEST_WAIT;
+    let transport = Transport::with(Timeouts::default(), retries).map_err(failed)?;
+    Ok(Arc::new(provider.model(model, &transport)))
+}
+
+fn script(name: &str) -> Result<Arc<dyn Model>, Failure> {
+    let path = Path::new(name);
+    if name == ECHO && !path.exists() {
+        let echo = Script::new(ECHO).rule(Rule::always().text("{input}"));
+        return Ok(Arc::new(ScriptedModel::new(echo)));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let what = format!("the script `{name}` (there is `{SCRIPTED}:{ECHO}`, and `{SCRIPTED}:FILE`)");
+        Failure::reading(&what, error)
+    })?;
+    let script = Script::from_yaml(&text).map_err(|error| Failure::new(format!("{name}: {error}")))?;
+    Ok(Arc::new(ScriptedModel::new(script)))
+}

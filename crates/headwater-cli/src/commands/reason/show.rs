@@ -1,0 +1,135 @@
+//! An answer on a terminal, as it arrives: its text on standard output, everything around it on standard error.
+
+use std::io::{self, Write};
+
+use headwater_models::ModelEvent;
+use headwater_tools::ToolOutput;
+use serde_json::Value;
+
+use super::answer::{Answer, Call};
+use crate::style::{self, BOLD, CYAN, DIM, GREEN, RED, printable};
+
+/// How much of a tool's output is shown.
+const SHOWN: usize = 300;
+
+/// Shows an answer, unless it is printed as JSON at the end.
+pub(super) struct Show {
+    quiet: bool,
+    /// What stands on the line that is not ended yet.
+    open: Open,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Nothing,
+    Text,
+    Aside,
+}
+
+impl Show {
+    pub(super) fn new(quiet: bool) -> Self {
+        Self { quiet, open: Open::Nothing }
+    }
+
+    pub(super) fn event(&mut self, event: &ModelEvent) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        match event {
+            ModelEvent::TextDelta { delta, .. } => {
+                self.line(Open::Text)?;
+                let mut out = anstream::stdout().lock();
+                write!(out, "{}", printable(delta))?;
+                out.flush()
+            }
+            ModelEvent::ReasoningDelta { delta, .. } => {
+                self.line(Open::Aside)?;
+                aside(&format!("{DIM}{}{DIM:#}", printable(delta)))
+            }
+            ModelEvent::ToolCallStart { name, .. } => {
+                self.line(Open::Nothing)?;
+                self.open = Open::Aside;
+                aside(&format!("{CYAN}→ {}{CYAN:#} ", printable(name)))
+            }
+            ModelEvent::ToolCallDelta { delta, .. } => {
+                self.open = Open::Aside;
+                aside(&printable(delta))
+            }
+            ModelEvent::ToolCallEnd { .. } | ModelEvent::ReasoningEnd { .. } | ModelEvent::TextEnd { .. } => {
+                self.line(Open::Nothing)
+            }
+            ModelEvent::SourceUrl { url, title, .. } => {
+                self.line(Open::Nothing)?;
+                let title = title.as_deref().unwrap_or_default();
+                aside(&format!("{DIM}source: {} {}{DIM:#}\n", printable(title), printable(url)))
+            }
+            ModelEvent::File { media_type, url } => {
+                self.line(Open::Nothing)?;
+                let url = style::abbreviate(&printable(url), 80);
+                aside(&format!("{DIM}file: {} {url}{DIM:#}\n", printable(media_type)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Shows what a tool gave.
+    pub(super) fn result(&mut self, call: &Call, output: &ToolOutput) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        self.line(Open::Nothing)?;
+        let text = match &output.output {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let (mark, text) = (
+            if output.is_error { RED } else { GREEN },
+            style::abbreviate(&printable(&text).replace('\n', " "), SHOWN),
+        );
+        aside(&format!("{mark}← {}{mark:#} {text}\n", printable(&call.name)))
+    }
+
+    /// Shows what is known at the end.
+    pub(super) fn end(&mut self, answer: &Answer) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        self.line(Open::Nothing)?;
+        for warning in &answer.warnings {
+            style::warning(&format!("{}: {}", warning.feature, warning.message));
+        }
+        if let Some(message) = answer.error.as_ref().and_then(|error| error.get("message")?.as_str()) {
+            style::error(&message);
+        }
+        let usage = &answer.usage;
+        if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
+            aside(&format!(
+                "{DIM}{BOLD}{read}{BOLD:#}{DIM} tokens read, {BOLD}{written}{BOLD:#}{DIM} written{DIM:#}\n"
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the line of what came before, if something else follows.
+    fn line(&mut self, next: Open) -> io::Result<()> {
+        let before = std::mem::replace(&mut self.open, next);
+        if before == next {
+            return Ok(());
+        }
+        match before {
+            Open::Nothing => Ok(()),
+            Open::Text => {
+                let mut out = anstream::stdout().lock();
+                writeln!(out)?;
+                out.flush()
+            }
+            Open::Aside => aside("\n"),
+        }
+    }
+}
+
+fn aside(text: &str) -> io::Result<()> {
+    let mut out = anstream::stderr().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

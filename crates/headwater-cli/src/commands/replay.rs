@@ -1,0 +1,209 @@
+//! `headwater replay`: every recorded run is a test of today's code, and of the bytes that clients get.
+
+mod golden;
+
+use std::{io::Write, path::PathBuf, sync::Arc};
+
+use clap::Args;
+use headwater_protocol::RunId;
+use headwater_runtime::{Agent, AgentFile, Divergence, Entry, Replayed, replay};
+use headwater_store::{Store, embedded::Embedded};
+use serde_json::{Value, json};
+
+use crate::{
+    Agents, agents, demo,
+    failure::{Failure, Verdict},
+    style::{self, BOLD, DIM, GREEN, RED, printable},
+};
+
+/// Run a recorded run again with today's code, and say where the two first differ.
+///
+/// Models, tools and people are answered from the run's journal, which is only read. With --golden the run's events are
+/// also written in every dialect, as files in DIR; if they are there already they are compared. Without a RUN, --golden
+/// compares all that DIR has.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The run.
+    #[arg(required_unless_present = "golden")]
+    run: Option<String>,
+
+    /// The files of the agents whose run it may be.
+    #[arg(value_name = "AGENT.yaml")]
+    files: Vec<PathBuf>,
+
+    /// The folder of the store that keeps the run.
+    #[arg(long, value_name = "DIR", default_value = "./headwater-data")]
+    data: PathBuf,
+
+    /// Write or compare the bytes that clients of each dialect get.
+    #[arg(long, value_name = "DIR")]
+    golden: Option<PathBuf>,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Replay {
+    pub(crate) fn run(&self, agents: &Agents) -> Result<Verdict, Failure> {
+        let mut out = style::stdout(self.json);
+        let verdict = match (&self.run, &self.golden) {
+            (Some(run), _) => self.replay(run, agents, &mut out)?,
+            (None, Some(folder)) => {
+                let checked = golden::check_all(folder)?;
+                self.tell_golden(&checked, &mut out)?
+            }
+            (None, None) => return Err(Failure::new("name a run, or a folder with --golden")),
+        };
+        out.flush()?;
+        Ok(verdict)
+    }
+
+    fn replay(&self, run: &str, agents: &Agents, out: &mut dyn Write) -> Result<Verdict, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+        runtime.block_on(async {
+            let store = self.open()?;
+            let agent = self.agent_of(run, &store, agents).await?;
+            let replayed = replay(&agent, run).await.map_err(|error| Failure::new(error.to_string()))?;
+            let bytes = match &self.golden {
+                Some(folder) => {
+                    let entries =
+                        agent.run(run).entries().await.map_err(|error| Failure::new(error.to_string()))?;
+                    let records = entries.into_iter().filter_map(|entry| match entry {
+                        Entry::Event(record) => Some(*record),
+                        _ => None,
+                    });
+                    Some(golden::keep(folder, &RunId::from(run), &records.collect::<Vec<_>>())?)
+                }
+                None => None,
+            };
+            let is_same = replayed.is_same();
+            if self.json {
+                serde_json::to_writer_pretty(&mut *out, &as_json(&replayed, bytes.as_ref()))?;
+                writeln!(out)?;
+            } else {
+                tell(&replayed, out)?;
+                if let Some(bytes) = &bytes {
+                    self.tell_golden(std::slice::from_ref(bytes), out)?;
+                }
+            }
+            let bytes_differ = bytes.is_some_and(|bytes| !bytes.differences.is_empty());
+            Ok(Verdict::at_fault_if(!is_same || bytes_differ))
+        })
+    }
+
+    fn open(&self) -> Result<Arc<dyn Store>, Failure> {
+        let shown = self.data.display();
+        if !self.data.is_dir() {
+            return Err(Failure::new(format!("there is no store in {shown}: say with --data where it is")));
+        }
+        let store = Embedded::open(&self.data)
+            .map_err(|error| Failure::new(format!("the store in {shown} cannot be opened: {error}")))?;
+        Ok(Arc::new(store))
+    }
+
+    /// The agent that began a run.
+    async fn agent_of(&self, run: &str, store: &Arc<dyn Store>, agents: &Agents) -> Result<Agent, Failure> {
+        let mut known: Vec<String> = agents.names().map(str::to_owned).collect();
+        let mut files = Vec::new();
+        for path in &self.files {
+            let file = AgentFile::read(path).map_err(|errors| Failure::new(errors.to_string()))?;
+            known.push(file.name().to_owned());
+            files.push(file);
+        }
+        let name = began(store, run).await?;
+        if let Some(file) = files.iter().find(|file| file.name() == name) {
+            return agents::of_file(file, store.clone());
+        }
+        let made = agents.make(&name, store.clone()).or_else(|| demo::agent(&name, store).map(Ok));
+        made.unwrap_or_else(|| {
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let message = format!(
+                "run {run} is of agent `{name}`, which is not known here (known: {known}): name its file after the run"
+            );
+            Err(Failure::new(message))
+        })
+    }
+
+    fn tell_golden(&self, all: &[golden::Checked], out: &mut dyn Write) -> Result<Verdict, Failure> {
+        let is_wrong = all.iter().any(|checked| !checked.differences.is_empty());
+        if self.json && self.run.is_none() {
+            let told: Vec<_> = all.iter().map(golden::Checked::to_json).collect();
+            serde_json::to_writer_pretty(&mut *out, &json!({ "golden": told }))?;
+            writeln!(out)?;
+            return Ok(Verdict::at_fault_if(is_wrong));
+        }
+        for checked in all {
+            let (run, same, written) = (printable(&checked.run), checked.same, checked.written);
+            if checked.differences.is_empty() {
+                writeln!(
+                    out,
+                    "{GREEN}✓{GREEN:#} {BOLD}{run}{BOLD:#} {same} streams are the same, {written} were written"
+                )?;
+            }
+            for difference in &checked.differences {
+                writeln!(out, "{RED}✗{RED:#} {BOLD}{run}{BOLD:#} {}", printable(difference))?;
+            }
+        }
+        Ok(Verdict::at_fault_if(is_wrong))
+    }
+}
+
+/// The name of the agent that began a run, as its journal says.
+async fn began(store: &Arc<dyn Store>, run: &str) -> Result<String, Failure> {
+    use headwater_store::{JournalId, ReadLimit};
+    let unknown =
+        || Failure::new(format!("there is no run {run} in this store: it never was, or is no longer kept"));
+    let page =
+        store.read(&JournalId::from(run), 0, ReadLimit::default()).await.map_err(|error| {
+            match error.kind() {
+                headwater_store::ErrorKind::Unknown => unknown(),
+                _ => Failure::new(error.to_string()),
+            }
+        })?;
+    for record in &page.records {
+        let body: Value = serde_json::from_slice(&record.body).unwrap_or_default();
+        if let Some(agent) = body.pointer("/effect/begun/agent").and_then(Value::as_str) {
+            return Ok(agent.to_owned());
+        }
+    }
+    Err(unknown())
+}
+
+fn as_json(replayed: &Replayed, bytes: Option<&golden::Checked>) -> Value {
+    let mut told = json!({
+        "run": replayed.run,
+        "same": replayed.is_same(),
+        "visits": replayed.visits,
+        "hooks": replayed.hooks,
+        "divergence": replayed.divergence,
+    });
+    if let (Some(bytes), Some(fields)) = (bytes, told.as_object_mut()) {
+        fields.insert("golden".to_owned(), bytes.to_json());
+    }
+    told
+}
+
+fn tell(replayed: &Replayed, out: &mut dyn Write) -> Result<(), Failure> {
+    let run = printable(replayed.run.as_str());
+    let Some(divergence) = &replayed.divergence else {
+        let visits = style::count(replayed.visits as u64, "visit");
+        let hooks = style::count(replayed.hooks as u64, "recorded hook");
+        writeln!(out, "{GREEN}✓{GREEN:#} {BOLD}{run}{BOLD:#} today's code does the same: {visits}, {hooks}")?;
+        return Ok(());
+    };
+    let Divergence { recorded, asked, .. } = divergence;
+    writeln!(out, "{RED}✗{RED:#} {BOLD}{run}{BOLD:#} {}", printable(&divergence.to_string()))?;
+    for (label, value) in [("the journal has", recorded), ("the code has", asked)] {
+        let text = match value {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => serde_json::to_string_pretty(value)?,
+            None => "nothing".to_owned(),
+        };
+        writeln!(out, "  {DIM}{label}:{DIM:#} {}", printable(&text).replace('\n', "\n  "))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! The bytes that clients of each dialect get of a run, kept as files and compared.
+//!
+//! A folder has one folder for each run: `events.ndjson` with the run's records, and a file for each dialect and profile.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use headwater_protocol::{EncodeOptions, Encoder, Framing, Record, RunId, RunState, RunStatus, dialects};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+const EVENTS: &str = "events.ndjson";
+
+/// What became of the files of a run.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) run: String,
+    pub(super) same: usize,
+    pub(super) written: usize,
+    pub(super) differences: Vec<String>,
+}
+
+impl Checked {
+    pub(super) fn to_json(&self) -> Value {
+        json!({ "run": self.run, "same": self.same, "written": self.written, "differences": self.differences })
+    }
+}
+
+/// Writes what is not there yet for a run, and compares what is.
+pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<Checked, Failure> {
+    let place = folder.join(run.as_str());
+    fs::create_dir_all(&place).map_err(|error| writing(&place, &error))?;
+    let mut events = String::new();
+    for record in records {
+        events.push_str(&serde_json::to_string(record)?);
+        events.push('\n');
+    }
+    let mut checked = Checked { run: run.to_string(), same: 0, written: 0, differences: Vec::new() };
+    compare(&place.join(EVENTS), events.as_bytes(), &mut checked)?;
+    for (name, bytes) in encoded(records) {
+        compare(&place.join(name), &bytes, &mut checked)?;
+    }
+    Ok(checked)
+}
+
+/// Compares the files of all runs of a folder with what today's encoders write.
+pub(super) fn check_all(folder: &Path) -> Result<Vec<Checked>, Failure> {
+    let shown = folder.display().to_string();
+    let mut runs: Vec<PathBuf> = fs::read_dir(folder)
+        .map_err(|error| Failure::reading(&shown, error))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join(EVENTS).is_file())
+        .collect();
+    runs.sort();
+    if runs.is_empty() {
+        return Err(Failure::new(format!("{shown} has no runs: replay one with --golden {shown} first")));
+    }
+    runs.iter().map(|place| check(place)).collect()
+}
+
+fn check(place: &Path) -> Result<Checked, Failure> {
+    let path = place.join(EVENTS);
+    let shown = path.display().to_string();
+    let text = fs::read_to_string(&path).map_err(|error| Failure::reading(&shown, error))?;
+    let mut records = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let record: Record = serde_json::from_str(line)
+            .map_err(|error| Failure::new(format!("{shown}:{}: {error}", at + 1)))?;
+        records.push(record);
+    }
+    let run = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut checked = Checked { run, same: 0, written: 0, differences: Vec::new() };
+    for (name, bytes) in encoded(&records) {
+        compare(&place.join(name), &bytes, &mut checked)?;
+    }
+    Ok(checked)
+}
+
+/// The bytes of every dialect and profile.
+fn encoded(records: &[Record]) -> Vec<(String, Vec<u8>)> {
+    let mut state = RunState::default();
+    for record in records {
+        // The journal has only what its writer's state could take.
+        let _ = state.apply(record);
+    }
+    let is_over = state.run().status != RunStatus::Running;
+    let mut all = Vec::new();
+    for dialect in dialects::ALL {
+        for profile in dialect.profiles() {
+            let mut options = EncodeOptions::default();
+            options.profile = Some(profile.name.to_owned());
+            let mut encoder = Encoder::new(dialect, &options);
+            for record in records {
+                encoder.record(record);
+            }
+            if is_over {
+                encoder.finish();
+            }
+            let ending = match profile.framings.first() {
+                Some(Framing::Ndjson) => "ndjson",
+                _ => "sse",
+            };
+            let name = format!("{}.{}.{ending}", dialect.name(), profile.name);
+            all.push((name, encoder.bytes().to_vec()));
+        }
+    }
+    all
+}
+
+/// Compares a file with what it should be, or writes it.
+fn compare(path: &Path, bytes: &[u8], checked: &mut Checked) -> Result<(), Failure> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match fs::read(path) {
+        Ok(before) if before == bytes => checked.same += 1,
+        Ok(before) => {
+            let at = before.iter().zip(bytes).take_while(|(before, now)| before == now).count();
+            let line = bytecount(before.get(..at).unwrap_or_default()) + 1;
+            let (before, now) = (around(&before, at), around(bytes, at));
+            checked
+                .differences
+                .push(format!("{name}:{line}: {before} was written before, {now} is written now"));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::write(path, bytes).map_err(|error| writing(path, &error))?;
+            checked.written += 1;
+        }
+        Err(error) => return Err(Failure::reading(&path.display().to_string(), error)),
+    }
+    Ok(())
+}
+
+fn bytecount(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// Some bytes around a place.
+fn around(bytes: &[u8], at: usize) -> String {
+    let piece = bytes.get(at.saturating_sub(20)..).unwrap_or_default();
+    let text = String::from_utf8_lossy(piece.get(..60).unwrap_or(piece)).into_owned();
+    format!("{text:?}")
+}
+
+fn writing(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,89 @@
+//! The `headwater` command: serves agents, looks at their streams, checks them, turns one dialect into another, asks
+//! models, checks the files that describe agents, and runs recorded runs again.
+//!
+//! [`main`] is the whole command line. A program that has agents of its own gives them to it:
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//! use headwater_cli::Agents;
+//! use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
+//!
+//! async fn greet(_cx: Cx, name: String) -> NodeResult {
+//!     Ok(Next::message(format!("Hello {name}!")))
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     headwater_cli::main(Agents::new().add("hello", |store| {
+//!         let hello = Workflow::new("hello").node("greet", greet).edge(START, "greet").edge("greet", END).build()?;
+//!         Agent::builder().name("hello").workflow(hello).store(store).build()
+//!     }))
+//! }
+//! ```
+
+mod agents;
+mod args;
+mod commands;
+mod config;
+mod demo;
+mod failure;
+mod input;
+mod recognise;
+mod serve;
+mod style;
+mod walk;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use agents::Agents;
+
+use commands::Command;
+use failure::Verdict;
+
+/// Serves AI agents to chat UIs, reads, checks and converts their streams, and checks the files that describe them.
+#[derive(Debug, Parser)]
+#[command(name = "headwater", version, after_help = EXIT_CODES, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// When to use colours; `auto` heeds `NO_COLOR` and `CLICOLOR_FORCE`.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: args::Color,
+}
+
+const EXIT_CODES: &str = "\
+A command reads FILE, or standard input if there is none or it is `-`: Server-Sent Events, JSON lines, \
+or one JSON array of chunks; extract reads one JSON document; check reads the files that describe agents.
+
+Exit codes:
+  0  all is well
+  1  the stream is at fault: it breaks a rule (lint), it was cut (inspect, convert, extract),
+     it is not JSON (extract), or its own client would have given up on it (inspect, convert, reduce);
+     or an agent's file is at fault (check), or a model gave no answer (reason),
+     or today's code does something else than the journal says (replay)
+  2  the command was used wrongly, its input could not be read, or the server could not start";
+
+/// Runs the command line of this process, with agents of one's own beside those of files. Gives its exit code.
+#[must_use]
+pub fn main(agents: Agents) -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help for a reader that has gone is not worth an error.
+            let _ = error.print();
+            return ExitCode::from(u8::from(error.use_stderr()) * 2);
+        }
+    };
+    cli.color.apply();
+    match cli.command.run(&agents) {
+        Ok(Verdict::Sound) => ExitCode::SUCCESS,
+        Ok(Verdict::AtFault) => ExitCode::from(1),
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            style::error(&failure);
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A provider on the loopback: gives one answer after the other, and keeps what it was asked.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use serde_json::Value;
+
+/// What is answered to one request.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    status: u16,
+    kind: &'static str,
+    headers: Vec<(&'static str, String)>,
+    body: String,
+}
+
+impl Reply {
+    pub(crate) fn stream(body: &str) -> Self {
+        Self { status: 200, kind: "text/event-stream", headers: Vec::new(), body: body.to_owned() }
+    }
+
+    pub(crate) fn status(status: u16, body: &str) -> Self {
+        Self { status, kind: "application/json", ..Self::stream(body) }
+    }
+
+    pub(crate) fn page(body: &str) -> Self {
+        Self { kind: "text/html", ..Self::stream(body) }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) path: String,
+    pub(crate) body: Value,
+}
+
+/// A provider. The last reply is given again when there are no more.
+pub(crate) struct Provider {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Provider {
+    pub(crate) fn start<const N: usize>(replies: [Reply; N]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let seen = Arc::clone(&asked);
+        // It ends with the test's process: nobody waits for a listener.
+        thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                let at = seen.lock().unwrap().len().min(N - 1);
+                serve(connection, &replies[at], &seen);
+            }
+        });
+        Self { address, asked }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// Answers one request and hangs up.
+fn serve(mut connection: TcpStream, reply: &Reply, seen: &Mutex<Vec<Asked>>) {
+    let mut reader = BufReader::new(connection.try_clone().unwrap());
+    let mut line = String::new();
+    if reader.read_line(&mut line).unwrap_or_default() == 0 {
+        return;
+    }
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut length = 0;
+    loop {
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+        let header = line.trim().to_ascii_lowercase();
+        if header.is_empty() {
+            break;
+        }
+        if let Some(value) = header.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    seen.lock().unwrap().push(Asked { path, body: serde_json::from_slice(&body).unwrap_or_default() });
+    let mut head = format!(
+        "HTTP/1.1 {} -\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n",
+        reply.status,
+        reply.kind,
+        reply.body.len()
+    );
+    for (name, value) in &reply.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    // Whoever asked may have gone.
+    let _ = connection.write_all(format!("{head}\r\n{}", reply.body).as_bytes());
+}

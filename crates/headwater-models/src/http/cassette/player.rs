@@ -1,0 +1,201 @@
+//! Answers with what was kept.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fs,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::{
+    differ::{Difference, differences, shown},
+    file::{Asked, ENDING, End, Exchange},
+};
+use crate::{ModelError, ModelErrorKind, http::transport::Reply, wire::Encoded};
+
+/// Answers with the exchanges of a folder. A request is answered with what was kept for the same request; the second
+/// time with the second answer that was kept for it, and when there are no more, with the last one again.
+///
+/// ```no_run
+/// use headwater_models::{Models, http::{Player, Transport}};
+///
+/// let models = Models::new().transport(Transport::new()?.playing(Player::new("cassettes")?));
+/// let model = models.get("openai:gpt-5.1")?; // no key is needed
+/// # Ok::<(), headwater_models::ModelError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Player {
+    kept: Arc<Kept>,
+    timed: bool,
+}
+
+#[derive(Debug)]
+struct Kept {
+    folder: PathBuf,
+    exchanges: Vec<(String, Exchange)>,
+    /// How often each exchange was played.
+    played: Mutex<HashMap<usize, u32>>,
+}
+
+impl Player {
+    /// Reads the exchanges of a folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, has no exchanges, or one of them is broken.
+    pub fn new(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
+        let folder = folder.as_ref();
+        let broken = |what: String| ModelError::new(ModelErrorKind::InvalidRequest, what);
+        let unreadable = |error: std::io::Error| {
+            broken(format!("the folder {} cannot be read: {error}", folder.display()))
+        };
+        let mut exchanges = Vec::new();
+        for entry in fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if name.ends_with(ENDING) {
+                let exchange = Exchange::read(&path).map_err(|error| broken(format!("{name}: {error}")))?;
+                exchanges.push((name, exchange));
+            }
+        }
+        if exchanges.is_empty() {
+            return Err(broken(format!(
+                "the folder {} has no exchanges: record some first",
+                folder.display()
+            )));
+        }
+        // The number at the end of the name is the order in which they were made.
+        exchanges.sort_by(|(left, _), (right, _)| left.cmp(right));
+        let kept = Kept { folder: folder.to_owned(), exchanges, played: Mutex::default() };
+        Ok(Self { kept: Arc::new(kept), timed: false })
+    }
+
+    /// Lets each piece arrive when it did, instead of at once.
+    #[must_use]
+    pub fn timed(mut self) -> Self {
+        self.timed = true;
+        self
+    }
+
+    /// The answer to a request.
+    pub(in crate::http) fn reply(&self, provider: &str, encoded: &Encoded) -> Result<Reply, ModelError> {
+        let asked = Asked::new(encoded);
+        let same =
+            |exchange: &Exchange| exchange.request.path == asked.path && exchange.request.body == asked.body;
+        let mut found = None;
+        {
+            let mut played = self.kept.played.lock().unwrap_or_else(PoisonError::into_inner);
+            for (at, (_, exchange)) in
+                self.kept.exchanges.iter().enumerate().filter(|(_, kept)| same(&kept.1))
+            {
+                found = Some((at, exchange));
+                if !played.contains_key(&at) {
+                    break;
+                }
+            }
+            if let Some((at, _)) = found {
+                *played.entry(at).or_default() += 1;
+            }
+        }
+        let Some((at, exchange)) = found else {
+            return Err(self.mismatch(provider, &asked));
+        };
+        let mut pieces = VecDeque::new();
+        for piece in &exchange.response.pieces {
+            let bytes = piece.bytes.bytes().map_err(|error| {
+                let name = self.kept.exchanges.get(at).map_or("", |(name, _)| name);
+                let message = format!("{name}: a piece of the answer cannot be read: {error}");
+                ModelError::new(ModelErrorKind::InvalidRequest, message).provider(provider)
+            })?;
+            pieces.push_back((piece.at, bytes));
+        }
+        let played = Played {
+            pieces,
+            end: exchange.response.end,
+            provider: provider.to_owned(),
+            begun: self.timed.then(Instant::now),
+            wait: None,
+        };
+        Ok(Reply {
+            status: exchange.response.status,
+            headers: exchange.response.headers.clone(),
+            body: Box::pin(played),
+        })
+    }
+
+    /// Says how a request differs from the nearest one that was kept.
+    fn mismatch(&self, provider: &str, asked: &Asked) -> ModelError {
+        let of_path = self.kept.exchanges.iter().filter(|(_, kept)| kept.request.path == asked.path);
+        let nearest = of_path
+            .map(|(name, kept)| (name, differences(&kept.request.body, &asked.body)))
+            .min_by_key(|(_, differences)| differences.len());
+        let folder = self.kept.folder.display();
+        let message = match nearest {
+            Some((name, differences)) => {
+                let more = match differences.len() {
+                    0 | 1 => String::new(),
+                    count => format!(" (and at {} more)", count - 1),
+                };
+                let place = differences.first().map(told).unwrap_or_default();
+                format!(
+                    "no answer was recorded in {folder} for this request to {}: the nearest is {name}, which \
+                     differs at {place}{more}",
+                    asked.path
+                )
+            }
+            None => {
+                let mut paths: Vec<_> =
+                    self.kept.exchanges.iter().map(|(_, kept)| kept.request.path.as_str()).collect();
+                paths.sort_unstable();
+                paths.dedup();
+                let paths = paths.join(", ");
+                format!("no request to {} was recorded in {folder}: there are {paths}", asked.path)
+            }
+        };
+        ModelError::new(ModelErrorKind::InvalidRequest, message).provider(provider)
+    }
+}
+
+fn told(difference: &Difference) -> String {
+    let Difference { path, recorded, asked } = difference;
+    format!("`{path}`: {} was recorded, {} is asked", shown(recorded.as_ref()), shown(asked.as_ref()))
+}
+
+/// A body that is played.
+struct Played {
+    pieces: VecDeque<(u64, Bytes)>,
+    end: End,
+    provider: String,
+    /// When it began, if its pieces take their time.
+    begun: Option<Instant>,
+    wait: Option<Pin<Box<Sleep>>>,
+}
+
+impl Stream for Played {
+    type Item = Result<Bytes, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if let (Some(begun), Some((at, _))) = (this.begun, this.pieces.front()) {
+            let due = begun + Duration::from_millis(*at);
+            let wait = this.wait.get_or_insert_with(|| Box::pin(sleep_until(due)));
+            std::task::ready!(wait.as_mut().poll(cx));
+            this.wait = None;
+        }
+        Poll::Ready(match (this.pieces.pop_front(), this.end) {
+            (Some((_, bytes)), _) => Some(Ok(bytes)),
+            (None, End::Complete) => None,
+            (None, _) => {
+                this.end = End::Complete;
+                let message = "the recorded answer ends here, before it was complete";
+                Some(Err(ModelError::new(ModelErrorKind::Cut, message).provider(&this.provider)))
+            }
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! Exchanges are kept without secrets, and played again byte for byte.
+
+use std::fs;
+
+use headwater_models::{
+    ModelErrorKind, ModelRequest, Models,
+    http::{Player, Provider, Recorder},
+};
+use tokio::time::Instant;
+
+use super::{
+    COMPLETION, ask, provider_of,
+    server::{Reply, Server},
+    transport,
+};
+use crate::recorded::recordings;
+
+fn files(folder: &std::path::Path) -> Vec<String> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn recorded_answers_are_played_as_they_came() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = Vec::new();
+    for (number, recording) in recordings(|_| true).into_iter().enumerate() {
+        let kind = if recording.is_stream { "text/event-stream" } else { "application/json" };
+        let server = Server::start(vec![Reply::ok(kind, &recording.bytes).split(vec![700, 13])]).await;
+        let provider = Provider::new(provider_of(&recording)).unwrap();
+        let recorder = transport().recording(Recorder::new(folder.path()).unwrap());
+        let mut request = ModelRequest::new(format!("recording {number}"));
+        request.whole = !recording.is_stream;
+        let model = provider.clone().base_url(server.url()).key("k").model("m", &recorder);
+        seen.push((recording.name.clone(), provider, request.clone(), ask(&model, request).await));
+    }
+    if seen.is_empty() {
+        return;
+    }
+    let player = transport().playing(Player::new(folder.path()).unwrap());
+    for (name, provider, request, said) in seen {
+        let played = ask(&provider.model("m", &player), request).await;
+        assert!(played == said, "{name}\n{played:?}\n{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_secret_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = Reply::status(401, "{\"error\":{\"message\":\"Incorrect key s3cret-key\"}}")
+        .header("set-cookie", "session=c00kie")
+        .header("x-request-id", "req-1");
+    let server = Server::start(vec![refusal]).await;
+    let transport = transport().recording(Recorder::new(folder.path()).unwrap());
+    for (name, key) in [("google", "s3cret-key")] {
+        let provider = Provider::new(name).unwrap().base_url(server.url()).key(key);
+        ask(&provider.model("m", &transport), ModelRequest::new("Hi")).await;
+    }
+    let kept = files(folder.path());
+    assert_eq!(kept.len(), 1);
+    let text = fs::read_to_string(folder.path().join(&kept[0])).unwrap();
+    for secret in ["s3cret", "c00kie", "goog-api-key", "authorization", "127.0.0.1"] {
+        assert!(!text.contains(secret), "{secret} is in {text}");
+    }
+    assert!(text.contains("req-1") && text.contains("Incorrect key [removed]"), "{text}");
+}
+
+#[tokio::test]
+async fn a_request_that_was_not_recorded_says_how_it_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
+    let recording = transport().recording(Recorder::new(folder.path()).unwrap());
+    let groq = Provider::new("groq").unwrap();
+    ask(&groq.clone().base_url(server.url()).model("m", &recording), ModelRequest::new("Hello")).await;
+
+    // By name and without a key, as a server that plays does it.
+    let models = Models::new().playing(folder.path(), false).unwrap();
+    let model = models.get("groq:m").unwrap();
+    let fine = ask(&model, ModelRequest::new("Hello")).await;
+    assert!(fine.last().unwrap().is_ok());
+    let wrong = ask(&model, ModelRequest::new("Goodbye")).await;
+    let error = wrong.last().unwrap().as_ref().unwrap_err();
+    assert_eq!((error.kind(), error.is_retryable()), (ModelErrorKind::InvalidRequest, false));
+    let told = error.to_string();
+    assert!(told.contains("groq-") && told.contains(".exchange.json"), "{told}");
+    assert!(told.contains("`messages[0].content`: \"Hello\" was recorded, \"Goodbye\" is asked"), "{told}");
+    let other = ask(&models.get("anthropic:m").unwrap(), ModelRequest::new("Hello")).await;
+    let told = other.last().unwrap().as_ref().unwrap_err().to_string();
+    assert!(told.contains("no request to /v1/messages was recorded"), "{told}");
+}
+
+#[tokio::test]
+async fn the_same_request_gets_its_answers_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let busy = Reply::status(503, "{\"error\":{\"message\":\"busy\"}}").header("retry-after-ms", "1");
+    let fine = Reply::ok("text/event-stream", COMPLETION.as_bytes());
+    let second = Reply::ok("text/event-stream", COMPLETION.replace("Hello", "Again").as_bytes());
+    let server = Server::start(vec![busy, fine, second]).await;
+    let recording = transport().recording(Recorder::new(folder.path()).unwrap());
+    let groq = Provider::new("groq").unwrap();
+    let model = groq.clone().base_url(server.url()).model("m", &recording);
+    let first = ask(&model, ModelRequest::new("Hi")).await;
+    let again = ask(&model, ModelRequest::new("Hi")).await;
+    assert_eq!(files(folder.path()).len(), 3);
+    assert_ne!(first, again);
+
+    let playing = transport().playing(Player::new(folder.path()).unwrap());
+    let model = groq.model("m", &playing);
+    for wanted in [&first, &again, &again] {
+        assert_eq!(&ask(&model, ModelRequest::new("Hi")).await, wanted);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pieces_come_at_their_time_if_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = serde_json::json!({
+        "format": 1,
+        "provider": "groq",
+        "request": { "path": "/chat/completions", "headers": [], "body": null },
+        "response": {
+            "status": 200,
+            "headers": [["content-type", "text/event-stream"]],
+            "pieces": [
+                { "at": 5_000, "text": "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n" },
+                { "at": 9_000, "base64": "ZGF0YTogW0RPTkVdCgo=" },
+            ],
+            "end": "complete",
+        },
+    });
+    let settings = headwater_models::wire::Settings::new("groq", "m");
+    let wire = headwater_models::wire::Wire::chat(&headwater_models::wire::Dialect::GROQ);
+    let mut exchange = exchange;
+    exchange["request"]["body"] = wire.encode(&ModelRequest::new("Hi"), &settings).unwrap().body;
+    fs::write(folder.path().join("groq-1-001.exchange.json"), exchange.to_string()).unwrap();
+    let took = async |player: Player| {
+        let begun = Instant::now();
+        let playing = transport().playing(player);
+        ask(&Provider::new("groq").unwrap().model("m", &playing), ModelRequest::new("Hi")).await;
+        begun.elapsed().as_millis()
+    };
+    // The clock stands still but for the waits, so this is exact.
+    assert_eq!(took(Player::new(folder.path()).unwrap()).await, 0);
+    assert_eq!(took(Player::new(folder.path()).unwrap().timed()).await, 9_000);
+}
+
+#[test]
+fn a_folder_that_cannot_be_played_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |folder: &std::path::Path| Player::new(folder).unwrap_err().to_string();
+    assert!(told(&folder.path().join("no")).contains("cannot be read"));
+    assert!(told(folder.path()).contains("has no exchanges"));
+    fs::write(folder.path().join("a.exchange.json"), "{}").unwrap();
+    assert!(told(folder.path()).starts_with("a.exchange.json: missing field"), "{}", told(folder.path()));
+}

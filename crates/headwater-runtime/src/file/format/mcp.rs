@@ -1,0 +1,59 @@
+//! MCP servers, as they are written.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::duration::Length;
+use crate::file::place::{Named, Placed};
+
+/// An MCP server: a program that is started (`command`), or one at an address (`url`).
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::file) struct McpText {
+    /// The program to start. It is spoken to over its standard input and output.
+    pub(in crate::file) command: Option<Placed<String>>,
+    /// The arguments of the program.
+    #[serde(default)]
+    pub(in crate::file) args: Vec<String>,
+    /// Variables of the program's environment. It sees no others, but `PATH`, `HOME` and the like.
+    #[serde(default)]
+    pub(in crate::file) env: Named<String>,
+    /// Variables of our own environment that the program gets too, such as a token.
+    #[serde(default)]
+    pub(in crate::file) pass_env: Vec<Placed<String>>,
+    /// The folder that the program starts in, named from the folder of this file, which it is otherwise.
+    pub(in crate::file) cwd: Option<String>,
+    /// The address of a server over streamable HTTP.
+    pub(in crate::file) url: Option<Placed<String>>,
+    /// Headers of every request.
+    #[serde(default)]
+    pub(in crate::file) headers: Named<String>,
+    /// The variable of our environment that holds the bearer token.
+    pub(in crate::file) bearer_env: Option<Placed<String>>,
+    /// Only these of its tools; otherwise all.
+    pub(in crate::file) include: Option<Vec<String>>,
+    /// What is put before the names of its tools, to tell two servers apart.
+    pub(in crate::file) prefix: Option<String>,
+    /// Whether every call of its tools needs a person's approval, or a list of the tools that do.
+    pub(in crate::file) approval: Option<ApprovalText>,
+    /// Whether its own hints are believed: which tools only read, and which destroy.
+    #[serde(default)]
+    pub(in crate::file) trust_hints: bool,
+    /// Whether one connection is kept for all runs; otherwise each model call has its own.
+    #[serde(default)]
+    pub(in crate::file) keep: bool,
+    /// How long it may take until the server is there: 30s.
+    pub(in crate::file) connect_timeout: Option<Length>,
+    /// How long a call may go on without a sign of life: 60s.
+    pub(in crate::file) call_timeout: Option<Length>,
+}
+
+/// Which calls need a person's approval.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "`true`, `false`, or a list of tools")]
+pub(in crate::file) enum ApprovalText {
+    /// All, or none.
+    All(bool),
+    /// Those of these tools, by their names at the server.
+    Of(Vec<String>),
+}

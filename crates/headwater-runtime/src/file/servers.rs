@@ -1,0 +1,93 @@
+//! The MCP servers of a file, ready to be used by its nodes.
+
+use std::{collections::HashMap, env, path::Path};
+
+use headwater_tools::{Approval, McpClient, McpTools};
+
+use super::{
+    error::{FileError, FileErrorKind},
+    format::mcp::{ApprovalText, McpText},
+    load::{Defined, Parts},
+    place::{Placed, Source},
+};
+
+/// The servers by their names. A client that keeps its connection keeps it for as long as the agent lives.
+#[derive(Debug, Default)]
+pub(super) struct Servers(HashMap<String, McpClient>);
+
+impl Servers {
+    /// Makes the clients. Nothing is started or asked yet.
+    pub(super) fn new(parts: &Parts, errors: &mut Vec<FileError>) -> Self {
+        let clients = parts.mcp.iter().map(|server| (server.name.value.clone(), client(server, errors)));
+        Self(clients.collect())
+    }
+
+    /// The tools of a server, as its description wants them.
+    pub(super) fn tools(&self, parts: &Parts, name: &str) -> Option<McpTools> {
+        let text = &parts.mcp.iter().find(|server| server.name.value == name)?.value;
+        let mut tools = self.0.get(name)?.tools();
+        if let Some(include) = &text.include {
+            tools = tools.include(include);
+        }
+        if let Some(prefix) = &text.prefix {
+            tools = tools.prefix(prefix);
+        }
+        tools = match &text.approval {
+            Some(ApprovalText::All(true)) => tools.approval(Approval::Needed),
+            Some(ApprovalText::Of(names)) => tools.approval_for(names),
+            Some(ApprovalText::All(false)) | None => tools,
+        };
+        Some(if text.trust_hints { tools.trust_hints() } else { tools })
+    }
+}
+
+fn client(server: &Defined<McpText>, errors: &mut Vec<FileError>) -> McpClient {
+    let text = &server.value;
+    let mut client = match (&text.command, &text.url) {
+        (Some(command), _) => program(text, command, &server.source, errors),
+        (None, url) => {
+            let mut client = McpClient::http(url.as_ref().map_or("", |url| url.value.as_str()));
+            for (name, value) in &text.headers.0 {
+                client = client.header(&name.value, value);
+            }
+            if let Some(name) = &text.bearer_env {
+                client = client.bearer(&variable(name, &server.source, errors));
+            }
+            client
+        }
+    };
+    if let Some(limit) = text.connect_timeout {
+        client = client.connect_timeout(limit.0);
+    }
+    if let Some(limit) = text.call_timeout {
+        client = client.call_timeout(limit.0);
+    }
+    if text.keep { client.keep() } else { client }
+}
+
+fn program(
+    text: &McpText,
+    command: &Placed<String>,
+    source: &Source,
+    errors: &mut Vec<FileError>,
+) -> McpClient {
+    let mut client = McpClient::stdio(&command.value, &text.args);
+    for (name, value) in &text.env.0 {
+        client = client.env(&name.value, value);
+    }
+    for name in &text.pass_env {
+        client = client.env(&name.value, variable(name, source, errors));
+    }
+    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    let folder = text.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd));
+    if folder.as_os_str().is_empty() { client } else { client.cwd(folder) }
+}
+
+/// A variable of our environment.
+fn variable(name: &Placed<String>, source: &Source, errors: &mut Vec<FileError>) -> String {
+    env::var(&name.value).unwrap_or_else(|_| {
+        let message = format!("the environment has no {}: set it", name.value);
+        errors.push(FileError::new(FileErrorKind::Missing, source, name.place, message));
+        String::new()
+    })
+}

@@ -1,0 +1,284 @@
+//! Runs a recorded run again with today's code, answered from its journal, and says where the two first differ.
+//!
+//! Nothing happens outside: no model, tool or person is asked, and the run's journal is only read. What nodes write goes to
+//! a store in memory that is thrown away.
+
+mod divergence;
+mod rehearsal;
+
+use std::{collections::HashMap, sync::Arc};
+
+use headwater_protocol::{Event, RunId};
+use headwater_store::{JournalId, Memory, Store};
+use serde_json::{Value, json};
+
+pub use divergence::{Divergence, DivergenceKind};
+pub(crate) use rehearsal::Rehearsal;
+
+use crate::{
+    Agent, Error, Result,
+    error::ErrorKind,
+    journal::{Entry, History, Journal, Left, Visit, Walked},
+    run::{Ended, Executed, NodeRun, RunShared, Walk, execute},
+};
+
+/// What a replay found.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Replayed {
+    /// The run.
+    pub run: RunId,
+    /// How many visits of nodes were run again.
+    pub visits: usize,
+    /// How many hooks were answered from the journal.
+    pub hooks: usize,
+    /// Where today's code first does something else than the journal says.
+    pub divergence: Option<Divergence>,
+}
+
+impl Replayed {
+    /// Whether today's code does what the journal says.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.divergence.is_none()
+    }
+}
+
+/// Runs a recorded run again with the workflows that the agent has today, and says where the two first differ.
+///
+/// The newest version of a workflow is taken, whatever version the run began with. A run that waits, was stopped or was
+/// cut is followed as far as its journal goes.
+///
+/// ```
+/// use std::sync::Arc;
+/// use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Start, Workflow, replay};
+/// use headwater_store::Memory;
+///
+/// async fn greet(_cx: Cx, name: String) -> NodeResult {
+///     Ok(Next::message(format!("Hello {name}!")))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let hello = Workflow::new("hello").node("greet", greet).edge(START, "greet").edge("greet", END).build()?;
+/// let agent = Agent::builder().workflow(hello).store(Arc::new(Memory::new())).build()?;
+/// let run = agent.start(Start::new("world")).await?;
+/// run.outcome().await?;
+///
+/// let replayed = replay(&agent, run.id().clone()).await?;
+/// assert!(replayed.is_same(), "{:?}", replayed.divergence);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// When there is no such run, when it belongs to another agent, when the agent has not all of its workflows, or when the
+/// store fails.
+pub async fn replay(agent: &Agent, run: impl Into<RunId>) -> Result<Replayed> {
+    let run = run.into();
+    let entries = agent.run(run.clone()).entries().await?;
+    let end = entries.into_iter().rev().find_map(|entry| match entry {
+        Entry::Event(record) if record.event.kind().ends_run() => Some(record.event),
+        _ => None,
+    });
+    let mut history = History::read(&*agent.0.store, &JournalId::from(run.as_str())).await?;
+    let begun = history.begun(run.as_str())?;
+    if begun.agent != agent.name() {
+        let message = format!("run {run} belongs to agent `{}`, this is `{}`", begun.agent, agent.name());
+        return Err(Error::new(ErrorKind::Foreign, message));
+    }
+    let mut versions: Vec<String> = history.workflows().into_iter().map(str::to_owned).collect();
+    versions.push(format!("{}@{}", begun.workflow, begun.version));
+    let store = Arc::new(Memory::new());
+    let inner = Arc::new(agent.0.rehearsing(store.clone(), &versions)?);
+    let workflow = inner.workflow_version(&begun.workflow, &begun.version)?;
+    let walk = Walk::new(workflow, begun.input.clone(), begun.data.clone());
+    let recorded = std::mem::take(&mut history.walk);
+    let rehearsal = Rehearsal::new(&recorded);
+    let lease = store.claim(&run.as_str().into(), &inner.owner, inner.options.lease).await?;
+    let state = std::mem::take(&mut history.state);
+    let journal = Journal::new(store, lease, state, history.usage.clone(), 0);
+    let hooks = history.hooks.len();
+    let shared = RunShared::new(run.clone(), inner, begun, journal, history).rehearsing(rehearsal);
+    let mut replaying = Replaying { run: Arc::new(shared), walk, open: HashMap::new(), visits: 0 };
+    let divergence = replaying.follow(recorded, end).await?;
+    Ok(Replayed { run, visits: replaying.visits, hooks, divergence })
+}
+
+struct Replaying {
+    run: Arc<RunShared>,
+    walk: Walk,
+    /// The visits that were run and not left.
+    open: HashMap<Visit, (Arc<NodeRun>, Executed)>,
+    visits: usize,
+}
+
+impl Replaying {
+    /// Walks as the journal says, and runs every node on the way. The order is the journal's, so that each node sees the
+    /// state that it saw then.
+    async fn follow(&mut self, recorded: Vec<Walked>, end: Option<Event>) -> Result<Option<Divergence>> {
+        for walked in recorded {
+            let divergence = match walked {
+                Walked::Entered(visit) => self.enter(visit).await?,
+                Walked::Failed(_) => None,
+                Walked::Left(left) => self.leave(&left)?,
+            };
+            if divergence.is_some() {
+                return Ok(divergence);
+            }
+        }
+        Ok(self.end(end.as_ref()))
+    }
+
+    async fn enter(&mut self, visit: Visit) -> Result<Option<Divergence>> {
+        if self.walk.is_over()
+            && let Some(divergence) = self.transit(&visit)?
+        {
+            return Ok(Some(divergence));
+        }
+        let wanted = self.walk.next_visit().map(|next| next.to_string());
+        let elsewhere = || {
+            let recorded = Some(Value::from(visit.to_string()));
+            Divergence::new(
+                DivergenceKind::Path,
+                &visit.to_string(),
+                recorded,
+                wanted.clone().map(Value::from),
+            )
+        };
+        let Ok(entry) = self.walk.enter(&visit) else { return Ok(Some(elsewhere())) };
+        let Some(node) = self.walk.workflow().graph().nodes.get(&visit.node) else {
+            return Ok(Some(elsewhere()));
+        };
+        let (handler, options) = (node.run.clone(), node.options.clone());
+        let rehearsal = self.run.rehearsal.as_ref();
+        let retried = rehearsal.is_some_and(|rehearsal| rehearsal.was_retried(&visit));
+        let executed = execute(self.run.clone(), entry, retried, handler, options).await;
+        self.visits += 1;
+        self.open.insert(visit, executed);
+        Ok(self.noted())
+    }
+
+    /// Goes on with the workflow of the next visit, as the one before handed over to it.
+    fn transit(&mut self, next: &Visit) -> Result<Option<Divergence>> {
+        let (id, version) = next.workflow.split_once('@').unwrap_or((&next.workflow, ""));
+        let recorded = Some(Value::from(id));
+        match self.walk.ended() {
+            Ended::Transition(transition) if transition.to == id => {
+                let agent = &self.run.agent;
+                let (workflow, limit) = (agent.workflow_version(id, version)?, agent.options.max_transitions);
+                self.walk.transit(workflow, transition.payload, limit)?;
+                Ok(None)
+            }
+            Ended::Transition(transition) => {
+                let asked = Some(Value::from(transition.to));
+                Ok(Some(Divergence::new(DivergenceKind::Path, &next.to_string(), recorded, asked)))
+            }
+            Ended::Finished { .. } => {
+                Ok(Some(Divergence::new(DivergenceKind::Path, &next.to_string(), recorded, None)))
+            }
+        }
+    }
+
+    fn noted(&self) -> Option<Divergence> {
+        self.run.rehearsal.as_ref().and_then(Rehearsal::noted)
+    }
+
+    /// Compares what a visit left behind, then and now.
+    fn leave(&mut self, then: &Left) -> Result<Option<Divergence>> {
+        let Some((node, executed)) = self.open.remove(&then.visit) else {
+            return Ok(None);
+        };
+        let gave = |asked: Value| {
+            let recorded = Some(left_as_json(then));
+            Some(Divergence::new(DivergenceKind::Result, &then.visit.to_string(), recorded, Some(asked)))
+        };
+        let now = match executed {
+            Executed::Left(next) => {
+                // What it emits when it is left is compared on the way.
+                if let Err(error) = node.show(&next) {
+                    return Ok(self.noted().or_else(|| gave(json!({ "failed": error.info() }))));
+                }
+                if let Some(lost) = node.unemitted() {
+                    node.differs(DivergenceKind::Shown, &node.name, Some(lost.into()), None, "");
+                    return Ok(self.noted());
+                }
+                node.leave(*next, None)
+            }
+            Executed::Failed(error) => node.leave(crate::Next::go(), Some(error)),
+            Executed::Parked(_) => {
+                let beyond = self.run.rehearsal.as_ref().and_then(Rehearsal::beyond);
+                return Ok(gave(json!({ "waits": beyond })));
+            }
+        };
+        if left_as_json(then) != left_as_json(&now) {
+            return Ok(gave(left_as_json(&now)));
+        }
+        self.walk.leave(then)?;
+        Ok(None)
+    }
+
+    /// Compares how the run ended.
+    fn end(&mut self, end: Option<&Event>) -> Option<Divergence> {
+        let key = self.run.id.to_string();
+        let differs = |recorded: &Event, asked: Value| {
+            let recorded = serde_json::to_value(recorded).ok();
+            Some(Divergence::new(DivergenceKind::End, &key, recorded, Some(asked)))
+        };
+        let failed = self.open.values().find_map(|(_, executed)| match executed {
+            Executed::Failed(error) if error.kind() != ErrorKind::Stopped => Some(error),
+            _ => None,
+        });
+        match (end, failed) {
+            // The journal goes on, or was cut: it says nothing of an end.
+            (None | Some(Event::RunCancelled { .. }), None) => None,
+            (None | Some(Event::RunCancelled { .. }), Some(error)) => {
+                let asked = serde_json::to_value(error.info()).ok();
+                Some(Divergence::new(DivergenceKind::End, &key, None, asked))
+            }
+            (Some(Event::RunFailed(then)), Some(now)) if *then == now.info() => None,
+            // The runtime itself ended it; no node has a part in that.
+            (Some(Event::RunFailed(then)), None) if is_own(then.code.as_deref()) => None,
+            (Some(end @ Event::RunFailed(_)), Some(now)) => differs(end, json!({ "failed": now.info() })),
+            (Some(end @ Event::RunFailed(_)), None) => {
+                let beyond = self.run.rehearsal.as_ref().and_then(Rehearsal::beyond);
+                differs(end, json!({ "goesOnWith": beyond }))
+            }
+            (Some(end @ Event::RunFinished { data, .. }), None) => match self.walk.next_visit() {
+                Some(next) => differs(end, json!({ "entered": next.to_string() })),
+                None => match self.walk.ended() {
+                    Ended::Finished { result, .. } if result == *data => None,
+                    Ended::Finished { result, .. } => differs(end, json!({ "data": result })),
+                    Ended::Transition(transition) => differs(end, json!({ "transition": transition.to })),
+                },
+            },
+            (Some(end), Some(now)) => differs(end, json!({ "failed": now.info() })),
+            (Some(_), None) => None,
+        }
+    }
+}
+
+/// What a visit left behind, without what only counts calls.
+fn left_as_json(left: &Left) -> Value {
+    let error = left.error.as_ref().map(Error::info);
+    let mut shown = json!({ "next": left.next });
+    if let Some(fields) = shown.as_object_mut() {
+        for (key, value) in [
+            ("nodeState", left.node_state.as_ref().map(|state| json!(state))),
+            ("workflowState", (!left.workflow_state.is_empty()).then(|| json!(left.workflow_state))),
+            ("error", error.map(|error| json!(error))),
+        ] {
+            fields.extend(value.map(|value| (key.to_owned(), value)));
+        }
+    }
+    shown
+}
+
+/// Whether a run failed by a limit or a time of the runtime's own.
+fn is_own(code: Option<&str>) -> bool {
+    let code = code.unwrap_or_default();
+    code == ErrorKind::Limit.code()
+        || code == ErrorKind::Expired.code()
+        || code == "state.too-large"
+        || code.starts_with("workflow.")
+}
