@@ -39,16 +39,27 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
     });
   };
 
+  /** An answer counts once, however often it is sent: what the network lost is sent again. */
+  const tell = async (body) => {
+    for (let attempt = 1; ; attempt += 1) {
+      const response = await ask(address(), { body }).catch((error) => error);
+      if (response instanceof Response) return checked(response);
+      if (attempt > ATTEMPTS) throw response;
+      await pause(PAUSE);
+    }
+  };
+
   const stream = (body, signal) => {
-    const reading = { conversationId: body.conversationId, messageId: undefined, runId: undefined, after: undefined };
+    const reading = { conversationId: body.conversationId, messageId: undefined, runId: undefined, lastEventId: undefined };
     current = reading;
     const key = globalThis.crypto.randomUUID();
     const first = () => ask(address(), { body, signal, headers: { 'idempotency-key': key } });
     const again = () => {
       // Where nothing came at all the server may not know of it: the same key makes it the same request.
       if (reading.messageId === undefined) return first();
-      const { conversationId, messageId, runId, after } = reading;
-      return ask(address('/stream', { conversationId, messageId, runId, after }), { signal });
+      const { conversationId, messageId, runId, lastEventId } = reading;
+      const target = address('/stream', { conversationId, messageId, runId });
+      return ask(target, { signal, headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId } });
     };
     return chunks(first, again, reading, listeners, signal);
   };
@@ -63,12 +74,12 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
     },
 
     async addToolApprovalResponse({ id, approved, reason }) {
-      await checked(await ask(address(), { body: { conversationId: current?.conversationId, id, approved, reason } }));
+      await tell({ conversationId: current?.conversationId, id, approved, reason });
     },
 
     /** Answers a question (`data-interrupt`). Not a method of MUI's: the page calls it. */
     async answer({ requestId, token, answer }) {
-      await checked(await ask(address(), { body: { conversationId: current?.conversationId, requestId, token, answer } }));
+      await tell({ conversationId: current?.conversationId, requestId, token, answer });
     },
 
     stop() {
@@ -100,21 +111,23 @@ async function checked(response) {
   throw new Error(text || `the server answered ${response.status}`);
 }
 
-/** One stream of envelopes for MUI, over as many connections as it takes. */
+/**
+ * One stream of chunks for MUI, over as many connections as it takes. They come in order and once, so they go without
+ * their envelopes: numbers are given again when a run is taken up by another process, and MUI would wait for others.
+ */
 function chunks(first, again, reading, listeners, signal) {
-  const items = envelopes(first, again, reading, signal);
+  const items = received(first, again, reading, signal);
   return new ReadableStream(
     {
       async pull(controller) {
         try {
-          const { value, done } = await items.next();
+          const { value: chunk, done } = await items.next();
           if (done) return controller.close();
-          const { chunk } = value;
           // The parts that stay when an attempt is taken back: exactly here, between the chunks around it.
           if (chunk.type === 'message-updated') {
-            for (const tell of listeners) tell({ type: 'message-updated', message: chunk.message });
+            for (const listener of listeners) listener({ type: 'message-updated', message: chunk.message });
           }
-          controller.enqueue(value);
+          controller.enqueue(chunk);
         } catch (error) {
           // A plain error is shown with its text.
           controller.error(error);
@@ -128,21 +141,26 @@ function chunks(first, again, reading, listeners, signal) {
   );
 }
 
-async function* envelopes(first, again, reading, signal) {
+async function* received(first, again, reading, signal) {
   let attempts = 0;
-  for (let open = first; ; open = again) {
+  const open = new Map();
+  for (let request = first; ; request = again) {
     try {
-      const response = await open();
+      const response = await request();
       if (response.status >= 500) throw new Error(`the server answered ${response.status}`);
       if (!response.ok) throw new Refused(await response.text());
-      for await (const envelope of parsed(response.body)) {
-        const { chunk, sequence } = envelope;
-        if (chunk === undefined || (reading.after !== undefined && sequence <= reading.after)) continue;
-        reading.after = sequence;
+      for await (const { id, data } of blocks(response.body)) {
+        const { chunk } = JSON.parse(data);
+        // A sign of life has no envelope.
+        if (chunk === undefined) continue;
         attempts = 0;
         if (chunk.type === 'start') remember(reading, chunk);
         if (chunk.type === 'hw-event' && chunk.event.type === 'run-failed') throw new Refused(chunk.event.message);
-        yield envelope;
+        // What is open may be what only this reader saw of an attempt that died with its process.
+        if (chunk.type === 'message-updated') yield* ends(open);
+        yield chunk;
+        note(open, chunk);
+        if (id !== undefined) reading.lastEventId = id;
         if (chunk.type === 'finish' || chunk.type === 'abort') return;
       }
     } catch (error) {
@@ -151,7 +169,7 @@ async function* envelopes(first, again, reading, signal) {
     }
     attempts += 1;
     if (attempts > ATTEMPTS) throw new Error('the connection was lost, and could not be had again');
-    await new Promise((resolve) => setTimeout(resolve, attempts === 1 ? 0 : PAUSE));
+    await pause(attempts === 1 ? 0 : PAUSE);
   }
 }
 
@@ -163,14 +181,32 @@ function remember(reading, chunk) {
   reading.runId = chunk.hw?.before?.find((event) => event.type === 'run-started')?.run;
 }
 
-async function* parsed(body) {
+/** Which texts and thoughts are open, by their ids. */
+function note(open, { type, id }) {
+  const [, kind, what] = /^(text|reasoning)-(start|delta|end)$/.exec(type) ?? [];
+  if (what === 'end') open.delete(`${kind} ${id}`);
+  else if (what) open.set(`${kind} ${id}`, { type: `${kind}-end`, id });
+}
+
+function* ends(open) {
+  yield* open.values();
+  open.clear();
+}
+
+function pause(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+async function* blocks(body) {
   let rest = '';
   for await (const text of decoded(body)) {
     const blocks = (rest + text).split(/\r?\n\r?\n/);
     rest = blocks.pop();
     for (const block of blocks) {
-      const lines = block.split(/\r?\n/).filter((line) => line.startsWith('data:'));
-      if (lines.length > 0) yield JSON.parse(lines.map((line) => line.slice(5).replace(/^ /, '')).join('\n'));
+      const lines = block.split(/\r?\n/);
+      const field = (name) => lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).replace(/^ /, ''));
+      const data = field('data');
+      if (data.length > 0) yield { id: field('id').at(-1), data: data.join('\n') };
     }
   }
 }

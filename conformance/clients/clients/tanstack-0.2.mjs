@@ -42,7 +42,7 @@ class Driver {
     });
     this.#client = new package_.ChatClient({
       id: where.session,
-      connection: package_[connection](endpoint(where, 'tanstack'), options),
+      connection: package_[connection](() => this.#url(), options),
       onError: () => {},
     });
   }
@@ -62,7 +62,7 @@ class Driver {
     const part = this.#parts().find((part) => part.state === 'approval-requested');
     if (!part) throw new Error('no call waits for approval');
     const { id } = part.approval;
-    await post(this.#where, this.#path(), { conversationId: this.#where.session, approvalId: id, approved, reason });
+    await post({ ...this.#where, base: '' }, this.#url(), { conversationId: this.#where.session, approvalId: id, approved, reason });
     await this.#client.addToolApprovalResponse({ id, approved });
   }
 
@@ -92,8 +92,9 @@ class Driver {
 
   close() {}
 
-  #path() {
-    return endpoint({ ...this.#where, base: '' }, 'tanstack');
+  /** The client waits for ever for outputs of the server's calls, so a page with tools of its own asks not to see those. */
+  #url() {
+    return endpoint({ ...this.#where, profile: this.#tools.length > 0 ? 'client-tools' : undefined }, 'tanstack');
   }
 
   #parts() {

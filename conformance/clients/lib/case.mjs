@@ -126,7 +126,7 @@ export class Case {
       for (const [name, output] of Object.entries(this.scenario.tools ?? {})) chat.registerTool(name, output);
       for (const [action, ...given] of this.scenario.steps) {
         await this.#step(chat, proxy, action, given).catch((error) => {
-          error.message = `${action} ${given.join(' ')}: ${error.message}\nmessages: ${brief(chat.messages())}\nerror: ${chat.error()}`;
+          error.message = `${action} ${given.join(' ')}: ${error.message}\nerror: ${chat.error()}\nmessages: ${brief(chat.messages())}`;
           throw error;
         });
       }
@@ -164,6 +164,7 @@ export class Case {
       cuts = proxy.cuts;
       await acted('the client to come back', chat.resume());
     }
+    if (chat.error() !== null && !this.scenario.error && !this.scenario.stops) throw new Error('the client gave up');
   }
 
   /** Stops the run once its first words are seen, unless the action ends before. */

@@ -33,7 +33,9 @@ export class Server {
 
   #spawn() {
     this.#said = '';
-    const child = spawn(this.#binary, ['serve', '--listen', '127.0.0.1:0', '--data', this.#folder], {
+    // Slow enough that a cut meets a run that goes on, and fast enough for hundreds of them.
+    const pace = ['--set', 'demo.pace=2ms'];
+    const child = spawn(this.#binary, ['serve', '--listen', '127.0.0.1:0', '--data', this.#folder, ...pace], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NO_COLOR: '1' },
     });
