@@ -4,7 +4,7 @@
 // `steps` are calls of a driver, `turns` is how many runs they make (1), `tools` are the page's own with their outputs,
 // `needs` is something that a client may not have. `expect` is the last answer, flattened; `error` is a part of the error
 // that the client must show; `dead` is the text of an attempt that is taken back; `stops` stops the first step in its
-// middle, when the answer `begins` like this.
+// middle, whose thought and text begin like `thinks` and `begins`.
 
 import chat from './scenarios/chat.mjs';
 import email from './scenarios/email.mjs';

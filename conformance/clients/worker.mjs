@@ -13,9 +13,8 @@ const { default: client } = await import(`./clients/${name}.mjs`);
 for (const word of ['log', 'info', 'debug', 'warn', 'error']) console[word] = () => {};
 process.on('unhandledRejection', () => {});
 
-const server = await Server.start(binary);
 const tell = (message) => parentPort.postMessage(message);
-tell({ pid: server.pid });
+const server = await Server.start(binary, (pid) => tell({ pid }));
 
 const recordings = process.env.HEADWATER_VECTORS;
 if (client.recorded && recordings && filter === '') {
@@ -43,7 +42,6 @@ async function repeat(one, times, kind) {
     const kill = async () => {
       done.kills += 1;
       await server.restart();
-      tell({ pid: server.pid });
     };
     const seen = await one.disturbed(new Random(...words), kind === 'kills' ? { kill } : {}).catch((error) => {
       error.message = `seed ${seed}, time ${n}: ${error.message}`;

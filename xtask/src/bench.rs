@@ -8,6 +8,7 @@
 
 mod json;
 mod measurement;
+mod models;
 mod runtime;
 mod table;
 
@@ -34,6 +35,8 @@ pub(crate) enum Subject {
     Runtime,
     /// Checkpoints, roll back, fork and storage of sessions, and the loading of agent files
     Sessions,
+    /// Reading the recorded streams of the providers of models
+    Models,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -44,6 +47,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
         Subject::Runtime => runtime::run(&root, "runtime"),
         Subject::Sessions => runtime::run(&root, "sessions"),
+        Subject::Models => models::run(&root, without),
     }
 }
 

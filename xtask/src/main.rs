@@ -4,6 +4,7 @@ mod bench;
 mod clients;
 mod command;
 mod mcp;
+mod models;
 mod recorded;
 mod report;
 mod test;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::command::{Failure, command, run};
+use crate::command::{Failure, Finished, command, run};
 use crate::report::{Counts, Outcome};
 use crate::tools;
 
@@ -42,10 +42,7 @@ pub(crate) fn test(root: &Path, generated: &Path, filter: Option<&str>) -> Resul
         node.arg("--test-name-pattern").arg(literal(filter));
     }
     let finished = run(node)?;
-    let mut counts = count(&finished.output);
-    if !finished.ok && counts.failed == 0 {
-        counts.add(Counts::FAILED);
-    }
+    let mut counts = counted(&finished);
     // Node counts the tests that were not asked for; cargo does not.
     if filter.is_some() {
         counts.skipped = 0;
@@ -61,6 +58,15 @@ fn literal(filter: &str) -> String {
         if c.is_alphanumeric() { c.to_string() } else { format!("[{c}]") }
     };
     filter.chars().map(|c| if "^\\".contains(c) { format!("\\{c}") } else { escaped(c) }).collect()
+}
+
+/// What a run of Node's tests counted; one that died before it could count has failed.
+pub(crate) fn counted(finished: &Finished) -> Counts {
+    let mut counts = count(&finished.output);
+    if !finished.ok && counts.failed == 0 {
+        counts.add(Counts::FAILED);
+    }
+    counts
 }
 
 /// Sums the lines with which a TAP report ends.

@@ -61,7 +61,7 @@ export class Case {
     // MUI appends data that is said again, and its reducer does; our adapter replaces it.
     if (family === 'mui') reduced.data = reduced.data.filter(({ name }, at) => at === reduced.data.findLastIndex((data) => data.name === name));
     const wanted = expected(this.scenario, null);
-    if (wanted) equal('the journal, reduced', settled(reduced, this), wanted);
+    if (wanted) equal('the journal, reduced', settled(reduced, { scenario: this.scenario }), wanted);
   }
 
   /** The last request of the undisturbed run, byte for byte, once more: it must not begin a second run. */

@@ -13,15 +13,10 @@ export function expected(scenario, client) {
 
 /** What takes the place of what a family's messages cannot say. */
 const FAMILIES = {
-  // A result has no place for an error.
+  // A result has no place for an error, and a denial is one.
   'ag-ui': (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
   'tanstack-0.2': (wanted) => outputs(wanted, (error) => ({ error }), { error: 'the call was denied' }),
-  // A denial is an error.
-  tanstack: (wanted) => {
-    const denied = { state: 'output-error', errorText: 'The call was denied.' };
-    wanted.tools = wanted.tools.map((tool) => (tool.state === 'output-denied' ? { ...tool, ...denied } : tool));
-    return wanted;
-  },
+  tanstack: (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
   // The contract has sources on the web only.
   agents: (wanted) => ({ ...wanted, sources: wanted.sources.filter(({ url }) => url) }),
 };
@@ -35,7 +30,7 @@ function outputs(wanted, failed, denied) {
 }
 
 /** Leaves out what may differ from one reading to the next: a dead attempt's text, where it cannot be taken back. */
-export function settled(flat, { scenario }) {
+export function settled(flat, { scenario, client }) {
   const { dead = {}, begins } = scenario;
   const [live = ''] = scenario.expect?.text ?? [];
   const alive = (key) => (text) => {
@@ -46,8 +41,13 @@ export function settled(flat, { scenario }) {
   const said = (key) => flat[key].map(alive(key)).filter((text) => !dead[key]?.startsWith(text.trimEnd()));
   const text = said('text');
   // How far a stopped answer came is a matter of time.
-  const odd = begins ? text.filter((text) => !begins.startsWith(text.slice(0, begins.length))) : text;
-  return { ...flat, text: odd, reasoning: said('reasoning') };
+  if (begins) {
+    const odd = text.filter((text) => !begins.startsWith(text.slice(0, begins.length)));
+    return { ...flat, text: odd, reasoning: flat.reasoning.filter((thought) => thought !== scenario.thinks) };
+  }
+  const settledFlat = { ...flat, text, reasoning: said('reasoning') };
+  // That a call failed is told to TanStack only in its result; a snapshot of the messages has its text.
+  return client?.name === 'tanstack' ? outputs(settledFlat, (error) => error) : settledFlat;
 }
 
 /**

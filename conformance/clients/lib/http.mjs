@@ -9,17 +9,20 @@ export function endpoint({ base, agent, profile }, dialect, after = '') {
 }
 
 export async function get({ base, fetch = globalThis.fetch }, path) {
-  const response = await fetch(`${base}${path}`);
+  const response = await until(`an answer to GET ${path}`, () => fetch(`${base}${path}`).catch(() => null));
   if (!response.ok) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
   return response;
 }
 
+/** What the network lost is asked again; an answer, a decision and a stop count once. */
 export async function post({ base, fetch = globalThis.fetch }, path, body) {
-  const response = await fetch(`${base}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
+  const response = await until(`an answer to POST ${path}`, () =>
+    fetch(`${base}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }).catch(() => null),
+  );
   if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
   return response;
 }

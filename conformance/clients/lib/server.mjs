@@ -9,19 +9,22 @@ import { until } from './until.mjs';
 export class Server {
   #binary;
   #folder;
+  #begun;
   #child = null;
   #said = '';
   /** Resolves with the port once the server answers; a new one after each kill. */
   port;
   kills = 0;
 
-  constructor(binary, folder) {
+  /** `begun` is told the id of each process. */
+  constructor(binary, folder, begun) {
     this.#binary = binary;
     this.#folder = folder;
+    this.#begun = begun;
   }
 
-  static async start(binary) {
-    const server = new Server(binary, await mkdtemp(join(tmpdir(), 'headwater-judges-')));
+  static async start(binary, begun = () => {}) {
+    const server = new Server(binary, await mkdtemp(join(tmpdir(), 'headwater-judges-')), begun);
     try {
       await server.#spawn();
     } catch (error) {
@@ -40,6 +43,7 @@ export class Server {
       env: { ...process.env, NO_COLOR: '1' },
     });
     this.#child = child;
+    this.#begun(child.pid);
     const listen = (text) => (this.#said = (this.#said + text).slice(-16_384));
     child.stdout.on('data', listen);
     child.stderr.on('data', listen);
@@ -83,10 +87,6 @@ export class Server {
   /** The end of what it printed, for whoever looks for the cause of a failure. */
   get said() {
     return this.#said;
-  }
-
-  get pid() {
-    return this.#child?.pid;
   }
 
   async stop() {

@@ -75,6 +75,7 @@ export default [
     agent: 'chat',
     stops: true,
     steps: [['send', 'slowly please']],
+    thinks: 'They want to see it come.',
     begins: 'One word after the other, as slowly as a tired model.',
   },
 ];

@@ -18,12 +18,6 @@ use headwater_store::Store;
 
 use improvised::Improvised;
 
-/// The agent of a name, if there is one.
-pub(crate) fn agent(name: &str, store: &Arc<dyn Store>) -> Option<Agent> {
-    let all = agents(store, &AgentOptions::default(), Duration::ZERO).ok()?;
-    all.into_iter().find(|(known, _)| known == name).map(|(_, agent)| agent)
-}
-
 /// The agents, by their names; the first is the one that is taken when none is named.
 ///
 /// `pace` is how long their models wait before each word.
@@ -58,4 +52,10 @@ pub(crate) fn agents(
             Ok((file.name().to_owned(), file.build(with.clone())?))
         })
         .collect()
+}
+
+/// The demo agent of a name, as fast as it can.
+pub(crate) fn agent(name: &str, store: &Arc<dyn Store>) -> Result<Option<Agent>> {
+    let agents = agents(store, &AgentOptions::default(), Duration::ZERO)?;
+    Ok(agents.into_iter().find(|(known, _)| known == name).map(|(_, agent)| agent))
 }

@@ -25,13 +25,17 @@ use agents::{Change, Files, Loaded};
 /// How often files are looked at, with `watch`.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Serves until it is told to stop.
-pub(crate) async fn serve(settings: Settings, own: &crate::Agents) -> Result<(), Failure> {
-    let options = server_options(&settings)?;
-    let (listener, address) = listen::listen(&settings).await?;
-    let store = store::open(&settings)?;
-    let noted = store::Serving::note(&settings, address.to_string());
-    let (agents, files) = agents(&settings, &store, own)?;
+/// Serves until it is told to stop. Agents of the program are served where no files are named.
+pub(crate) async fn serve(
+    settings: &Settings,
+    models: Models,
+    program: &crate::Agents,
+) -> Result<(), Failure> {
+    let options = server_options(settings)?;
+    let (listener, address) = listen::listen(settings).await?;
+    let store = store::open(settings)?;
+    let noted = store::Serving::note(settings, address.to_string());
+    let (agents, files) = agents(settings, models, program, &store)?;
     let default = agents.first().map(|(name, ..)| name.clone()).unwrap_or_default();
     let served = Agents::new();
     for (name, agent, shows) in agents {
@@ -41,7 +45,7 @@ pub(crate) async fn serve(settings: Settings, own: &crate::Agents) -> Result<(),
 
     // What a dead process left goes on before anybody asks for it.
     tend::tend(&server.agents().all()).await;
-    greeting::print(&settings, address, &server.agents().names(), &default)?;
+    greeting::print(settings, address, &server.agents().names(), &default)?;
 
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
@@ -49,7 +53,7 @@ pub(crate) async fn serve(settings: Settings, own: &crate::Agents) -> Result<(),
     if let (Some(files), true) = (files, settings.watch) {
         tasks.spawn(keep_reading(files, server.clone(), stopped.clone()));
     }
-    let routes = server.router().merge(page::routes(server.clone(), default, listen::has_keys(&settings)));
+    let routes = server.router().merge(page::routes(server.clone(), default, listen::has_keys(settings)));
     let (going, mut gone) = (server.clone(), stopped);
     let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
         // An error is that nobody can stop it any more: then it is stopped.
@@ -90,27 +94,29 @@ pub(crate) async fn serve(settings: Settings, own: &crate::Agents) -> Result<(),
     outcome.map_err(|error| Failure::new(format!("the server failed: {error}")))
 }
 
-/// The agents of the program and of the files that are named, or else the demo agents; first the one of requests that
+/// The agents of the files that are named, or those of the program, or the demo agents; first the one of requests that
 /// name none.
 fn agents(
     settings: &Settings,
+    models: Models,
+    program: &crate::Agents,
     store: &Arc<dyn Store>,
-    own: &crate::Agents,
 ) -> Result<(Vec<Named>, Option<Files>), Failure> {
     let mut options = AgentOptions::default();
     options.lease = settings.lease;
-    let (mut agents, files): (Vec<Named>, _) = if settings.agents.is_empty() && own.names().next().is_some() {
-        let made = own.names().filter_map(|name| Some((name, own.make(name, store.clone())?)));
-        let named = made.map(|(name, agent)| Ok((name.to_owned(), agent?, Shows::default())));
-        (named.collect::<Result<_, Failure>>()?, None)
-    } else if settings.agents.is_empty() {
+    let (mut agents, files): (Vec<Named>, _) = if !settings.agents.is_empty() {
+        let files = Files::load(&settings.agents, store, models, options)?;
+        let named = |loaded: &Loaded| (loaded.file.name().to_owned(), loaded.agent.clone(), shows(loaded));
+        (files.loaded().iter().map(named).collect(), Some(files))
+    } else if program.names().next().is_some() {
+        let made = |name: &str| {
+            Some(program.make(name, store.clone())?.map(|agent| (name.to_owned(), agent, Shows::default())))
+        };
+        (program.names().filter_map(made).collect::<Result<_, _>>()?, None)
+    } else {
         let demo = demo::agents(store, &options, settings.demo_pace)
             .map_err(|error| Failure::new(format!("the demo agents do not hold together: {error}")))?;
         (demo.into_iter().map(|(name, agent)| (name, agent, Shows::default())).collect(), None)
-    } else {
-        let files = Files::load(&settings.agents, store, Models::new(), options)?;
-        let named = |loaded: &Loaded| (loaded.file.name().to_owned(), loaded.agent.clone(), shows(loaded));
-        (files.loaded().iter().map(named).collect(), Some(files))
     };
     if let Some(wanted) = &settings.default_agent {
         let Some(at) = agents.iter().position(|(name, ..)| name == wanted) else {

@@ -96,6 +96,19 @@ impl AgentFile {
     }
 
     /// What readers see of its runs.
+    ///
+    /// ```
+    /// use headwater_runtime::AgentFile;
+    ///
+    /// let text = "
+    /// name: quiet
+    /// shows: { reasoning: false }
+    /// workflows: { w: { start: n, nodes: { n: { message: Hello } } } }
+    /// ";
+    /// let file = AgentFile::parse("quiet.yaml", text)?;
+    /// assert!(!file.shows().reasoning && file.shows().tool_inputs);
+    /// # Ok::<(), headwater_runtime::FileErrors>(())
+    /// ```
     #[must_use]
     pub fn shows(&self) -> FileShows {
         self.0.shows

@@ -31,8 +31,8 @@ pub(crate) struct Replay {
     #[arg(value_name = "AGENT.yaml")]
     files: Vec<PathBuf>,
 
-    /// The folder of the store that keeps the run.
-    #[arg(long, value_name = "DIR", default_value = "./headwater-data")]
+    /// The data folder of the server that ran it, or the folder of its store.
+    #[arg(long, value_name = "DIR", default_value = ".headwater")]
     data: PathBuf,
 
     /// Write or compare the bytes that clients of each dialect get.
@@ -100,7 +100,9 @@ impl Replay {
         if !self.data.is_dir() {
             return Err(Failure::new(format!("there is no store in {shown}: say with --data where it is")));
         }
-        let store = Embedded::open(&self.data)
+        let within = self.data.join("store");
+        let folder = if within.is_dir() { &within } else { &self.data };
+        let store = Embedded::open(folder)
             .map_err(|error| Failure::new(format!("the store in {shown} cannot be opened: {error}")))?;
         Ok(Arc::new(store))
     }
@@ -118,13 +120,16 @@ impl Replay {
         if let Some(file) = files.iter().find(|file| file.name() == name) {
             return agents::of_file(file, store.clone());
         }
-        let made = agents.make(&name, store.clone()).or_else(|| demo::agent(&name, store).map(Ok));
-        made.unwrap_or_else(|| {
+        if let Some(made) = agents.make(&name, store.clone()) {
+            return made;
+        }
+        let demo = demo::agent(&name, store).map_err(|error| Failure::new(error.to_string()))?;
+        demo.ok_or_else(|| {
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let message = format!(
                 "run {run} is of agent `{name}`, which is not known here (known: {known}): name its file after the run"
             );
-            Err(Failure::new(message))
+            Failure::new(message)
         })
     }
 

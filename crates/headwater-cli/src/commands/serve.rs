@@ -1,6 +1,9 @@
 //! `headwater serve`: serves agents over HTTP.
 
+use std::path::PathBuf;
+
 use clap::Args;
+use headwater_models::Models;
 
 use crate::{
     Agents,
@@ -17,6 +20,14 @@ use crate::{
 pub(crate) struct Serve {
     #[command(flatten)]
     flags: Flags,
+
+    /// Keep what goes between here and the models' providers in files of this folder, without keys.
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+
+    /// Answer for the models' providers with what was kept in this folder; no key is needed.
+    #[arg(long, value_name = "DIR", conflicts_with = "record")]
+    replay: Option<PathBuf>,
 }
 
 impl Serve {
@@ -31,7 +42,18 @@ impl Serve {
             .enable_all()
             .build()
             .map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
-        runtime.block_on(serve::serve(settings, agents))?;
+        runtime.block_on(serve::serve(&settings, self.models()?, agents))?;
         Ok(Verdict::Sound)
+    }
+
+    /// The models of providers: asked, asked and kept, or played again.
+    fn models(&self) -> Result<Models, Failure> {
+        let models = Models::new();
+        let models = match (&self.record, &self.replay) {
+            (Some(folder), _) => models.recording(folder),
+            (None, Some(folder)) => models.playing(folder, false),
+            (None, None) => Ok(models),
+        };
+        models.map_err(|error| Failure::new(error.to_string()))
     }
 }

@@ -1,6 +1,7 @@
 //! `headwater reason` and `headwater models`: the real binary asks a server on the loopback.
 
 mod provider;
+mod recorded;
 
 use std::{path::PathBuf, process::Command};
 

@@ -10,6 +10,7 @@
 
 mod asking;
 mod encoding;
+mod features;
 #[cfg(feature = "providers")]
 mod http;
 mod providers;

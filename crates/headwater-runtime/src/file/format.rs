@@ -78,17 +78,6 @@ impl<'de> Deserialize<'de> for ModelText {
 }
 
 /// What readers see of an agent's runs beside their text. What is not shown stays in the journal.
-///
-/// ```
-/// let text = "
-/// name: quiet
-/// shows: { reasoning: false }
-/// workflows: { w: { start: n, nodes: { n: { message: Hello } } } }
-/// ";
-/// let file = headwater_runtime::AgentFile::parse("quiet.yaml", text)?;
-/// assert!(!file.shows().reasoning && file.shows().tool_inputs);
-/// # Ok::<(), headwater_runtime::FileErrors>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

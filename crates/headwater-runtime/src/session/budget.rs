@@ -237,10 +237,10 @@ impl AgentInner {
 
     /// The instructions with which the conversation begins. They stay, whatever goes.
     async fn instructions(&self, earliest: Option<&Node>) -> Result<Vec<Message>> {
-        let Some(earliest) = earliest else { return Ok(Vec::new()) };
+        let Some(earliest) = earliest.filter(|node| node.instructed) else { return Ok(Vec::new()) };
         let first = self.first(earliest.clone()).await?;
         let leading = first.messages.into_iter().map(|change| change.message);
-        Ok(leading.take_while(|message| matches!(message.role, Role::System | Role::Developer)).collect())
+        Ok(leading.take_while(is_instruction).collect())
     }
 }
 
@@ -256,6 +256,10 @@ fn over(messages: &[Message], most: usize, tokens: Option<usize>) -> usize {
     let calls: HashSet<_> = gone.iter().flat_map(calls_of).collect();
     let torn = kept.iter().rposition(|message| calls_of(message).any(|call| calls.contains(call)));
     gone.len() + torn.map_or(0, |at| at + 1)
+}
+
+pub(super) fn is_instruction(message: &Message) -> bool {
+    matches!(message.role, Role::System | Role::Developer)
 }
 
 fn calls_of(message: &Message) -> impl Iterator<Item = &str> {

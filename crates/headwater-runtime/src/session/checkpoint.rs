@@ -92,6 +92,9 @@ pub(crate) struct Node {
     /// Several turns in one, of which this was the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<Base>,
+    /// The conversation begins with instructions, which every run gets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) instructed: bool,
     /// It comes from a document, and no run of ours stands behind it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) imported: bool,

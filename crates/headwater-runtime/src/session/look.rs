@@ -244,6 +244,7 @@ impl AgentInner {
             },
             summarised: self.summarised_at(parent.as_ref()).await?,
             base: None,
+            instructed: parent.as_ref().is_some_and(|parent| parent.instructed),
             imported: false,
             input,
             messages,

@@ -7,6 +7,7 @@ use serde_json::Map;
 
 use super::{
     Session,
+    budget::is_instruction,
     checkpoint::{Change, Checkpoint, CheckpointStatus, Input, Link, Node, fresh_checkpoint, fresh_tree},
     head::Head,
     look::{beginning, short},
@@ -78,6 +79,7 @@ fn seed(head: &Head, label: Option<String>, messages: Vec<Message>) -> Result<No
         touched: Link::default(),
         summarised: None,
         base: None,
+        instructed: messages.first().is_some_and(is_instruction),
         imported: false,
         input: Input::Seed,
         messages: messages.into_iter().map(|message| Change { keep: 0, message }).collect(),

@@ -209,3 +209,15 @@ fn mistakes_in_the_description_of_a_server_have_their_place() {
     let error = file.build(FileOptions::new(Arc::new(Memory::new()))).unwrap_err().to_string();
     assert!(error.contains("there is no model") || error.contains("NOT_SET_HERE"), "{error}");
 }
+
+#[test]
+fn the_servers_of_the_docs_are_described_as_files_take_them() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/yaml.md");
+    let docs = fs::read_to_string(docs).unwrap();
+    let (_, rest) = docs.split_once("```yaml servers\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    AgentFile::parse("docs.yaml", example).unwrap_or_else(|errors| panic!("{errors}\n{example}"));
+    let schema = headwater_tools::Schema::new(AgentFile::json_schema()).unwrap();
+    let value: Value = serde_saphyr::from_str(example).unwrap();
+    schema.check(&value).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+}

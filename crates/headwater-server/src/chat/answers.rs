@@ -1,7 +1,7 @@
 //! What a request answers: decisions about tool calls, answers to questions, outputs of the page's own tools.
 
-use headwater_protocol::{Action, Reentry, Role, ToolCallId};
-use headwater_runtime::{Answer, Answered, OpenQuestion, Session};
+use headwater_protocol::{Action, Reentry, Role, RunId, ToolCallId};
+use headwater_runtime::{Answer, Answered, ErrorKind, OpenQuestion, Session};
 
 use super::{
     Asked, Placed,
@@ -31,18 +31,8 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
     if let Some((first, _)) = given.first() {
         // The newest run that waits for it: a call may have the same name in several.
         let run = first.run.clone();
-        let (questions, answers): (Vec<_>, Vec<_>) =
-            given.into_iter().filter(|(question, _)| question.run == run).unzip();
-        let run = asked.served.agent.answer_all(answers).await?;
-        let since = run.since_seq();
-        let mut names: Vec<String> = asked.chat.run.iter().map(|run| format!("run:{run}")).collect();
-        for question in questions {
-            names.push(format!("request:{}", question.request));
-            names.extend(call_of(question).map(|call| format!("call:{call}")));
-        }
-        known::note(&asked.served.agent, asked.owner(), &names, &Known { run: run.id().clone(), since })
-            .await?;
-        return Ok(Some(Placed::at(run, From::Response(since))));
+        given.retain(|(question, _)| question.run == run);
+        return respond_to(asked, &run, given).await.map(Some);
     }
     if let Some(known) = answered_before(asked, &pending).await? {
         let run = asked.served.agent.run(known.run);
@@ -60,6 +50,42 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
         return Ok(Some(Placed::at(agent.run(question.run.clone()), From::Response(since))));
     }
     Ok(None)
+}
+
+/// Gives answers to a run, and says where the response to them begins.
+async fn respond_to(
+    asked: &Asked,
+    run: &RunId,
+    given: Vec<(&OpenQuestion, Answered)>,
+) -> Result<Placed, ApiError> {
+    let agent = &asked.served.agent;
+    let info = agent.store().info(&run.as_str().into()).await?;
+    let known = Known { run: run.clone(), since: info.map_or(0, |info| info.tail.last) };
+    let mut names: Vec<String> = asked.chat.run.iter().map(|run| format!("run:{run}")).collect();
+    for (question, _) in &given {
+        names.push(format!("request:{}", question.request));
+        names.extend(call_of(question).map(|call| format!("call:{call}")));
+    }
+    let answers: Vec<_> = given.into_iter().map(|(_, answer)| answer).collect();
+    match agent.answer_all(answers.clone()).await {
+        Ok(_) => known::note(agent, asked.owner(), &names, &known).await?,
+        // The same request again, whose answers lie in the inbox or were taken just now: what is missing is given.
+        Err(error) if error.kind() == ErrorKind::Answered => {
+            for answer in answers {
+                match agent.answer(answer).await {
+                    Err(error) if error.kind() != ErrorKind::Answered => return Err(error.into()),
+                    _ => {}
+                }
+            }
+            for name in &names {
+                if let Some(known) = known::find(agent, asked.owner(), name).await? {
+                    return Ok(Placed::at(agent.run(known.run), From::Response(known.since)));
+                }
+            }
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(Placed::at(agent.run(known.run), From::Response(known.since)))
 }
 
 /// Whether a person says something new. Kortyx' page gives an answer in a message of the person's.

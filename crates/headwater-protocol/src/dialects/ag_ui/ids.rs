@@ -147,7 +147,12 @@ impl Ids {
         }
         let known = self.messages.get(&message.id).map_or(0, |turns| turns.slots.len());
         let mut texts = 0;
+        // Calls of one step were all made before the first of them had a result.
+        let mut together: Vec<&ToolPart> = Vec::new();
         for part in &message.parts {
+            if !matches!(part, Part::Tool(_)) {
+                self.adopt_calls(message, &std::mem::take(&mut together));
+            }
             match part {
                 Part::Text(text) | Part::Reasoning(text) => {
                     texts += 1;
@@ -156,19 +161,25 @@ impl Ids {
                         self.text(&message.id, message.role, reasoning, text.attempt.as_ref());
                     }
                 }
-                Part::Tool(tool) => self.adopt_call(message, tool),
+                Part::Tool(tool) => together.push(tool),
                 _ => {}
             }
         }
+        self.adopt_calls(message, &together);
     }
 
-    fn adopt_call(&mut self, message: &Message, tool: &ToolPart) {
+    fn adopt_calls(&mut self, message: &Message, tools: &[&ToolPart]) {
         if message.role != Role::Tool {
-            self.call(&message.id, message.role, &tool.call);
+            for tool in tools {
+                self.call(&message.id, message.role, &tool.call);
+            }
         }
-        if !tool.state.is_settled() {
-            return;
+        for tool in tools.iter().filter(|tool| tool.state.is_settled()) {
+            self.adopt_result(message, tool);
         }
+    }
+
+    fn adopt_result(&mut self, message: &Message, tool: &ToolPart) {
         let from_client =
             tool.output_metadata.as_ref().and_then(|metadata| metadata.get(KEY)?.get("message")?.as_str());
         match from_client {
