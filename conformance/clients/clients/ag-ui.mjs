@@ -28,7 +28,6 @@ class Driver {
   #error = null;
   #tools = new Map();
   #interrupts = [];
-  #pending = [];
 
   constructor(HttpAgent, where) {
     this.#where = where;
@@ -58,7 +57,7 @@ class Driver {
 
   async resume() {
     await this.#attempt(this.#last);
-    await this.#execute();
+    await this.#carryOn();
   }
 
   messages() {
@@ -73,6 +72,7 @@ class Driver {
 
   async #resolve(payload) {
     if (this.#interrupts.length === 0) throw new Error('nothing was asked');
+    this.#execute();
     await this.#run({
       resume: this.#interrupts.map(({ id }) => ({ interruptId: id, status: 'resolved', payload })),
     });
@@ -81,36 +81,34 @@ class Driver {
   async #run(parameters) {
     const tools = [...this.#tools.keys()].map((name) => ({ name, description: name, parameters: { type: 'object' } }));
     await this.#attempt({ runId: randomUUID(), tools, ...parameters });
-    await this.#execute();
+    await this.#carryOn();
   }
 
-  /** The page's tools are called when the run has ended, and their results begin the next one. */
-  async #execute() {
-    if (this.#error !== null) return;
+  /** Where something is asked besides, the client wants the answer to that with the results. */
+  async #carryOn() {
+    if (this.#error === null && this.#interrupts.length === 0 && this.#execute()) await this.#run({});
+  }
+
+  /** The page's tools are called when the run has ended; gives whether there were any. */
+  #execute() {
     const calls = this.#agent.messages.flatMap((message) => message.toolCalls ?? []);
     const results = new Set(this.#agent.messages.map((message) => message.toolCallId));
-    const open = calls.filter((call) => this.#pending.includes(call.id) && !results.has(call.id));
-    const mine = open.filter((call) => this.#tools.has(call.function.name));
-    if (mine.length === 0) return;
+    const mine = calls.filter((call) => this.#tools.has(call.function.name) && !results.has(call.id));
     for (const call of mine) {
       const content = JSON.stringify(this.#tools.get(call.function.name));
       this.#agent.addMessage({ id: randomUUID(), role: 'tool', toolCallId: call.id, content });
     }
-    await this.#run({});
+    return mine.length > 0;
   }
 
   async #attempt(parameters) {
     this.#last = parameters;
     this.#error = null;
-    const started = new Set();
     const ended = (outcome) => {
       this.#interrupts = outcome?.type === 'interrupt' ? outcome.interrupts : [];
-      this.#pending = outcome?.pendingToolCallIds ?? [...started];
     };
     try {
       await this.#agent.runAgent(parameters, {
-        onToolCallStartEvent: ({ event }) => void started.add(event.toolCallId),
-        onToolCallResultEvent: ({ event }) => void started.delete(event.toolCallId),
         onRunFinishedEvent: ({ event }) => ended(event.outcome),
         // A RUN_ERROR reaches the subscriber only: `runAgent` resolves all the same.
         onRunErrorEvent: ({ event }) => void (this.#error = event.message),
