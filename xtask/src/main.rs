@@ -1,6 +1,7 @@
 //! The commands that build, test and measure this workspace: `cargo xtask help` lists them.
 
 mod bench;
+mod clients;
 mod command;
 mod mcp;
 mod models;
@@ -60,6 +61,18 @@ enum Task {
         #[arg(default_value_t = 100)]
         times: u64,
     },
+    /// Cut the connections of the vendors' clients to a real server, and compare what they end with
+    Cuts {
+        /// How often for each client and scenario
+        #[arg(default_value_t = 10)]
+        times: u64,
+    },
+    /// Kill the server under the vendors' clients, start it again, and compare what they end with
+    Restarts {
+        /// How often for each client and scenario
+        #[arg(default_value_t = 2)]
+        times: u64,
+    },
     /// Hold the dialects to their laws on generated runs that no test run has seen
     Laws {
         /// How many runs for each law
@@ -86,6 +99,8 @@ fn main() -> ExitCode {
         Task::Garbage { inputs } => test::garbage(inputs),
         Task::Faults { seeds } => test::faults(seeds),
         Task::Kills { times } => test::kills(times),
+        Task::Cuts { times } => clients::cuts(times),
+        Task::Restarts { times } => clients::restarts(times),
         Task::Laws { runs } => test::laws(runs),
     };
     match done {

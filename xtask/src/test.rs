@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
-use crate::{Optional, mcp, models, root, tools, vendors};
+use crate::{Optional, clients, mcp, models, root, tools, vendors};
 
 /// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -36,6 +36,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     });
     let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
+    report.part_unless(refused, "clients", || clients::test(&root, filter));
     let only = filter.is_some().then_some("only the named tests run");
     report.part_unless(refused.or(only), "requests to models", || models::test(&root));
     let unnamed =

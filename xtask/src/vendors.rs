@@ -70,7 +70,7 @@ pub(crate) fn counted(finished: &Finished) -> Counts {
 }
 
 /// Sums the lines with which a TAP report ends.
-fn count(output: &str) -> Counts {
+pub(crate) fn count(output: &str) -> Counts {
     let mut counts = Counts::default();
     for line in output.lines() {
         let mut words = line.split(' ');

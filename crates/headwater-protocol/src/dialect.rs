@@ -170,7 +170,8 @@ pub enum CursorSupport {
     Ignored,
     /// `id:` lines come back as `Last-Event-ID`.
     LastEventId,
-    /// A number in each envelope.
+    /// A number in each envelope. Numbers are given again when a run is taken up by another process, so `id:` lines
+    /// come back as `Last-Event-ID` where the client can do that.
     Sequence,
 }
 
@@ -180,7 +181,7 @@ impl fmt::Display for CursorSupport {
             Self::None => "none (no `id:` lines)",
             Self::Ignored => "`id:` ignored",
             Self::LastEventId => "`id:` / Last-Event-ID",
-            Self::Sequence => "sequence in the envelope",
+            Self::Sequence => "`id:` / Last-Event-ID, or the sequence in the envelope",
         })
     }
 }

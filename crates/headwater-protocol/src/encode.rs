@@ -135,7 +135,7 @@ impl Encoder {
     ) -> Result<(), Error> {
         let from = self.out.bytes().len();
         self.record(record);
-        if self.profile.cursor == CursorSupport::LastEventId {
+        if matches!(self.profile.cursor, CursorSupport::LastEventId | CursorSupport::Sequence) {
             self.out.identify(from, id)?;
         }
         Ok(())

@@ -59,6 +59,8 @@ pub struct Encoder {
     complete: HashSet<String>,
     /// The block that each open attempt wrote to last.
     attempts: HashMap<AttemptId, Block>,
+    /// The texts that a re-entry left open, with the origins that it said them with.
+    resumed: HashMap<PartId, Origin>,
     segment: String,
 }
 
@@ -82,6 +84,8 @@ impl Encoder {
             return;
         }
         let Record { origin, event, .. } = record;
+        let resumed = self.resumed_origin(origin, event);
+        let origin = resumed.as_ref().unwrap_or(origin);
         match event {
             Event::TextDelta { id, delta, metadata } => {
                 self.text_delta(origin, id, delta, metadata.as_ref().map(Cow::Borrowed), false, sink);
@@ -250,6 +254,36 @@ impl Encoder {
             sink(&Chunk::Done(Done::default()));
             self.done = true;
         }
+    }
+
+    /// Notes what a re-entry says of a text that may go on.
+    pub(super) fn note_resumed(&mut self, record: &Record) {
+        match &record.event {
+            Event::TextStart { id, .. } => {
+                self.resumed.insert(id.clone(), record.origin.clone());
+            }
+            Event::TextEnd { id, .. } => {
+                self.resumed.remove(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// A state knows neither hook call nor segment, and those make the pieces of Kortyx' own page: a text goes on as the
+    /// re-entry began it.
+    fn resumed_origin(&mut self, origin: &Origin, event: &Event) -> Option<Origin> {
+        if self.resumed.is_empty() {
+            return None;
+        }
+        let (Event::TextStart { id, .. } | Event::TextDelta { id, .. } | Event::TextEnd { id, .. }) = event
+        else {
+            return None;
+        };
+        let begun = self.resumed.get(id).filter(|begun| begun.attempt == origin.attempt).cloned();
+        if matches!(event, Event::TextEnd { .. }) {
+            self.resumed.remove(id);
+        }
+        begun
     }
 
     /// What has no chunk of its own travels as it is.

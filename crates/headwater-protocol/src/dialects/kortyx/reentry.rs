@@ -9,5 +9,6 @@ use crate::{encode::Encode, framing::FrameWriter, state::RunState};
 pub(super) fn write(encoder: &mut Encoder, state: &RunState, out: &mut FrameWriter) {
     for record in state.replay() {
         encoder.record(&record, out);
+        encoder.note_resumed(&record);
     }
 }

@@ -306,3 +306,29 @@ fn a_structured_stream_that_is_complete_does_not_go_on() {
         .collect();
     assert_eq!(types, ["structured-data", "hw-event", "structured-data-invalidated", "structured-data"]);
 }
+
+#[test]
+fn a_text_that_was_open_at_a_re_entry_goes_on_in_the_same_piece() {
+    let origin = attempt("a1");
+    let started = Event::TextStart { id: "t".into(), metadata: None };
+    let mut state = crate::state::RunState::default();
+    for (seq, event) in [started, delta("t", "Hello, ")].into_iter().enumerate() {
+        state.apply(&Record::new(seq as u64, event).from(origin.clone())).unwrap();
+    }
+    let mut encoder = Stream::new(&Kortyx, &EncodeOptions::default());
+    encoder.reentry(&state);
+    encoder.record(&Record::new(2, delta("t", "world.")).from(origin.clone()));
+    encoder.record(&Record::new(3, Event::TextEnd { id: "t".into(), metadata: None }).from(origin));
+    let body = String::from_utf8(encoder.take()).unwrap();
+    let chunks = body.split("\n\n").filter_map(|block| block.strip_prefix("data: "));
+    let chunks: Vec<Value> = chunks.map(|chunk| serde_json::from_str(chunk).unwrap()).collect();
+    let texts: Vec<_> =
+        chunks.iter().filter(|chunk| chunk["type"].as_str().unwrap().starts_with("text-")).collect();
+    let deltas: Vec<_> = texts.iter().filter_map(|chunk| chunk["delta"].as_str()).collect();
+    assert_eq!(deltas, ["Hello, ", "world."]);
+    // What Kortyx' page tells pieces of text by.
+    let piece = |chunk: &Value| [&chunk["opId"], &chunk["segmentId"], &chunk["node"]].map(Value::clone);
+    for chunk in &texts {
+        assert_eq!(piece(chunk), piece(texts[0]), "{body}");
+    }
+}

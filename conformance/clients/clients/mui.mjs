@@ -1,0 +1,147 @@
+// MUI X Chat's `ChatProvider` under jsdom, with our adapter (`web/mui`), which comes back by itself.
+
+import { load } from '../../vendors/load.mjs';
+import { JSDOM } from 'jsdom';
+import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
+import { endpoint, giveOutput } from '../lib/http.mjs';
+import { until } from '../lib/until.mjs';
+
+export default {
+  name: 'mui',
+  family: 'mui',
+  dialect: 'mui',
+  shows: ['text', 'reasoning', 'tools', 'sources', 'files', 'data'],
+  cannot: [],
+  /** While it waits for a person its stream stays open, so that whatever sends does not end. */
+  staysOpen: true,
+  async open(where) {
+    const React = await page();
+    const [{ createRoot }, mui] = await Promise.all([load('react-dom/client'), load('@mui/x-chat-headless')]);
+    return new Driver(React, createRoot, mui, { fetch: globalThis.fetch, ...where });
+  },
+};
+
+let loaded;
+
+/** React looks for a document when it is loaded. */
+function page() {
+  if (!loaded) {
+    const { window } = new JSDOM('<!doctype html><div id="root"></div>', { url: 'http://page.invalid/' });
+    Object.assign(globalThis, { window, document: window.document });
+    // Newer Nodes have one of their own.
+    globalThis.navigator ??= window.navigator;
+    loaded = load('react');
+  }
+  return loaded;
+}
+
+class Driver {
+  #where;
+  #root;
+  #adapter;
+  #chat;
+  #mounted = false;
+  #sending = null;
+  #tools = new Map();
+
+  constructor({ createElement }, createRoot, { ChatProvider, useChat }, where) {
+    this.#where = where;
+    const url = endpoint(where, 'mui').split('?')[0];
+    this.#adapter = createHeadwaterAdapter({ url, agent: where.agent, fetch: where.fetch });
+    // What it lists belongs to the page that is drawn around this.
+    const { listConversations, listMessages, ...adapter } = this.#adapter;
+    adapter.subscribe = (input) => {
+      this.#mounted = true;
+      return this.#adapter.subscribe(input);
+    };
+    const Inside = () => {
+      this.#chat = useChat();
+      return null;
+    };
+    this.#root = createRoot(document.createElement('div'));
+    this.#root.render(
+      createElement(
+        ChatProvider,
+        { adapter, initialActiveConversationId: where.session, onError: () => {}, streamFlushInterval: 0 },
+        createElement(Inside),
+      ),
+    );
+  }
+
+  registerTool(name, output) {
+    this.#tools.set(name, output);
+  }
+
+  async send(text) {
+    await until('the provider', () => this.#mounted && this.#chat);
+    const before = this.#chat.messages.length;
+    this.#sending = this.#chat.sendMessage({ conversationId: this.#where.session, parts: [{ type: 'text', text }] });
+    await until('the message to be sent', () => this.#chat.messages.length > before);
+    await this.#rest();
+  }
+
+  async approve(approved, reason) {
+    const part = this.#tool('approval-requested');
+    await this.#chat.addToolApprovalResponse({ id: part.toolInvocation.approvalId, approved, reason });
+    await this.#rest();
+  }
+
+  async answer(answer) {
+    const { data } = this.#parts().findLast((part) => part.type === 'data-interrupt');
+    this.#answered.add(data.request);
+    await this.#adapter.answer({ requestId: data.request, token: data.token, answer });
+    await this.#rest();
+  }
+
+  async stop() {
+    this.#adapter.stop();
+  }
+
+  async resume() {}
+
+  messages() {
+    return this.#chat?.messages ?? [];
+  }
+
+  error() {
+    return this.#chat?.error?.message ?? null;
+  }
+
+  close() {
+    this.#root.unmount();
+  }
+
+  #answered = new Set();
+
+  #parts() {
+    return this.#chat.messages.flatMap((message) => message.parts);
+  }
+
+  #tool(state) {
+    return this.#parts().find((part) => part.toolInvocation?.state === state);
+  }
+
+  /** At rest the stream has ended, or it waits for the person. */
+  async #rest() {
+    await until(
+      () => `rest; MUI's last message is ${JSON.stringify(this.#chat.messages.at(-1))?.slice(0, 300)}`,
+      async () => {
+        await this.#execute();
+        if (!this.#chat.isStreaming) return true;
+        const asked = this.#parts().filter((part) => part.type === 'data-interrupt');
+        return this.#tool('approval-requested') || asked.some((part) => !this.#answered.has(part.data.request));
+      },
+    );
+    if (!this.#chat.isStreaming) await this.#sending;
+  }
+
+  async #execute() {
+    const mine = this.#parts().find(
+      ({ toolInvocation: call }) => call?.state === 'input-available' && this.#tools.has(call.toolName) && !this.#answered.has(call.toolCallId),
+    );
+    if (!mine) return;
+    const { toolCallId, toolName } = mine.toolInvocation;
+    this.#answered.add(toolCallId);
+    await giveOutput(this.#where, toolCallId, this.#tools.get(toolName));
+  }
+}

@@ -1,0 +1,150 @@
+// TanStack's newest `ChatClient`: AG-UI over SSE. It comes back by itself, with `Last-Event-ID` on a repeated POST; a
+// page that lost its first byte already is reloaded, and hydrates.
+
+import { endpoint, stop } from '../lib/http.mjs';
+import { until } from '../lib/until.mjs';
+
+export default {
+  name: 'tanstack',
+  family: 'tanstack',
+  dialect: 'ag-ui',
+  // A page that is loaded anew has the same in other messages.
+  exact: false,
+  shows: ['text', 'reasoning', 'tools'],
+  cannot: [],
+  stopsAs: 'a person asked for it',
+  async open(where) {
+    const package_ = await import('@tanstack/ai-client');
+    return new Driver(package_, { fetch: globalThis.fetch, ...where });
+  },
+};
+
+/** What the client says when it could not come back. */
+const LOST = /read failed|terminated|fetch failed|cut short|Durable|HTTP error/;
+
+class Driver {
+  #package;
+  #where;
+  #client;
+  #asked = 0;
+  #tools = new Map();
+
+  constructor(package_, where) {
+    this.#package = package_;
+    this.#where = where;
+  }
+
+  #open(options = {}) {
+    const fetchClient = (...request) => {
+      this.#asked += 1;
+      return this.#where.fetch(...request);
+    };
+    const tools = [...this.#tools].map(([name, output]) => ({
+      __toolSide: 'client',
+      name,
+      description: name,
+      inputSchema: { type: 'object' },
+      execute: async () => output,
+    }));
+    this.#client = new this.#package.ChatClient({
+      threadId: this.#where.session,
+      connection: this.#package.fetchServerSentEvents(endpoint(this.#where, 'ag-ui'), { fetchClient }),
+      tools,
+      onError: () => {},
+      ...options,
+    });
+  }
+
+  get #chat() {
+    if (!this.#client) this.#open();
+    return this.#client;
+  }
+
+  registerTool(name, output) {
+    this.#tools.set(name, output);
+  }
+
+  async send(text) {
+    await this.#chat.sendMessage(text);
+    await this.#rest();
+  }
+
+  async approve(approved, reason) {
+    await this.#resolve({ approved, ...(reason === undefined ? {} : { reason }) });
+  }
+
+  async answer(answer) {
+    await this.#resolve(answer);
+  }
+
+  async stop() {
+    await stop(this.#where);
+  }
+
+  async regenerate() {
+    await this.#chat.reload();
+    await this.#rest();
+  }
+
+  /** The page is loaded anew. */
+  async resume() {
+    // Where the client came back by itself, there is nothing to do; the run's own failure is no reason either.
+    if (!LOST.test(this.error() ?? '')) return;
+    const said = this.messages();
+    this.#client.dispose();
+    this.#open({ persistence: true });
+    const before = this.#asked;
+    this.#client.attach();
+    await until('the request for the conversation', () => this.#asked > before);
+    await this.#rest();
+    // What was cut before the server had it must be sent again; the same message is never a second turn.
+    if (this.messages().length === 0) {
+      this.#client.setMessagesManually(said);
+      await this.regenerate();
+    }
+  }
+
+  messages() {
+    return this.#chat.getMessages();
+  }
+
+  error() {
+    return this.#chat.getError()?.message ?? null;
+  }
+
+  close() {
+    this.#client?.dispose();
+  }
+
+  async #resolve(payload) {
+    const open = this.#chat.getInterrupts();
+    if (open.length === 0) throw new Error('nothing was asked');
+    const before = this.#asked;
+    if (open.every((interrupt) => interrupt.canResolve)) {
+      for (const interrupt of open) interrupt.resolveInterrupt(payload);
+    } else {
+      // What has not TanStack's own mark is resolved by its way out for other servers.
+      const resume = open.map(({ id }) => ({ interruptId: id, status: 'resolved', payload }));
+      void this.#chat.resumeInterruptsUnsafe(resume, this.#chat.getResumeState());
+    }
+    await until('the answer to be sent', () => this.#asked > before);
+    await this.#rest();
+  }
+
+  #busy() {
+    return this.#chat.getIsLoading() || ['submitted', 'streaming'].includes(this.#chat.getStatus());
+  }
+
+  #rest() {
+    return until(
+      () => `rest, the client is ${this.#chat.getStatus()}`,
+      async () => {
+        if (this.#busy()) return false;
+        const before = this.#asked;
+        // A continuation follows some turns of the loop after the end of the one before.
+        for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setTimeout(resolve, 0));
+        return this.#asked === before && !this.#busy();
+      },
+    );
+  }
+}

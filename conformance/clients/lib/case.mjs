@@ -1,0 +1,208 @@
+// One scenario with one client: undisturbed, and again with everything that a network and a machine do to it.
+
+import { randomUUID } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { isDeepStrictEqual } from 'node:util';
+import { get } from './http.mjs';
+import { flatten } from './flat.mjs';
+import { normal, plain } from './normal.mjs';
+import { Proxy } from './proxy.mjs';
+import { until, within } from './until.mjs';
+import { expected, settled, settledMessages } from './expected.mjs';
+
+/** How often a client may come back in one step before it counts as lost. */
+const COMINGS_BACK = 20;
+
+export class Case {
+  constructor({ client, scenario, server, binary }) {
+    Object.assign(this, { client, scenario, server, binary });
+  }
+
+  /** The undisturbed run, held to what the scenario says. Everything else is compared with it. */
+  async undisturbed() {
+    const seen = await this.#perform();
+    this.reference = seen;
+    const { shows } = this.client;
+    const wanted = expected(this.scenario, this.client);
+    if (wanted) equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, wanted));
+    const error = this.scenario.error ?? (this.scenario.stops ? this.client.stopsAs : undefined);
+    if (error ? !seen.error?.includes(error) : seen.error !== null) {
+      throw new Error(`the client shows the error ${JSON.stringify(seen.error)}, and not ${JSON.stringify(error ?? null)}`);
+    }
+    return seen;
+  }
+
+  /** What the journal says in this dialect, read by the same client, and by `headwater reduce`. */
+  async journal() {
+    const { dialect, profile, framing, family, shows } = this.client;
+    const { where, flat } = this.reference;
+    const query = new URLSearchParams({ dialect, ...(profile ? { profile } : {}), ...(framing ? { framing } : {}) });
+    const response = await get(where, `/v1/runs/${where.run()}/events?${query}`);
+    const body = Buffer.from(await response.arrayBuffer());
+
+    const replayed = await this.client.open({
+      base: 'http://journal.invalid',
+      agent: this.scenario.agent,
+      session: where.session,
+      run: where.run,
+      fetch: async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } }),
+    });
+    try {
+      await within('the journal to be read', replayed.send('go'));
+      const projected = flatten(family, plain(replayed.messages()));
+      equal('the journal, read by the client', only(shows, settled(projected, this)), only(shows, settled(flat, this)));
+    } finally {
+      replayed.close();
+    }
+
+    const state = JSON.parse(await piped(this.binary, ['reduce', '--dialect', dialect], body));
+    const reduced = flatten('ai-sdk', [{ role: 'user', parts: [] }, ...state.messages]);
+    reduced.structured = Object.values(state.structured).map(({ dataType, data }) => ({ dataType, data }));
+    // MUI appends data that is said again, and its reducer does; our adapter replaces it.
+    if (family === 'mui') reduced.data = reduced.data.filter(({ name }, at) => at === reduced.data.findLastIndex((data) => data.name === name));
+    const wanted = expected(this.scenario, null);
+    if (wanted) equal('the journal, reduced', settled(reduced, { scenario: this.scenario }), wanted);
+  }
+
+  /** The last request of the undisturbed run, byte for byte, once more: it must not begin a second run. */
+  async repeated() {
+    const { where, requests, runs } = this.reference;
+    const last = requests.findLast(({ method, url }) => method === 'POST' && /\/chat[?]/.test(url));
+    const { host, connection, 'content-length': _, ...headers } = last.headers;
+    const response = await fetch(`${where.base}${last.url}`, { method: 'POST', headers, body: last.body });
+    const body = await within('the repeated request to be answered', response.text());
+    if (!response.ok) throw new Error(`the repeated request was answered ${response.status}: ${body}`);
+    const run = response.headers.get('x-run-id') ?? JSON.parse(body).run;
+    if (run !== runs.at(-1)) throw new Error(`run ${runs.at(-1)} is there, and the same request began ${run}`);
+  }
+
+  /** Once more, with faults chosen by `random`; `kill` restarts the server where a fault says so. */
+  async disturbed(random, { kill } = {}) {
+    const { sizes } = this.reference;
+    let left = random.between(1, 3);
+    const plan = [];
+    let error = null;
+    const fault = (n) => {
+      const size = sizes[Math.min(n, sizes.length - 1)] ?? 0;
+      const chosen = { pieces: random.next() < 0.2, stallAt: random.next() < 0.2 ? random.between(0, size) : -1 };
+      if (left > 0 && random.next() < 0.8) {
+        left -= 1;
+        chosen.cut = random.between(-1, size);
+        chosen.kill = kill !== undefined;
+      }
+      plan.push({ n, ...chosen });
+      return chosen;
+    };
+    try {
+      const seen = await this.#perform(fault, kill);
+      error = seen.error;
+      const { shows } = this.client;
+      equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, settled(this.reference.flat, this)));
+      if (this.client.exact !== false && !this.scenario.stops && !this.scenario.dead) {
+        equal('the messages', settledMessages(seen.normal), settledMessages(this.reference.normal));
+      }
+      if ((seen.error === null) !== (this.reference.error === null)) {
+        throw new Error(`the client shows the error ${JSON.stringify(seen.error)}, undisturbed ${JSON.stringify(this.reference.error)}`);
+      }
+      return seen;
+    } catch (thrown) {
+      thrown.message += `\nits error: ${error}\nfaults: ${JSON.stringify(plan)}`;
+      throw thrown;
+    }
+  }
+
+  async #perform(fault, kill) {
+    const proxy = await Proxy.start(() => this.server.port);
+    if (fault) proxy.disturb(fault, kill);
+    const where = {
+      base: proxy.base,
+      agent: this.scenario.agent,
+      session: randomUUID(),
+      // A page knows its run from the header of the stream.
+      run: () => proxy.runs.at(-1),
+    };
+    const chat = await this.client.open(where);
+    try {
+      for (const [name, output] of Object.entries(this.scenario.tools ?? {})) chat.registerTool(name, output);
+      for (const [action, ...given] of this.scenario.steps) {
+        await this.#step(chat, proxy, action, given).catch((error) => {
+          error.message = `${action} ${given.join(' ')}: ${error.message}\nerror: ${chat.error()}\nmessages: ${brief(chat.messages())}`;
+          throw error;
+        });
+      }
+      const direct = { ...where, base: `http://127.0.0.1:${await this.server.port}` };
+      const turns = this.scenario.turns ?? 1;
+      if (proxy.runs.length !== turns) throw new Error(`${turns} turns were ${proxy.runs.length} runs`);
+      const messages = plain(chat.messages());
+      return {
+        where: direct,
+        messages,
+        flat: flatten(this.client.family, messages),
+        normal: normal(messages),
+        error: chat.error(),
+        sizes: proxy.sizes,
+        cuts: proxy.cuts,
+        requests: proxy.requests,
+        runs: proxy.runs,
+      };
+    } finally {
+      chat.close();
+      await proxy.close();
+    }
+  }
+
+  async #step(chat, proxy, action, given) {
+    let stopped = false;
+    const acted = async (what, acting) => {
+      if (this.scenario.stops && !stopped) stopped = await this.#stop(chat, acting);
+      await within(what, acting);
+    };
+    let cuts = proxy.cuts;
+    await acted(`${action} to end`, chat[action](...given));
+    for (let times = 0; proxy.cuts > cuts; times += 1) {
+      if (times > COMINGS_BACK) throw new Error('the client never came to the end');
+      cuts = proxy.cuts;
+      await acted('the client to come back', chat.resume());
+    }
+    if (chat.error() !== null && !this.scenario.error && !this.scenario.stops) throw new Error('the client gave up');
+  }
+
+  /** Stops the run once its first words are seen, unless the action ends before. */
+  async #stop(chat, acting) {
+    let over = false;
+    acting.then(() => (over = true), () => (over = true));
+    const text = () => flatten(this.client.family, plain(chat.messages())).text.join('');
+    await until('the first words', () => over || text().length > 8);
+    if (over) return false;
+    await chat.stop();
+    return true;
+  }
+}
+
+function only(keys, flat) {
+  return Object.fromEntries(keys.map((key) => [key, flat[key] ?? []]));
+}
+
+function equal(what, seen, wanted) {
+  const [a, b] = [normal(seen), normal(wanted)];
+  if (isDeepStrictEqual(a, b)) return;
+  const lines = [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((key) => !isDeepStrictEqual(a[key], b[key]));
+  const told = lines.map((key) => `  ${key}:\n    ${JSON.stringify(a[key])}\n    wanted ${JSON.stringify(b[key])}`);
+  throw new Error(`${what} differs:\n${told.join('\n')}`);
+}
+
+function brief(messages) {
+  const text = JSON.stringify(messages) ?? '';
+  return text.length > 1_500 ? `${text.slice(0, 700)} … ${text.slice(-700)}` : text;
+}
+
+function piped(program, args, input) {
+  return new Promise((resolve, reject) => {
+    const child = execFile(program, args, { maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
+      // A run that failed is told by the code, and its state all the same.
+      if (stdout) resolve(stdout);
+      else reject(error ?? new Error(stderr));
+    });
+    child.stdin.end(input);
+  });
+}

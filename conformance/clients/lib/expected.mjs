@@ -1,0 +1,75 @@
+// What a client can show of an expectation. Where a vendor has no word for something, the nearest thing is expected
+// that its messages hold, and it is written down here.
+
+const EMPTY = { text: [], reasoning: [], tools: [], sources: [], files: [], data: [], structured: [] };
+
+/** The last answer that `client` must show; without a client, what the journal itself holds. */
+export function expected(scenario, client) {
+  if (!scenario.expect) return null;
+  const wanted = structuredClone({ ...EMPTY, ...scenario.expect });
+  const adapt = client && (FAMILIES[client.name.replace('-ndjson', '')] ?? FAMILIES[client.family]);
+  return adapt ? adapt(wanted, scenario) : wanted;
+}
+
+/** What takes the place of what a family's messages cannot say. */
+const FAMILIES = {
+  // A result has no place for an error, and a denial is one.
+  'ag-ui': (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
+  'tanstack-0.2': (wanted, scenario) => {
+    // A page with tools of its own does not see the server's.
+    if (scenario.needs === 'everything') {
+      wanted.tools = wanted.tools.slice(2).map(({ toolName, input }) => ({ toolName, input }));
+      return wanted;
+    }
+    return outputs(wanted, (error) => ({ error }), { error: 'the call was denied' });
+  },
+  tanstack: (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
+  // The contract has sources on the web only.
+  agents: (wanted) => ({ ...wanted, sources: wanted.sources.filter(({ url }) => url) }),
+};
+
+function outputs(wanted, failed, denied) {
+  wanted.tools = wanted.tools.map(({ errorText, ...tool }) => {
+    if (tool.state === 'output-error') return { ...tool, state: 'output-available', output: failed(errorText) };
+    return tool.state === 'output-denied' ? { ...tool, state: 'output-available', output: denied } : tool;
+  });
+  return wanted;
+}
+
+/** Leaves out what may differ from one reading to the next: a dead attempt's text, where it cannot be taken back. */
+export function settled(flat, { scenario, client }) {
+  const { dead = {}, begins } = scenario;
+  const [live = ''] = scenario.expect?.text ?? [];
+  const alive = (key) => (text) => {
+    // Where a client has one text only, the next attempt goes on in it.
+    const before = text.endsWith(live) ? text.slice(0, text.length - live.length) : '';
+    return key === 'text' && before && dead.text?.startsWith(before.trimEnd()) ? live : text;
+  };
+  const said = (key) => flat[key].map(alive(key)).filter((text) => !dead[key]?.startsWith(text.trimEnd()));
+  const text = said('text');
+  // How far a stopped answer came is a matter of time.
+  if (begins) {
+    const odd = text.filter((text) => !begins.startsWith(text.slice(0, begins.length)));
+    return { ...flat, text: odd, reasoning: flat.reasoning.filter((thought) => thought !== scenario.thinks) };
+  }
+  const settledFlat = { ...flat, text, reasoning: said('reasoning') };
+  // A page of TanStack 0.2 with tools of its own sees the calls that concern it, in the order of the telling.
+  if (scenario.needs === 'everything' && client?.dialect === 'tanstack') {
+    const named = flat.tools.map(({ toolName, input }) => ({ toolName, input }));
+    return { ...settledFlat, tools: named.sort((a, b) => a.toolName.localeCompare(b.toolName)) };
+  }
+  // That a call failed is told to TanStack only in its result; a snapshot of the messages has its text.
+  return client?.name === 'tanstack' ? outputs(settledFlat, (error) => error) : settledFlat;
+}
+
+/**
+ * Messages without what only the page that asked knows (older clients of the AI SDK cannot be told a decision), and
+ * without a tool's title, which MUI shows only where a message is said as a whole.
+ */
+export function settledMessages(messages) {
+  return JSON.parse(JSON.stringify(messages), (key, value) => {
+    if (key === 'approval') return undefined;
+    if (key === 'toolInvocation') delete value.title;
+    return value;
+  });
+}

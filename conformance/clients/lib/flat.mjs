@@ -1,0 +1,30 @@
+// The answers of all clients in one form (see `../vendors/flatten.mjs`), so that one expectation serves them all.
+
+import { flatten as vendors } from '../../vendors/flatten.mjs';
+
+/** `family`: `ai-sdk`, `ag-ui`, `mui`, `tanstack`, `kortyx` or `agents`. */
+export function flatten(family, messages) {
+  const flat = family === 'kortyx' ? kortyx(messages) : vendors(KNOWN_AS[family], messages);
+  // A call's id differs from run to run; its place and its name do not.
+  for (const tool of flat.tools) delete tool.toolCallId;
+  for (const source of flat.sources) delete source.sourceId;
+  for (const data of flat.data) delete data.id;
+  // A question is no part of the answer; it is gone, or stays with what was said to it.
+  flat.data = flat.data.filter(({ name }) => name !== 'interrupt');
+  flat.tools = flat.tools.filter(({ toolName }) => toolName !== 'interrupt');
+  return { structured: [], ...flat };
+}
+
+/** The agents contract keeps the parts of the AI SDK. */
+const KNOWN_AS = { 'ai-sdk': 'ai-7', agents: 'ai-7', 'ag-ui': 'ag-ui', mui: 'mui', tanstack: 'tanstack' };
+
+function kortyx(messages) {
+  const flat = { text: [], reasoning: [], tools: [], sources: [], files: [], data: [], structured: [] };
+  // The answer to a question is a message too, but no new turn.
+  const said = messages.findLastIndex((message) => message.role === 'user' && !message.metadata?.resume);
+  for (const piece of messages.slice(said + 1).flatMap((message) => message.pieces ?? [])) {
+    if (piece.type === 'text' && piece.text) flat.text.push(piece.text);
+    if (piece.type === 'structured') flat.structured.push({ dataType: piece.state.dataType, data: piece.state.data });
+  }
+  return flat;
+}

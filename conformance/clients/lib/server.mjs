@@ -1,0 +1,96 @@
+// The real `headwater serve` on a folder and a port of its own, to be killed and started again.
+
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { until } from './until.mjs';
+
+export class Server {
+  #binary;
+  #folder;
+  #begun;
+  #child = null;
+  #said = '';
+  /** Resolves with the port once the server answers; a new one after each kill. */
+  port;
+  kills = 0;
+
+  /** `begun` is told the id of each process. */
+  constructor(binary, folder, begun) {
+    this.#binary = binary;
+    this.#folder = folder;
+    this.#begun = begun;
+  }
+
+  static async start(binary, begun = () => {}) {
+    const server = new Server(binary, await mkdtemp(join(tmpdir(), 'headwater-judges-')), begun);
+    try {
+      await server.#spawn();
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+    return server;
+  }
+
+  #spawn() {
+    this.#said = '';
+    // Slow enough that a cut meets a run that goes on, and fast enough for hundreds of them.
+    const pace = ['--set', 'demo.pace=2ms'];
+    const child = spawn(this.#binary, ['serve', '--listen', '127.0.0.1:0', '--data', this.#folder, ...pace], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NO_COLOR: '1' },
+    });
+    this.#child = child;
+    this.#begun(child.pid);
+    const listen = (text) => (this.#said = (this.#said + text).slice(-16_384));
+    child.stdout.on('data', listen);
+    child.stderr.on('data', listen);
+    this.port = this.#ready(child);
+    return this.port;
+  }
+
+  async #ready(child) {
+    const port = await until(
+      () => `the port of headwater serve; it said:\n${this.#said}`,
+      () => {
+        if (child.exitCode !== null) throw new Error(`headwater serve ended with ${child.exitCode}:\n${this.#said}`);
+        return this.#said.match(/http:\/\/127\.0\.0\.1:(\d+)/)?.[1];
+      },
+    );
+    await until('an answer', async () =>
+      fetch(`http://127.0.0.1:${port}/v1/runs`).then(
+        (response) => response.ok,
+        () => false,
+      ),
+    );
+    return Number(port);
+  }
+
+  /** SIGKILL, and a new process on the same folder. Whoever asks for `port` meanwhile waits for the new one. */
+  async restart() {
+    this.kills += 1;
+    const dead = this.#end('SIGKILL');
+    this.port = dead.then(() => this.#spawn());
+    await this.port;
+  }
+
+  #end(signal) {
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    return gone;
+  }
+
+  /** The end of what it printed, for whoever looks for the cause of a failure. */
+  get said() {
+    return this.#said;
+  }
+
+  async stop() {
+    await this.#end('SIGKILL');
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}

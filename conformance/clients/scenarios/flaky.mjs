@@ -1,0 +1,16 @@
+// The agent `flaky`: a model that dies in the middle, and another that takes over.
+
+export default [
+  {
+    name: 'a model that dies and another that takes over',
+    agent: 'flaky',
+    steps: [['send', 'go on']],
+    dead: { text: 'The first model begins to answer, gets as far as this, and' },
+    expect: {
+      text: [
+        'The first model died in the middle of its sentence. What it had said was taken back, and this is the second ' +
+          'model, which answers in full. You said: go on',
+      ],
+    },
+  },
+];

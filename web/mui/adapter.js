@@ -1,0 +1,227 @@
+// A `ChatAdapter` of MUI X Chat for a Headwater server.
+//
+//   import { createHeadwaterAdapter } from './adapter.js';
+//   <ChatBox adapter={createHeadwaterAdapter({ url: 'https://example.com/v1/mui/chat' })} … />
+//
+// MUI has no wire format: its client is given parsed chunks. This adapter reads the server's envelopes, comes back by
+// itself after a cut (MUI's own reconnection loses the open text and is tried only once), and tells failures, which
+// MUI's chunks cannot say.
+
+/** How often a cut stream is asked for again without a new chunk in between, and how long it waits each time. */
+const ATTEMPTS = 8;
+const PAUSE = 250;
+
+/**
+ * `url` is where the dialect `mui` is served. `agent` picks one of several. `headers` is an object, or a function that
+ * gives one, for credentials. `fetch` replaces the global one.
+ */
+export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis.fetch }) {
+  const listeners = new Set();
+  /** What is being read: stopping needs its conversation and its message. */
+  let current = null;
+
+  const address = (path = '', query = {}) => {
+    const target = new URL(url, globalThis.location?.href);
+    target.pathname += path;
+    if (agent) target.searchParams.set('agent', agent);
+    for (const [key, value] of Object.entries(query)) {
+      if (value !== undefined) target.searchParams.set(key, value);
+    }
+    return target.href;
+  };
+
+  const ask = async (target, { body, ...init } = {}) => {
+    const own = typeof headers === 'function' ? await headers() : headers;
+    return fetch(target, {
+      ...init,
+      headers: { ...(body ? { 'content-type': 'application/json' } : {}), ...own, ...init.headers },
+      ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
+    });
+  };
+
+  /** An answer counts once, however often it is sent: what the network lost is sent again. */
+  const tell = async (body) => {
+    for (let attempt = 1; ; attempt += 1) {
+      const response = await ask(address(), { body }).catch((error) => error);
+      if (response instanceof Response) return checked(response);
+      if (attempt > ATTEMPTS) throw response;
+      await pause(PAUSE);
+    }
+  };
+
+  const stream = (body, signal) => {
+    const reading = { conversationId: body.conversationId, messageId: undefined, runId: undefined, lastEventId: undefined };
+    current = reading;
+    const key = globalThis.crypto.randomUUID();
+    const first = () => ask(address(), { body, signal, headers: { 'idempotency-key': key } });
+    const again = () => {
+      // Where nothing came at all the server may not know of it: the same key makes it the same request.
+      if (reading.messageId === undefined) return first();
+      const { conversationId, messageId, runId, lastEventId } = reading;
+      const target = address('/stream', { conversationId, messageId, runId });
+      return ask(target, { signal, headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId } });
+    };
+    return chunks(first, again, reading, listeners, signal);
+  };
+
+  return {
+    async sendMessage({ conversationId, message, messages, signal }) {
+      return stream({ conversationId, message, messages }, signal);
+    },
+
+    async regenerate({ conversationId, messageId, message, messages, signal }) {
+      return stream({ conversationId, messageId, message, messages }, signal);
+    },
+
+    async addToolApprovalResponse({ id, approved, reason }) {
+      await tell({ conversationId: current?.conversationId, id, approved, reason });
+    },
+
+    /** Answers a question (`data-interrupt`). Not a method of MUI's: the page calls it. */
+    async answer({ requestId, token, answer }) {
+      await tell({ conversationId: current?.conversationId, requestId, token, answer });
+    },
+
+    stop() {
+      if (!current) return;
+      const { conversationId, messageId, runId } = current;
+      void ask(address('/stop'), { body: { conversationId, messageId, runId } }).catch(() => {});
+    },
+
+    async listConversations() {
+      const response = await checked(await ask(address()));
+      return response.json();
+    },
+
+    async listMessages({ conversationId, cursor, direction }) {
+      const response = await checked(await ask(address('', { conversationId, cursor, direction })));
+      return response.json();
+    },
+
+    subscribe({ onEvent }) {
+      listeners.add(onEvent);
+      return () => listeners.delete(onEvent);
+    },
+  };
+}
+
+async function checked(response) {
+  if (response.ok) return response;
+  const text = await response.text();
+  throw new Error(text || `the server answered ${response.status}`);
+}
+
+/**
+ * One stream of chunks for MUI, over as many connections as it takes. They come in order and once, so they go without
+ * their envelopes: numbers are given again when a run is taken up by another process, and MUI would wait for others.
+ */
+function chunks(first, again, reading, listeners, signal) {
+  const items = received(first, again, reading, signal);
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { value: chunk, done } = await items.next();
+          if (done) return controller.close();
+          // The parts that stay when an attempt is taken back: exactly here, between the chunks around it.
+          if (chunk.type === 'message-updated') {
+            for (const listener of listeners) listener({ type: 'message-updated', message: chunk.message });
+          }
+          controller.enqueue(chunk);
+        } catch (error) {
+          // A plain error is shown with its text.
+          controller.error(error);
+        }
+      },
+      async cancel() {
+        await items.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function* received(first, again, reading, signal) {
+  let attempts = 0;
+  const open = new Map();
+  for (let request = first; ; request = again) {
+    try {
+      const response = await request();
+      if (response.status >= 500) throw new Error(`the server answered ${response.status}`);
+      if (!response.ok) throw new Refused(await response.text());
+      for await (const { id, data } of blocks(response.body)) {
+        const { chunk } = JSON.parse(data);
+        // A sign of life has no envelope.
+        if (chunk === undefined) continue;
+        attempts = 0;
+        if (chunk.type === 'start') remember(reading, chunk);
+        if (chunk.type === 'hw-event' && chunk.event.type === 'run-failed') throw new Refused(chunk.event.message);
+        // What is open may be what only this reader saw of an attempt that died with its process.
+        if (chunk.type === 'message-updated') yield* ends(open);
+        yield chunk;
+        note(open, chunk);
+        if (id !== undefined) reading.lastEventId = id;
+        if (chunk.type === 'finish' || chunk.type === 'abort') return;
+      }
+    } catch (error) {
+      if (error instanceof Refused) throw new Error(error.message);
+      if (signal?.aborted) throw error;
+    }
+    attempts += 1;
+    if (attempts > ATTEMPTS) throw new Error('the connection was lost, and could not be had again');
+    await pause(attempts === 1 ? 0 : PAUSE);
+  }
+}
+
+/** The server said no, or the run failed: asking again would change nothing. */
+class Refused extends Error {}
+
+function remember(reading, chunk) {
+  reading.messageId = chunk.messageId;
+  reading.runId = chunk.hw?.before?.find((event) => event.type === 'run-started')?.run;
+}
+
+/** Which texts and thoughts are open, by their ids. */
+function note(open, { type, id }) {
+  const [, kind, what] = /^(text|reasoning)-(start|delta|end)$/.exec(type) ?? [];
+  if (what === 'end') open.delete(`${kind} ${id}`);
+  else if (what) open.set(`${kind} ${id}`, { type: `${kind}-end`, id });
+}
+
+function* ends(open) {
+  yield* open.values();
+  open.clear();
+}
+
+function pause(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+async function* blocks(body) {
+  let rest = '';
+  for await (const text of decoded(body)) {
+    const blocks = (rest + text).split(/\r?\n\r?\n/);
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const lines = block.split(/\r?\n/);
+      const field = (name) => lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).replace(/^ /, ''));
+      const data = field('data');
+      if (data.length > 0) yield { id: field('id').at(-1), data: data.join('\n') };
+    }
+  }
+}
+
+/** Safari cannot iterate over a body. */
+async function* decoded(body) {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      yield decoder.decode(value, { stream: true });
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

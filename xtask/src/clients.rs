@@ -1,0 +1,81 @@
+//! The vendors' clients under `conformance/clients`, run against a real server whose connections are cut and whose
+//! process is killed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::command::{Failure, cargo, command, run};
+use crate::report::{Counts, Outcome};
+use crate::{root, vendors};
+
+/// Where the judges of a running server live.
+const FOLDER: &str = "conformance/clients";
+
+/// How often each client repeats each scenario.
+#[derive(Clone, Copy, Debug)]
+struct Repeats {
+    cuts: u64,
+    kills: u64,
+}
+
+/// The part of `cargo xtask test`.
+pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
+    let mut judges = prepare(root, Repeats { cuts: 2, kills: 1 })?;
+    if let Some(filter) = filter {
+        judges.arg("--scenario").arg(filter);
+    }
+    let finished = run(judges)?;
+    let mut counts = vendors::count(&finished.output);
+    if !finished.ok && counts.failed == 0 {
+        counts.add(Counts::FAILED);
+    }
+    let notes = finished.output.lines().filter_map(|line| line.strip_prefix("# told: "));
+    let notes = notes.map(str::to_owned).collect();
+    // The cases that are well are hundreds of lines.
+    let shown = finished.output.lines().filter(|line| !line.starts_with("ok "));
+    Ok(Outcome { counts, notes, output: shown.collect::<Vec<_>>().join("\n") })
+}
+
+/// Every client and scenario so many times with cut connections.
+pub(crate) fn cuts(times: u64) -> Result<ExitCode, Failure> {
+    long(Repeats { cuts: times, kills: 0 })
+}
+
+/// Every client and scenario so many times with a server that is killed.
+pub(crate) fn restarts(times: u64) -> Result<ExitCode, Failure> {
+    long(Repeats { cuts: 0, kills: times })
+}
+
+fn long(repeats: Repeats) -> Result<ExitCode, Failure> {
+    let status = prepare(&root(), repeats)?
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .status()
+        .map_err(|error| Failure::new(format!("cannot run node: {error}")))?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
+    let folder = root.join(FOLDER);
+    vendors::install(&root.join(vendors::FOLDER))?;
+    vendors::install(&folder)?;
+    let binary = build(root)?;
+    let mut judges = command(&folder, "node", &["run.mjs", "--binary"]);
+    judges.arg(binary);
+    judges.arg("--cuts").arg(repeats.cuts.to_string()).arg("--kills").arg(repeats.kills.to_string());
+    if let Some(seed) = std::env::var_os("HEADWATER_SEED") {
+        judges.arg("--seed").arg(seed);
+    }
+    Ok(judges)
+}
+
+/// The whole workspace, so that nothing is built again with other features.
+fn build(root: &Path) -> Result<PathBuf, Failure> {
+    let built = run(cargo(root, &["build", "--workspace", "--bin", "headwater"]))?;
+    if !built.ok {
+        return Err(Failure::new(format!("headwater cannot be built:\n{}", built.output)));
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target));
+    Ok(target.join("debug/headwater"))
+}
