@@ -67,8 +67,19 @@ async fn respond_to(
         names.extend(call_of(question).map(|call| format!("call:{call}")));
     }
     let answers: Vec<_> = given.into_iter().map(|(_, answer)| answer).collect();
+    let mut before = None;
+    for name in names.iter().filter(|name| name.starts_with("request:")) {
+        before = match before {
+            None => known::find(agent, asked.owner(), name).await?,
+            found => found,
+        };
+    }
+    // Noted first: the same request may come again before this one is answered.
+    if before.is_none() {
+        known::note(agent, asked.owner(), &names, &known).await?;
+    }
     match agent.answer_all(answers.clone()).await {
-        Ok(_) => known::note(agent, asked.owner(), &names, &known).await?,
+        Ok(_) => {}
         // The same request again, whose answers lie in the inbox or were taken just now: what is missing is given.
         Err(error) if error.kind() == ErrorKind::Answered => {
             for answer in answers {
@@ -77,11 +88,8 @@ async fn respond_to(
                     _ => {}
                 }
             }
-            for name in &names {
-                if let Some(known) = known::find(agent, asked.owner(), name).await? {
-                    return Ok(Placed::at(agent.run(known.run), From::Response(known.since)));
-                }
-            }
+            let known = before.unwrap_or(known);
+            return Ok(Placed::at(agent.run(known.run), From::Response(known.since)));
         }
         Err(error) => return Err(error.into()),
     }
