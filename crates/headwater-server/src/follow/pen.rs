@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use headwater_protocol::{Encoder, EventKind, Framing, Merge as _, Record, RunState};
+use headwater_protocol::{Encoder, EventKind, Framing, Merge as _, Record};
 use headwater_runtime::{Entry, Run};
 use headwater_store::{Cursor, JournalId, Page, ReadLimit, Secret};
 
-use super::{From, View, from_the_future};
+use super::{Ending, From, View, from_the_future};
 use crate::ApiError;
 
 /// Writes what a journal holds in the words of one reader, from a place on.
@@ -29,6 +29,8 @@ pub(super) struct Pen {
     pub(super) waits: bool,
     /// The run has ended.
     pub(super) ended: bool,
+    /// It was told the state, and has not seen what led to it.
+    told: bool,
 }
 
 /// A record, and the first of those that were merged into it.
@@ -53,6 +55,7 @@ impl Pen {
             since: 0,
             waits: false,
             ended: false,
+            told: *from == From::Reentry,
         };
         match *from {
             From::Start => {}
@@ -82,6 +85,38 @@ impl Pen {
         Ok(pen)
     }
 
+    /// How it sees the run.
+    pub(super) fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    pub(super) fn journal(&self) -> &JournalId {
+        &self.journal
+    }
+
+    /// Whether it writes the same from here on as any other that comes to the same record. An encoder that was told the
+    /// state does not: it may have given other names to what is open.
+    pub(super) fn may_join(&self) -> bool {
+        !self.told
+    }
+
+    /// Where the response ended after which it began, or 0.
+    pub(super) fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Writes a page of the journal, and says whether that is the end of the stream.
+    pub(super) fn write_page(&mut self, page: &Page, ending: Ending) -> Result<bool, ApiError> {
+        self.write(page, None)?;
+        let all = self.after >= page.tail.last;
+        let over = all && (self.ended || page.tail.closed || self.waits && ending == Ending::AtWait);
+        if over {
+            self.encoder.finish();
+            self.move_written();
+        }
+        Ok(over)
+    }
+
     /// Goes on to a record, and leaves out what comes before.
     pub(super) async fn pass(&mut self, run: &Run, until: u64) -> Result<(), ApiError> {
         self.read(run, Some(until)).await?;
@@ -104,17 +139,8 @@ impl Pen {
     /// Writes the fewest frames that say what there is so far.
     async fn come_back(&mut self, run: &Run) -> Result<(), ApiError> {
         let store = run.agent().store();
-        let mut state = RunState::default();
-        let snapshot = run.meta().await?.snapshot;
-        if let Some(before) = snapshot.checked_sub(1) {
-            let page = store.read(&self.journal, before, ReadLimit { records: 1, bytes: usize::MAX }).await?;
-            if let Some(record) = page.records.first()
-                && let Entry::Snapshot(kept) = Entry::read(record)?
-            {
-                state = *kept;
-                self.after = record.seq;
-            }
-        }
+        let (after, mut state) = run.snapshot_until(u64::MAX).await?.unwrap_or_default();
+        self.after = after;
         loop {
             let page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
             for record in &page.records {
@@ -181,12 +207,6 @@ impl Pen {
         })?;
         self.move_written();
         Ok(())
-    }
-
-    /// The stream is over: the run has ended, or waits.
-    pub(super) fn finish(&mut self) {
-        self.encoder.finish();
-        self.move_written();
     }
 
     /// Takes what was written.

@@ -7,6 +7,7 @@
     clippy::print_stdout
 )]
 
+mod follow;
 mod harness;
 mod resume;
 mod sessions;
