@@ -34,6 +34,8 @@ pub(crate) enum Subject {
     Runtime,
     /// Checkpoints, roll back, fork and storage of sessions, and the loading of agent files
     Sessions,
+    /// Many runs and many readers over HTTP, beside bare axum and the vendors' servers
+    Server,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -44,7 +46,17 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
         Subject::Runtime => runtime::run(&root, "runtime"),
         Subject::Sessions => runtime::run(&root, "sessions"),
+        Subject::Server => run_server(&root, without),
     }
+}
+
+fn run_server(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
+    if without.contains(&Optional::Vendors) {
+        anstream::println!("vendors: measured only where they are installed, --without vendors");
+    } else {
+        vendors::install(&root.join(vendors::FOLDER))?;
+    }
+    benches_of(root, "headwater-server", &["server"])
 }
 
 fn run_protocol(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
