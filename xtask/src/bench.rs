@@ -37,6 +37,8 @@ pub(crate) enum Subject {
     Sessions,
     /// Reading the recorded streams of the providers of models
     Models,
+    /// Many runs and many readers over HTTP, beside bare axum and the vendors' servers
+    Server,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -48,7 +50,17 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Runtime => runtime::run(&root, "runtime"),
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
+        Subject::Server => run_server(&root, without),
     }
+}
+
+fn run_server(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
+    if without.contains(&Optional::Vendors) {
+        anstream::println!("vendors: measured only where they are installed, --without vendors");
+    } else {
+        vendors::install(&root.join(vendors::FOLDER))?;
+    }
+    benches_of(root, "headwater-server", &["server"])
 }
 
 fn run_protocol(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {

@@ -59,7 +59,7 @@ pub(crate) async fn serve(
     }
     let routes = server.router().merge(page::routes(server.clone(), default, listen::has_keys(settings)));
     let (going, mut gone) = (server.clone(), stopped);
-    let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
+    let serving = axum::serve(listen::without_delay(listener), routes).with_graceful_shutdown(async move {
         // An error is that nobody can stop it any more: then it is stopped.
         let _ = gone.wait_for(|stopped| *stopped).await;
         going.let_go();

@@ -6,6 +6,7 @@ mod drivers;
 mod meta;
 mod question;
 mod reach;
+mod recall;
 mod rehearse;
 mod run;
 mod tend;

@@ -5,6 +5,7 @@
 
 mod body;
 mod pen;
+mod reader;
 mod shared;
 mod view;
 

@@ -33,6 +33,8 @@ struct Inner {
     records: u32,
     bytes: usize,
     snapshot: u64,
+    /// The last origin that an event had: the next one mostly has the same.
+    origin: Origin,
 }
 
 impl Journal {
@@ -44,7 +46,8 @@ impl Journal {
         snapshot: u64,
     ) -> Self {
         let last = lease.first.saturating_sub(1);
-        let inner = Inner { state, usage, last, records: 0, bytes: 0, snapshot };
+        let origin = Origin::default();
+        let inner = Inner { state, usage, last, records: 0, bytes: 0, snapshot, origin };
         Self { store, lease, inner: Mutex::new(inner) }
     }
 
@@ -87,9 +90,12 @@ impl Journal {
     ) -> Result<Receipt> {
         let body = body(&WrittenEvent { event: &event, origin, emit, effect })?;
         let mut inner = self.inner();
-        let record = Record::new(inner.last + 1, event).from(origin.clone());
+        let known = std::mem::take(&mut inner.origin);
+        let origin = if known == *origin { known } else { origin.clone() };
+        let record = Record::new(inner.last + 1, event).from(origin);
         // What the state cannot take is refused before anyone sees it.
         inner.state.apply(&record).map_err(|error| Error::new(ErrorKind::Structured, error.to_string()))?;
+        inner.origin = record.origin;
         let receipt = self.append(&mut inner, class, body)?;
         if inner.records >= SNAPSHOT_RECORDS || inner.bytes >= SNAPSHOT_BYTES {
             // Durable when what it sums up is: nothing waits for it.

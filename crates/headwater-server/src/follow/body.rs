@@ -1,13 +1,16 @@
 //! The body of a response: what a reader is given, with signs of life in between.
 
-use std::time::Duration;
+use std::{pin::Pin, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
 use headwater_protocol::{FrameWriter, Framing, Heartbeat, KeepAlive};
-use tokio::sync::watch;
+use tokio::{
+    sync::watch,
+    time::{Instant, Sleep},
+};
 
-use super::shared::{Reader, Streams};
+use super::{reader::Reader, shared::Streams};
 use crate::seeing::OpenStream;
 
 /// When a stream ends.
@@ -23,6 +26,10 @@ pub(crate) enum Ending {
 struct Following {
     reader: Reader,
     heartbeat: Duration,
+    /// Set once and looked at when it is over: to set it anew for each frame would cost more than the frame.
+    silence: Pin<Box<Sleep>>,
+    /// When something was sent last.
+    spoke: Instant,
     padding: Option<Bytes>,
     closing: watch::Receiver<bool>,
     /// Kept until the stream is over.
@@ -42,7 +49,15 @@ pub(crate) fn body(
         view.dialect.profile(view.profile.as_deref()).keep_alive
     };
     let padding = (padding > 0).then(|| pad(keep_alive, reader.view().framing, padding));
-    let state = Following { reader, heartbeat, padding, closing: streams.closing(), stream };
+    let state = Following {
+        reader,
+        heartbeat,
+        silence: Box::pin(tokio::time::sleep(heartbeat)),
+        spoke: Instant::now(),
+        padding,
+        closing: streams.closing(),
+        stream,
+    };
     Body::from_stream(futures_util::stream::unfold(state, |mut state| async move {
         let next = state.next().await.transpose()?;
         if let Ok(bytes) = &next {
@@ -57,21 +72,32 @@ impl Following {
         if let Some(padding) = self.padding.take() {
             return Ok(Some(padding));
         }
-        let Self { reader, closing, heartbeat, .. } = self;
-        tokio::select! {
-            biased;
-            next = reader.next() => match next {
-                Ok(next) => return Ok(next),
-                Err(error) => {
-                    tracing::error!(code = error.code(), "a stream is cut: {}", error.message());
-                    return Err(std::io::Error::other(error.message().to_owned()));
+        let Self { reader, closing, heartbeat, silence, spoke, .. } = self;
+        loop {
+            tokio::select! {
+                biased;
+                next = reader.next() => {
+                    *spoke = Instant::now();
+                    return next.map_err(|error| {
+                        tracing::error!(code = error.code(), "a stream is cut: {}", error.message());
+                        std::io::Error::other(error.message().to_owned())
+                    });
                 }
-            },
-            // The end without an end: whoever reads it comes back.
-            _ = closing.wait_for(|closing| *closing) => return Ok(None),
-            () = tokio::time::sleep(*heartbeat) => {}
+                // The end without an end: whoever reads it comes back.
+                _ = closing.wait_for(|closing| *closing) => return Ok(None),
+                () = silence.as_mut() => {
+                    let now = Instant::now();
+                    let silent = now.duration_since(*spoke) >= *heartbeat;
+                    if silent {
+                        *spoke = now;
+                    }
+                    silence.as_mut().reset(*spoke + *heartbeat);
+                    if silent {
+                        return Ok(Some(reader.heartbeat()));
+                    }
+                }
+            }
         }
-        Ok(Some(self.reader.heartbeat()))
     }
 }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use headwater_protocol::{Encoder, EventKind, Framing, Merge as _, Record, RunState, RunStatus};
+use headwater_protocol::{Encoder, EventKind, Framing, Merge as _, Record, RunStatus};
 use headwater_runtime::{Entry, Run};
 use headwater_store::{Cursor, JournalId, Page, ReadLimit, Secret};
 
-use super::{From, View, from_the_future};
+use super::{Ending, From, View, from_the_future};
 use crate::ApiError;
 
 /// Writes what a journal holds in the words of one reader, from a place on.
@@ -26,11 +26,13 @@ pub(super) struct Pen {
     /// A wait that was told before this is over.
     since: u64,
     /// The last event says that the run waits.
-    pub(super) waits: bool,
+    waits: bool,
     /// A wait that is told when it turns out to last: one that is over is none to whoever comes late.
     wait: Option<Held>,
     /// The run has ended.
     pub(super) ended: bool,
+    /// It was told the state, and has not seen what led to it.
+    told: bool,
 }
 
 /// A record, and the first of those that were merged into it.
@@ -57,6 +59,7 @@ impl Pen {
             waits: false,
             wait: None,
             ended: false,
+            told: *from == From::Reentry,
         };
         match *from {
             From::Start => {}
@@ -86,6 +89,66 @@ impl Pen {
         Ok(pen)
     }
 
+    /// How it sees the run.
+    pub(super) fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    pub(super) fn journal(&self) -> &JournalId {
+        &self.journal
+    }
+
+    /// Whether it writes the same from here on as any other that comes to the same record. An encoder that was told the
+    /// state does not: it may have given other names to what is open.
+    pub(super) fn may_join(&self) -> bool {
+        !self.told
+    }
+
+    /// Where the response ended after which it began, or 0.
+    pub(super) fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Writes a page of the journal, and says whether that is the end of the stream. If it is dropped while it waits, it
+    /// must be called again, though there may be nothing new.
+    pub(super) async fn write_page(
+        &mut self,
+        run: &Run,
+        page: &Page,
+        ending: Ending,
+    ) -> Result<bool, ApiError> {
+        self.write(page, None)?;
+        if self.after < page.tail.last {
+            return Ok(false);
+        }
+        let mut over = self.ended || page.tail.closed;
+        if self.waits && !over {
+            // An answer that was given and not yet taken up: the wait is about to end.
+            if run.agent().has_mail(run.id()).await? {
+                return Ok(false);
+            }
+            let info = run.agent().store().info(&self.journal).await?;
+            if info.is_some_and(|info| info.tail.last > self.after) {
+                return Ok(false);
+            }
+            over = ending == Ending::AtWait;
+        }
+        self.tell_wait()?;
+        if over {
+            self.encoder.finish();
+            self.move_written();
+        }
+        Ok(over)
+    }
+
+    /// Tells that the run waits, if it does.
+    fn tell_wait(&mut self) -> Result<(), ApiError> {
+        match self.wait.take() {
+            Some(held) => self.encode(&held),
+            None => Ok(()),
+        }
+    }
+
     /// Goes on to a record, and leaves out what comes before.
     pub(super) async fn pass(&mut self, run: &Run, until: u64) -> Result<(), ApiError> {
         self.read(run, Some(until)).await?;
@@ -109,17 +172,8 @@ impl Pen {
     /// Writes the fewest frames that say what there is so far.
     async fn come_back(&mut self, run: &Run) -> Result<(), ApiError> {
         let store = run.agent().store();
-        let mut state = RunState::default();
-        let snapshot = run.meta().await?.snapshot;
-        if let Some(before) = snapshot.checked_sub(1) {
-            let page = store.read(&self.journal, before, ReadLimit { records: 1, bytes: usize::MAX }).await?;
-            if let Some(record) = page.records.first()
-                && let Entry::Snapshot(kept) = Entry::read(record)?
-            {
-                state = *kept;
-                self.after = record.seq;
-            }
-        }
+        let (after, mut state) = run.snapshot_until(u64::MAX).await?.unwrap_or_default();
+        self.after = after;
         loop {
             let page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
             for record in &page.records {
@@ -194,14 +248,6 @@ impl Pen {
         Ok(())
     }
 
-    /// Tells that the run waits, if it does.
-    pub(super) fn tell_wait(&mut self) -> Result<(), ApiError> {
-        match self.wait.take() {
-            Some(held) => self.encode(&held),
-            None => Ok(()),
-        }
-    }
-
     fn encode(&mut self, held: &Held) -> Result<(), ApiError> {
         let Self { encoder, secret, journal, .. } = self;
         encoder.record_with_ids(&held.record, &mut |frame, last| {
@@ -211,12 +257,6 @@ impl Pen {
         })?;
         self.move_written();
         Ok(())
-    }
-
-    /// The stream is over: the run has ended, or waits.
-    pub(super) fn finish(&mut self) {
-        self.encoder.finish();
-        self.move_written();
     }
 
     /// Takes what was written.

@@ -2,15 +2,15 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex as StdMutex, PoisonError, Weak},
+    sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, Weak},
 };
 
 use bytes::Bytes;
 use headwater_runtime::Run;
-use headwater_store::{JournalId, Page, ReadLimit};
+use headwater_store::ReadLimit;
 use tokio::sync::{Mutex, watch};
 
-use super::{Ending, From, View, pen::Pen};
+use super::{Ending, From, View, pen::Pen, reader::Reader};
 use crate::ApiError;
 
 /// How much is kept of a stream that several readers share.
@@ -19,13 +19,13 @@ const KEPT: usize = 256 << 10;
 /// The streams that are being read.
 #[derive(Debug, Clone)]
 pub(crate) struct Streams {
-    shared: Arc<StdMutex<HashMap<String, Weak<Shared>>>>,
+    known: Known,
     closing: watch::Sender<bool>,
 }
 
 impl Default for Streams {
     fn default() -> Self {
-        Self { shared: Arc::default(), closing: watch::Sender::new(false) }
+        Self { known: Known::default(), closing: watch::Sender::new(false) }
     }
 }
 
@@ -35,18 +35,15 @@ impl Streams {
         self.closing.send_replace(true);
     }
 
-    /// Whether readers are let go.
+    /// Whether its readers are let go.
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
     }
 
     /// How many bytes are kept for readers that share a stream.
     pub(crate) fn bytes_held(&self) -> usize {
-        let all = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let streams: Vec<_> = all.values().filter_map(Weak::upgrade).collect();
-        drop(all);
-        // One that is being written just now is counted the next time.
-        streams.iter().filter_map(|stream| Some(stream.tail.try_lock().ok()?.bytes)).sum()
+        let shared: Vec<_> = self.known.all().values().filter_map(Weak::upgrade).collect();
+        shared.iter().map(|shared| shared.ring().bytes).sum()
     }
 
     pub(super) fn closing(&self) -> watch::Receiver<bool> {
@@ -61,106 +58,116 @@ impl Streams {
         from: From,
         ending: Ending,
     ) -> Result<Reader, ApiError> {
-        let view = Arc::new(view);
-        let source = match from {
-            From::Start | From::Response(_) => {
-                let key = format!("{}/{from:?}/{ending:?}/{}", run.id(), view.key());
-                let shared = match self.find(&key).await {
-                    Some(shared) => shared,
-                    None => self.share(key, Pen::new(&run, view.clone(), &from).await?),
-                };
-                let after = if let From::Response(since) = from { since } else { 0 };
-                Source::Shared { shared, next: 0, after }
-            }
-            _ => {
-                let pen = Pen::new(&run, view.clone(), &from).await?;
-                Source::Own(Box::new(Own { pen, fresh: true, over: false }))
-            }
-        };
-        Ok(Reader { journal: run.id().as_str().into(), run, source, ending, view, from })
+        let (view, known) = (Arc::new(view), self.known.clone());
+        // Where an earlier response ended, its reader's encoder stands otherwise than all others.
+        let since = if let From::Response(since) = from { since } else { 0 };
+        let key = format!("{}/{since}/{ending:?}/{}", run.id(), view.key());
+        let begins = matches!(from, From::Start | From::Response(_));
+        let found = known.find(&key);
+        if let Some(shared) = found.as_ref().filter(|shared| begins && shared.ring().is_whole()) {
+            return Ok(Reader::with_others(run, shared.clone(), since));
+        }
+        let pen = Pen::new(&run, view, &from).await?;
+        if begins && found.is_none() {
+            return Ok(Reader::with_others(run, known.share(key, pen, ending, true), since));
+        }
+        let others = pen.may_join().then_some((known, key));
+        Ok(Reader::alone(run, pen, ending, others))
+    }
+}
+
+/// The streams that are shared, by what their readers have in common.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Known(Arc<StdMutex<HashMap<String, Weak<Shared>>>>);
+
+impl Known {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Weak<Shared>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream that still has its beginning.
-    async fn find(&self, key: &str) -> Option<Arc<Shared>> {
-        let shared =
-            self.shared.lock().unwrap_or_else(PoisonError::into_inner).get(key).and_then(Weak::upgrade)?;
-        let whole = shared.tail.lock().await.first == 0;
-        whole.then_some(shared)
+    fn find(&self, key: &str) -> Option<Arc<Shared>> {
+        self.all().get(key).and_then(Weak::upgrade)
     }
 
-    fn share(&self, key: String, pen: Pen) -> Arc<Shared> {
-        let tail = Tail { pen, fresh: true, ring: VecDeque::new(), first: 0, bytes: 0, over: false };
-        let shared = Arc::new(Shared { tail: Mutex::new(tail) });
-        let mut all = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Makes a stream that others may join.
+    fn share(&self, key: String, pen: Pen, ending: Ending, whole: bool) -> Arc<Shared> {
+        let ring =
+            Ring { batches: VecDeque::new(), whole, first: 0, bytes: 0, after: pen.after, over: false };
+        let view = pen.view().clone();
+        let shared = Arc::new(Shared {
+            view,
+            ending,
+            since: pen.since(),
+            ring: StdMutex::new(ring),
+            source: Mutex::new(Source { pen, fresh: whole }),
+        });
+        let mut all = self.all();
         if all.len() >= 64 && all.len().is_power_of_two() {
             all.retain(|_, stream| stream.strong_count() > 0);
         }
         all.insert(key, Arc::downgrade(&shared));
         shared
     }
-}
 
-/// One reader of a run.
-#[derive(Debug)]
-pub(crate) struct Reader {
-    run: Run,
-    journal: JournalId,
-    view: Arc<View>,
-    source: Source,
-    ending: Ending,
-    from: From,
-}
-
-#[derive(Debug)]
-enum Source {
-    Own(Box<Own>),
-    Shared {
-        shared: Arc<Shared>,
-        /// The number of the next batch.
-        next: u64,
-        /// The last record that was read.
-        after: u64,
-    },
-}
-
-/// A stream that nobody else reads.
-#[derive(Debug)]
-struct Own {
-    pen: Pen,
-    fresh: bool,
-    over: bool,
+    /// The stream that a reader goes on with which has read everything up to here, and the number of its next batch.
+    ///
+    /// An encoder that has seen the same records is in the same state, however they were merged, and between two batches
+    /// nobody has seen a part of what comes next.
+    pub(super) fn join(&self, key: &str, pen: Pen, ending: Ending) -> (Arc<Shared>, u64) {
+        let found = self.find(key).and_then(|shared| {
+            let next = shared.ring().number_after(pen.after)?;
+            Some((shared, next))
+        });
+        found.unwrap_or_else(|| (self.share(key.to_owned(), pen, ending, false), 0))
+    }
 }
 
 /// A stream that several may read.
 #[derive(Debug)]
-struct Shared {
-    tail: Mutex<Tail>,
+pub(super) struct Shared {
+    pub(super) view: Arc<View>,
+    pub(super) ending: Ending,
+    /// Where the response ended after which it began, or 0.
+    pub(super) since: u64,
+    /// What was written last. Never held while something is waited for.
+    ring: StdMutex<Ring>,
+    /// What writes more: held by whichever reader wants more first.
+    source: Mutex<Source>,
+}
+
+#[derive(Debug)]
+struct Source {
+    pen: Pen,
+    /// There is something to write, even if the journal has nothing new.
+    fresh: bool,
 }
 
 /// What was written last.
 #[derive(Debug)]
-struct Tail {
-    pen: Pen,
-    /// There is something to write, even if the journal has nothing new.
-    fresh: bool,
-    ring: VecDeque<Batch>,
+struct Ring {
+    batches: VecDeque<Batch>,
+    /// It began at the beginning.
+    whole: bool,
     /// The number of the first that is kept.
     first: u64,
     bytes: usize,
+    /// The last record of all that was written.
+    after: u64,
     over: bool,
 }
 
 /// What was written in one go.
 #[derive(Debug, Clone)]
-struct Batch {
-    bytes: Bytes,
+pub(super) struct Batch {
+    pub(super) bytes: Bytes,
     /// The last record of it.
-    after: u64,
+    pub(super) after: u64,
 }
 
 /// What a reader is given.
-enum Given {
-    Bytes(Bytes),
+#[derive(Debug)]
+pub(super) enum Given {
+    Batch(Batch),
     /// Nothing yet, after this record.
     Nothing(u64),
     /// What comes next is no longer kept.
@@ -168,142 +175,79 @@ enum Given {
     Over,
 }
 
-impl Reader {
-    pub(super) fn heartbeat(&mut self) -> Bytes {
-        let profile = self.view.dialect.profile(self.view.profile.as_deref());
-        super::body::heartbeat(profile.keep_alive, self.view.framing)
-    }
-
-    pub(super) fn view(&self) -> &View {
-        &self.view
-    }
-
-    /// What comes next, as soon as there is something; nothing at the end. May be dropped while it waits.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
-        loop {
-            let given = match &mut self.source {
-                Source::Own(own) => own.next(&self.run, &self.journal, self.ending).await?,
-                Source::Shared { shared, next, after } => {
-                    let batch = shared.next(&self.run, &self.journal, self.ending, *next).await?;
-                    match batch {
-                        Ok(batch) => {
-                            (*next, *after) = (*next + 1, batch.after);
-                            Given::Bytes(batch.bytes)
-                        }
-                        Err(Given::Behind) => {
-                            // Slower than what is kept: it writes for itself from here on.
-                            let mut pen = Pen::new(&self.run, self.view.clone(), &self.from).await?;
-                            pen.pass(&self.run, *after).await?;
-                            self.source = Source::Own(Box::new(Own { pen, fresh: false, over: false }));
-                            continue;
-                        }
-                        Err(given) => given,
-                    }
-                }
-            };
-            match given {
-                Given::Bytes(bytes) if bytes.is_empty() => {}
-                Given::Bytes(bytes) => return Ok(Some(bytes)),
-                Given::Nothing(after) => {
-                    self.run.agent().store().wait(&self.journal, after).await?;
-                }
-                Given::Over | Given::Behind => return Ok(None),
-            }
-        }
-    }
-}
-
-/// Writes a page of the journal. Gives whether the stream is over.
-async fn write(run: &Run, pen: &mut Pen, page: &Page, ending: Ending) -> Result<bool, ApiError> {
-    pen.write(page, None)?;
-    if pen.after < page.tail.last {
-        return Ok(false);
-    }
-    let mut over = pen.ended || page.tail.closed;
-    if pen.waits && !over {
-        // An answer that was given and not yet taken up: the wait is about to end.
-        if run.agent().has_mail(run.id()).await? {
-            return Ok(false);
-        }
-        let info = run.agent().store().info(&run.id().as_str().into()).await?;
-        if info.is_some_and(|info| info.tail.last > pen.after) {
-            return Ok(false);
-        }
-        over = ending == Ending::AtWait;
-    }
-    pen.tell_wait()?;
-    if over {
-        pen.finish();
-    }
-    Ok(over)
-}
-
-impl Own {
-    async fn next(&mut self, run: &Run, journal: &JournalId, ending: Ending) -> Result<Given, ApiError> {
-        if self.over {
-            return Ok(Given::Over);
-        }
-        let page = run.agent().store().read(journal, self.pen.after, ReadLimit::default()).await?;
-        if page.records.is_empty() && !self.fresh && !page.tail.closed {
-            return Ok(Given::Nothing(self.pen.after));
-        }
-        // If this is dropped while it waits, it is done again.
-        self.fresh = true;
-        self.over = write(run, &mut self.pen, &page, ending).await?;
-        self.fresh = false;
-        Ok(Given::Bytes(self.pen.take()))
-    }
-}
-
 impl Shared {
-    /// The batch of a number, as soon as it is there, or why there is none.
-    async fn next(
-        self: &Arc<Self>,
-        run: &Run,
-        journal: &JournalId,
-        ending: Ending,
-        next: u64,
-    ) -> Result<Result<Batch, Given>, ApiError> {
-        let mut tail = self.tail.lock().await;
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        // What is inside is whole between any two calls.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The batch of a number, if it is there already, or why it will never be.
+    fn kept(self: &Arc<Self>, next: u64) -> Option<Given> {
+        let mut ring = self.ring();
+        let Some(at) = next.checked_sub(ring.first) else { return Some(Given::Behind) };
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        if let Some(batch) = ring.batches.get(at).cloned() {
+            if Arc::strong_count(self) == 1 {
+                ring.forget(at + 1);
+            }
+            return Some(Given::Batch(batch));
+        }
+        ring.over.then_some(Given::Over)
+    }
+
+    /// The batch of a number, if it can be had now.
+    pub(super) async fn next(self: &Arc<Self>, run: &Run, next: u64) -> Result<Given, ApiError> {
+        if let Some(given) = self.kept(next) {
+            return Ok(given);
+        }
+        let mut source = self.source.lock().await;
         loop {
-            let Some(at) = next.checked_sub(tail.first) else { return Ok(Err(Given::Behind)) };
-            let at = usize::try_from(at).unwrap_or(usize::MAX);
-            if let Some(batch) = tail.ring.get(at).cloned() {
-                if Arc::strong_count(self) == 1 {
-                    tail.forget(at + 1);
-                }
-                return Ok(Ok(batch));
+            // Another reader may have been here first.
+            if let Some(given) = self.kept(next) {
+                return Ok(given);
             }
-            if tail.over {
-                return Ok(Err(Given::Over));
+            let Source { pen, fresh } = &mut *source;
+            let page = run.agent().store().read(pen.journal(), pen.after, ReadLimit::default()).await?;
+            if page.records.is_empty() && !*fresh && !page.tail.closed {
+                return Ok(Given::Nothing(pen.after));
             }
-            let page = run.agent().store().read(journal, tail.pen.after, ReadLimit::default()).await?;
-            if page.records.is_empty() && !tail.fresh && !page.tail.closed {
-                return Ok(Err(Given::Nothing(tail.pen.after)));
-            }
-            tail.push(run, &page, ending).await?;
+            // If this is dropped while it waits, it is done again.
+            *fresh = true;
+            let over = pen.write_page(run, &page, self.ending).await?;
+            *fresh = false;
+            self.ring().push(Batch { bytes: pen.take(), after: pen.after }, over);
         }
     }
 }
 
-impl Tail {
-    async fn push(&mut self, run: &Run, page: &Page, ending: Ending) -> Result<(), ApiError> {
-        // If this is dropped while it waits, it is done again.
-        self.fresh = true;
-        self.over = write(run, &mut self.pen, page, ending).await?;
-        self.fresh = false;
-        let bytes = self.pen.take();
-        self.bytes += bytes.len();
-        self.ring.push_back(Batch { bytes, after: self.pen.after });
-        while self.bytes > KEPT && self.ring.len() > 1 {
+impl Ring {
+    /// Whether all of the stream is there, from its beginning.
+    fn is_whole(&self) -> bool {
+        self.whole && self.first == 0
+    }
+
+    /// The number of the batch after a record, if one ends there.
+    fn number_after(&self, record: u64) -> Option<u64> {
+        if self.after == record {
+            return Some(self.first + self.batches.len() as u64);
+        }
+        let at = self.batches.iter().position(|batch| batch.after == record)?;
+        Some(self.first + at as u64 + 1)
+    }
+
+    fn push(&mut self, batch: Batch, over: bool) {
+        self.bytes += batch.bytes.len();
+        self.after = batch.after;
+        self.over = over;
+        self.batches.push_back(batch);
+        while self.bytes > KEPT && self.batches.len() > 1 {
             self.forget(1);
         }
-        Ok(())
     }
 
     /// Lets go of the oldest.
     fn forget(&mut self, count: usize) {
-        for batch in self.ring.drain(..count.min(self.ring.len())) {
+        for batch in self.batches.drain(..count.min(self.batches.len())) {
             self.first += 1;
             self.bytes -= batch.bytes.len();
         }

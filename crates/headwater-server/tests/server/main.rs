@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod docs;
+mod follow;
 mod guarding;
 mod harness;
 mod limits;

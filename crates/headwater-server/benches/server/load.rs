@@ -1,0 +1,219 @@
+//! Requests and their readers: plain sockets, and no more looking at what comes than is needed.
+
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    sync::Barrier,
+};
+
+use crate::model::{DIGITS, MARK, Order, now};
+
+/// Lets this process have as many sockets as it may; gives how many.
+pub(crate) fn raise_open_files() -> u64 {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let limits = getrlimit(Resource::Nofile);
+    let wanted = rustix::process::Rlimit { current: limits.maximum, maximum: limits.maximum };
+    let _ = setrlimit(Resource::Nofile, wanted);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// A request to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Request(Arc<str>);
+
+impl Request {
+    pub(crate) fn post(path: &str, body: &str) -> Self {
+        let length = body.len();
+        Self(
+            format!(
+                "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+                 content-length: {length}\r\n\r\n{body}"
+            )
+            .into(),
+        )
+    }
+
+    pub(crate) fn get(path: &str, cursor: Option<&str>) -> Self {
+        let cursor = cursor.map(|cursor| format!("last-event-id: {cursor}\r\n")).unwrap_or_default();
+        Self(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{cursor}\r\n").into())
+    }
+}
+
+/// What a dialect's client sends to say something.
+pub(crate) fn says(dialect: &str, session: &str, order: &Order) -> Request {
+    let text = order.text();
+    let parts = json!([{ "id": "u1", "role": "user", "parts": [{ "type": "text", "text": text }] }]);
+    let body: Value = match dialect {
+        "ai-sdk" => json!({ "id": session, "trigger": "submit-message", "messages": parts }),
+        "agents" => json!({ "sessionId": session, "messages": parts }),
+        "kortyx" => json!({ "sessionId": session, "messages": [{ "role": "user", "content": text }] }),
+        "tanstack" => json!({ "messages": [{ "role": "user", "content": text }],
+            "data": { "conversationId": session } }),
+        "mui" => json!({ "conversationId": session,
+            "message": { "id": "u1", "role": "user", "parts": [{ "type": "text", "text": text }] } }),
+        _ => json!({ "threadId": session, "runId": format!("client-{session}"), "state": {},
+            "messages": [{ "id": "u1", "role": "user", "content": text }], "tools": [], "context": [],
+            "forwardedProps": {} }),
+    };
+    Request::post(&format!("/v1/{dialect}/chat"), &body.to_string())
+}
+
+/// A response that is being read.
+#[derive(Debug)]
+pub(crate) struct Response {
+    socket: TcpStream,
+    buffer: Vec<u8>,
+    /// How many stamps came.
+    pub(crate) stamps: usize,
+    /// The end of what came last, in which a stamp may have begun.
+    carry: Vec<u8>,
+    pub(crate) bytes: usize,
+}
+
+impl Response {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).await.unwrap();
+        socket.set_nodelay(true).unwrap();
+        Self { socket, buffer: vec![0; 16 << 10], stamps: 0, carry: Vec::new(), bytes: 0 }
+    }
+
+    pub(crate) async fn ask(address: SocketAddr, request: &Request) -> Self {
+        let mut response = Self::connect(address).await;
+        response.send(request).await;
+        response
+    }
+
+    pub(crate) async fn send(&mut self, request: &Request) {
+        self.socket.write_all(request.0.as_bytes()).await.unwrap();
+    }
+
+    /// What came next; nothing at the end.
+    pub(crate) async fn read(&mut self) -> &[u8] {
+        let count = self.socket.read(&mut self.buffer).await.unwrap();
+        self.bytes += count;
+        &self.buffer[..count]
+    }
+
+    /// Reads once and counts the stamps, and notes how old each is. Gives whether there was something.
+    pub(crate) async fn count(&mut self, ages: &mut Option<Vec<u64>>) -> bool {
+        let count = self.socket.read(&mut self.buffer).await.unwrap();
+        self.bytes += count;
+        let read = &self.buffer[..count];
+        let Some(ages) = ages else {
+            self.stamps += memchr::memchr_iter(MARK, read).count();
+            return count > 0;
+        };
+        let now = now();
+        self.carry.extend_from_slice(read);
+        for end in memchr::memchr_iter(MARK, &self.carry) {
+            self.stamps += 1;
+            let digits =
+                end.checked_sub(DIGITS).and_then(|from| std::str::from_utf8(&self.carry[from..end]).ok());
+            if let Some(stamp) = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+                ages.push(now.saturating_sub(stamp));
+            }
+        }
+        let kept = match memchr::memrchr(MARK, &self.carry) {
+            Some(last) => last + 1,
+            None => self.carry.len().saturating_sub(DIGITS),
+        };
+        self.carry.drain(..kept);
+        count > 0
+    }
+
+    /// Reads until there is a head and so many stamps came, and gives what was read.
+    pub(crate) async fn collect(&mut self, stamps: usize) -> String {
+        let mut whole = Vec::new();
+        while self.stamps < stamps || memchr::memmem::find(&whole, b"\r\n\r\n").is_none() {
+            let read = self.read().await;
+            assert!(!read.is_empty(), "the response ended: {}", String::from_utf8_lossy(&whole));
+            whole.extend_from_slice(read);
+            self.stamps = memchr::memchr_iter(MARK, &whole).count();
+        }
+        String::from_utf8(whole).unwrap()
+    }
+
+    /// Gives back the memory for what is read: nothing more is.
+    pub(crate) fn forget_buffer(&mut self) {
+        self.buffer = Vec::new();
+    }
+
+    /// Reads until so many stamps came.
+    pub(crate) async fn until(&mut self, stamps: usize) {
+        while self.stamps < stamps {
+            assert!(self.count(&mut None).await, "the stream ended after {} of {stamps} deltas", self.stamps);
+        }
+    }
+
+    /// Reads to the end, and gives all of it as text, with the head and without what chunks it.
+    pub(crate) async fn text(mut self) -> String {
+        let mut whole = Vec::new();
+        self.socket.read_to_end(&mut whole).await.unwrap();
+        let whole = String::from_utf8(whole).unwrap();
+        let (head, mut rest) = whole.split_once("\r\n\r\n").unwrap();
+        let mut text = format!("{head}\r\n\r\n");
+        if !head.contains("transfer-encoding: chunked") {
+            return text + rest;
+        }
+        while let Some((size, after)) = rest.split_once("\r\n") {
+            let size = usize::from_str_radix(size, 16).unwrap();
+            text.push_str(&after[..size]);
+            rest = &after[size + 2..];
+        }
+        text
+    }
+}
+
+/// What became of many requests at once.
+#[derive(Debug, Default)]
+pub(crate) struct Delivered {
+    pub(crate) deltas: usize,
+    pub(crate) bytes: usize,
+    pub(crate) wall: Duration,
+    /// From the model to this process, in nanoseconds, sorted.
+    pub(crate) ages: Vec<u64>,
+}
+
+/// Sends all requests at once, and reads the responses to their ends. Each must bring so many deltas.
+pub(crate) async fn deliver(
+    address: SocketAddr,
+    requests: Vec<Request>,
+    deltas: usize,
+    aged: bool,
+) -> Delivered {
+    let count = requests.len();
+    let begin = Arc::new(Barrier::new(count + 1));
+    let mut readers = tokio::task::JoinSet::new();
+    for request in requests {
+        let begin = begin.clone();
+        readers.spawn(async move {
+            let mut response = Response::connect(address).await;
+            let mut ages = aged.then(|| Vec::with_capacity(deltas));
+            begin.wait().await;
+            response.send(&request).await;
+            while response.count(&mut ages).await {}
+            (response.stamps, response.bytes, ages.unwrap_or_default())
+        });
+    }
+    begin.wait().await;
+    let began = Instant::now();
+    let mut delivered = Delivered { deltas: count * deltas, ..Delivered::default() };
+    while let Some(read) = readers.join_next().await {
+        let (stamps, bytes, mut ages) = read.unwrap();
+        assert!(stamps >= deltas, "a stream has {stamps} of {deltas} deltas, in {bytes} bytes");
+        // Some dialects say the whole once more at the end.
+        ages.truncate(deltas);
+        delivered.bytes += bytes;
+        delivered.ages.extend(ages);
+    }
+    delivered.wall = began.elapsed();
+    delivered.ages.sort_unstable();
+    delivered
+}

@@ -1,0 +1,80 @@
+//! What serving costs: `cargo xtask bench server`.
+//!
+//! This process makes the load and reads; the servers are processes of their own, so that what each takes can be told
+//! apart. What is compared was measured in turns within one run.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_precision_loss
+)]
+
+mod child;
+mod latency;
+mod load;
+mod memory;
+mod model;
+mod reattach;
+mod report;
+mod serve;
+mod shared;
+mod throughput;
+
+use report::Report;
+
+/// What is measured when no names are given.
+const SECTIONS: [&str; 5] = ["throughput", "latency", "memory", "shared", "reattach"];
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    /// Runs at once.
+    runs: usize,
+    /// Deltas of a run.
+    deltas: usize,
+    /// Readers of which the memory is measured.
+    readers: usize,
+    /// Deltas of the run to which readers come back.
+    long: usize,
+    /// Runs at once for the vendors' servers, which take longer for each.
+    vendor_runs: usize,
+    /// How often each thing is measured: the best counts.
+    passes: usize,
+}
+
+const WHOLE: Size =
+    Size { runs: 1_000, deltas: 200, readers: 10_000, long: 10_000, vendor_runs: 100, passes: 3 };
+const SMALL: Size = Size { runs: 50, deltas: 50, readers: 200, long: 2_000, vendor_runs: 10, passes: 1 };
+
+fn main() -> std::process::ExitCode {
+    let mut arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    if arguments.first().is_some_and(|first| first == serve::FLAG) {
+        runtime.block_on(serve::serve(&arguments.split_off(1)));
+        return std::process::ExitCode::SUCCESS;
+    }
+    let size = if arguments.iter().any(|argument| argument == "--small") { SMALL } else { WHOLE };
+    arguments.retain(|argument| argument != "--small");
+    let asked = |section: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == section);
+    let files = load::raise_open_files();
+    let mut report = Report::default();
+    println!("load of the machine: {}", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
+    runtime.block_on(async {
+        for section in SECTIONS.iter().filter(|section| asked(section)) {
+            match *section {
+                "throughput" => throughput::measure(size, &mut report).await,
+                "latency" => latency::measure(size, &mut report).await,
+                "memory" => memory::measure(size, files, &mut report).await,
+                "shared" => shared::measure(size, &mut report).await,
+                _ => reattach::measure(size, &mut report).await,
+            }
+        }
+    });
+    println!(
+        "\nload of the machine: {}",
+        std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim()
+    );
+    report.end()
+}

@@ -1,0 +1,128 @@
+//! A model that says as much as its input asks for, at the pace that it asks for, and stamps the time into each delta.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use headwater_models::{Model, ModelEvent, ModelRequest, ModelStream};
+use headwater_protocol::{ContentPart, FinishReason, ModelMessage, Usage};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+/// Ends a stamp. It stands nowhere else in a stream.
+pub(crate) const MARK: u8 = b'~';
+
+/// The digits of a stamp.
+pub(crate) const DIGITS: usize = 16;
+
+/// What a model is to say.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// How many deltas.
+    pub(crate) deltas: usize,
+    /// When each comes.
+    pub(crate) pace: Pace,
+    /// Whether it waits for a sign before the first one.
+    pub(crate) gate: bool,
+    /// Whether it waits for a sign after the last one.
+    pub(crate) hold: bool,
+}
+
+impl Order {
+    pub(crate) fn new(deltas: usize, pace: Pace) -> Self {
+        Self { deltas, pace, gate: false, hold: false }
+    }
+
+    /// As the text of a person's message.
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string(self).unwrap()
+    }
+}
+
+/// When each delta comes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Pace {
+    /// All at once.
+    Ready,
+    /// Each when everybody else had a turn.
+    Turns,
+    /// Each so many microseconds after the last.
+    Every(u64),
+}
+
+impl Pace {
+    /// Waits for the next delta; `phase` is a number that differs from run to run, so that they do not go in step.
+    pub(crate) async fn next(self, number: usize, phase: u64) {
+        match self {
+            Self::Ready => {}
+            Self::Turns => tokio::task::yield_now().await,
+            Self::Every(micros) => {
+                let wait = if number == 0 { phase % micros } else { micros };
+                tokio::time::sleep(Duration::from_micros(wait)).await;
+            }
+        }
+    }
+}
+
+/// Now, by a clock that all processes share.
+pub(crate) fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// One delta.
+pub(crate) fn delta() -> String {
+    format!("{:016x}{} ", now(), char::from(MARK))
+}
+
+/// A model that does what its input says.
+#[derive(Debug, Clone)]
+pub(crate) struct Ordered {
+    /// The sign that it waits for.
+    pub(crate) go: watch::Receiver<u64>,
+}
+
+impl Model for Ordered {
+    fn name(&self) -> &str {
+        "bench:ordered"
+    }
+
+    fn ask(&self, request: ModelRequest) -> ModelStream {
+        let text = request.messages.iter().rev().find_map(|message| match message {
+            ModelMessage::User { content } => content.iter().find_map(|part| match part {
+                ContentPart::Text { text, .. } => Some(text.clone()),
+                _ => None,
+            }),
+            _ => None,
+        });
+        let order: Order = serde_json::from_str(&text.unwrap_or_default()).unwrap();
+        let mut go = self.go.clone();
+        go.mark_unchanged();
+        let phase = now() / 977;
+        let begin = [
+            ModelEvent::Started { id: None, model: None },
+            ModelEvent::TextStart { part: 0, metadata: None },
+        ];
+        let deltas = futures_util::stream::unfold((0, go), move |(number, mut go)| async move {
+            if order.gate && number == 0 || order.hold && number == order.deltas {
+                let _ = go.changed().await;
+            }
+            let more = number < order.deltas + usize::from(order.hold);
+            if more {
+                order.pace.next(number, phase).await;
+            }
+            more.then(|| (ModelEvent::TextDelta { part: 0, delta: delta() }, (number + 1, go)))
+        });
+        let end = [
+            ModelEvent::TextEnd { part: 0, metadata: None },
+            ModelEvent::Finished {
+                reason: FinishReason::Stop,
+                raw_reason: None,
+                usage: Usage::default(),
+                raw_usage: None,
+                metadata: None,
+            },
+        ];
+        let iter = futures_util::stream::iter;
+        Box::pin(iter(begin).chain(deltas).chain(iter(end)).map(Ok))
+    }
+}

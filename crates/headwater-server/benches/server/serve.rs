@@ -1,0 +1,117 @@
+//! The servers that are measured: Headwater on one of its stores, and bare axum with the same bytes.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    Json, Router,
+    response::sse::{Event, Sse},
+    routing::post,
+    serve::ListenerExt as _,
+};
+use headwater_models::Model;
+use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
+use headwater_server::{Agents, Options, Server};
+use headwater_store::{
+    Memory, MemoryOptions, Store,
+    embedded::{self, Embedded, Fsync},
+};
+use tokio::sync::watch;
+
+use crate::model::{DIGITS, MARK, Order, Ordered, now};
+
+/// The argument that makes this program a server.
+pub(crate) const FLAG: &str = "--serve";
+
+/// Serves until the input ends: `headwater memory`, `headwater embedded FOLDER`, or `axum FILE`.
+pub(crate) async fn serve(arguments: &[String]) {
+    crate::load::raise_open_files();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let routes = match arguments[..] {
+        ["headwater", "memory"] => headwater(Arc::new(Memory::with(MemoryOptions {
+            max_bytes: 8 << 30,
+            ..MemoryOptions::default()
+        }))),
+        ["headwater", "embedded", folder] => {
+            let mut options = embedded::Options::default();
+            options.fsync = Fsync::Never;
+            headwater(Arc::new(Embedded::open_folder(folder, options).unwrap()))
+        }
+        ["axum", file] => bare(&std::fs::read_to_string(file).unwrap()),
+        _ => panic!("no such server: {arguments:?}"),
+    };
+    let listener = tokio::net::TcpSocket::new_v4().unwrap();
+    listener.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let listener = listener.listen(16_384).unwrap();
+    println!("{}", listener.local_addr().unwrap());
+    let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
+    axum::serve(listener, routes).await.unwrap();
+}
+
+async fn speak(cx: Cx, input: String) -> NodeResult {
+    cx.reason("m").input(input).await?;
+    Ok(Next::go())
+}
+
+/// An agent that says what it is asked to, and a route that gives the sign that it may wait for.
+fn headwater(store: Arc<dyn Store>) -> Router {
+    let (sign, go) = watch::channel(0);
+    let workflow = Workflow::new("bench").node("speak", speak).edge(START, "speak").edge("speak", END);
+    let model: Arc<dyn Model> = Arc::new(Ordered { go });
+    let agent = Agent::builder().workflow(workflow.build().unwrap()).model("m", model).store(store).build();
+    let mut options = Options::default();
+    options.limits.runs = usize::MAX;
+    options.limits.streams = usize::MAX;
+    let server = Server::new(Agents::new().add("bench", agent.unwrap()), options);
+    let go = post(move || async move { sign.send_modify(|count| *count += 1) });
+    server.router().route("/go", go)
+}
+
+/// What one frame of a recorded stream says.
+#[derive(Debug, Clone, Default)]
+struct Frame {
+    event: Option<String>,
+    id: Option<String>,
+    data: String,
+}
+
+/// Sends a recorded stream, with new stamps in it.
+fn bare(recorded: &str) -> Router {
+    let frames: Arc<[Frame]> =
+        recorded.split("\n\n").map(frame).filter(|frame| !frame.data.is_empty()).collect();
+    let send = move |Json(order): Json<Order>| async move {
+        let phase = now() / 977;
+        Sse::new(futures_util::stream::unfold(0, move |number| {
+            let frames = frames.clone();
+            async move {
+                let frame = frames.get(number)?;
+                order.pace.next(number, phase).await;
+                let mut data = frame.data.clone();
+                if let Some(end) = data.bytes().position(|byte| byte == MARK) {
+                    data.replace_range(end - DIGITS..end, &format!("{:016x}", now()));
+                }
+                let mut event = Event::default().data(data);
+                if let Some(id) = &frame.id {
+                    event = event.id(id);
+                }
+                if let Some(name) = &frame.event {
+                    event = event.event(name);
+                }
+                Some((Ok::<_, Infallible>(event), number + 1))
+            }
+        }))
+    };
+    Router::new().route("/", post(send))
+}
+
+fn frame(block: &str) -> Frame {
+    let mut frame = Frame::default();
+    for line in block.lines() {
+        match line.split_once(": ") {
+            Some(("data", data)) => frame.data = data.to_owned(),
+            Some(("id", id)) => frame.id = Some(id.to_owned()),
+            Some(("event", event)) => frame.event = Some(event.to_owned()),
+            _ => {}
+        }
+    }
+    frame
+}

@@ -1,0 +1,153 @@
+//! One reader of a run: alone until it has caught up, and with others from there on.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use headwater_runtime::Run;
+use headwater_store::{JournalId, ReadLimit};
+
+use super::{
+    Ending, From, View,
+    pen::Pen,
+    shared::{Batch, Given, Known, Shared},
+};
+use crate::ApiError;
+
+/// How often others have a turn before a reader that was woken reads.
+const TURNS: usize = 2;
+
+/// One reader of a run.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    run: Run,
+    journal: JournalId,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Alone(Box<Alone>),
+    Shared {
+        shared: Arc<Shared>,
+        /// The number of the next batch.
+        next: u64,
+        /// The last record that was read.
+        after: u64,
+    },
+    Over(Arc<View>),
+}
+
+/// A stream that nobody else reads.
+#[derive(Debug)]
+struct Alone {
+    pen: Pen,
+    ending: Ending,
+    fresh: bool,
+    over: bool,
+    /// Where it finds others to go on with.
+    others: Option<(Known, String)>,
+}
+
+impl Reader {
+    /// A reader that writes for itself, and goes on with others once it has caught up.
+    pub(super) fn alone(run: Run, pen: Pen, ending: Ending, others: Option<(Known, String)>) -> Self {
+        let alone = Alone { pen, ending, fresh: true, over: false, others };
+        Self { journal: run.id().as_str().into(), run, source: Source::Alone(Box::new(alone)) }
+    }
+
+    /// A reader that begins where others began.
+    pub(super) fn with_others(run: Run, shared: Arc<Shared>, after: u64) -> Self {
+        Self { journal: run.id().as_str().into(), run, source: Source::Shared { shared, next: 0, after } }
+    }
+
+    pub(super) fn heartbeat(&self) -> Bytes {
+        let view = self.view();
+        super::body::heartbeat(view.dialect.profile(view.profile.as_deref()).keep_alive, view.framing)
+    }
+
+    pub(super) fn view(&self) -> &View {
+        match &self.source {
+            Source::Alone(alone) => alone.pen.view(),
+            Source::Shared { shared, .. } => &shared.view,
+            Source::Over(view) => view,
+        }
+    }
+
+    /// What comes next, as soon as there is something; nothing at the end. May be dropped while it waits.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        loop {
+            let given = match &mut self.source {
+                Source::Alone(alone) => alone.next(&self.run).await?,
+                Source::Shared { shared, next, after } => {
+                    let given = shared.next(&self.run, *next).await?;
+                    if let Given::Batch(batch) = &given {
+                        (*next, *after) = (*next + 1, batch.after);
+                    }
+                    given
+                }
+                Source::Over(_) => return Ok(None),
+            };
+            match given {
+                Given::Batch(batch) if batch.bytes.is_empty() => {}
+                Given::Batch(batch) => return Ok(Some(batch.bytes)),
+                Given::Nothing(after) => {
+                    self.join();
+                    self.run.agent().store().wait(&self.journal, after).await?;
+                    // Whoever else is ready goes first. Where there is nothing else to do this takes no time; where
+                    // there is, what comes meanwhile is sent along, and a busy server writes less often.
+                    for _ in 0..TURNS {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                Given::Behind => self.fall_behind().await?,
+                Given::Over => return Ok(None),
+            }
+        }
+    }
+
+    /// Goes on with others that have come as far.
+    fn join(&mut self) {
+        let Source::Alone(alone) = &mut self.source else { return };
+        let Some((known, key)) = alone.others.take() else { return };
+        let over = Source::Over(alone.pen.view().clone());
+        if let Source::Alone(alone) = std::mem::replace(&mut self.source, over) {
+            let Alone { pen, ending, .. } = *alone;
+            let after = pen.after;
+            let (shared, next) = known.join(&key, pen, ending);
+            self.source = Source::Shared { shared, next, after };
+        }
+    }
+
+    /// Slower than what is kept: it writes for itself from here on.
+    async fn fall_behind(&mut self) -> Result<(), ApiError> {
+        if let Source::Shared { shared, after, .. } = &self.source {
+            let from = match shared.since {
+                0 => From::After { seq: *after, frame: 0 },
+                since => From::Response(since),
+            };
+            let mut pen = Pen::new(&self.run, shared.view.clone(), &from).await?;
+            pen.pass(&self.run, *after).await?;
+            let alone = Alone { pen, ending: shared.ending, fresh: false, over: false, others: None };
+            self.source = Source::Alone(Box::new(alone));
+        }
+        Ok(())
+    }
+}
+
+impl Alone {
+    async fn next(&mut self, run: &Run) -> Result<Given, ApiError> {
+        if self.over {
+            return Ok(Given::Over);
+        }
+        let pen = &mut self.pen;
+        let page = run.agent().store().read(pen.journal(), pen.after, ReadLimit::default()).await?;
+        if page.records.is_empty() && !self.fresh && !page.tail.closed {
+            return Ok(Given::Nothing(pen.after));
+        }
+        // If this is dropped while it waits, it is done again.
+        self.fresh = true;
+        self.over = pen.write_page(run, &page, self.ending).await?;
+        self.fresh = false;
+        Ok(Given::Batch(Batch { bytes: pen.take(), after: pen.after }))
+    }
+}

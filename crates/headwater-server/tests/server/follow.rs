@@ -1,0 +1,135 @@
+//! Many readers of one run, who come at different times and in different ways.
+
+use futures_util::StreamExt as _;
+use headwater_protocol::{Message, Role, RunState, RunStatus};
+use headwater_runtime::Entry;
+use serde_json::json;
+
+use crate::{
+    harness::{World, state},
+    talk::says,
+};
+
+/// As many come to one run.
+const READERS: usize = 16;
+
+/// The frames of a body so far, each with its end.
+fn frames(body: &str) -> Vec<&str> {
+    let mut frames: Vec<_> = body.split_inclusive("\n\n").collect();
+    if frames.last().is_some_and(|last| !last.ends_with("\n\n")) {
+        frames.pop();
+    }
+    frames
+}
+
+fn id(frame: &str) -> Option<&str> {
+    frame.lines().find_map(|line| line.strip_prefix("id: "))
+}
+
+#[tokio::test]
+async fn readers_who_come_by_a_cursor_while_a_run_goes_on_miss_nothing_and_see_nothing_twice() {
+    let world = World::new().await;
+    for dialect in ["agents", "ag-ui"] {
+        let request = world
+            .http
+            .post(format!("{}/v1/{dialect}/chat", world.base))
+            .header("content-type", "application/json")
+            .body(says(dialect, dialect, "u1", "slow").to_string());
+        let response = request.send().await.unwrap();
+        let run = response.headers().get("x-run-id").unwrap().to_str().unwrap().to_owned();
+        let url = format!("{}/v1/runs/{run}/events?dialect={dialect}", world.base);
+        let (mut stream, mut body, mut seen) = (response.bytes_stream(), String::new(), 0);
+        let mut readers = tokio::task::JoinSet::new();
+        while let Some(piece) = stream.next().await {
+            body.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
+            let known: Vec<_> = frames(&body).iter().map(|frame| (*frame).to_owned()).collect();
+            for at in seen..known.len() {
+                let Some(cursor) = id(&known[at]).map(str::to_owned) else { continue };
+                if readers.len() >= READERS {
+                    continue;
+                }
+                let (before, request) =
+                    (known[..=at].concat(), world.http.get(&url).header("last-event-id", cursor));
+                readers.spawn(async move { before + &request.send().await.unwrap().text().await.unwrap() });
+            }
+            seen = known.len();
+        }
+        let whole = state(dialect, &body);
+        assert_eq!(whole.run().status, RunStatus::Finished);
+        assert!(!readers.is_empty());
+        let url = format!("/v1/runs/{run}/events?dialect={dialect}");
+        assert_eq!(world.get(&url).await.state(dialect).messages(), whole.messages());
+        while let Some(read) = readers.join_next().await {
+            let read = read.unwrap();
+            assert_eq!(state(dialect, &read), whole, "{dialect}: {read}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn readers_who_come_at_any_time_in_any_way_all_see_the_whole_text() {
+    let world = World::new().await;
+    for dialect in crate::talk::DIALECTS {
+        let body = says(dialect, &format!("s-{dialect}"), "u1", "slow").to_string();
+        let request = world.http.post(format!("{}/v1/{dialect}/chat", world.base));
+        let response = request.header("content-type", "application/json").body(body).send().await.unwrap();
+        let run = response.headers().get("x-run-id").unwrap().to_str().unwrap().to_owned();
+        let mut stream = response.bytes_stream();
+        let mut readers = tokio::task::JoinSet::new();
+        while let Some(piece) = stream.next().await {
+            piece.unwrap();
+            if readers.len() >= READERS {
+                continue;
+            }
+            for after in ["", "&after=now"] {
+                let url = format!("{}/v1/runs/{run}/events?dialect={dialect}{after}", world.base);
+                let request = world.http.get(url);
+                readers.spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+            }
+        }
+        assert!(!readers.is_empty());
+        while let Some(read) = readers.join_next().await {
+            let read = read.unwrap();
+            let read_state = state(dialect, &read);
+            // AG-UI's snapshot has the question too.
+            let messages = read_state.messages().iter().filter(|message| message.role == Role::Assistant);
+            let said: String = messages.map(Message::plain_text).collect();
+            assert_eq!(said, "slowly but surely ".repeat(20), "{dialect}: {read}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_is_the_state_up_to_where_it_stands() {
+    let world = World::new().await;
+    let told = world.post("/v1/runs", &json!({ "input": "long" })).await;
+    let run = world.agent.run(told.json()["run"].as_str().unwrap());
+    run.outcome().await.unwrap();
+    // What ends it is written after the end was told.
+    while world.agent.driving() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let entries = run.entries().await.unwrap();
+    let mut found = std::collections::BTreeSet::new();
+    for until in (0..entries.len() + 10).step_by(97) {
+        let Some((seq, snapshot)) = run.snapshot_until(until as u64).await.unwrap() else {
+            assert!(
+                !entries[..until].iter().any(|entry| matches!(entry, Entry::Snapshot(_))),
+                "before {until}"
+            );
+            continue;
+        };
+        found.insert(seq);
+        assert!(seq <= until as u64);
+        let between = entries.iter().take(until).skip(usize::try_from(seq).unwrap());
+        assert_eq!(between.filter(|entry| matches!(entry, Entry::Snapshot(_))).count(), 0, "before {until}");
+        let mut state = RunState::default();
+        for entry in &entries[..usize::try_from(seq).unwrap()] {
+            if let Entry::Event(record) = entry {
+                state.apply(record).unwrap();
+            }
+        }
+        assert_eq!(snapshot, state, "at {seq}");
+    }
+    assert!(found.len() > 2, "{found:?} of {} records", entries.len());
+}
