@@ -16,6 +16,7 @@ export function tanstack02({ name, connection }) {
     framing: connection === 'fetchHttpStream' ? 'ndjson' : 'sse',
     shows: ['text', 'reasoning', 'tools'],
     cannot: [],
+    lostByKills: ['client-tool', 'everything'],
     async open(where) {
       return new Driver(await load('@tanstack/ai-client'), connection, { fetch: globalThis.fetch, ...where });
     },

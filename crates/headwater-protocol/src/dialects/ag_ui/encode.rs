@@ -66,6 +66,8 @@ pub struct Encoder {
     questions: Vec<Event>,
     /// Calls whose output so far is not the last.
     preliminary: Vec<ToolCallId>,
+    /// This response goes on after one that ended because the run waited for its client.
+    goes_on: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +140,7 @@ impl Encoder {
             subagents: Vec::new(),
             questions: Vec::new(),
             preliminary: Vec::new(),
+            goes_on: false,
         }
     }
 
@@ -472,6 +475,7 @@ impl Encode for Encoder {
     fn next_response(&mut self, out: &mut FrameWriter) {
         let notes = Notes { resumed: true, ..Notes::default() };
         let now = Record::new(0, Event::Message { content: String::new() });
+        self.goes_on = true;
         self.start(&now, notes, None, &mut |chunk| out.chunk(None, chunk));
     }
 }

@@ -410,3 +410,32 @@ fn requests_say_who_asks_for_what() {
         assert_eq!(parse("POST", "/", &[], &body).unwrap_err().to_string(), message);
     }
 }
+
+#[test]
+fn a_client_is_not_told_what_its_own_tool_gave() {
+    use crate::event::{Executor, ToolCall};
+    let tool = ToolCall::new("c1", "pick").by(Executor::Client);
+    let output = Event::ToolOutput {
+        call: "c1".into(),
+        name: None,
+        output: serde_json::json!("blue"),
+        structured: None,
+        is_error: false,
+        preliminary: false,
+        metadata: None,
+    };
+    let before = [
+        Event::RunStarted(RunStarted::default()),
+        Event::ToolInputAvailable { tool, input: Some(serde_json::json!({})) },
+        Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None },
+    ];
+    let mut encoder = crate::Encoder::new(&super::AgUi, &crate::EncodeOptions::default());
+    for (seq, event) in before.into_iter().enumerate() {
+        encoder.record(&Record::new(seq as u64 + 1, event));
+    }
+    encoder.next_response();
+    encoder.record(&Record::new(4, output));
+    let body = String::from_utf8(encoder.take()).unwrap();
+    assert!(!body.contains("TOOL_CALL_RESULT"), "{body}");
+    assert!(body.contains("tool-output"), "our own readers hear of it: {body}");
+}

@@ -13,7 +13,7 @@ use crate::{
         messages::{DENIED, output_text},
         notes::{Metadata, Notes},
     },
-    event::{Event, Record, Role, ToolCall},
+    event::{Event, Executor, Record, Role, ToolCall},
     id::ToolCallId,
     state::ToolPart,
 };
@@ -138,6 +138,12 @@ impl Encoder {
                 if !self.preliminary.contains(call) {
                     self.preliminary.push(call.clone());
                 }
+                self.carry(record, sink);
+            }
+            // The client gave it, and has a message for it; it would have two.
+            Event::ToolOutput { call, .. } | Event::ToolOutputError { call, .. }
+                if self.is_clients_own(call) =>
+            {
                 self.carry(record, sink);
             }
             Event::ToolOutput { call, output, is_error, .. } => {
@@ -271,6 +277,11 @@ impl Encoder {
 
     fn streamed(&self, call: &ToolCallId) -> String {
         self.tool(call).map(|tool| tool.input_text.clone()).unwrap_or_default()
+    }
+
+    /// Whether a call was executed by the client that reads this.
+    fn is_clients_own(&self, call: &ToolCallId) -> bool {
+        self.goes_on && self.tool(call).is_some_and(|tool| tool.executor == Executor::Client)
     }
 
     pub(super) fn tool(&self, call: &ToolCallId) -> Option<&ToolPart> {
