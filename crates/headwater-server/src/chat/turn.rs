@@ -1,7 +1,7 @@
 //! Finding or beginning the run that answers a request.
 
-use headwater_protocol::{Action, CheckpointId, Message, Role};
-use headwater_runtime::{ErrorKind, Sent, Session, Start, Turn, TurnInput};
+use headwater_protocol::{Action, CheckpointId, EventKind, Message, Role};
+use headwater_runtime::{Entry, ErrorKind, Sent, Session, Start, Turn, TurnInput};
 
 use super::{
     Asked, Placed, answers,
@@ -23,10 +23,33 @@ pub(super) async fn place(asked: &Asked) -> Result<Placed, ApiError> {
                 "nothing waits for this answer: it was given before, has expired, or never was asked";
             return Err(ApiError::conflict("request.not-open", message));
         }
-        None => say(asked, session).await?,
+        None => match unsaid(asked, session.as_ref()).await? {
+            Some(placed) => placed,
+            None => say(asked, session).await?,
+        },
     };
     placed.names = names(asked);
     Ok(placed)
+}
+
+/// Where a page says nothing new, and what it answers is no longer open: it is told what came of its last answer.
+async fn unsaid(asked: &Asked, session: Option<&Session>) -> Result<Option<Placed>, ApiError> {
+    let answered = asked.chat.messages.last().is_some_and(|message| message.role == Role::Assistant);
+    let (Some(session), Action::Chat, true) = (session, &asked.chat.action, answered) else {
+        return Ok(None);
+    };
+    let Some(run) = session.info().await?.last_run else { return Ok(None) };
+    let run = asked.served.agent.run(run);
+    let mut since = 0;
+    for entry in run.entries().await? {
+        if let Entry::Event(record) = entry
+            && record.event.kind() == EventKind::RunWaiting
+        {
+            since = record.seq;
+        }
+    }
+    let from = if since > 0 { From::Response(since) } else { From::Reentry };
+    Ok(Some(Placed::at(run, from)))
 }
 
 /// What the page calls things.
