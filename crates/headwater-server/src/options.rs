@@ -59,9 +59,9 @@ pub struct Limits {
     pub body: usize,
     /// The messages in a request: 1,000.
     pub messages: usize,
-    /// The runs of one principal that may go at once: 100.
+    /// The runs of one principal that may go at once: 10,000.
     pub runs: usize,
-    /// The streams of one principal that may be open at once: 1,000.
+    /// The streams of one principal that may be open at once: 20,000.
     pub streams: usize,
     /// How long a run may go on until it waits or ends: as long as it likes. A run that takes longer is stopped, whether
     /// anyone reads it or not; one that was answered, or taken over from another process, begins anew.
@@ -75,8 +75,8 @@ impl Default for Limits {
         Self {
             body: 4 << 20,
             messages: 1_000,
-            runs: 100,
-            streams: 1_000,
+            runs: 10_000,
+            streams: 20_000,
             run_time: None,
             body_time: Duration::from_secs(30),
         }
