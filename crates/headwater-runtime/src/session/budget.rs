@@ -252,10 +252,16 @@ fn over(messages: &[Message], most: usize, tokens: Option<usize>) -> usize {
         sum += about_tokens(message);
         tokens.is_none_or(|limit| sum <= limit)
     });
-    let (gone, kept) = messages.split_at(messages.len() - fitting.count());
-    let calls: HashSet<_> = gone.iter().flat_map(calls_of).collect();
-    let torn = kept.iter().rposition(|message| calls_of(message).any(|call| calls.contains(call)));
-    gone.len() + torn.map_or(0, |at| at + 1)
+    let mut gone = messages.len() - fitting.count();
+    loop {
+        let (dropped, kept) = messages.split_at(gone);
+        let calls: HashSet<_> = dropped.iter().flat_map(calls_of).collect();
+        // What goes with a call that is dropped may tear another call from its result.
+        match kept.iter().rposition(|message| calls_of(message).any(|call| calls.contains(call))) {
+            Some(torn) => gone += torn + 1,
+            None => return gone,
+        }
+    }
 }
 
 pub(super) fn is_instruction(message: &Message) -> bool {
