@@ -79,6 +79,8 @@ class Driver {
   }
 
   async resume() {
+    // It may have carried on by itself: the results of its tools are sent after a cut, too.
+    if (this.error() === null) return;
     this.#named = true;
     await this.#client.reload();
   }

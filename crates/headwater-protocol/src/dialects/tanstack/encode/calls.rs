@@ -98,6 +98,11 @@ impl Calls {
         self.waiting.push((at, input));
     }
 
+    /// The call's output is there before the page was asked for it.
+    pub(super) fn no_longer_waits(&mut self, call: usize) {
+        self.waiting.retain(|(at, _)| *at != call);
+    }
+
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -293,3 +293,10 @@ fn foreign_chunks_go_through_unless_the_page_would_take_them() {
     assert_eq!(seen[0], foreign);
     assert_eq!(seen[1]["type"], "hw-event");
 }
+
+#[test]
+fn a_call_that_has_its_output_is_not_to_be_executed_again() {
+    let lines = compact(&[ready("c1", Executor::Client), output("c1"), finished()]);
+    assert!(lines.contains(&r#"result c1 {"b":2}"#.to_owned()), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.starts_with("execute")), "{lines:?}");
+}

@@ -224,6 +224,8 @@ impl Encoder {
             return sink.carry();
         }
         let at = at.unwrap_or_else(|| self.calls.begin(id, "", None));
+        // A page that reads it again would execute again what it has executed.
+        self.calls.no_longer_waits(at);
         self.settle(sink);
         let preliminary = matches!(event, Event::ToolOutput { preliminary: true, .. });
         self.output(sink, at, content, Some(Box::new(event)), payload);
