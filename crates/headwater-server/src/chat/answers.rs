@@ -36,10 +36,7 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
     }
     if let Some(known) = answered_before(asked, &pending).await? {
         let run = asked.served.agent.run(known.run);
-        // AG-UI's client holds a part of the response, and can be told the rest by a snapshot only.
-        let snapshot = asked.dialect.profile(asked.chat.profile.as_deref()).reentry == Reentry::Snapshot;
-        let from = if snapshot { From::Reentry } else { From::Response(known.since) };
-        return Ok(Some(Placed::at(run, from)));
+        return Ok(Some(Placed::at(run, told_again(asked, known.since))));
     }
     // A page that asks to go on before its decision has arrived waits for it here.
     let waiting = open.iter().find(|question| call_of(question).is_some_and(|call| pending.contains(call)));
@@ -50,6 +47,12 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
         return Ok(Some(Placed::at(agent.run(question.run.clone()), From::Response(since))));
     }
     Ok(None)
+}
+
+/// How a response is told again. AG-UI's client holds a part of it, and can be told the rest by a snapshot only.
+pub(super) fn told_again(asked: &Asked, since: u64) -> From {
+    let reentry = asked.dialect.profile(asked.chat.profile.as_deref()).reentry;
+    if since == 0 || reentry == Reentry::Snapshot { From::Reentry } else { From::Response(since) }
 }
 
 /// Gives answers to a run, and says where the response to them begins.
@@ -89,7 +92,7 @@ async fn respond_to(
                 }
             }
             let known = before.unwrap_or(known);
-            return Ok(Placed::at(agent.run(known.run), From::Response(known.since)));
+            return Ok(Placed::at(agent.run(known.run), told_again(asked, known.since)));
         }
         Err(error) => return Err(error.into()),
     }

@@ -48,8 +48,7 @@ async fn unsaid(asked: &Asked, session: Option<&Session>) -> Result<Option<Place
             since = record.seq;
         }
     }
-    let from = if since > 0 { From::Response(since) } else { From::Reentry };
-    Ok(Some(Placed::at(run, from)))
+    Ok(Some(Placed::at(run, answers::told_again(asked, since))))
 }
 
 /// What the page calls things.
