@@ -64,12 +64,15 @@ export function settled(flat, { scenario, client }) {
 
 /**
  * Messages without what only the page that asked knows (older clients of the AI SDK cannot be told a decision), and
- * without a tool's title, which MUI shows only where a message is said as a whole.
+ * without a tool's title and metadata, which MUI shows only where a message is said as a whole.
  */
 export function settledMessages(messages) {
   return JSON.parse(JSON.stringify(messages), (key, value) => {
     if (key === 'approval') return undefined;
-    if (key === 'toolInvocation') delete value.title;
+    if (key === 'toolInvocation') {
+      delete value.title;
+      delete value.callProviderMetadata;
+    }
     return value;
   });
 }
