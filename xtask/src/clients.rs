@@ -20,7 +20,11 @@ struct Repeats {
 
 /// The part of `cargo xtask test`.
 pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
-    let mut judges = prepare(root, Repeats { cuts: 2, kills: 1 })?;
+    let mut judges = prepare(root, Repeats { cuts: 1, kills: 1 })?;
+    if std::env::var_os("HEADWATER_SEED").is_none() {
+        // The same faults in every test; `cargo xtask cuts` and `restarts` look for new ones.
+        judges.args(["--seed", "1"]);
+    }
     if let Some(filter) = filter {
         judges.arg("--scenario").arg(filter);
     }

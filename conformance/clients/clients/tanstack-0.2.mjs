@@ -15,7 +15,8 @@ export function tanstack02({ name, connection }) {
     exact: false,
     framing: connection === 'fetchHttpStream' ? 'ndjson' : 'sse',
     shows: ['text', 'reasoning', 'tools'],
-    cannot: [],
+    // A step with calls of the server, of the page and for a person at once: the page does not go on by itself.
+    cannot: ['everything'],
     lostByKills: ['client-tool', 'everything'],
     async open(where) {
       return new Driver(await load('@tanstack/ai-client'), connection, { fetch: globalThis.fetch, ...where });

@@ -31,7 +31,18 @@ impl Encoder {
                 }
             }
         }
-        self.state = state.clone();
+        // TanStack's client begins a text anew at its start, AG-UI's goes on with what it has: what is open is empty in the
+        // snapshot, and said as a whole after its start.
+        let goes_on = state.run().status == RunStatus::Running;
+        let mut messages = state.messages().to_vec();
+        for part in messages.iter_mut().flat_map(|message| &mut message.parts).filter(|_| goes_on) {
+            if let Part::Text(text) | Part::Reasoning(text) = part
+                && text.state == PartState::Streaming
+            {
+                text.text.clear();
+            }
+        }
+        self.state = RunState::with_rules(state.rules()).with_messages(messages);
         let now = Record::new(0, Event::Warning { message: String::new(), code: None });
         if let Some(shared) = state.shared_state() {
             sink(&Chunk::StateSnapshot(StateSnapshot { snapshot: Cow::Borrowed(shared), base: at(&now) }));
@@ -39,7 +50,8 @@ impl Encoder {
         if !state.messages().is_empty() {
             self.snapshot(at(&now), sink);
         }
-        if state.run().status == RunStatus::Running {
+        self.state = state.clone();
+        if goes_on {
             self.reopen(state, &now, sink);
         }
         self.name_current(state, sink);
@@ -95,6 +107,9 @@ impl Encoder {
                                 wire,
                             };
                             self.say_start(&from, &open, resumed(), sink);
+                            if !text.text.is_empty() {
+                                super::text::say_delta(&open, &text.text, at(&from), sink);
+                            }
                             self.texts.push(open);
                         }
                     }

@@ -150,7 +150,7 @@ fn with_metadata<'a>(record: &Record, metadata: Option<&'a Value>) -> Base<'a> {
     }
 }
 
-fn say_delta(text: &OpenText, delta: &str, base: Base<'_>, sink: Sink<'_>) {
+pub(super) fn say_delta(text: &OpenText, delta: &str, base: Base<'_>, sink: Sink<'_>) {
     let delta = MessageDelta { message_id: Cow::Borrowed(&*text.wire), delta: Cow::Borrowed(delta), base };
     sink(&if text.reasoning {
         Chunk::ReasoningMessageContent(delta)
