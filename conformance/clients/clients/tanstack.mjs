@@ -12,6 +12,9 @@ export default {
   exact: false,
   shows: ['text', 'reasoning', 'tools'],
   cannot: [],
+  // Cut at some bytes around a decision it shows a thought twice or loses the message: not judged there.
+  lostByCuts: ['approval', 'everything', 'client-tool'],
+  lostByKills: ['approval', 'everything', 'client-tool'],
   stopsAs: 'a person asked for it',
   async open(where) {
     const package_ = await import('@tanstack/ai-client');

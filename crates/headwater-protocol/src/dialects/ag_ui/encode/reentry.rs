@@ -36,7 +36,7 @@ impl Encoder {
         let goes_on = state.run().status == RunStatus::Running;
         let mut messages = state.messages().to_vec();
         for part in messages.iter_mut().flat_map(|message| &mut message.parts).filter(|_| goes_on) {
-            if let Part::Text(text) | Part::Reasoning(text) = part
+            if let Part::Text(text) = part
                 && text.state == PartState::Streaming
             {
                 text.text.clear();
@@ -107,7 +107,7 @@ impl Encoder {
                                 wire,
                             };
                             self.say_start(&from, &open, resumed(), sink);
-                            if !text.text.is_empty() {
+                            if !text.text.is_empty() && !open.reasoning {
                                 super::text::say_delta(&open, &text.text, at(&from), sink);
                             }
                             self.texts.push(open);
