@@ -3,9 +3,9 @@
 use axum::{
     Extension, Json,
     body::Body,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse as _, Response},
+    extract::{FromRequestParts, RawPathParams, State},
+    http::{StatusCode, request::Parts},
+    response::{IntoResponse, Response},
 };
 use headwater_protocol::{CheckpointId, Message, rfc3339};
 use headwater_runtime::{Checkpoint, ErrorKind, Sent, Session, SessionInfo, SessionState, Turn};
@@ -41,6 +41,23 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post(&of("edit"), edit)
         .get(&of("variants"), variants)
         .post(&of("select"), select)
+}
+
+/// The session that the path names, which belongs to whoever asks.
+struct Mine(Session, SessionInfo);
+
+impl FromRequestParts<Server> for Mine {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Response> {
+        let principal = Extension::<Principal>::from_request_parts(parts, server).await;
+        let Extension(principal) = principal.map_err(IntoResponse::into_response)?;
+        let names = RawPathParams::from_request_parts(parts, server).await;
+        let names = names.map_err(IntoResponse::into_response)?;
+        let named = names.iter().find(|(name, _)| *name == "session").map_or("", |(_, id)| id);
+        let (session, info) = find(server, &principal, named).await.map_err(IntoResponse::into_response)?;
+        Ok(Self(session, info))
+    }
 }
 
 /// The session of that name, of whichever agent has it.
@@ -109,32 +126,19 @@ async fn create(
     Ok((StatusCode::CREATED, Json(shown(&session.info().await?))).into_response())
 }
 
-async fn inspect(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path(session): Path<String>,
-) -> Result<Response, ApiError> {
-    let (_, info) = find(&server, &principal, &session).await?;
+async fn inspect(Mine(_, info): Mine) -> Result<Response, ApiError> {
     Ok(Json(shown(&info)).into_response())
 }
 
 async fn delete(
-    State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Path(session): Path<String>,
+    Mine(session, _): Mine,
 ) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
     session.agent().delete_session(session.id().clone(), Some(principal.id())).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn messages(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path(session): Path<String>,
-    Query(query): Query<Listing>,
-) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
+async fn messages(Mine(session, _): Mine, Query(query): Query<Listing>) -> Result<Response, ApiError> {
     let dialect = query.dialect.as_deref().map(chat::find).transpose()?;
     let at = query.at.as_deref().map(CheckpointId::from);
     let page = session.history(at.as_ref(), query.before, query.limit()).await?;
@@ -187,42 +191,21 @@ async fn send(
     Ok((StatusCode::ACCEPTED, Json(sent(&session.send(turn).await?))).into_response())
 }
 
-async fn stop(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path(session): Path<String>,
-) -> Result<Response, ApiError> {
-    let (session, info) = find(&server, &principal, &session).await?;
+async fn stop(Mine(session, info): Mine) -> Result<Response, ApiError> {
     session.stop().await?;
     Ok(Json(json!({ "stopped": info.going })).into_response())
 }
 
-async fn undo(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path(session): Path<String>,
-) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
+async fn undo(Mine(session, _): Mine) -> Result<Response, ApiError> {
     let undone = session.undo().await?;
     Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
 }
 
-async fn export(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path(session): Path<String>,
-) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
+async fn export(Mine(session, _): Mine) -> Result<Response, ApiError> {
     Ok(Json(session.export().await?).into_response())
 }
 
-async fn checkpoints(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path(session): Path<String>,
-    Query(query): Query<Listing>,
-) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
+async fn checkpoints(Mine(session, _): Mine, Query(query): Query<Listing>) -> Result<Response, ApiError> {
     let found = session.checkpoints(query.before, query.limit()).await?;
     let before = (found.len() == query.limit()).then(|| found.last().map(|last| last.turn)).flatten();
     Ok(Json(json!({ "checkpoints": found, "before": before })).into_response())
@@ -230,12 +213,7 @@ async fn checkpoints(
 
 type Of = Path<(String, String)>;
 
-async fn checkpoint(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path((session, checkpoint)): Of,
-) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
+async fn checkpoint(Mine(session, _): Mine, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
     let id = CheckpointId::from(checkpoint);
     let checkpoint: Checkpoint = session.checkpoint(&id).await?;
     let state = session.state(Some(&id)).await?;
@@ -248,12 +226,7 @@ async fn checkpoint(
     .into_response())
 }
 
-async fn roll_back(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path((session, checkpoint)): Of,
-) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
+async fn roll_back(Mine(session, _): Mine, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
     let undone = session.roll_back(&CheckpointId::from(checkpoint)).await?;
     Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
 }
@@ -266,11 +239,10 @@ pub(crate) struct Fork {
 
 async fn fork(
     State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path((session, checkpoint)): Of,
+    Mine(session, _): Mine,
+    Path((_, checkpoint)): Of,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
     let body: Fork = read_json(&server, body).await?;
     let forked = session.fork(&CheckpointId::from(checkpoint), body.id.as_deref()).await?;
     Ok((StatusCode::CREATED, Json(shown(&forked.info().await?))).into_response())
@@ -279,9 +251,9 @@ async fn fork(
 async fn regenerate(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Path((session, checkpoint)): Of,
+    Mine(session, _): Mine,
+    Path((_, checkpoint)): Of,
 ) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
     let _permit = server.may_begin(&principal)?;
     let again = session.regenerate(&CheckpointId::from(checkpoint)).await?;
     Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())
@@ -294,24 +266,19 @@ pub(crate) struct Edit {
 }
 
 async fn edit(
-    State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Path((session, checkpoint)): Of,
+    State(server): State<Server>,
+    Mine(session, _): Mine,
+    Path((_, checkpoint)): Of,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
     let body: Edit = read_json(&server, body).await?;
     let _permit = server.may_begin(&principal)?;
     let again = session.edit(&CheckpointId::from(checkpoint), body.text).await?;
     Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())
 }
 
-async fn variants(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path((session, checkpoint)): Of,
-) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
+async fn variants(Mine(session, _): Mine, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
     let variants = session.variants(&CheckpointId::from(checkpoint)).await?;
     let variants: Vec<_> = variants
         .iter()
@@ -320,12 +287,7 @@ async fn variants(
     Ok(Json(json!({ "variants": variants })).into_response())
 }
 
-async fn select(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Path((session, checkpoint)): Of,
-) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
+async fn select(Mine(session, _): Mine, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
     let undone = session.select(&CheckpointId::from(checkpoint)).await?;
     Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
 }
