@@ -59,6 +59,8 @@ pub(crate) async fn serve(
     }
     let routes = server.router().merge(page::routes(server.clone(), default, listen::has_keys(settings)));
     let (going, mut gone) = (server.clone(), stopped);
+    // As it is, the router would be copied, with all its routes, for each connection.
+    let routes = routes.into_make_service();
     let serving = axum::serve(listen::without_delay(listener), routes).with_graceful_shutdown(async move {
         // An error is that nobody can stop it any more: then it is stopped.
         let _ = gone.wait_for(|stopped| *stopped).await;

@@ -20,7 +20,7 @@ use headwater_protocol::{Action, Dialect, dialects};
 use headwater_runtime::{Run, Sent};
 
 pub(crate) use request::{Asked, framing, fresh, read_body};
-pub(crate) use respond::follow;
+pub(crate) use respond::{follow, told_again};
 
 use crate::{ApiError, Principal, Server, extract::Path, follow::From, follow::Names};
 

@@ -20,7 +20,8 @@ use crate::{
 ///
 /// let server = Server::new(agents, Options::default());
 /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
-/// axum::serve(listener, server.router()).await
+/// // As a make service the router is not copied for each connection.
+/// axum::serve(listener, server.router().into_make_service()).await
 /// # }
 /// ```
 #[derive(Debug, Clone)]

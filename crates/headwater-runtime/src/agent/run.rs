@@ -326,7 +326,7 @@ impl Following {
         }
         for record in &page.records {
             self.after = record.seq;
-            if let Entry::Event(record) = Entry::read(record)? {
+            if let Some(record) = Entry::event(record)? {
                 let kind = record.event.kind();
                 self.waits = kind == EventKind::RunWaiting && record.seq > self.since;
                 self.over |= kind.ends_run();

@@ -32,8 +32,8 @@ impl Entry {
             effect: Option<serde_json::Value>,
             snapshot: Option<Box<RunState>>,
         }
-        if let Some(event) = delta(record) {
-            return Ok(event);
+        if let Some((event, origin)) = delta(record) {
+            return Ok(Self::Event(Box::new(Record::new(record.seq, event).at(record.time.0).from(origin))));
         }
         let body: Body = serde_json::from_slice(&record.body).map_err(|error| unreadable(record, &error))?;
         match body {
@@ -47,6 +47,20 @@ impl Entry {
             }
         }
     }
+
+    /// Reads what readers see of a record of the store, and nothing of a record that they do not see.
+    ///
+    /// # Errors
+    /// When it is not one of a run.
+    pub fn event(record: &headwater_store::Record) -> Result<Option<Box<Record>>> {
+        if is_snapshot(record) || record.body.starts_with(b"{\"effect\":") {
+            return Ok(None);
+        }
+        Ok(match Self::read(record)? {
+            Self::Event(event) => Some(event),
+            _ => None,
+        })
+    }
 }
 
 /// Whether a record of the store is the whole state so far.
@@ -56,7 +70,7 @@ pub(crate) fn is_snapshot(record: &headwater_store::Record) -> bool {
 
 /// Nearly all records are deltas of a text. Whoever knows the type before reads one in a third of the time, since
 /// nothing has to be kept until the type is known.
-fn delta(record: &headwater_store::Record) -> Option<Entry> {
+pub(crate) fn delta(record: &headwater_store::Record) -> Option<(Event, Origin)> {
     #[derive(Deserialize)]
     struct Body {
         event: Delta,
@@ -81,7 +95,7 @@ fn delta(record: &headwater_store::Record) -> Option<Entry> {
     } else {
         Event::ReasoningDelta { id, delta, metadata }
     };
-    Some(Entry::Event(Box::new(Record::new(record.seq, event).at(record.time.0).from(origin))))
+    Some((event, origin))
 }
 
 pub(super) fn unreadable(record: &headwater_store::Record, error: &serde_json::Error) -> Error {
@@ -177,18 +191,10 @@ mod tests {
                 class: Class::Delta,
                 body: body.into(),
             };
-            let known = delta_of(&stored);
+            assert_eq!(super::delta(&stored), Some((event.clone(), origin.clone())), "the short way");
             let expected = Record::new(7, event.clone()).at(9).from(origin);
-            assert_eq!(known, Some(expected.clone()), "the short way");
             let Entry::Event(read) = Entry::read(&stored).unwrap() else { panic!("not an event") };
             assert_eq!(*read, expected);
-        }
-    }
-
-    fn delta_of(stored: &headwater_store::Record) -> Option<Record> {
-        match super::delta(stored) {
-            Some(Entry::Event(record)) => Some(*record),
-            _ => None,
         }
     }
 }

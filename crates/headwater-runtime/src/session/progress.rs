@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Error, Result,
     error::ErrorKind,
-    journal::{Answer, Begun, Effect},
+    journal::{Answer, Begun, Effect, delta, is_snapshot},
 };
 
 /// How far the run of a turn is.
@@ -52,6 +52,13 @@ pub(super) struct Written {
 
 impl Written {
     pub(super) fn read(record: &headwater_store::Record) -> Result<Self> {
+        // A session looks through whole runs, and they are deltas for the most part.
+        if let Some((event, origin)) = delta(record) {
+            return Ok(Self { event: Some(event), origin, effect: None });
+        }
+        if is_snapshot(record) {
+            return Ok(Self { event: None, origin: Origin::default(), effect: None });
+        }
         serde_json::from_slice(&record.body).map_err(|error| {
             let message = format!("record {} of the journal cannot be read: {error}", record.seq);
             Error::new(ErrorKind::Store, message).with_code("journal.unreadable")

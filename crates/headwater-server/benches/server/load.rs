@@ -151,24 +151,6 @@ impl Response {
             assert!(self.count(&mut None).await, "the stream ended after {} of {stamps} deltas", self.stamps);
         }
     }
-
-    /// Reads to the end, and gives all of it as text, with the head and without what chunks it.
-    pub(crate) async fn text(mut self) -> String {
-        let mut whole = Vec::new();
-        self.socket.read_to_end(&mut whole).await.unwrap();
-        let whole = String::from_utf8(whole).unwrap();
-        let (head, mut rest) = whole.split_once("\r\n\r\n").unwrap();
-        let mut text = format!("{head}\r\n\r\n");
-        if !head.contains("transfer-encoding: chunked") {
-            return text + rest;
-        }
-        while let Some((size, after)) = rest.split_once("\r\n") {
-            let size = usize::from_str_radix(size, 16).unwrap();
-            text.push_str(&after[..size]);
-            rest = &after[size + 2..];
-        }
-        text
-    }
 }
 
 /// What became of many requests at once.

@@ -44,7 +44,7 @@ pub(crate) async fn serve(arguments: &[String]) {
     let listener = listener.listen(16_384).unwrap();
     println!("{}", listener.local_addr().unwrap());
     let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
-    axum::serve(listener, routes).await.unwrap();
+    axum::serve(listener, routes.into_make_service()).await.unwrap();
 }
 
 async fn speak(cx: Cx, input: String) -> NodeResult {
@@ -52,16 +52,22 @@ async fn speak(cx: Cx, input: String) -> NodeResult {
     Ok(Next::go())
 }
 
-/// An agent that says what it is asked to, and a route that gives the sign that it may wait for.
-fn headwater(store: Arc<dyn Store>) -> Router {
+/// An agent that says what it is asked to, and what gives the sign that it may wait for.
+pub(crate) fn agent(store: Arc<dyn Store>) -> (Agent, watch::Sender<u64>) {
     let (sign, go) = watch::channel(0);
     let workflow = Workflow::new("bench").node("speak", speak).edge(START, "speak").edge("speak", END);
     let model: Arc<dyn Model> = Arc::new(Ordered { go });
     let agent = Agent::builder().workflow(workflow.build().unwrap()).model("m", model).store(store).build();
+    (agent.unwrap(), sign)
+}
+
+/// A server of that agent, and a route for the sign.
+fn headwater(store: Arc<dyn Store>) -> Router {
+    let (agent, sign) = agent(store);
     let mut options = Options::default();
     options.limits.runs = usize::MAX;
     options.limits.streams = usize::MAX;
-    let server = Server::new(Agents::new().add("bench", agent.unwrap()), options);
+    let server = Server::new(Agents::new().add("bench", agent), options);
     let go = post(move || async move { sign.send_modify(|count| *count += 1) });
     server.router().route("/go", go)
 }

@@ -1,13 +1,18 @@
 //! Many runs at once: how many deltas arrive in a second, and what each costs the server.
 
-use headwater_protocol::dialects;
+use std::sync::Arc;
+
+use headwater_protocol::{Dialect, EncodeOptions, Encoder, dialects};
+use headwater_runtime::{Entry, Start};
+use headwater_store::{Cursor, Memory};
 
 use crate::{
     Size,
     child::Server,
-    load::{Request, Response, deliver, says},
-    model::{MARK, Order, Pace},
+    load::{Request, deliver, says},
+    model::{Order, Pace},
     report::{Report, number, table},
+    serve,
 };
 
 /// What one server did with one load.
@@ -51,27 +56,27 @@ pub(crate) fn clients(dialect: &str, pass: usize, runs: usize, order: &Order) ->
     (0..runs).map(|run| says(dialect, &format!("{dialect}-{pass}-{run}"), order)).collect()
 }
 
-/// The stream of one run in which nothing was merged, in a file that a bare server sends.
-pub(crate) async fn record(server: &Server, dialect: &str, deltas: usize, file: &std::path::Path) {
-    for pause in [1_000, 4_000, 16_000] {
-        let order = Order::new(deltas, Pace::Every(pause));
-        let request = says(dialect, &format!("recorded-{pause}"), &order);
-        let text = Response::ask(server.address, &request).await.text().await;
-        let body = text.split_once("\r\n\r\n").unwrap().1;
-        // What comes too fast is merged, and then the next pause is longer.
-        let frames = body.split("\n\n").filter(|frame| frame.contains(char::from(MARK))).count();
-        if frames >= deltas {
-            return std::fs::write(file, body).unwrap();
-        }
+/// The stream of one run in which nothing is merged, in a file that a bare server sends.
+pub(crate) async fn record(dialect: &'static dyn Dialect, deltas: usize, file: &std::path::Path) {
+    let (agent, _sign) = serve::agent(Arc::new(Memory::new()));
+    let run = agent.start(Start::new(Order::new(deltas, Pace::Ready).text())).await.unwrap();
+    run.outcome().await.unwrap();
+    let secret = agent.secret().await.unwrap();
+    let mut encoder = Encoder::new(dialect, &EncodeOptions::default());
+    for entry in run.entries().await.unwrap() {
+        let Entry::Event(record) = entry else { continue };
+        let cursor =
+            |frame| Cursor { journal: run.id().as_str().into(), epoch: 1, seq: record.seq, frame, count: 0 };
+        encoder.record_with_ids(&record, &mut |frame, _| cursor(frame).seal(secret)).unwrap();
     }
-    panic!("{dialect}: the machine is too busy to record a stream in which nothing is merged");
+    encoder.finish();
+    std::fs::write(file, encoder.take()).unwrap();
 }
 
 pub(crate) async fn measure(size: Size, report: &mut Report) {
     let Size { runs, deltas, passes, .. } = size;
     println!("\n## {runs} runs × {deltas} deltas\n");
     let folder = tempfile::tempdir().unwrap();
-    let recorder = Server::start(&["headwater", "memory"]);
     let mut rows = Vec::new();
     let mut ai_sdk = None;
     let mut tanstack = None;
@@ -79,7 +84,7 @@ pub(crate) async fn measure(size: Size, report: &mut Report) {
         for dialect in dialects::ALL {
             let name = dialect.name();
             let file = folder.path().join(name);
-            record(&recorder, name, deltas, &file).await;
+            record(dialect, deltas, &file).await;
             let order = Order::new(deltas, pace);
             let (mut ours, mut bare) = (None, None);
             // In turns, each in a fresh process.

@@ -122,9 +122,8 @@ async fn buffered(placed: &Placed) -> Result<Response, ApiError> {
 
 /// The conversation that the client holds, where the dialect may have to say it again.
 async fn held(asked: &Asked, run: &Run) -> Result<Vec<Message>, ApiError> {
-    if asked.dialect.profile(asked.chat.profile.as_deref()).cursor != CursorSupport::LastEventId
-        || asked.dialect.name() != "ag-ui"
-    {
+    let profile = asked.dialect.profile(asked.chat.profile.as_deref());
+    if profile.cursor != CursorSupport::LastEventId || !tells_again(asked.dialect) {
         return Ok(Vec::new());
     }
     let messages = &asked.chat.messages;
@@ -132,6 +131,17 @@ async fn held(asked: &Asked, run: &Run) -> Result<Vec<Message>, ApiError> {
         return Ok(messages.get(..=said).unwrap_or_default().to_vec());
     }
     Ok(run.conversation().await?)
+}
+
+/// The conversation before a run, where the dialect may have to say it again. To look for it takes longer than all else
+/// that a reader needs to begin.
+pub(crate) async fn told_again(dialect: &dyn Dialect, run: &Run) -> Result<Vec<Message>, ApiError> {
+    if tells_again(dialect) { Ok(run.conversation().await?) } else { Ok(Vec::new()) }
+}
+
+/// Whether the dialect has snapshots that replace the whole conversation.
+fn tells_again(dialect: &dyn Dialect) -> bool {
+    dialect.name() == "ag-ui"
 }
 
 impl Asked {

@@ -178,7 +178,7 @@ impl Pen {
             let page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
             for record in &page.records {
                 self.after = record.seq;
-                if let Entry::Event(event) = Entry::read(record)? {
+                if let Some(event) = Entry::event(record)? {
                     // The journal has only what its writer's state could take.
                     let _ = state.apply(&event);
                 }
@@ -210,7 +210,7 @@ impl Pen {
             records.take_while(|record| until.is_none_or(|until| record.seq <= until)).collect();
         for stored in records {
             self.after = stored.seq;
-            let Entry::Event(record) = Entry::read(stored)? else { continue };
+            let Some(record) = Entry::event(stored)? else { continue };
             let kind = record.event.kind();
             self.waits = if kind == EventKind::RunWaiting {
                 stored.seq > self.since
