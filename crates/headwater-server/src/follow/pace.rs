@@ -71,3 +71,47 @@ fn busy_share(now: Duration, before: Duration, since: Duration, threads: usize) 
     let share = now.saturating_sub(before).as_secs_f64() / all;
     (share.clamp(0.0, 1.0) * 1000.0) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_is_of_the_time_of_all_threads() {
+        let ms = Duration::from_millis;
+        assert_eq!(busy_share(ms(50), ms(50), ms(50), 2), 0, "nothing was done");
+        assert_eq!(busy_share(ms(100), ms(50), ms(50), 2), 500, "one of two threads was busy");
+        assert_eq!(busy_share(ms(150), ms(50), ms(50), 2), 1000, "both were");
+        assert_eq!(
+            busy_share(ms(900), ms(50), ms(50), 2),
+            1000,
+            "what was counted late is not more than all"
+        );
+        assert_eq!(
+            busy_share(ms(40), ms(50), ms(50), 2),
+            0,
+            "and what was counted early not less than nothing"
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_server_that_never_rests_is_found_to_be_busy_and_one_that_does_is_not() {
+        let pace = Pace::default();
+        let busy = tokio::spawn(async {
+            loop {
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_micros(100) {
+                    std::hint::spin_loop();
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+        while pace.busy() < BUSY {
+            tokio::time::sleep(WINDOW).await;
+        }
+        busy.abort();
+        while pace.busy() >= BUSY {
+            tokio::time::sleep(WINDOW).await;
+        }
+    }
+}
