@@ -14,7 +14,7 @@ for (const word of ['log', 'info', 'debug', 'warn', 'error']) console[word] = ()
 process.on('unhandledRejection', () => {});
 
 const tell = (message) => parentPort.postMessage(message);
-const server = await Server.start(binary, (pid) => tell({ pid }));
+const server = await Server.start(binary, { begun: (pid) => tell({ pid }) });
 
 const recordings = process.env.HEADWATER_VECTORS;
 if (client.recorded && recordings && filter === '') {

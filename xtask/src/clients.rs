@@ -73,8 +73,8 @@ fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
     Ok(judges)
 }
 
-/// The whole workspace, so that nothing is built again with other features.
-fn build(root: &Path) -> Result<PathBuf, Failure> {
+/// Builds the server and gives its path. The whole workspace, so that nothing is built again with other features.
+pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
     let built = run(cargo(root, &["build", "--workspace", "--bin", "headwater"]))?;
     if !built.ok {
         return Err(Failure::new(format!("headwater cannot be built:\n{}", built.output)));

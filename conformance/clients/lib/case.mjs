@@ -1,12 +1,12 @@
 // One scenario with one client: undisturbed, and again with everything that a network and a machine do to it.
 
 import { randomUUID } from 'node:crypto';
-import { execFile } from 'node:child_process';
 import { isDeepStrictEqual } from 'node:util';
 import { get } from './http.mjs';
 import { flatten } from './flat.mjs';
 import { normal, plain } from './normal.mjs';
 import { Proxy } from './proxy.mjs';
+import { reduce } from './reduce.mjs';
 import { until, within } from './until.mjs';
 import { expected, settled, settledMessages } from './expected.mjs';
 
@@ -55,7 +55,7 @@ export class Case {
       replayed.close();
     }
 
-    const state = JSON.parse(await piped(this.binary, ['reduce', '--dialect', dialect], body));
+    const state = await reduce(this.binary, dialect, body);
     const reduced = flatten('ai-sdk', [{ role: 'user', parts: [] }, ...state.messages]);
     reduced.structured = Object.values(state.structured).map(({ dataType, data }) => ({ dataType, data }));
     // MUI appends data that is said again, and its reducer does; our adapter replaces it.
@@ -196,15 +196,4 @@ function equal(what, seen, wanted) {
 function brief(messages) {
   const text = JSON.stringify(messages) ?? '';
   return text.length > 1_500 ? `${text.slice(0, 700)} … ${text.slice(-700)}` : text;
-}
-
-function piped(program, args, input) {
-  return new Promise((resolve, reject) => {
-    const child = execFile(program, args, { maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
-      // A run that failed is told by the code, and its state all the same.
-      if (stdout) resolve(stdout);
-      else reject(error ?? new Error(stderr));
-    });
-    child.stdin.end(input);
-  });
 }
