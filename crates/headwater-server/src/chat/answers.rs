@@ -51,8 +51,12 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
 
 /// How a response is told again. AG-UI's client holds a part of it, and can be told the rest by a snapshot only.
 pub(super) fn told_again(asked: &Asked, since: u64) -> From {
-    let reentry = asked.dialect.profile(asked.chat.profile.as_deref()).reentry;
-    if since == 0 || reentry == Reentry::Snapshot { From::Reentry } else { From::Response(since) }
+    if since == 0 || tells_by_snapshot(asked) { From::Reentry } else { From::Response(since) }
+}
+
+/// Whether a client that comes back is told the conversation by a snapshot.
+pub(super) fn tells_by_snapshot(asked: &Asked) -> bool {
+    asked.dialect.profile(asked.chat.profile.as_deref()).reentry == Reentry::Snapshot
 }
 
 /// Gives answers to a run, and says where the response to them begins.

@@ -68,6 +68,8 @@ pub struct Encoder {
     preliminary: Vec<ToolCallId>,
     /// This response goes on after one that ended because the run waited for its client.
     goes_on: bool,
+    /// It was told of a run of which there was nothing yet: the client gets the conversation when it begins.
+    history_due: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +143,7 @@ impl Encoder {
             questions: Vec::new(),
             preliminary: Vec::new(),
             goes_on: false,
+            history_due: false,
         }
     }
 
