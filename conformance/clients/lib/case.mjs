@@ -24,7 +24,7 @@ export class Case {
     this.reference = seen;
     const { shows } = this.client;
     const wanted = expected(this.scenario, this.client);
-    if (wanted) equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, wanted));
+    if (wanted) equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, settled(wanted, this)));
     const error = this.scenario.error ?? (this.scenario.stops ? this.client.stopsAs : undefined);
     if (error ? !seen.error?.includes(error) : seen.error !== null) {
       throw new Error(`the client shows the error ${JSON.stringify(seen.error)}, and not ${JSON.stringify(error ?? null)}`);
