@@ -50,11 +50,11 @@ impl Encoder {
         let asked = std::mem::take(&mut self.asked);
         for event in &asked {
             match event {
-                Event::ToolInputAvailable { tool, input } if calls.contains(&tool.call) => {
-                    if !self.shows(&tool.call) {
-                        let at = self.show(sink, tool, input.as_ref());
-                        self.calls.wait(at, input.clone());
-                    }
+                Event::ToolInputAvailable { tool, input }
+                    if calls.contains(&tool.call) && !self.shows(&tool.call) =>
+                {
+                    let at = self.show(sink, tool, input.as_ref());
+                    self.calls.wait(at, input.clone());
                 }
                 Event::ApprovalRequested { approval, tool, input, .. } if !self.shows(&tool.call) => {
                     let at = self.show(sink, tool, input.as_ref());
