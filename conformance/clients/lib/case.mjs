@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { execFile } from 'node:child_process';
 import { isDeepStrictEqual } from 'node:util';
 import { get } from './http.mjs';
-import { flatten } from './flat.mjs';
+import { answers, flatten } from './flat.mjs';
 import { normal, plain } from './normal.mjs';
 import { Proxy } from './proxy.mjs';
 import { until, within } from './until.mjs';
@@ -96,8 +96,9 @@ export class Case {
     try {
       const seen = await this.#perform(fault, kill);
       error = seen.error;
-      const { shows } = this.client;
-      equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, settled(this.reference.flat, this)));
+      const shown = (flat) => only(this.client.shows, settled(flat, this));
+      equal('the last answer', shown(seen.flat), shown(this.reference.flat));
+      equal('an answer', seen.answers.map(shown), this.reference.answers.map(shown));
       // Results that come from two sides stand in the order of their coming.
       const ordered = this.scenario.needs !== 'everything';
       if (this.client.exact !== false && ordered && !this.scenario.stops && !this.scenario.dead) {
@@ -140,6 +141,7 @@ export class Case {
         where: direct,
         messages,
         flat: flatten(this.client.family, messages),
+        answers: answers(this.client.family, messages),
         normal: normal(messages),
         error: chat.error(),
         sizes: proxy.sizes,

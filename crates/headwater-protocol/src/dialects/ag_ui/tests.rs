@@ -290,6 +290,30 @@ fn what_is_open_is_empty_in_the_snapshot_and_whole_after_its_start() {
     }
 }
 
+#[test]
+fn what_earlier_turns_said_stays_when_an_attempt_of_the_same_name_is_taken_back() {
+    let mut earlier = RunState::with_rules(dialect().rules());
+    let within = |event: Event| {
+        let origin = Origin { message: Some("m0".into()), attempt: Some("a1".into()), ..Origin::default() };
+        Record::new(0, event).from(origin)
+    };
+    let tool = ToolCall::new("c0", "search");
+    let said = [
+        Event::TextDelta { id: "x".into(), delta: "Before".into(), metadata: None },
+        Event::ToolInputAvailable { tool, input: Some(json!({})) },
+    ];
+    said.into_iter().for_each(|event| earlier.apply(&within(event)).unwrap());
+    let options = EncodeOptions { messages: earlier.messages().to_vec(), ..EncodeOptions::default() };
+    let mut records = vec![Record::new(0, started())];
+    records.extend(text(Some("a1"), "y", "Dead"));
+    records.push(record(None, Event::AttemptRetracted { attempt: "a1".into(), reason: None }));
+    let all = events(&encode(&options, &records));
+    let snapshot = all.iter().find(|event| event["type"] == "MESSAGES_SNAPSHOT").unwrap();
+    assert_eq!(snapshot["messages"].as_array().unwrap().len(), 1, "{snapshot}");
+    assert_eq!(snapshot["messages"][0]["content"], "Before");
+    assert_eq!(snapshot["messages"][0]["toolCalls"][0]["id"], "c0");
+}
+
 /// TanStack's page drops its last message when the first text, call or snapshot comes: a thought before them would be lost.
 #[test]
 fn whoever_joins_a_run_gets_the_conversation_before_the_first_thought() {
