@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { get } from './http.mjs';
-import { flatten } from './flat.mjs';
+import { answers, flatten } from './flat.mjs';
 import { normal, plain } from './normal.mjs';
 import { Proxy } from './proxy.mjs';
 import { reduce } from './reduce.mjs';
@@ -24,7 +24,7 @@ export class Case {
     this.reference = seen;
     const { shows } = this.client;
     const wanted = expected(this.scenario, this.client);
-    if (wanted) equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, wanted));
+    if (wanted) equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, settled(wanted, this)));
     const error = this.scenario.error ?? (this.scenario.stops ? this.client.stopsAs : undefined);
     if (error ? !seen.error?.includes(error) : seen.error !== null) {
       throw new Error(`the client shows the error ${JSON.stringify(seen.error)}, and not ${JSON.stringify(error ?? null)}`);
@@ -96,8 +96,9 @@ export class Case {
     try {
       const seen = await this.#perform(fault, kill);
       error = seen.error;
-      const { shows } = this.client;
-      equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, settled(this.reference.flat, this)));
+      const shown = (flat) => only(this.client.shows, settled(flat, this));
+      equal('the last answer', shown(seen.flat), shown(this.reference.flat));
+      equal('an answer', seen.answers.map(shown), this.reference.answers.map(shown));
       // Results that come from two sides stand in the order of their coming.
       const ordered = this.scenario.needs !== 'everything';
       if (this.client.exact !== false && ordered && !this.scenario.stops && !this.scenario.dead) {
@@ -140,6 +141,7 @@ export class Case {
         where: direct,
         messages,
         flat: flatten(this.client.family, messages),
+        answers: answers(this.client.family, messages),
         normal: normal(messages),
         error: chat.error(),
         sizes: proxy.sizes,
