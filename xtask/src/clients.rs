@@ -73,9 +73,10 @@ fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
     Ok(judges)
 }
 
-/// The whole workspace, so that nothing is built again with other features.
+/// The whole workspace with what its tests turn on, so that nothing is built again with other features.
 fn build(root: &Path) -> Result<PathBuf, Failure> {
-    let built = run(cargo(root, &["build", "--workspace", "--bin", "headwater"]))?;
+    let with = ["--features", "headwater-cli/otel"];
+    let built = run(cargo(root, &[&["build", "--workspace", "--bin", "headwater"][..], &with].concat()))?;
     if !built.ok {
         return Err(Failure::new(format!("headwater cannot be built:\n{}", built.output)));
     }
