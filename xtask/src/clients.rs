@@ -73,9 +73,11 @@ fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
     Ok(judges)
 }
 
-/// Builds the server and gives its path. The whole workspace, so that nothing is built again with other features.
+/// Builds the server and gives its path. The whole workspace with what its tests turn on, so that nothing is built again
+/// with other features.
 pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
-    let built = run(cargo(root, &["build", "--workspace", "--bin", "headwater"]))?;
+    let with = ["--features", "headwater-cli/otel"];
+    let built = run(cargo(root, &[&["build", "--workspace", "--bin", "headwater"][..], &with].concat()))?;
     if !built.ok {
         return Err(Failure::new(format!("headwater cannot be built:\n{}", built.output)));
     }

@@ -10,20 +10,17 @@ mod store;
 mod tend;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 use std::{sync::Arc, time::Duration};
 
 use headwater_models::Models;
 use headwater_runtime::{Agent, AgentOptions};
-use headwater_server::{Agents, ApiKeys, Jwt, Limits, Metrics, Options, Server, Several, Shows};
+use headwater_server::{Agents, ApiKeys, Limits, Metrics, Options, Server, Several, Shows};
 use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
 
-use crate::{
-    config::{self, Settings},
-    demo,
-    failure::Failure,
-};
+use crate::{config::Settings, demo, failure::Failure};
 use agents::{Change, Files, Loaded};
 
 /// How often files are looked at, with `watch`.
@@ -35,7 +32,7 @@ pub(crate) async fn serve(
     models: Models,
     program: &crate::Agents,
 ) -> Result<(), Failure> {
-    let options = server_options(settings)?;
+    let options = server_options(settings).await?;
     let (listener, address) = listen::listen(settings).await?;
     let store = store::open(settings)?;
     let noted = store::Serving::note(settings, address.to_string());
@@ -139,7 +136,7 @@ fn shows(loaded: &Loaded) -> Shows {
     Shows { reasoning: shows.reasoning, tool_inputs: shows.tool_inputs, tool_outputs: shows.tool_outputs }
 }
 
-fn server_options(settings: &Settings) -> Result<Options, Failure> {
+async fn server_options(settings: &Settings) -> Result<Options, Failure> {
     let mut limits = Limits::default();
     limits.body = settings.limits.body;
     limits.messages = settings.limits.messages;
@@ -169,38 +166,11 @@ fn server_options(settings: &Settings) -> Result<Options, Failure> {
         either = either.or(keys.fold(ApiKeys::new(), |keys, (name, key)| keys.add(name.as_str(), &key.0)));
     }
     if let Some(jwt) = &settings.jwt {
-        for tokens in tokens(jwt)? {
+        for tokens in tokens::checkers(jwt).await? {
             either = either.or(tokens);
         }
     }
     Ok(if listen::has_keys(settings) { options.authenticator(either) } else { options })
-}
-
-/// What checks JSON Web Tokens.
-fn tokens(settings: &config::Jwt) -> Result<Vec<Jwt>, Failure> {
-    let mut all = Vec::new();
-    if let Some(secret) = &settings.secret {
-        let jwt = Jwt::hs256(secret.0.as_bytes());
-        all.push(jwt.map_err(|error| Failure::new(format!("`jwt.secret`: {error}")))?);
-    }
-    if let Some(path) = &settings.public_key {
-        let pem = std::fs::read_to_string(path);
-        let failed = |error: &dyn std::fmt::Display| {
-            Failure::new(format!("`jwt.public_key`: {}: {error}", path.display()))
-        };
-        let pem = pem.map_err(|error| failed(&error))?;
-        all.push(Jwt::public_key(&pem).map_err(|error| failed(&error))?);
-    }
-    let named = |mut jwt: Jwt| {
-        if let Some(issuer) = &settings.issuer {
-            jwt = jwt.issuer(issuer);
-        }
-        match &settings.audience {
-            Some(audience) => jwt.audience(audience),
-            None => jwt,
-        }
-    };
-    Ok(all.into_iter().map(named).collect())
 }
 
 async fn keep_tending(server: Server, period: Duration, mut stopped: watch::Receiver<bool>) {
@@ -243,6 +213,13 @@ async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Rece
                     let (name, file) = (loaded.file.name(), loaded.path.display());
                     tracing::info!(agent = name, %file, "read again: new runs take it, runs that wait keep their version");
                     server.agents().set(name, loaded.agent.clone(), shows(&loaded));
+                }
+                Change::Removed(name) => {
+                    tracing::info!(
+                        agent = name,
+                        "its file is gone: it takes no new turns, and ends what it has begun"
+                    );
+                    server.agents().retire(&name);
                 }
                 Change::Broken(why) => tracing::error!("the agent stays as it was:\n{why}"),
             }

@@ -108,6 +108,8 @@ pub struct Profile {
     pub framings: &'static [Framing],
     /// Whether deltas may be merged before they are sent.
     pub coalesce: bool,
+    /// Whether that a run waits is said by what says that a run has ended.
+    pub wait_is_end: bool,
 }
 
 impl Profile {
@@ -122,6 +124,7 @@ impl Profile {
         end_marker: None,
         framings: &[Framing::Sse],
         coalesce: true,
+        wait_is_end: false,
     };
 }
 

@@ -34,6 +34,8 @@ pub struct Agents(Arc<RwLock<Named>>);
 #[derive(Debug, Default)]
 struct Named {
     agents: BTreeMap<String, Served>,
+    /// Those that take no new turns, and still have runs.
+    retired: BTreeMap<String, Served>,
     default: Option<String>,
 }
 
@@ -71,6 +73,7 @@ impl Agents {
         let name = name.into();
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         named.default.get_or_insert_with(|| name.clone());
+        named.retired.remove(&name);
         named.agents.insert(name.clone(), Served { name, agent, shows });
     }
 
@@ -78,8 +81,18 @@ impl Agents {
     pub fn remove(&self, name: &str) {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         named.agents.remove(name);
+        named.retired.remove(name);
         if named.default.as_deref() == Some(name) {
             named.default = named.agents.keys().next().cloned();
+        }
+    }
+
+    /// Lets an agent take no new turns. The runs that it has begun go on, and can be read, answered and stopped. Requests
+    /// that name no agent are not given another one in its place.
+    pub fn retire(&self, name: &str) {
+        let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(served) = named.agents.remove(name) {
+            named.retired.insert(name.to_owned(), served);
         }
     }
 
@@ -89,14 +102,15 @@ impl Agents {
         self.0.read().unwrap_or_else(PoisonError::into_inner).agents.keys().cloned().collect()
     }
 
-    /// The agents, in the order of their names.
+    /// The agents, in the order of their names, and those that were [retired](Self::retire).
     #[must_use]
     pub fn all(&self) -> Vec<Agent> {
         self.served().into_iter().map(|served| served.agent).collect()
     }
 
     pub(crate) fn served(&self) -> Vec<Served> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).agents.values().cloned().collect()
+        let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        named.agents.values().chain(named.retired.values()).cloned().collect()
     }
 
     /// The agent of that name, or the default.
@@ -108,11 +122,26 @@ impl Agents {
             None => {
                 let known: Vec<_> = named.agents.keys().map(|name| format!("`{name}`")).collect();
                 let message = match name {
-                    Some(name) => format!("there is no agent `{name}`: this server has {}", known.join(", ")),
-                    None => "this server has no agents".to_owned(),
+                    Some(name) if !known.is_empty() => {
+                        format!("there is no agent `{name}`: this server has {}", known.join(", "))
+                    }
+                    _ => "this server has no agents".to_owned(),
                 };
                 Err(ApiError::not_found("agent.unknown", message))
             }
+        }
+    }
+
+    /// Refuses a new turn of an agent that takes none.
+    pub(crate) fn takes_turns(&self, agent: &Agent) -> Result<(), ApiError> {
+        let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let retired = named.retired.values().find(|served| served.agent.name() == agent.name());
+        match retired.map(|served| served.name.clone()) {
+            Some(name) => {
+                drop(named);
+                self.find(Some(&name)).map(drop)
+            }
+            None => Ok(()),
         }
     }
 

@@ -8,7 +8,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 
-pub use jwt::{Jwt, KeyError};
+pub use jwt::{Fetched, Jwt, KeyError};
 pub use keys::ApiKeys;
 pub use several::Several;
 

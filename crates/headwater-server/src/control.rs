@@ -189,6 +189,7 @@ pub(crate) async fn events(
         shows: served.shows,
         seam: options.seam.clone(),
         hold: options.hold,
+        waits: true,
     };
     chat::follow(&server, &principal, run, view, from, ending).await
 }

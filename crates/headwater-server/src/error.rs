@@ -86,7 +86,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        crate::seeing::note("code", &self.code);
+        crate::seeing::note("headwater.code", &self.code);
         let body = Json(json!({ "error": self.message, "code": self.code }));
         let mut response = (self.status, body).into_response();
         if let Some(seconds) = self.retry_after {

@@ -24,6 +24,8 @@ mod health;
 mod limits;
 mod openapi;
 mod options;
+#[cfg(feature = "otel")]
+pub mod otel;
 mod router;
 mod seeing;
 mod serve;
@@ -33,7 +35,7 @@ mod shows;
 
 pub use agents::Agents;
 pub use auth::{
-    ApiKeys, Authenticated, Authenticator, Jwt, KeyError, Open, Principal, Several, unauthorized,
+    ApiKeys, Authenticated, Authenticator, Fetched, Jwt, KeyError, Open, Principal, Several, unauthorized,
 };
 pub use error::{ApiError, CODES};
 pub use options::{Limits, Options};

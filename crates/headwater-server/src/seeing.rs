@@ -32,17 +32,23 @@ pub(crate) async fn see(mut request: Request, next: Next) -> Response {
         "request",
         otel.kind = "server",
         otel.name = format_args!("{method} {route}"),
+        otel.status_code = Empty,
         http.request.method = method.as_str(),
         http.route = route,
         http.response.status_code = Empty,
-        request = id.as_ref().and_then(|id| id.to_str().ok()),
-        principal = Empty,
-        dialect = Empty,
-        agent = Empty,
-        run = Empty,
-        session = Empty,
-        code = Empty,
+        url.scheme = request.uri().scheme_str().unwrap_or("http"),
+        url.path = request.uri().path(),
+        gen_ai.agent.name = Empty,
+        gen_ai.conversation.id = Empty,
+        headwater.request = id.as_ref().and_then(|id| id.to_str().ok()),
+        headwater.principal = Empty,
+        headwater.dialect = Empty,
+        headwater.run = Empty,
+        headwater.code = Empty,
+        "error.type" = Empty,
     );
+    #[cfg(feature = "otel")]
+    crate::otel::continue_trace(&span, request.headers());
     if let Some(id) = &id {
         request.headers_mut().insert("x-request-id", id.clone());
     }
@@ -53,7 +59,13 @@ pub(crate) async fn see(mut request: Request, next: Next) -> Response {
         response = unknown.into_response();
     }
     let status = response.status();
-    span.record("http.response.status_code", status.as_u16());
+    // A number without a sign would be exported as text.
+    span.record("http.response.status_code", i64::from(status.as_u16()));
+    if status.is_server_error() {
+        // A mistake of whoever asks is none of the server's.
+        span.record("error.type", status.as_str());
+        span.record("otel.status_code", "ERROR");
+    }
     if let Some(id) = id {
         response.headers_mut().insert("x-request-id", id);
     }
@@ -87,7 +99,7 @@ fn method_label(method: &axum::http::Method) -> &'static str {
 pub(crate) fn note_principal(principal: &Principal) {
     let digest = Sha256::digest(principal.id().as_bytes());
     let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    Span::current().record("principal", short);
+    Span::current().record("headwater.principal", short);
 }
 
 /// Notes something in the span of a request.

@@ -165,6 +165,7 @@ async fn send(
     request: axum::extract::Request,
 ) -> Result<Response, ApiError> {
     let (session, _) = find(&server, &principal, &session).await?;
+    server.agents().takes_turns(session.agent())?;
     let (parts, body) = request.into_parts();
     let key = parts
         .headers
@@ -259,6 +260,7 @@ async fn regenerate(
     Mine(session, _): Mine,
     Path((_, checkpoint)): Of,
 ) -> Result<Response, ApiError> {
+    server.agents().takes_turns(session.agent())?;
     let _permit = server.may_begin(&principal)?;
     let again = session.regenerate(&CheckpointId::from(checkpoint)).await?;
     Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())
@@ -278,6 +280,7 @@ async fn edit(
     body: Body,
 ) -> Result<Response, ApiError> {
     let body: Edit = read_json(&server, body).await?;
+    server.agents().takes_turns(session.agent())?;
     let _permit = server.may_begin(&principal)?;
     let again = session.edit(&CheckpointId::from(checkpoint), body.text).await?;
     Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())

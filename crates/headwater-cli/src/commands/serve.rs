@@ -37,12 +37,16 @@ impl Serve {
             style::warning(warning);
         }
         let settings = Settings::of(&layers)?;
-        serve::logs::begin(&settings)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
-        runtime.block_on(serve::serve(&settings, self.models()?, agents))?;
+        runtime.block_on(async {
+            let exporting = serve::logs::begin(&settings)?;
+            let served = serve::serve(&settings, self.models()?, agents).await;
+            exporting.close().await;
+            served
+        })?;
         Ok(Verdict::Sound)
     }
 

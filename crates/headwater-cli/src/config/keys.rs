@@ -41,6 +41,15 @@ impl Key {
         format!("HEADWATER_{}", self.name.replace('.', "_").to_uppercase())
     }
 
+    /// A variable that sets it for other programs too, and counts less than our own.
+    pub(crate) fn common_variable(&self) -> Option<&'static str> {
+        match self.name {
+            "otel.endpoint" => Some("OTEL_EXPORTER_OTLP_ENDPOINT"),
+            "otel.service" => Some("OTEL_SERVICE_NAME"),
+            _ => None,
+        }
+    }
+
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
     }
@@ -63,6 +72,8 @@ pub(crate) static KEYS: &[Key] = &[
     key("api_keys", Kind::Secrets, "", "Keys that clients may show as `Authorization: Bearer KEY`, with the names of those whom they belong to."),
     key("jwt.secret", Kind::Secret, "", "The secret of JSON Web Tokens that are signed with HS256."),
     key("jwt.public_key", Kind::Path, "", "A PEM file with the public key of JSON Web Tokens that are signed with RS256, ES256 or EdDSA."),
+    key("jwt.jwks", Kind::Path, "", "A file with the JSON Web Key Set of JSON Web Tokens."),
+    key("jwt.jwks_url", Kind::One, "", "Where the JSON Web Key Set is published. It is fetched at the start, and when a token names a key that is not known, at most once a minute."),
     key("jwt.issuer", Kind::One, "", "The `iss` that a token must have."),
     key("jwt.audience", Kind::One, "", "The `aud` that a token must have."),
     key("cors", Kind::Many, "", "Origins whose pages may call the server, such as `https://app.example.com`; `*` is all."),
@@ -74,6 +85,8 @@ pub(crate) static KEYS: &[Key] = &[
     key("limits.run_time", Kind::One, "", "The longest that a run may go, not counting the time that it waits; otherwise as long as it likes."),
     key("limits.body_time", Kind::One, "30s", "The longest that a request may take to arrive."),
     key("metrics", Kind::One, "false", "Whether `/metrics` shows what is counted, to everyone who can reach the server."),
+    key("otel.endpoint", Kind::One, "", "The OpenTelemetry collector that spans and metrics are sent to by OTLP over HTTP, such as `http://localhost:4318`; also `OTEL_EXPORTER_OTLP_ENDPOINT`. Needs a build with the feature `otel`."),
+    key("otel.service", Kind::One, "headwater", "The name of this service for the collector; also `OTEL_SERVICE_NAME`."),
     key("heartbeat", Kind::One, "15s", "How often a silent stream shows that it lives."),
     key("padding", Kind::One, "0", "How many bytes a stream begins with, for proxies that hold back the first ones."),
     key("paths.kortyx", Kind::Many, "", "Further paths of this dialect, so that a page can keep its old URL."),

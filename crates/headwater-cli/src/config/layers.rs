@@ -78,11 +78,12 @@ impl Layers {
     ) -> Result<Self, Failure> {
         let settings = KEYS.iter().map(|key| Setting { key, value: default(key), origin: Origin::Default });
         let mut layers = Self { settings: settings.collect(), warnings: Vec::new() };
-        let environment: Vec<_> =
-            environment.into_iter().filter(|(name, _)| name.starts_with("HEADWATER_")).collect();
+        let (environment, common): (Vec<_>, Vec<_>) =
+            environment.into_iter().partition(|(name, _)| name.starts_with("HEADWATER_"));
         let named = environment.iter().find(|(name, _)| name == "HEADWATER_CONFIG");
         let named = file.map(Path::to_owned).or_else(|| named.map(|(_, path)| path.into()));
         layers.read_file(named.as_deref())?;
+        layers.heed_common(common)?;
         for (name, text) in environment {
             match KEYS.iter().find(|key| key.variable() == name) {
                 Some(key) => {
@@ -108,6 +109,22 @@ impl Layers {
         };
         for (key, value, line) in file::read(path, &text)? {
             self.set(key, value, Origin::File { path: path.to_owned(), line });
+        }
+        Ok(())
+    }
+
+    /// Takes what the environment says to every program.
+    fn heed_common(&mut self, common: Vec<(String, String)>) -> Result<(), Failure> {
+        let named = |name: &str| KEYS.iter().find(|key| key.common_variable() == Some(name));
+        for (name, text) in common.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
+            let Some(key) = named(&name) else { continue };
+            if cfg!(feature = "otel") {
+                let value = of_text(key, &text).map_err(|wrong| Failure::new(format!("${name}: {wrong}")))?;
+                self.set(key, value, Origin::Variable(name));
+            } else if key.name == "otel.endpoint" {
+                let warning = format!("${name} does nothing: this build was made without the feature `otel`");
+                self.warnings.push(warning);
+            }
         }
         Ok(())
     }

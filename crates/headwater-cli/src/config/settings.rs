@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) cors: Vec<String>,
     pub(crate) hosts: Vec<String>,
     pub(crate) metrics: bool,
+    #[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "such a build refuses to be told"))]
+    pub(crate) otel: Option<Otel>,
     pub(crate) limits: Limits,
     pub(crate) heartbeat: Duration,
     pub(crate) padding: usize,
@@ -58,11 +60,21 @@ impl fmt::Display for StoreUrl {
     }
 }
 
+/// Where spans and metrics are sent to.
+#[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "such a build refuses to be told"))]
+pub(crate) struct Otel {
+    pub(crate) endpoint: String,
+    pub(crate) service: String,
+}
+
 /// What JSON Web Tokens must be like.
 #[derive(Debug, Clone)]
 pub(crate) struct Jwt {
     pub(crate) secret: Option<Hidden>,
     pub(crate) public_key: Option<PathBuf>,
+    pub(crate) jwks: Option<PathBuf>,
+    pub(crate) jwks_url: Option<String>,
     pub(crate) issuer: Option<String>,
     pub(crate) audience: Option<String>,
 }
@@ -106,18 +118,29 @@ impl Settings {
         let jwt = Jwt {
             secret: read.optional("jwt.secret").map(Hidden),
             public_key: read.optional("jwt.public_key").map(Into::into),
+            jwks: read.optional("jwt.jwks").map(Into::into),
+            jwks_url: match read.optional("jwt.jwks_url") {
+                Some(_) => Some(read.with("jwt.jwks_url", key_set_url)?),
+                None => None,
+            },
             issuer: read.optional("jwt.issuer"),
             audience: read.optional("jwt.audience"),
         };
-        if jwt.secret.is_none()
-            && jwt.public_key.is_none()
-            && (jwt.issuer.is_some() || jwt.audience.is_some())
-        {
-            let message = "`jwt.issuer` and `jwt.audience` are about tokens that nothing can check: set `jwt.secret` or \
-                           `jwt.public_key` too";
+        let checks =
+            jwt.secret.is_some() || jwt.public_key.is_some() || jwt.jwks.is_some() || jwt.jwks_url.is_some();
+        if !checks && (jwt.issuer.is_some() || jwt.audience.is_some()) {
+            let message = "`jwt.issuer` and `jwt.audience` are about tokens that nothing can check: set `jwt.secret`, \
+                           `jwt.public_key`, `jwt.jwks` or `jwt.jwks_url` too";
             return Err(Failure::new(message));
         }
-        let jwt = (jwt.secret.is_some() || jwt.public_key.is_some()).then_some(jwt);
+        let jwt = checks.then_some(jwt);
+        let otel = match read.optional("otel.endpoint") {
+            Some(_) => {
+                let (endpoint, service) = (read.with("otel.endpoint", collector)?, read.one("otel.service"));
+                Some(Otel { endpoint, service })
+            }
+            None => None,
+        };
         let mut paths = Vec::new();
         for dialect in dialects::ALL {
             let name = format!("paths.{}", dialect.name());
@@ -141,6 +164,7 @@ impl Settings {
             cors: read.many("cors"),
             hosts: read.many("hosts"),
             metrics: read.with("metrics", parse::switch)?,
+            otel,
             limits: Limits {
                 body: read.with("limits.body", parse::size)?,
                 messages: read.with("limits.messages", parse::count)?,
@@ -230,6 +254,39 @@ fn store_url(text: &str) -> Result<StoreUrl, String> {
         }
         _ => Err(format!("`{text}` names no store: use `memory:` or `file:FOLDER`")),
     }
+}
+
+/// Where keys are fetched from. Whoever could change them on the way could sign tokens.
+fn key_set_url(text: &str) -> Result<String, String> {
+    if text.starts_with("https://") {
+        return Ok(text.to_owned());
+    }
+    let host = text.strip_prefix("http://").map(|rest| {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        match authority.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => authority.split(':').next().unwrap_or_default(),
+        }
+    });
+    let loops = host.is_some_and(|host| {
+        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    });
+    if loops {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("`{text}` is not an address that begins with `https://`"))
+    }
+}
+
+/// The address of a collector.
+fn collector(text: &str) -> Result<String, String> {
+    if !cfg!(feature = "otel") {
+        return Err("this build was made without the feature `otel`".to_owned());
+    }
+    if text.starts_with("http://") || text.starts_with("https://") {
+        return Ok(text.to_owned());
+    }
+    Err(format!("`{text}` is not an address such as `http://localhost:4318`"))
 }
 
 fn fsync(text: &str) -> Result<Fsync, String> {

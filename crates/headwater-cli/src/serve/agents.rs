@@ -30,7 +30,12 @@ pub(crate) struct Loaded {
     pub(crate) file: AgentFile,
     pub(crate) agent: Agent,
     stamps: Vec<Stamp>,
+    /// How often in a row its file was not there.
+    missed: u8,
 }
+
+/// How often in a row a file is not there until its agent is: one that is gone once is most often being written.
+const GONE: u8 = 2;
 
 /// What tells that a file has changed. A file that is not there has neither time nor length.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +56,8 @@ pub(crate) enum Change {
     Loaded(Loaded),
     /// It cannot be read, and what was there before stays.
     Broken(String),
+    /// It is gone, and with it the agent of this name.
+    Removed(String),
 }
 
 impl Files {
@@ -98,6 +105,17 @@ impl Files {
             Err(failure) => return vec![Change::Broken(failure.to_string())],
         };
         let mut changes = Vec::new();
+        for loaded in &mut self.loaded {
+            if paths.contains(&loaded.path) && loaded.path.exists() {
+                continue;
+            }
+            loaded.missed = loaded.missed.saturating_add(1);
+            if loaded.missed == GONE {
+                // Should it come back, it is read whatever its time says.
+                loaded.stamps.clear();
+                changes.push(Change::Removed(loaded.file.name().to_owned()));
+            }
+        }
         for path in paths {
             let at = self.loaded.iter().position(|loaded| loaded.path == path);
             if at.is_none() && self.is_included(&path) {
@@ -109,7 +127,6 @@ impl Files {
                 None => vec![],
             };
             let now = stamps(seen.iter().map(|stamp| stamp.0.as_path()), &path);
-            // A file that is gone for now is most often being written.
             if now == seen || now.iter().any(|stamp| stamp.1.is_none()) {
                 continue;
             }
@@ -122,6 +139,9 @@ impl Files {
             }
             match self.read(&path, before.as_ref()) {
                 Ok(loaded) => {
+                    let name = loaded.file.name();
+                    // Under another path it is the same agent, if it is no longer at the first one.
+                    let at = self.loaded.iter().position(|known| known.file.name() == name);
                     match at.and_then(|at| self.loaded.get_mut(at)) {
                         Some(place) => *place = loaded.clone(),
                         None => self.loaded.push(loaded.clone()),
@@ -159,9 +179,11 @@ impl Files {
     /// Whether another file includes this one: then it need not be an agent by itself.
     fn is_included(&self, path: &Path) -> bool {
         let same = |one: &Path| one.canonicalize().ok() == path.canonicalize().ok();
-        self.loaded
-            .iter()
-            .any(|loaded| loaded.path != path && loaded.file.files().iter().any(|included| same(included)))
+        self.loaded.iter().any(|loaded| {
+            loaded.missed == 0
+                && loaded.path != path
+                && loaded.file.files().iter().any(|included| same(included))
+        })
     }
 
     fn read(&self, path: &Path, before: Option<&Loaded>) -> Result<Loaded, String> {
@@ -169,7 +191,8 @@ impl Files {
         let first = stamps([], path);
         let file = AgentFile::read(path).map_err(|errors| errors.to_string())?;
         let mut with = self.with.clone();
-        match before {
+        let moved = self.loaded.iter().find(|gone| gone.missed > 0 && gone.file.name() == file.name());
+        match before.or(moved) {
             Some(before) if before.file.name() == file.name() => {
                 with = with.replaces(before.agent.clone(), before.file.clone());
             }
@@ -183,8 +206,10 @@ impl Files {
             }
             None => {}
         }
-        if let Some(other) =
-            self.loaded.iter().find(|other| other.path != path && other.file.name() == file.name())
+        if let Some(other) = self
+            .loaded
+            .iter()
+            .find(|other| other.path != path && other.missed == 0 && other.file.name() == file.name())
         {
             return Err(format!(
                 "{}: there is an agent `{}` already, in {}: give one of them another `name`",
@@ -200,7 +225,7 @@ impl Files {
                 stamp.1 = first.1;
             }
         }
-        Ok(Loaded { path: path.to_owned(), file, agent, stamps })
+        Ok(Loaded { path: path.to_owned(), file, agent, stamps, missed: 0 })
     }
 }
 

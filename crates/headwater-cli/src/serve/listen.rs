@@ -35,7 +35,7 @@ pub(crate) async fn listen(settings: &Settings) -> Result<(TcpListener, SocketAd
     if !address.ip().is_loopback() && !has_keys(settings) {
         return Err(Failure::new(format!(
             "on {wanted} everybody who can reach this machine could use its agents: set a key (--api-key, `api_keys`, \
-             `jwt.secret` or `jwt.public_key`), or listen on 127.0.0.1"
+             `jwt.secret`, `jwt.public_key`, `jwt.jwks` or `jwt.jwks_url`), or listen on 127.0.0.1"
         )));
     }
     Ok((listener, address))

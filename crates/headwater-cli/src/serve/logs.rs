@@ -1,25 +1,95 @@
-//! Logs, on standard error.
+//! Logs, on standard error, and spans, to a collector.
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use tracing::Subscriber;
+use tracing_subscriber::{
+    EnvFilter, Layer, fmt, layer::SubscriberExt as _, registry::LookupSpan, util::SubscriberInitExt as _,
+};
 
 use crate::{
     config::{LogFormat, Settings},
     failure::Failure,
 };
 
-/// Begins to log as the settings say.
-pub(crate) fn begin(settings: &Settings) -> Result<(), Failure> {
+/// Begins to log as the settings say, and to export, if they say so. To be called within Tokio's runtime.
+pub(crate) fn begin(settings: &Settings) -> Result<Exporting, Failure> {
     let filter = EnvFilter::try_new(&settings.log_level).map_err(|error| {
         Failure::new(format!("`log.level`: `{}` is not a filter of logs: {error}", settings.log_level))
     })?;
-    let logs = tracing_subscriber::registry().with(filter);
+    let exporting = Exporting::new(settings)?;
+    let begun = match exporting.layer() {
+        // The level of logs is none of the spans that are exported.
+        Some(spans) => {
+            tracing_subscriber::registry().with(spans).with(lines(settings).with_filter(filter)).try_init()
+        }
+        None => tracing_subscriber::registry().with(filter).with(lines(settings)).try_init(),
+    };
+    begun.map_err(|error| Failure::new(format!("cannot begin to log: {error}")))?;
+    Ok(exporting)
+}
+
+/// What writes the lines.
+fn lines<S>(settings: &Settings) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
     let colours =
         io::stderr().is_terminal() && anstream::ColorChoice::global() != anstream::ColorChoice::Never;
-    let begun = match settings.log_format {
-        LogFormat::Text => logs.with(fmt::layer().with_writer(io::stderr).with_ansi(colours)).try_init(),
-        LogFormat::Json => logs.with(fmt::layer().json().with_writer(io::stderr)).try_init(),
-    };
-    begun.map_err(|error| Failure::new(format!("cannot begin to log: {error}")))
+    match settings.log_format {
+        LogFormat::Text => fmt::layer().with_writer(io::stderr).with_ansi(colours).boxed(),
+        LogFormat::Json => fmt::layer().json().with_writer(io::stderr).boxed(),
+    }
+}
+
+/// Spans and metrics on their way to a collector, if there is one.
+#[cfg(feature = "otel")]
+#[derive(Debug)]
+pub(crate) struct Exporting(Option<headwater_server::otel::Export>);
+
+#[cfg(feature = "otel")]
+impl Exporting {
+    fn new(settings: &Settings) -> Result<Self, Failure> {
+        let disabled = std::env::var("OTEL_SDK_DISABLED").is_ok_and(|said| said.eq_ignore_ascii_case("true"));
+        let Some(otel) = settings.otel.as_ref().filter(|_| !disabled) else { return Ok(Self(None)) };
+        let export = headwater_server::otel::Export::new(&otel.endpoint, &otel.service);
+        let export = export.map_err(|error| Failure::new(format!("`otel.endpoint`: {error}")))?;
+        Ok(Self(Some(export)))
+    }
+
+    fn layer<S>(&self) -> Option<impl Layer<S> + Send + Sync + use<S>>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
+    {
+        self.0.as_ref().map(headwater_server::otel::Export::layer)
+    }
+
+    /// Sends what is left.
+    pub(crate) async fn close(self) {
+        if let Some(export) = self.0
+            && let Err(error) = export.close().await
+        {
+            tracing::warn!("{error}");
+        }
+    }
+}
+
+/// A build without the feature `otel` exports nothing.
+#[cfg(not(feature = "otel"))]
+#[derive(Debug)]
+pub(crate) struct Exporting;
+
+#[cfg(not(feature = "otel"))]
+impl Exporting {
+    #[expect(clippy::unnecessary_wraps, reason = "a build with the feature can fail")]
+    fn new(_: &Settings) -> Result<Self, Failure> {
+        Ok(Self)
+    }
+
+    #[expect(clippy::unused_self, reason = "a build with the feature has something to ask")]
+    fn layer(&self) -> Option<tracing_subscriber::layer::Identity> {
+        None
+    }
+
+    pub(crate) async fn close(self) {}
 }

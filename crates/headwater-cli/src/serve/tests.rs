@@ -115,3 +115,23 @@ fn the_readme_and_the_page_have_the_same_lines() {
         assert!(readme.contains(&line), "{line}");
     }
 }
+
+#[test]
+fn a_file_that_is_gone_twice_is_removed_and_one_that_moved_is_the_same_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
+    fs::write(&first, agent("a", "hi")).unwrap();
+    let mut files = load(&[folder.path()]).unwrap();
+
+    fs::rename(&first, &second).unwrap();
+    assert!(matches!(&files.changes()[..], [Change::Loaded(loaded)] if loaded.path == second));
+    assert!(files.changes().is_empty());
+    assert_eq!(names(&files), ["a"]);
+
+    fs::remove_file(&second).unwrap();
+    assert!(files.changes().is_empty(), "it may be being written");
+    assert!(matches!(&files.changes()[..], [Change::Removed(name)] if name == "a"));
+    assert!(files.changes().is_empty(), "told once");
+    fs::write(&second, agent("a", "hi")).unwrap();
+    assert!(matches!(&files.changes()[..], [Change::Loaded(_)]), "it is back");
+}

@@ -229,6 +229,48 @@ fn a_file_that_changes_is_served_anew_and_one_that_breaks_is_not() {
 }
 
 #[test]
+fn an_agent_whose_file_is_gone_takes_no_new_turns_and_ends_what_it_has_begun() {
+    let folder = folder();
+    let agents = folder.path().join("agents");
+    fs::create_dir(&agents).unwrap();
+    let asks = "name: asks\nworkflows: { w: { start: n, nodes: { n: { interrupt: { ask: Which?, \
+                options: [{ id: a, label: A }] } } } } }\n";
+    let says = "name: says\nworkflows: { w: { start: n, nodes: { n: { message: Hello } } } }\n";
+    let path = agents.join("asks.yaml");
+    fs::write(&path, asks).unwrap();
+    fs::write(agents.join("says.yaml"), says).unwrap();
+    let server = Server::start(&folder.path().join("data"), &[agents.to_str().unwrap(), "--watch"]);
+    let begin =
+        |agent: &str| server.post("/v1/runs", &json!({ "agent": agent, "input": "x", "session": "s" }));
+    let begun = begin("asks");
+    assert_eq!(begun.status, 201, "{begun:?}");
+    let run = begun.json()["run"].as_str().unwrap().to_owned();
+    let events = format!("/v1/runs/{run}/events?until=wait");
+    assert!(server.get(&events).body.contains("run.waiting"));
+
+    fs::remove_file(&path).unwrap();
+    server.wait_for_log("its file is gone");
+    let refused = begin("asks");
+    assert_eq!((refused.status, refused.json()["code"].clone()), (404, json!("agent.unknown")));
+    let refused = server.post("/v1/sessions/s/messages", &json!({ "text": "x" }));
+    assert_eq!(
+        (refused.status, refused.json()["code"].clone()),
+        (404, json!("agent.unknown")),
+        "{refused:?}"
+    );
+    let unnamed = server.post("/v1/runs", &json!({ "input": "x" }));
+    assert_eq!(unnamed.status, 404, "no other agent answers in its place: {unnamed:?}");
+    assert_eq!(said(&server, "says", "x"), "Hello");
+    let answered = server.post(&format!("/v1/runs/{run}/answer"), &json!({ "answer": "a" }));
+    assert_eq!(answered.status, 202, "{answered:?}");
+    assert!(server.get(&format!("/v1/runs/{run}/events?until=end")).body.contains("event: done"));
+
+    fs::write(&path, asks).unwrap();
+    server.wait_for_log("read again");
+    assert_eq!(begin("asks").status, 201);
+}
+
+#[test]
 fn what_a_provider_said_is_recorded_and_served_again_without_it() {
     let folder = folder();
     let body = "data: {\"choices\":[{\"delta\":{\"content\":\"From afar\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";

@@ -155,7 +155,8 @@ impl Drop for Server {
 /// The binary, without any setting that the environment of the tests has.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HEADWATER_")) {
+    let sets = |name: &str| name.starts_with("HEADWATER_") || name.starts_with("OTEL_");
+    for (name, _) in std::env::vars().filter(|(name, _)| sets(name)) {
         command.env_remove(name);
     }
     command

@@ -70,6 +70,7 @@ const LEGACY: Profile = Profile {
     end_marker: None,
     framings: &[Framing::Sse],
     coalesce: true,
+    wait_is_end: true,
 };
 
 static PROFILES: [Profile; 2] =

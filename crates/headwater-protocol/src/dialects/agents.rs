@@ -55,6 +55,7 @@ static PROFILES: [Profile; 1] = [Profile {
     end_marker: None,
     framings: &[Framing::Sse],
     coalesce: true,
+    wait_is_end: false,
 }];
 
 impl Dialect for Agents {

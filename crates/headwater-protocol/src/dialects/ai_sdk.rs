@@ -70,6 +70,7 @@ static PROFILES: [Profile; 2] = [
         end_marker: Some(decode::DONE),
         framings: &[Framing::Sse],
         coalesce: true,
+        wait_is_end: false,
     },
     Profile {
         name: "ai-7",
@@ -81,6 +82,7 @@ static PROFILES: [Profile; 2] = [
         end_marker: Some(decode::DONE),
         framings: &[Framing::Sse],
         coalesce: true,
+        wait_is_end: false,
     },
 ];
 

@@ -56,6 +56,7 @@ const PROFILES: &[Profile] = &[Profile {
     end_marker: Some(END),
     framings: &[Framing::Sse],
     coalesce: true,
+    wait_is_end: true,
 }];
 
 /// Kortyx stream chunks.

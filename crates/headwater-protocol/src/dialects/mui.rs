@@ -64,6 +64,7 @@ const PROFILES: &[Profile] = &[Profile {
     end_marker: None,
     framings: &[Framing::Sse, Framing::Ndjson],
     coalesce: false,
+    wait_is_end: false,
 }];
 
 /// The types of MUI's own chunks, apart from `data-*`.

@@ -71,6 +71,7 @@ const DEFAULT: Profile = Profile {
     end_marker: Some(END_MARKER),
     framings: &[Framing::Sse, Framing::Ndjson],
     coalesce: true,
+    wait_is_end: true,
 };
 
 static PROFILES: [Profile; 2] = [

@@ -1,7 +1,7 @@
 //! The runs that this process drives.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -24,6 +24,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Drivers {
     all: HashMap<RunId, Driver>,
+    /// The runs of the agent that wait for somebody, as far as it is known here.
+    waiting: HashSet<RunId>,
     closed: bool,
 }
 
@@ -221,8 +223,11 @@ impl AgentInner {
         let driver =
             Driver { wake: wake.clone(), task: None, run: Arc::downgrade(&shared), since: Instant::now() };
         drivers.all.insert(run.clone(), driver);
+        if drivers.waiting.remove(&run) {
+            seeing::runs_waiting(&self.name, drivers.waiting.len());
+        }
         seeing::run_started(&self.name, resumed);
-        let span = seeing::run_span(&shared);
+        let span = seeing::run_span(&shared, resumed);
         let agent = self.clone();
         let work = async move {
             let going = seeing::Going::new(&agent.name);
@@ -241,7 +246,9 @@ impl AgentInner {
     async fn settle(self: &Arc<Self>, shared: Arc<RunShared>, driven: Result<Driven>) {
         let run = shared.id.clone();
         if driven.is_ok() {
-            seeing::run_settled(&self.name, shared.journal.with_state(|state| state.run().status));
+            let (status, error) =
+                shared.journal.with_state(|state| (state.run().status, state.run().error.clone()));
+            seeing::run_settled(&self.name, status, error.as_ref());
         }
         let settled = match driven {
             Ok(Driven::Ended) => self.ended(&shared).await,
@@ -285,7 +292,19 @@ impl AgentInner {
         self.put_meta(&self.meta(shared, RunPhase::Waiting, Some(until))).await?;
         self.note_waiting(&shared.id, until).await?;
         self.store.release(shared.journal.lease()).await?;
+        let mut drivers = self.drivers();
+        drivers.waiting.insert(shared.id.clone());
+        seeing::runs_waiting(&self.name, drivers.waiting.len());
         Ok(())
+    }
+
+    /// Corrects what is known about the runs that wait: other processes have some, and so had this one before it was
+    /// started anew.
+    pub(super) fn know_waiting(&self, mut runs: HashSet<RunId>) {
+        let mut drivers = self.drivers();
+        runs.retain(|run| !drivers.all.contains_key(run));
+        seeing::runs_waiting(&self.name, runs.len());
+        drivers.waiting = runs;
     }
 
     /// Whether something was sent to the run that its journal does not have.

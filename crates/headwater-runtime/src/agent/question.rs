@@ -1,6 +1,6 @@
 //! What waits for somebody: kept beside the journals, so that it can be listed, and answered by its name alone.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use bytes::Bytes;
 use headwater_protocol::{Interrupt, RequestId, RunId, SessionId, ToolCall};
@@ -18,6 +18,8 @@ use crate::{
 
 /// The keys under which questions are kept, so that they can be listed and answered by their name alone.
 const QUESTIONS: &str = "question/";
+/// The keys under which open questions are listed by owner.
+const OPEN: &str = "question-of/";
 /// How many of them are looked at in one go.
 const PAGE: usize = 100;
 
@@ -223,7 +225,8 @@ impl AgentInner {
             put.await?;
             self.store.remove(&listed, Expect::Any).await?;
         } else {
-            let list = self.store.put(&listed, Bytes::new(), Expect::Any, Some(ttl));
+            let of = Bytes::from(format!("{}\n{}", question.run, self.name));
+            let list = self.store.put(&listed, of, Expect::Any, Some(ttl));
             futures_util::try_join!(put, list)?;
         }
         Ok(())
@@ -240,7 +243,28 @@ impl AgentInner {
 
     /// Where the open questions of an owner are listed.
     fn open_of(&self, owner: Option<&str>) -> String {
-        format!("question-of/{}/", self.owned(owner))
+        format!("{OPEN}{}/", self.owned(owner))
+    }
+
+    /// The runs of this agent that have an open question.
+    pub(super) async fn with_questions(&self) -> Result<HashSet<RunId>> {
+        let mut runs = HashSet::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.list(OPEN, after.as_deref(), PAGE).await?;
+            for (_, value) in &page {
+                let of = std::str::from_utf8(&value.bytes).unwrap_or_default();
+                if let Some((run, agent)) = of.split_once('\n')
+                    && agent == self.name
+                {
+                    runs.insert(RunId::from(run));
+                }
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == PAGE => after = Some(key.clone()),
+                _ => return Ok(runs),
+            }
+        }
     }
 
     pub(super) async fn question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {

@@ -69,6 +69,7 @@ impl Agent {
             }
             agent.store.remove(&key, Expect::Any).await?;
         }
+        agent.know_waiting(agent.with_questions().await?);
         agent.tend_queues().await?;
         agent.store.sweep().await?;
         Ok(tended)

@@ -508,7 +508,8 @@ pub(crate) async fn execute(
     options: NodeOptions,
 ) -> (Arc<NodeRun>, Executed) {
     let node = Arc::new(NodeRun::new(run, entry, retried));
-    let run = run_node(&node, &handler).instrument(seeing::node_span(&node));
+    let span = seeing::node_span(&node);
+    let run = run_node(&node, &handler).instrument(span.clone());
     let executed = match options.timeout {
         None => run.await,
         Some(limit) => timeout(limit, run).await.unwrap_or_else(|_| {
@@ -516,6 +517,9 @@ pub(crate) async fn execute(
             Executed::Failed(Error::new(ErrorKind::Timeout, message))
         }),
     };
+    if let Executed::Failed(error) = &executed {
+        seeing::failed(&span, error.code());
+    }
     (node, executed)
 }
 

@@ -22,6 +22,7 @@ mod mistakes;
 mod nodes;
 mod reason;
 mod replays;
+mod seeing;
 mod sessions;
 mod tools;
 mod workflows;

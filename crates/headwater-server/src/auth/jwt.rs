@@ -4,9 +4,11 @@
 //! here is to verify four algorithms, each with a key that is bound to it.
 
 mod key;
+mod set;
 
 use std::{
     fmt,
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -17,6 +19,8 @@ use serde_json::{Map, Value};
 
 pub use key::KeyError;
 use key::{Algorithm, Key};
+pub use set::Fetched;
+use set::KeySet;
 
 use super::{Authenticated, Authenticator, Principal, refused, sent_key, unauthorized};
 use crate::ApiError;
@@ -39,7 +43,7 @@ const LONGEST: usize = 16 << 10;
 /// ```
 #[derive(Clone)]
 pub struct Jwt {
-    keys: Vec<Key>,
+    keys: Arc<KeySet>,
     issuers: Vec<String>,
     audiences: Vec<String>,
     leeway: Duration,
@@ -52,6 +56,12 @@ struct Header {
     alg: String,
     kid: Option<String>,
     crit: Option<Value>,
+}
+
+impl Header {
+    fn read(text: &str) -> Option<Self> {
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
+    }
 }
 
 impl Jwt {
@@ -81,9 +91,30 @@ impl Jwt {
         Ok(Self::with(key::set(text)?))
     }
 
+    /// As [`jwks`](Self::jwks), with a way to get the set anew: it is asked when a token names a key that is not known,
+    /// at most once a minute. What cannot be read leaves the set as it was.
+    ///
+    /// ```
+    /// use headwater_server::Jwt;
+    ///
+    /// # fn keys(published: &str) -> Result<Jwt, headwater_server::KeyError> {
+    /// Jwt::published(published, || Box::pin(async { std::fs::read_to_string("/etc/keys.json").map_err(Into::into) }))
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the text is no such set, or none of its keys can be used.
+    pub fn published(
+        text: &str,
+        fetch: impl Fn() -> Fetched + Send + Sync + 'static,
+    ) -> Result<Self, KeyError> {
+        let keys = KeySet::new(key::set(text)?).fetched_by(fetch);
+        Ok(Self { keys: Arc::new(keys), ..Self::with(Vec::new()) })
+    }
+
     fn with(keys: Vec<Key>) -> Self {
         Self {
-            keys,
+            keys: Arc::new(KeySet::new(keys)),
             issuers: Vec::new(),
             audiences: Vec::new(),
             leeway: Duration::from_secs(60),
@@ -136,10 +167,7 @@ impl Jwt {
         if token.len() > LONGEST {
             return Err(invalid("it is too long"));
         }
-        let header = URL_SAFE_NO_PAD.decode(header).ok();
-        let header: Header = header
-            .and_then(|header| serde_json::from_slice(&header).ok())
-            .ok_or_else(|| invalid("its header cannot be read"))?;
+        let header = Header::read(header).ok_or_else(|| invalid("its header cannot be read"))?;
         if header.crit.is_some() {
             return Err(invalid("it needs an extension that is not known here"));
         }
@@ -148,8 +176,9 @@ impl Jwt {
         let signature =
             URL_SAFE_NO_PAD.decode(signature).map_err(|_| invalid("its signature cannot be read"))?;
         let signed = token.rsplit_once('.').map_or("", |(signed, _)| signed).as_bytes();
-        let mut keys = self.keys.iter().filter(|key| key.is_for(algorithm, header.kid.as_deref()));
-        if !keys.any(|key| key.verifies(signed, &signature)) {
+        let keys = self.keys.now();
+        let mut fitting = keys.iter().filter(|key| key.is_for(algorithm, header.kid.as_deref()));
+        if !fitting.any(|key| key.verifies(signed, &signature)) {
             return Err(invalid("its signature is not by a key that is known here"));
         }
         let claims = URL_SAFE_NO_PAD.decode(claims).ok();
@@ -202,7 +231,7 @@ impl Jwt {
 impl fmt::Debug for Jwt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Jwt")
-            .field("keys", &self.keys.len())
+            .field("keys", &self.keys.now().len())
             .field("issuers", &self.issuers)
             .field("audiences", &self.audiences)
             .field("claim", &self.claim)
@@ -216,6 +245,12 @@ impl Authenticator for Jwt {
             let Some(token) = sent_key(&request.headers) else {
                 return Err(unauthorized("send a token as `Authorization: Bearer …`"));
             };
+            if token.len() <= LONGEST
+                && let Some(header) = token.split('.').next().and_then(Header::read)
+                && let (Some(kid), Some(_)) = (header.kid, Algorithm::named(&header.alg))
+            {
+                self.keys.look_for(&kid).await;
+            }
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
             self.verify(token, now)
         })

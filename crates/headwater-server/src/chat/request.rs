@@ -57,8 +57,8 @@ impl Asked {
             Some(id) => id.to_owned(),
             None => fresh("req")?,
         };
-        seeing::note("dialect", dialect.name());
-        seeing::note("agent", &served.name);
+        seeing::note("headwater.dialect", dialect.name());
+        seeing::note("gen_ai.agent.name", &served.name);
         Ok(Self { server, principal, dialect, served, chat, parts, request_id, framing })
     }
 

@@ -43,6 +43,7 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
         shows: asked.served.shows,
         seam: asked.server.options().seam.clone(),
         hold: asked.server.options().hold,
+        waits: true,
     };
     let mut response =
         follow(&asked.server, &asked.principal, placed.run.clone(), view, placed.from, None).await?;
@@ -54,7 +55,7 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
         && let Some(session) = meta.session
         && let Ok(session) = HeaderValue::from_str(session.as_str())
     {
-        seeing::note("session", session.to_str().unwrap_or_default());
+        seeing::note("gen_ai.conversation.id", session.to_str().unwrap_or_default());
         headers.insert("x-session-id", session);
     }
     Ok(response)
@@ -65,19 +66,21 @@ pub(crate) async fn follow(
     server: &Server,
     principal: &Principal,
     run: Run,
-    view: View,
+    mut view: View,
     from: From,
     ending: Option<Ending>,
 ) -> Result<Response, ApiError> {
     // MUI's client is told about an answer in the stream that asked for it.
     let stays = view.dialect.name() == "mui";
     let ending = ending.unwrap_or(if stays { Ending::AtEnd } else { Ending::AtWait });
+    let profile = view.dialect.profile(view.profile.as_deref());
+    view.waits = ending == Ending::AtWait || !profile.wait_is_end;
     let mut headers = stream_headers(view.dialect, view.framing);
     if let Ok(id) = HeaderValue::from_str(run.id().as_str()) {
         headers.insert("x-run-id", id);
     }
     let options = server.options();
-    seeing::note("run", run.id().as_str());
+    seeing::note("headwater.run", run.id().as_str());
     let stream = OpenStream::new(view.dialect.name(), view.framing, server.may_read(principal)?);
     let reader = server.streams().reader(run, view, from, ending).await?;
     let body = body(server.streams(), reader, options.heartbeat, options.padding, stream);

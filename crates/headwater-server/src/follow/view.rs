@@ -1,6 +1,8 @@
 //! How a reader sees a run.
 
-use headwater_protocol::{Dialect, EncodeOptions, Event, Framing, Message, Record, RunId, RunState};
+use headwater_protocol::{
+    Dialect, EncodeOptions, Event, EventKind, Framing, Message, Record, RunId, RunState,
+};
 
 use crate::Shows;
 
@@ -16,6 +18,8 @@ pub(crate) struct View {
     pub(crate) shows: Shows,
     pub(crate) seam: String,
     pub(crate) hold: bool,
+    /// Whether it is told that the run waits. Who stays until the end is not, where the two are said in the same words.
+    pub(crate) waits: bool,
 }
 
 /// The names by which a reader knows things.
@@ -43,6 +47,9 @@ impl View {
 
     /// The record as this reader sees it, if it does.
     pub(crate) fn see(&self, record: Record) -> Option<Record> {
+        if !self.waits && record.event.kind() == EventKind::RunWaiting {
+            return None;
+        }
         let mut record = self.shows.filter(record)?;
         if let Event::RunStarted(started) = &mut record.event {
             let Names { run, request, endpoint } = &self.names;

@@ -23,6 +23,11 @@ pub const METRICS: &[(&str, &str, &str)] = &[
     ("headwater_runs_started_total", "counter", "Runs that were begun, by agent."),
     ("headwater_runs_resumed_total", "counter", "Runs that were taken up after a wait or a crash, by agent."),
     ("headwater_runs_waited_total", "counter", "How often a run came to wait for somebody, by agent."),
+    (
+        "headwater_runs_waiting",
+        "gauge",
+        "Runs in the store that wait for somebody, by agent. Those of other processes and of before a restart are counted every few seconds.",
+    ),
     ("headwater_runs_ended_total", "counter", "Runs that ended: finished, failed or cancelled, by agent."),
     ("headwater_runs_going", "gauge", "Runs that this process drives, by agent."),
     ("headwater_model_calls_total", "counter", "Calls of models: answered, failed or stopped, by model."),

@@ -133,3 +133,37 @@ async fn a_snapshot_is_the_state_up_to_where_it_stands() {
     }
     assert!(found.len() > 2, "{found:?} of {} records", entries.len());
 }
+
+#[tokio::test]
+async fn who_stays_until_the_end_is_told_the_end_once() {
+    let world = World::new().await;
+    let ends = [
+        ("kortyx", "\"type\":\"done\""),
+        ("tanstack", "\"finishReason\":\"stop\""),
+        ("ag-ui", "RUN_FINISHED"),
+        ("agents", "event: done"),
+    ];
+    for (dialect, end) in ends {
+        let begun = world.post("/v1/runs", &json!({ "input": "let me choose" })).await.json();
+        let run = begun["run"].as_str().unwrap();
+        let events = format!("/v1/runs/{run}/events?dialect={dialect}");
+        let waits = world.get(&format!("{events}&until=wait")).await;
+        let follow = async |query: &str| {
+            let response = world.http.get(format!("{}{events}{query}", world.base)).send().await.unwrap();
+            assert_eq!(response.status(), 200, "{dialect}");
+            response
+        };
+        // Both are there while it waits.
+        let (whole, now) = (follow("&until=end").await, follow("&until=end&after=now").await);
+        let answered = world.post(&format!("/v1/runs/{run}/answer"), &json!({ "answer": "a" })).await;
+        assert_eq!(answered.status, 202, "{}", answered.body);
+        let bodies = [whole.text().await.unwrap(), now.text().await.unwrap()];
+        for body in &bodies {
+            assert_eq!(body.matches(end).count(), 1, "{dialect}: {body}");
+            let seen = state(dialect, body);
+            assert_eq!(seen.run().status, RunStatus::Finished, "{dialect}: {body}");
+            assert_eq!(crate::harness::text(&seen), "You chose a.", "{dialect}: {body}");
+        }
+        assert_eq!(state(dialect, &waits.body).run().status, RunStatus::Waiting, "{dialect}: {}", waits.body);
+    }
+}

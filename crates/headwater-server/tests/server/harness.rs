@@ -42,6 +42,25 @@ impl World {
         Self::of(agent, server).await
     }
 
+    /// The usual agent under a name of its own, for what is counted by name.
+    pub(crate) async fn named(name: &str, options: Options) -> Self {
+        let agent = agent_named(name, Arc::new(Memory::new()));
+        let server = Server::new(Agents::new().add(name, agent.clone()), options);
+        Self::of(agent, server).await
+    }
+
+    /// The agent as a process has it that is started on the same store.
+    pub(crate) fn restarted(&self) -> Agent {
+        agent_named(self.agent.name(), self.agent.store().clone())
+    }
+
+    /// Waits until no run is being driven.
+    pub(crate) async fn idle(&self) {
+        while self.agent.driving() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// A server with an agent.
     pub(crate) async fn of(agent: Agent, server: Server) -> Self {
         // Whichever test comes first installs it.
@@ -204,6 +223,10 @@ async fn reply(cx: Cx, input: String) -> NodeResult {
 
 /// The agent.
 pub(crate) fn agent(store: Arc<dyn Store>) -> Agent {
+    agent_named("demo", store)
+}
+
+fn agent_named(name: &str, store: Arc<dyn Store>) -> Agent {
     let workflow =
         Workflow::new("reply").node("reply", reply).edge(START, "reply").edge("reply", END).build().unwrap();
     let weather = FunctionTool::new("weather", |input: City, _: ToolContext| async move {
@@ -213,7 +236,7 @@ pub(crate) fn agent(store: Arc<dyn Store>) -> Agent {
         Ok::<_, ToolError>(format!("deleted {}", input.city))
     });
     Agent::builder()
-        .name("demo")
+        .name(name)
         .workflow(workflow)
         .model("model", ScriptedModel::new(script()))
         .tool(weather)

@@ -71,6 +71,38 @@ async fn what_happens_is_counted() {
 }
 
 #[tokio::test]
+async fn the_runs_that_wait_are_counted_as_they_are_now() {
+    let metrics = Metrics::install().unwrap();
+    let world = World::named("patient", Options::default().metrics(metrics)).await;
+    let waiting = async || {
+        let text = world.get("/metrics").await.body;
+        value(&text, r#"headwater_runs_waiting{agent="patient"}"#)
+    };
+    let mut runs = Vec::new();
+    for _ in 0..2 {
+        let begun = world.post("/v1/runs", &json!({ "input": "let me choose" })).await.json();
+        let run = begun["run"].as_str().unwrap().to_owned();
+        world.get(&format!("/v1/runs/{run}/events")).await;
+        runs.push(run);
+    }
+    world.idle().await;
+    assert_eq!(waiting().await, 2.0);
+    let answered = world.post(&format!("/v1/runs/{}/answer", runs[0]), &json!({ "answer": "a" })).await;
+    assert_eq!(answered.status, 202);
+    world.agent.run(runs[0].as_str()).outcome().await.unwrap();
+    world.idle().await;
+    assert_eq!(waiting().await, 1.0);
+    // A process that is started anew finds out when it first looks after its runs.
+    let later = world.restarted();
+    later.tend().await.unwrap();
+    assert_eq!(waiting().await, 1.0);
+    later.stop(&runs[1].as_str().into(), None).await.unwrap();
+    later.run(runs[1].as_str()).outcome().await.unwrap();
+    later.tend().await.unwrap();
+    assert_eq!(waiting().await, 0.0);
+}
+
+#[tokio::test]
 async fn routes_answer_as_the_document_says() {
     let world = World::new().await;
     let document = world.get("/openapi.json").await.json();

@@ -104,7 +104,7 @@ impl Call {
         request: ModelRequest,
         shown: Shown,
     ) -> Result<Attempted> {
-        let mut seen = ModelCall::new(model.name());
+        let mut seen = ModelCall::new(model.name(), self.node.run.begun.session.as_ref());
         let span = seen.span.clone();
         // In a box: a future that is handed on by value is kept once for each hand, and this one is large.
         let attempted = Box::pin(self.listen(model, request, shown, &mut seen)).instrument(span).await;

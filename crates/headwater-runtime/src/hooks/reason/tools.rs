@@ -170,17 +170,21 @@ impl Call {
             run.replay().began.insert(key.to_owned());
             let context = self.context(key, wanted);
             let cancel = context.cancel.clone();
-            let span = seeing::tool_span(&wanted.name, wanted.call.as_str());
-            let call = tool.call(input, context).instrument(span);
+            let span = seeing::tool_span(&run.begun.agent, &wanted.name, wanted.call.as_str());
+            let call = tool.call(input, context).instrument(span.clone());
             let stop = async {
                 cancel.cancelled().await;
                 tokio::time::sleep(GRACE).await;
             };
-            tokio::select! {
+            let gave = tokio::select! {
                 biased;
                 gave = call => Ok(gave.map_or_else(|error| Gave::Failed(error.to_string()), Gave::Output)),
                 () = stop => Err(Error::new(ErrorKind::Stopped, "the run was stopped")),
+            };
+            if outcome(&gave) == "failed" {
+                seeing::failed(&span, "tool.failed");
             }
+            gave
         };
         // What the journal holds already was counted by whoever did it.
         let work = work.inspect(|gave| seeing::tool_called(&wanted.name, outcome(gave)));

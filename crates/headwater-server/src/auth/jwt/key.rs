@@ -90,6 +90,10 @@ impl Key {
         Ok(Self { id: None, material })
     }
 
+    pub(super) fn is_named(&self, id: &str) -> bool {
+        self.id.as_deref() == Some(id)
+    }
+
     pub(super) fn is_for(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
         let own = match self.material {
             Material::Secret(_) => Algorithm::Hs256,

@@ -164,3 +164,31 @@ fn what_is_no_token_is_told_as_that() {
     assert_eq!(code(&jwt(), "a.b.c"), "auth.invalid");
     assert_eq!(code(&jwt(), &format!("a.{}.c", "b".repeat(LONGEST))), "auth.invalid");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_set_is_fetched_again_for_an_unknown_key_and_at_most_once_a_minute() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let fetched = Arc::new(AtomicUsize::new(0));
+    let count = fetched.clone();
+    let jwt = Jwt::published(SET, move || {
+        let nth = count.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            // Whoever asks meanwhile waits for the same answer.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if nth == 0 { Err("it is away".into()) } else { Ok(SET.replace("rsa-1", "new")) }
+        })
+    })
+    .unwrap();
+    jwt.keys.look_for("rsa-1").await;
+    assert_eq!(fetched.load(Ordering::SeqCst), 0, "a key that is known is not looked for");
+    tokio::join!(jwt.keys.look_for("new"), jwt.keys.look_for("new"));
+    assert_eq!(fetched.load(Ordering::SeqCst), 1, "it failed, and is left alone");
+    assert!(jwt.keys.now().iter().any(|key| key.is_named("rsa-1")), "what is known stays");
+    tokio::time::advance(Duration::from_secs(60)).await;
+    jwt.keys.look_for("new").await;
+    assert_eq!(fetched.load(Ordering::SeqCst), 2);
+    assert!(jwt.keys.now().iter().any(|key| key.is_named("new")));
+    tokio::time::advance(Duration::from_secs(600)).await;
+    jwt.keys.look_for("new").await;
+    assert_eq!(fetched.load(Ordering::SeqCst), 2, "it is known now");
+}

@@ -54,7 +54,7 @@ pub(super) const FORK: &[&str] = &[
 /// Of a turn.
 #[rustfmt::skip]
 pub(super) const TURN: &[&str] = &[
-    "session.unknown", "session.busy", "session.queue-full", "session.too-large",
+    "agent.unknown", "session.unknown", "session.busy", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone", "turn.answer", "turn.seeded",
     "workflow.unknown", "workflow.version", "input.invalid", "runs.too-many",
 ];

@@ -1,0 +1,92 @@
+//! What checks JSON Web Tokens: a secret, a public key, or a set of keys, from a file or from where it is published.
+
+use std::{error::Error, fmt, path::Path, time::Duration};
+
+use headwater_server::Jwt;
+use rustls::crypto::CryptoProvider;
+
+use crate::{config, failure::Failure};
+
+/// How long whoever publishes keys may take.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// The largest set of keys that is read.
+const LARGEST: usize = 1 << 20;
+
+/// All that check tokens.
+pub(super) async fn checkers(settings: &config::Jwt) -> Result<Vec<Jwt>, Failure> {
+    let mut all = Vec::new();
+    if let Some(secret) = &settings.secret {
+        let jwt = Jwt::hs256(secret.0.as_bytes());
+        all.push(jwt.map_err(|error| Failure::new(format!("`jwt.secret`: {error}")))?);
+    }
+    if let Some(path) = &settings.public_key {
+        all.push(of_file("jwt.public_key", path, Jwt::public_key)?);
+    }
+    if let Some(path) = &settings.jwks {
+        all.push(of_file("jwt.jwks", path, Jwt::jwks)?);
+    }
+    if let Some(url) = &settings.jwks_url {
+        all.push(
+            published(url).await.map_err(|error| Failure::new(format!("`jwt.jwks_url`: {url}: {error}")))?,
+        );
+    }
+    let named = |mut jwt: Jwt| {
+        if let Some(issuer) = &settings.issuer {
+            jwt = jwt.issuer(issuer);
+        }
+        match &settings.audience {
+            Some(audience) => jwt.audience(audience),
+            None => jwt,
+        }
+    };
+    Ok(all.into_iter().map(named).collect())
+}
+
+fn of_file<E: fmt::Display>(
+    setting: &str,
+    path: &Path,
+    read: impl FnOnce(&str) -> Result<Jwt, E>,
+) -> Result<Jwt, Failure> {
+    let failed = |error: &dyn fmt::Display| Failure::new(format!("`{setting}`: {}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    read(&text).map_err(|error| failed(&error))
+}
+
+type Broken = Box<dyn Error + Send + Sync>;
+
+/// A set of keys that is fetched now, and again when it is needed.
+async fn published(url: &str) -> Result<Jwt, Broken> {
+    // Without a provider the HTTP client panics when it is built. Another one that is installed already will do.
+    if CryptoProvider::get_default().is_none() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    let client = reqwest::Client::builder()
+        .timeout(LONGEST)
+        // Keys are taken from where the settings say, and from nowhere else.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("headwater/", env!("CARGO_PKG_VERSION")))
+        .build()?;
+    let first = fetch(&client, url).await?;
+    let url = url.to_owned();
+    let again = move || {
+        let (client, url) = (client.clone(), url.clone());
+        Box::pin(async move { fetch(&client, &url).await }) as headwater_server::Fetched
+    };
+    Ok(Jwt::published(&first, again)?)
+}
+
+async fn fetch(client: &reqwest::Client, url: &str) -> Result<String, Broken> {
+    let mut answer = client.get(url).header("accept", "application/json").send().await?;
+    if !answer.status().is_success() {
+        return Err(format!("the answer was {}", answer.status()).into());
+    }
+    let mut text = Vec::new();
+    while let Some(bytes) = answer.chunk().await? {
+        if text.len() + bytes.len() > LARGEST {
+            return Err("the answer is too long to be a set of keys".into());
+        }
+        text.extend_from_slice(&bytes);
+    }
+    Ok(String::from_utf8(text)?)
+}

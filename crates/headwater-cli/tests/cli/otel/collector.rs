@@ -1,0 +1,205 @@
+//! A collector of OTLP over HTTP on the loopback, which keeps what it is sent.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode as Http},
+    routing::post,
+};
+use opentelemetry_proto::tonic::{
+    collector::{metrics::v1::ExportMetricsServiceRequest, trace::v1::ExportTraceServiceRequest},
+    common::v1::{AnyValue, KeyValue, any_value::Value},
+    metrics::v1::Metric,
+    trace::v1::{Span, span::SpanKind, status::StatusCode},
+};
+use prost::Message;
+use tokio::runtime::Runtime;
+
+type Kept = Arc<Mutex<(Vec<ExportTraceServiceRequest>, Vec<ExportMetricsServiceRequest>)>>;
+
+/// A collector. It ends when it is dropped.
+pub(super) struct Collector {
+    address: SocketAddr,
+    kept: Kept,
+    _runtime: Runtime,
+}
+
+impl Collector {
+    pub(super) fn start() -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let kept = Kept::default();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let routes = Router::new()
+            .route("/v1/traces", post(traces))
+            .route("/v1/metrics", post(metrics))
+            .with_state(kept.clone());
+        runtime.spawn(async move { axum::serve(listener, routes).await });
+        Self { address, kept, _runtime: runtime }
+    }
+
+    pub(super) fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What was sent so far.
+    pub(super) fn sent(&self) -> Sent {
+        let kept = self.kept.lock().unwrap();
+        Sent { traces: kept.0.clone(), metrics: kept.1.clone() }
+    }
+}
+
+fn decode<T: Message + Default>(headers: &HeaderMap, body: Bytes) -> Result<T, Http> {
+    assert_eq!(headers["content-type"], "application/x-protobuf");
+    T::decode(body).map_err(|_| Http::BAD_REQUEST)
+}
+
+async fn traces(State(kept): State<Kept>, headers: HeaderMap, body: Bytes) -> Result<(), Http> {
+    kept.lock().unwrap().0.push(decode(&headers, body)?);
+    Ok(())
+}
+
+async fn metrics(State(kept): State<Kept>, headers: HeaderMap, body: Bytes) -> Result<(), Http> {
+    kept.lock().unwrap().1.push(decode(&headers, body)?);
+    Ok(())
+}
+
+/// What a collector was sent.
+pub(super) struct Sent {
+    traces: Vec<ExportTraceServiceRequest>,
+    metrics: Vec<ExportMetricsServiceRequest>,
+}
+
+impl Sent {
+    /// The attributes of the service that sent.
+    pub(super) fn resource(&self) -> Vec<KeyValue> {
+        self.traces[0].resource_spans[0].resource.clone().unwrap().attributes
+    }
+
+    /// All spans, by the time at which they began.
+    pub(super) fn spans(&self) -> Vec<Seen> {
+        let spans = self.traces.iter().flat_map(|sent| &sent.resource_spans);
+        let spans = spans.flat_map(|spans| &spans.scope_spans).flat_map(|spans| &spans.spans);
+        let mut spans: Vec<_> = spans.cloned().map(Seen::new).collect();
+        spans.sort_by_key(|span| span.span.start_time_unix_nano);
+        spans
+    }
+
+    /// The last span of this name.
+    pub(super) fn span(&self, name: &str) -> Seen {
+        let names: Vec<_> = self.spans().iter().map(|span| span.name().to_owned()).collect();
+        let found = self.spans().into_iter().rev().find(|span| span.name() == name);
+        found.unwrap_or_else(|| panic!("no span `{name}` in {names:?}"))
+    }
+
+    pub(super) fn children(&self, parent: &Seen) -> Vec<Seen> {
+        let of = |span: &Seen| span.parent() == parent.id() && span.trace_id() == parent.trace_id();
+        self.spans().into_iter().filter(of).collect()
+    }
+
+    /// The metric of this name, as it was sent last.
+    pub(super) fn metric(&self, name: &str) -> Metric {
+        let metrics = self.metrics.iter().flat_map(|sent| &sent.resource_metrics);
+        let mut metrics =
+            metrics.flat_map(|metrics| &metrics.scope_metrics).flat_map(|metrics| &metrics.metrics);
+        let found = metrics.rfind(|metric| metric.name == name);
+        found.unwrap_or_else(|| panic!("no metric `{name}` in {:?}", self.metrics)).clone()
+    }
+
+    /// All that was sent, as text.
+    pub(super) fn debug(&self) -> String {
+        format!("{:?} {:?}", self.traces, self.metrics)
+    }
+}
+
+/// A span, and its numbers as text.
+#[derive(Debug)]
+pub(super) struct Seen {
+    span: Span,
+    id: String,
+    parent: String,
+    trace: String,
+}
+
+impl Seen {
+    fn new(span: Span) -> Self {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Self { id: hex(&span.span_id), parent: hex(&span.parent_span_id), trace: hex(&span.trace_id), span }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.span.name
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn parent(&self) -> &str {
+        &self.parent
+    }
+
+    pub(super) fn trace_id(&self) -> &str {
+        &self.trace
+    }
+
+    pub(super) fn kind(&self) -> SpanKind {
+        self.span.kind()
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.span.status.as_ref().map_or(StatusCode::Unset, |status| status.code())
+    }
+
+    pub(super) fn text(&self, name: &str) -> &str {
+        text(&self.span.attributes, name)
+    }
+
+    pub(super) fn number(&self, name: &str) -> i64 {
+        match value(&self.span.attributes, name) {
+            Some(Value::IntValue(number)) => *number,
+            other => panic!("`{name}` of {} is {other:?}", self.name()),
+        }
+    }
+
+    pub(super) fn seconds(&self, name: &str) -> f64 {
+        match value(&self.span.attributes, name) {
+            Some(Value::DoubleValue(number)) => *number,
+            other => panic!("`{name}` of {} is {other:?}", self.name()),
+        }
+    }
+
+    pub(super) fn flag(&self, name: &str) -> bool {
+        matches!(value(&self.span.attributes, name), Some(Value::BoolValue(true)))
+    }
+
+    pub(super) fn list(&self, name: &str) -> Vec<String> {
+        let Some(Value::ArrayValue(list)) = value(&self.span.attributes, name) else {
+            panic!("`{name}` of {} is no list", self.name())
+        };
+        let one = |value: &AnyValue| match &value.value {
+            Some(Value::StringValue(text)) => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        list.values.iter().map(one).collect()
+    }
+}
+
+fn value<'a>(attributes: &'a [KeyValue], name: &str) -> Option<&'a Value> {
+    attributes.iter().find(|one| one.key == name)?.value.as_ref()?.value.as_ref()
+}
+
+/// An attribute that is a text.
+pub(super) fn text<'a>(attributes: &'a [KeyValue], name: &str) -> &'a str {
+    match value(attributes, name) {
+        Some(Value::StringValue(text)) => text,
+        other => panic!("`{name}` is {other:?}"),
+    }
+}
