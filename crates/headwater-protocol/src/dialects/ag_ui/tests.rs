@@ -314,6 +314,34 @@ fn what_earlier_turns_said_stays_when_an_attempt_of_the_same_name_is_taken_back(
     assert_eq!(snapshot["messages"][0]["toolCalls"][0]["id"], "c0");
 }
 
+#[test]
+fn a_retraction_leaves_the_names_that_a_client_is_told_when_it_comes_back() {
+    let mut records = vec![Record::new(0, started())];
+    let dead = Event::ReasoningDelta { id: "r".into(), delta: "Dead".into(), metadata: None };
+    records.push(record(Some("a1"), dead));
+    records.push(record(None, Event::AttemptRetracted { attempt: "a1".into(), reason: None }));
+    let alive = Event::ReasoningDelta { id: "r2".into(), delta: "Alive".into(), metadata: None };
+    records.push(record(Some("a2"), alive));
+    records.push(record(Some("a2"), Event::ReasoningEnd { id: "r2".into(), metadata: None }));
+    records.extend([call("c1", json!({})), output("c1", json!("done"))]);
+    let stayed = events(&encode(&EncodeOptions::default(), &records));
+    let mut state = RunState::with_rules(dialect().rules());
+    records.iter().for_each(|record| state.apply(record).unwrap());
+    let mut encoder = Encoder::new(dialect(), &EncodeOptions::default());
+    encoder.reentry(&state);
+    let back = events(&String::from_utf8(encoder.take()).unwrap());
+    let snapshot = back.iter().find(|event| event["type"] == "MESSAGES_SNAPSHOT").unwrap();
+    let told: Vec<_> =
+        snapshot["messages"].as_array().unwrap().iter().map(|message| &message["id"]).collect();
+    let id = |kind: &str, key: &str| &stayed.iter().rfind(|event| event["type"] == kind).unwrap()[key];
+    let seen = [
+        id("REASONING_MESSAGE_CONTENT", "messageId"),
+        id("TOOL_CALL_START", "parentMessageId"),
+        id("TOOL_CALL_RESULT", "messageId"),
+    ];
+    assert_eq!(told, seen);
+}
+
 /// TanStack's page drops its last message when the first text, call or snapshot comes: a thought before them would be lost.
 #[test]
 fn whoever_joins_a_run_gets_the_conversation_before_the_first_thought() {
