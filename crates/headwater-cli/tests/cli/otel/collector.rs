@@ -16,7 +16,7 @@ use opentelemetry_proto::tonic::{
     collector::{metrics::v1::ExportMetricsServiceRequest, trace::v1::ExportTraceServiceRequest},
     common::v1::{AnyValue, KeyValue, any_value::Value},
     metrics::v1::Metric,
-    trace::v1::{Span, span::SpanKind, status::StatusCode},
+    trace::v1::{Span, Status, span::SpanKind, status::StatusCode},
 };
 use prost::Message;
 use tokio::runtime::Runtime;
@@ -155,7 +155,7 @@ impl Seen {
     }
 
     pub(super) fn status(&self) -> StatusCode {
-        self.span.status.as_ref().map_or(StatusCode::Unset, |status| status.code())
+        self.span.status.as_ref().map_or(StatusCode::Unset, Status::code)
     }
 
     pub(super) fn text(&self, name: &str) -> &str {
