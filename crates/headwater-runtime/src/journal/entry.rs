@@ -68,6 +68,11 @@ pub(crate) fn is_snapshot(record: &headwater_store::Record) -> bool {
     record.body.starts_with(b"{\"snapshot\":")
 }
 
+/// Whether a record of the store is an answer, and readers are told no more of it.
+pub(super) fn is_answer(record: &headwater_store::Record) -> bool {
+    record.body.starts_with(b"{\"effect\":{\"answered\":")
+}
+
 /// Nearly all records are deltas of a text. Whoever knows the type before reads one in a third of the time, since
 /// nothing has to be kept until the type is known.
 pub(crate) fn delta(record: &headwater_store::Record) -> Option<(Event, Origin)> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use headwater_protocol::{Event, Record};
 
-use super::entry::Entry;
+use super::entry::{Entry, is_answer};
 use crate::Result;
 
 /// Reads what readers are told by the records of one journal.
@@ -26,6 +26,8 @@ pub enum Told<'a> {
     Event(Box<Record>),
     /// More of what the last event was a delta of: the same event with this text.
     More(Cow<'a, str>),
+    /// That something has come for which the run waited. What becomes of it follows.
+    Answered,
     /// Nothing: it is for replay alone.
     Nothing,
 }
@@ -38,6 +40,9 @@ impl Teller {
     pub fn read<'a>(&mut self, record: &'a headwater_store::Record) -> Result<Told<'a>> {
         if let Some(more) = self.more(&record.body) {
             return Ok(Told::More(more));
+        }
+        if is_answer(record) {
+            return Ok(Told::Answered);
         }
         let Some(event) = Entry::event(record)? else { return Ok(Told::Nothing) };
         self.learn(&event.event, &record.body);
@@ -100,7 +105,13 @@ mod tests {
     use headwater_store::{Class, Time};
     use serde_json::json;
 
-    use super::{super::entry::WrittenEvent, *};
+    use super::{
+        super::{
+            Answer, Effect,
+            entry::{WrittenEffect, WrittenEvent},
+        },
+        *,
+    };
 
     fn stored(event: &Event, origin: &Origin) -> headwater_store::Record {
         let body =
@@ -153,10 +164,22 @@ mod tests {
                     }
                     record
                 }
-                Told::Nothing => panic!("an event"),
+                Told::Answered | Told::Nothing => panic!("an event"),
             };
             assert_eq!((&read.event, &read.origin), (event, *origin));
             last = Some(read);
         }
+    }
+
+    #[test]
+    fn an_answer_is_told_and_other_effects_are_not() {
+        let stored = |effect: &Effect| {
+            let body = serde_json::to_vec(&WrittenEffect { effect }).unwrap().into();
+            headwater_store::Record { seq: 1, epoch: 1, time: Time(9), class: Class::Fact, body }
+        };
+        let answered = Effect::Answered { request: "req_1".into(), answer: Answer::Given(json!("yes")) };
+        let mut teller = Teller::default();
+        assert_eq!(teller.read(&stored(&answered)).unwrap(), Told::Answered);
+        assert_eq!(teller.read(&stored(&Effect::TakenOver)).unwrap(), Told::Nothing);
     }
 }

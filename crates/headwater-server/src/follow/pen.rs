@@ -216,12 +216,17 @@ impl Pen {
         let store = run.agent().store();
         let (after, mut state) = run.snapshot_until(u64::MAX).await?.unwrap_or_default();
         self.after = after;
+        let mut answered = false;
         loop {
             let page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
             for stored in &page.records {
                 self.after = stored.seq;
                 let seen = match self.teller.read(stored)? {
                     Told::Nothing => continue,
+                    Told::Answered => {
+                        answered = true;
+                        continue;
+                    }
                     Told::Event(record) => self.held.insert(Held::new(*record, stored)),
                     Told::More(text) => match &mut self.held {
                         Some(held) => {
@@ -231,6 +236,7 @@ impl Pen {
                         None => continue,
                     },
                 };
+                answered &= seen.record.event.kind() != EventKind::RunWaiting;
                 // The journal has only what its writer's state could take.
                 let _ = state.apply(&seen.record);
                 self.held = self.held.take().and_then(Held::rest);
@@ -240,7 +246,7 @@ impl Pen {
             }
             // What was answered and not yet taken up is no wait to whoever comes back.
             let waits = state.run().status == RunStatus::Waiting;
-            if !waits || !run.agent().has_mail(run.id()).await? {
+            if !waits || !(answered || run.agent().has_mail(run.id()).await?) {
                 break;
             }
             store.wait(&self.journal, self.after).await?;
@@ -265,6 +271,11 @@ impl Pen {
             self.after = stored.seq;
             let record = match self.teller.read(stored)? {
                 Told::Nothing => continue,
+                // The wait is over, though nothing was told since.
+                Told::Answered => {
+                    (self.waits, self.wait) = (false, None);
+                    continue;
+                }
                 Told::Event(record) => record,
                 Told::More(text) => {
                     if !coalesce {

@@ -89,7 +89,7 @@ async fn a_page_that_keeps_its_own_history_brings_it_along() {
 }
 
 /// The body by which the AI SDK's page sends what a person decided, or what its tool gave.
-fn ai_sdk_again(session: &str, text: &str, first: &Said, part: Value) -> Value {
+pub(crate) fn ai_sdk_again(session: &str, text: &str, first: &Said, part: Value) -> Value {
     let message = first.chunk("start")["messageId"].clone();
     let mut body = says("ai-sdk", session, "u1", text);
     body["messageId"] = message.clone();

@@ -1,0 +1,81 @@
+//! A wait that was answered, while the run has said nothing since.
+
+use std::sync::Arc;
+
+use headwater_models::scripted::{Rule, Script, ScriptedModel, When};
+use headwater_protocol::ToolSpec;
+use headwater_runtime::{Agent, Cx, END, Entry, Next, NodeResult, START, Workflow};
+use headwater_server::{Agents, Options, Server};
+use headwater_store::Memory;
+use headwater_tools::ClientTool;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::{
+    harness::World,
+    talk::{ai_sdk_again, says},
+};
+
+/// An agent whose node waits at a gate before it does anything.
+fn agent(gate: watch::Receiver<bool>) -> Agent {
+    let node = move |cx: Cx, input: String| {
+        let mut gate = gate.clone();
+        async move {
+            gate.wait_for(|open| *open).await.unwrap();
+            cx.reason(cx.model("model")?).input(input).agent_tools(["locate"]).await?;
+            NodeResult::Ok(Next::go())
+        }
+    };
+    let script = Script::new("script")
+        .rule(Rule::when(When::after_tool("locate")).text("So you are in {tool.locate}."))
+        .rule(Rule::always().tool("locate", json!({})));
+    let workflow = Workflow::new("reply").node("reply", node).edge(START, "reply").edge("reply", END);
+    Agent::builder()
+        .workflow(workflow.build().unwrap())
+        .model("model", ScriptedModel::new(script))
+        .tool(ClientTool::new(ToolSpec::new("locate", json!({ "type": "object" }))))
+        .store(Arc::new(Memory::new()))
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_wait_that_was_answered_is_told_to_nobody_though_nothing_was_said_since() {
+    let (open, gate) = watch::channel(true);
+    let agent = agent(gate);
+    let server = Server::new(Agents::new().add("demo", agent.clone()), Options::default());
+    let world = Arc::new(World::of(agent.clone(), server).await);
+    let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "where am I")).await;
+    let run = agent.run(first.header("x-run-id"));
+    let call = first.chunk("tool-input-available");
+    let part = json!({ "type": "tool-locate", "toolCallId": call["toolCallId"], "state": "output-available",
+        "input": {}, "output": "Oslo" });
+
+    open.send_replace(false);
+    let (asks, again) = (world.clone(), ai_sdk_again("c", "where am I", &first, part));
+    let answering = tokio::spawn(async move { asks.post("/v1/ai-sdk/chat", &again).await });
+    loop {
+        let entries = run.entries().await.unwrap();
+        let answered = entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Effect(effect) if !effect["answered"].is_null()));
+        if answered && !agent.has_mail(run.id()).await.unwrap() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let comes = world.clone();
+    let coming_back = tokio::spawn(async move { comes.get("/v1/ai-sdk/chat/c/stream").await });
+    // Everybody on this thread has turns while these are answered.
+    for _ in 0..50 {
+        assert_eq!(world.get("/healthz").await.status, 200);
+    }
+    assert!(!answering.is_finished(), "the wait was told: {:?}", answering.await);
+    assert!(!coming_back.is_finished(), "the wait was told: {:?}", coming_back.await);
+
+    open.send_replace(true);
+    let answered = answering.await.unwrap();
+    assert_eq!(answered.text("ai-sdk"), "So you are in Oslo.", "{}", answered.body);
+    let back = coming_back.await.unwrap();
+    assert!(back.text("ai-sdk").ends_with("So you are in Oslo."), "{}", back.body);
+}
