@@ -64,6 +64,9 @@ async fn a_wait_that_was_answered_is_told_to_nobody_though_nothing_was_said_sinc
         }
         tokio::task::yield_now().await;
     }
+    let (comes, path) =
+        (world.clone(), format!("/v1/runs/{}/events?dialect=ai-sdk&until=wait", first.header("x-run-id")));
+    let from_the_start = tokio::spawn(async move { comes.get(&path).await });
     let comes = world.clone();
     let coming_back = tokio::spawn(async move { comes.get("/v1/ai-sdk/chat/c/stream").await });
     // Everybody on this thread has turns while these are answered.
@@ -71,11 +74,14 @@ async fn a_wait_that_was_answered_is_told_to_nobody_though_nothing_was_said_sinc
         assert_eq!(world.get("/healthz").await.status, 200);
     }
     assert!(!answering.is_finished(), "the wait was told: {:?}", answering.await);
+    assert!(!from_the_start.is_finished(), "the wait was told: {:?}", from_the_start.await);
     assert!(!coming_back.is_finished(), "the wait was told: {:?}", coming_back.await);
 
     open.send_replace(true);
     let answered = answering.await.unwrap();
     assert_eq!(answered.text("ai-sdk"), "So you are in Oslo.", "{}", answered.body);
-    let back = coming_back.await.unwrap();
-    assert!(back.text("ai-sdk").ends_with("So you are in Oslo."), "{}", back.body);
+    for reading in [from_the_start, coming_back] {
+        let read = reading.await.unwrap();
+        assert!(read.text("ai-sdk").ends_with("So you are in Oslo."), "{}", read.body);
+    }
 }
