@@ -73,11 +73,9 @@ fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
     Ok(judges)
 }
 
-/// Builds the server and gives its path. The whole workspace with what its tests turn on, so that nothing is built again
-/// with other features.
+/// Builds the server as the tests have it, so that nothing is built again with other features, and gives its path.
 pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
-    let with = ["--features", "headwater-cli/otel"];
-    let built = run(cargo(root, &[&["build", "--workspace", "--bin", "headwater"][..], &with].concat()))?;
+    let built = run(cargo(root, &["test", "--workspace", "--no-run", "--test", "cli"]))?;
     if !built.ok {
         return Err(Failure::new(format!("headwater cannot be built:\n{}", built.output)));
     }

@@ -209,17 +209,18 @@ async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Rece
         };
         for change in changes {
             match change {
+                // The log says what is so already.
                 Change::Loaded(loaded) => {
                     let (name, file) = (loaded.file.name(), loaded.path.display());
-                    tracing::info!(agent = name, %file, "read again: new runs take it, runs that wait keep their version");
                     server.agents().set(name, loaded.agent.clone(), shows(&loaded));
+                    tracing::info!(agent = name, %file, "read again: new runs take it, runs that wait keep their version");
                 }
                 Change::Removed(name) => {
+                    server.agents().retire(&name);
                     tracing::info!(
                         agent = name,
                         "its file is gone: it takes no new turns, and ends what it has begun"
                     );
-                    server.agents().retire(&name);
                 }
                 Change::Broken(why) => tracing::error!("the agent stays as it was:\n{why}"),
             }
