@@ -73,8 +73,9 @@ fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
     Ok(judges)
 }
 
-/// As the tests have it, so that nothing is built again with other features.
-fn build(root: &Path) -> Result<PathBuf, Failure> {
+/// Builds the server and gives its path. It is built as the tests have it, so that nothing is built again with other
+/// features.
+pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
     let built = run(cargo(root, &["test", "--workspace", "--no-run", "--test", "cli"]))?;
     if !built.ok {
         return Err(Failure::new(format!("headwater cannot be built:\n{}", built.output)));

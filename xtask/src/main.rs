@@ -1,6 +1,7 @@
 //! The commands that build, test and measure this workspace: `cargo xtask help` lists them.
 
 mod bench;
+mod browser;
 mod clients;
 mod command;
 mod mcp;
@@ -84,7 +85,7 @@ enum Task {
 /// What can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Optional {
-    /// Whatever needs Chromium
+    /// Whatever needs Chromium, which is driven from Node
     Browser,
     /// Whatever needs a Redis server
     Redis,

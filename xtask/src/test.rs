@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
-use crate::{Optional, clients, mcp, models, root, tools, vendors};
+use crate::{Optional, browser, clients, mcp, models, root, tools, vendors};
 
 /// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -37,6 +37,8 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
     report.part_unless(refused, "clients", || clients::test(&root, filter));
+    let unseen = without.contains(&Optional::Browser).then_some("--without browser");
+    report.part_unless(unseen.or(refused), "browser", || browser::test(&root, filter));
     let only = filter.is_some().then_some("only the named tests run");
     report.part_unless(refused.or(only), "requests to models", || models::test(&root));
     let unnamed =
@@ -49,10 +51,8 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
         report.part("recorded data", || Err(Failure::new(why)));
     }
     let mut notes = reading.notes;
-    for part in [Optional::Browser, Optional::Redis] {
-        if without.contains(&part) {
-            notes.push(format!("--without {part:?}: nothing needs it yet").to_lowercase());
-        }
+    if without.contains(&Optional::Redis) {
+        notes.push("--without redis: nothing needs it yet".to_owned());
     }
     let counts = report.close(&notes);
     Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

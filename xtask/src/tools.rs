@@ -1,7 +1,8 @@
 //! The programs that some parts need besides cargo. What is on the PATH is used; as root on Debian a missing one is
 //! installed; elsewhere the message names it and how to go on without it.
 
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 
 use crate::command::{Failure, command, run};
 
@@ -26,8 +27,14 @@ pub(crate) const CURL: &[Tool] =
 
 /// What the vendors' clients run on.
 pub(crate) const NODE: &[Tool] = &[
-    Tool { program: "node", package: "nodejs", probe: VERSION, oldest: Some(20), part: Some("vendors") },
-    Tool { program: "npm", package: "npm", probe: VERSION, oldest: None, part: Some("vendors") },
+    Tool {
+        program: "node",
+        package: "nodejs",
+        probe: VERSION,
+        oldest: Some(20),
+        part: Some("vendors,browser"),
+    },
+    Tool { program: "npm", package: "npm", probe: VERSION, oldest: None, part: Some("vendors,browser") },
 ];
 
 /// What the MCP servers from PyPI run on. Debian keeps a part of Python's own library, `venv`, in a package of its own.
@@ -39,11 +46,35 @@ pub(crate) const PYTHON: &[Tool] = &[Tool {
     part: Some("vendors"),
 }];
 
+/// What shows the page.
+const CHROMIUM: Tool =
+    Tool { program: "chromium", package: "chromium", probe: VERSION, oldest: None, part: Some("browser") };
+
+/// Other names of the same program.
+const CHROMIUMS: [&str; 3] = [CHROMIUM.program, "chromium-browser", "google-chrome"];
+
 const VERSION: &[&str] = &["--version"];
 
 /// Makes sure that every one of `tools` can be run.
 pub(crate) fn ensure(tools: &[Tool]) -> Result<(), Failure> {
     tools.iter().try_for_each(Tool::ensure)
+}
+
+/// Where Chromium is: what `CHROME` names, or what is on the PATH.
+pub(crate) fn chromium() -> Result<PathBuf, Failure> {
+    if let Some(named) = env::var_os("CHROME") {
+        return Ok(named.into());
+    }
+    if let Some(found) = CHROMIUMS.iter().find_map(|name| on_path(name)) {
+        return Ok(found);
+    }
+    CHROMIUM.ensure()?;
+    on_path(CHROMIUM.program).ok_or_else(|| CHROMIUM.missing("is not on the PATH"))
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// Adds a target to the toolchain, unless it is there.

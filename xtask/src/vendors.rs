@@ -53,7 +53,7 @@ pub(crate) fn test(root: &Path, generated: &Path, filter: Option<&str>) -> Resul
 }
 
 /// The filter of the Rust tests is plain text, and Node's is a pattern.
-fn literal(filter: &str) -> String {
+pub(crate) fn literal(filter: &str) -> String {
     let escaped = |c: char| {
         if c.is_alphanumeric() { c.to_string() } else { format!("[{c}]") }
     };

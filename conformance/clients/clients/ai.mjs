@@ -1,6 +1,7 @@
 // The AI SDK: `AbstractChat` with `DefaultChatTransport`, as `useChat` of every framework uses them. `ai-5`, `ai-6` and
 // `ai-7` are this with their own package.
 
+import { chatState } from '../../vendors/chat-state.mjs';
 import { load } from '../../vendors/load.mjs';
 import { endpoint, post, stop } from '../lib/http.mjs';
 import { until } from '../lib/until.mjs';
@@ -137,23 +138,4 @@ class Driver {
       },
     );
   }
-}
-
-/** The plain form of what each framework's binding gives to `AbstractChat`. */
-function chatState() {
-  return {
-    status: 'ready',
-    error: undefined,
-    messages: [],
-    pushMessage(message) {
-      this.messages = [...this.messages, message];
-    },
-    popMessage() {
-      this.messages = this.messages.slice(0, -1);
-    },
-    replaceMessage(index, message) {
-      this.messages = this.messages.with(index, structuredClone(message));
-    },
-    snapshot: (value) => structuredClone(value),
-  };
 }

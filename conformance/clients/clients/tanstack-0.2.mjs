@@ -15,9 +15,7 @@ export function tanstack02({ name, connection }) {
     exact: false,
     framing: connection === 'fetchHttpStream' ? 'ndjson' : 'sse',
     shows: ['text', 'reasoning', 'tools'],
-    // A step with calls of the server, of the page and for a person at once: the page does not go on by itself.
-    cannot: ['everything'],
-    lostByKills: ['client-tool', 'everything'],
+    cannot: [],
     async open(where) {
       return new Driver(await load('@tanstack/ai-client'), connection, { fetch: globalThis.fetch, ...where });
     },
@@ -96,9 +94,8 @@ class Driver {
 
   close() {}
 
-  /** The client waits for ever for outputs of the server's calls, so a page with tools of its own asks not to see those. */
   #url() {
-    return endpoint({ ...this.#where, profile: this.#tools.length > 0 ? 'client-tools' : undefined }, 'tanstack');
+    return endpoint(this.#where, 'tanstack');
   }
 
   #parts() {

@@ -12,10 +12,6 @@ export default {
   exact: false,
   shows: ['text', 'reasoning', 'tools'],
   cannot: [],
-  // Cut at some bytes around a decision it shows a thought twice or loses the message: not judged there.
-  lostByCuts: ['approval', 'everything', 'client-tool'],
-  // Killed within its first bytes it was seen to end empty, once in five hundred kills: not judged until that is understood.
-  lostByKills: ['approval', 'everything', 'client-tool', undefined],
   stopsAs: 'a person asked for it',
   async open(where) {
     const package_ = await import('@tanstack/ai-client');

@@ -1,12 +1,12 @@
 // One scenario with one client: undisturbed, and again with everything that a network and a machine do to it.
 
 import { randomUUID } from 'node:crypto';
-import { execFile } from 'node:child_process';
 import { isDeepStrictEqual } from 'node:util';
 import { get } from './http.mjs';
-import { flatten } from './flat.mjs';
+import { answers, flatten } from './flat.mjs';
 import { normal, plain } from './normal.mjs';
 import { Proxy } from './proxy.mjs';
+import { reduce } from './reduce.mjs';
 import { until, within } from './until.mjs';
 import { expected, settled, settledMessages } from './expected.mjs';
 
@@ -24,7 +24,7 @@ export class Case {
     this.reference = seen;
     const { shows } = this.client;
     const wanted = expected(this.scenario, this.client);
-    if (wanted) equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, wanted));
+    if (wanted) equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, settled(wanted, this)));
     const error = this.scenario.error ?? (this.scenario.stops ? this.client.stopsAs : undefined);
     if (error ? !seen.error?.includes(error) : seen.error !== null) {
       throw new Error(`the client shows the error ${JSON.stringify(seen.error)}, and not ${JSON.stringify(error ?? null)}`);
@@ -55,7 +55,7 @@ export class Case {
       replayed.close();
     }
 
-    const state = JSON.parse(await piped(this.binary, ['reduce', '--dialect', dialect], body));
+    const state = await reduce(this.binary, dialect, body);
     const reduced = flatten('ai-sdk', [{ role: 'user', parts: [] }, ...state.messages]);
     reduced.structured = Object.values(state.structured).map(({ dataType, data }) => ({ dataType, data }));
     // MUI appends data that is said again, and its reducer does; our adapter replaces it.
@@ -96,8 +96,9 @@ export class Case {
     try {
       const seen = await this.#perform(fault, kill);
       error = seen.error;
-      const { shows } = this.client;
-      equal('the last answer', only(shows, settled(seen.flat, this)), only(shows, settled(this.reference.flat, this)));
+      const shown = (flat) => only(this.client.shows, settled(flat, this));
+      equal('the last answer', shown(seen.flat), shown(this.reference.flat));
+      equal('an answer', seen.answers.map(shown), this.reference.answers.map(shown));
       // Results that come from two sides stand in the order of their coming.
       const ordered = this.scenario.needs !== 'everything';
       if (this.client.exact !== false && ordered && !this.scenario.stops && !this.scenario.dead) {
@@ -140,6 +141,7 @@ export class Case {
         where: direct,
         messages,
         flat: flatten(this.client.family, messages),
+        answers: answers(this.client.family, messages),
         normal: normal(messages),
         error: chat.error(),
         sizes: proxy.sizes,
@@ -196,15 +198,4 @@ function equal(what, seen, wanted) {
 function brief(messages) {
   const text = JSON.stringify(messages) ?? '';
   return text.length > 1_500 ? `${text.slice(0, 700)} … ${text.slice(-700)}` : text;
-}
-
-function piped(program, args, input) {
-  return new Promise((resolve, reject) => {
-    const child = execFile(program, args, { maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
-      // A run that failed is told by the code, and its state all the same.
-      if (stdout) resolve(stdout);
-      else reject(error ?? new Error(stderr));
-    });
-    child.stdin.end(input);
-  });
 }

@@ -8,21 +8,14 @@ export function expected(scenario, client) {
   if (!scenario.expect) return null;
   const wanted = structuredClone({ ...EMPTY, ...scenario.expect });
   const adapt = client && (FAMILIES[client.name.replace('-ndjson', '')] ?? FAMILIES[client.family]);
-  return adapt ? adapt(wanted, scenario) : wanted;
+  return adapt ? adapt(wanted) : wanted;
 }
 
 /** What takes the place of what a family's messages cannot say. */
 const FAMILIES = {
   // A result has no place for an error, and a denial is one.
   'ag-ui': (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
-  'tanstack-0.2': (wanted, scenario) => {
-    // A page with tools of its own does not see the server's.
-    if (scenario.needs === 'everything') {
-      wanted.tools = wanted.tools.slice(2).map(({ toolName, input }) => ({ toolName, input }));
-      return wanted;
-    }
-    return outputs(wanted, (error) => ({ error }), { error: 'the call was denied' });
-  },
+  'tanstack-0.2': (wanted) => outputs(wanted, (error) => ({ error }), { error: 'the call was denied' }),
   tanstack: (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
   // The contract has sources on the web only.
   agents: (wanted) => ({ ...wanted, sources: wanted.sources.filter(({ url }) => url) }),
@@ -53,10 +46,10 @@ export function settled(flat, { scenario, client }) {
     return { ...flat, text: odd, reasoning: flat.reasoning.filter((thought) => thought !== scenario.thinks) };
   }
   const settledFlat = { ...flat, text, reasoning: said('reasoning') };
-  // A page of TanStack 0.2 with tools of its own sees the calls that concern it, in the order of the telling.
-  if (scenario.needs === 'everything' && client?.dialect === 'tanstack') {
-    const named = flat.tools.map(({ toolName, input }) => ({ toolName, input }));
-    return { ...settledFlat, tools: named.sort((a, b) => a.toolName.localeCompare(b.toolName)) };
+  // TanStack 0.2 is told what the server did after what the page is asked for.
+  if (client?.dialect === 'tanstack') {
+    const place = ({ toolName, input }) => `${toolName} ${JSON.stringify(input)}`;
+    return { ...settledFlat, tools: flat.tools.toSorted((a, b) => place(a).localeCompare(place(b))) };
   }
   // That a call failed is told to TanStack only in its result; a snapshot of the messages has its text.
   return client?.name === 'tanstack' ? outputs(settledFlat, (error) => error) : settledFlat;

@@ -15,6 +15,12 @@ export function flatten(family, messages) {
   return { structured: [], ...flat };
 }
 
+/** The answers to everything that was said, one by one. */
+export function answers(family, messages) {
+  const said = messages.flatMap(({ role, metadata }, at) => (role === 'user' && !metadata?.resume ? [at] : []));
+  return said.map((_, turn) => flatten(family, messages.slice(0, said[turn + 1])));
+}
+
 /** The agents contract keeps the parts of the AI SDK. */
 const KNOWN_AS = { 'ai-sdk': 'ai-7', agents: 'ai-7', 'ag-ui': 'ag-ui', mui: 'mui', tanstack: 'tanstack' };
 

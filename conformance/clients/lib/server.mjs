@@ -9,22 +9,28 @@ import { until } from './until.mjs';
 export class Server {
   #binary;
   #folder;
-  #begun;
+  #options;
+  #listen = '127.0.0.1:0';
   #child = null;
   #said = '';
-  /** Resolves with the port once the server answers; a new one after each kill. */
+  /** Resolves with the port once the server answers; a new one after each kill, unless the server keeps its port. */
   port;
   kills = 0;
 
-  /** `begun` is told the id of each process. */
-  constructor(binary, folder, begun) {
+  constructor(binary, folder, options) {
     this.#binary = binary;
     this.#folder = folder;
-    this.#begun = begun;
+    this.#options = options;
   }
 
-  static async start(binary, begun = () => {}) {
-    const server = new Server(binary, await mkdtemp(join(tmpdir(), 'headwater-judges-')), begun);
+  /**
+   * `begun` is told the id of each process. A server that `keepsPort` is found at the same place after a kill; one
+   * behind a proxy need not be. The `pace` is slow enough that a cut meets a run that goes on, and fast enough for
+   * hundreds of them.
+   */
+  static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms' } = {}) {
+    const folder = await mkdtemp(join(tmpdir(), 'headwater-judges-'));
+    const server = new Server(binary, folder, { begun, keepsPort, pace });
     try {
       await server.#spawn();
     } catch (error) {
@@ -36,14 +42,13 @@ export class Server {
 
   #spawn() {
     this.#said = '';
-    // Slow enough that a cut meets a run that goes on, and fast enough for hundreds of them.
-    const pace = ['--set', 'demo.pace=2ms'];
-    const child = spawn(this.#binary, ['serve', '--listen', '127.0.0.1:0', '--data', this.#folder, ...pace], {
+    const pace = ['--set', `demo.pace=${this.#options.pace}`];
+    const child = spawn(this.#binary, ['serve', '--listen', this.#listen, '--data', this.#folder, ...pace], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NO_COLOR: '1' },
     });
     this.#child = child;
-    this.#begun(child.pid);
+    this.#options.begun(child.pid);
     const listen = (text) => (this.#said = (this.#said + text).slice(-16_384));
     child.stdout.on('data', listen);
     child.stderr.on('data', listen);
@@ -65,6 +70,7 @@ export class Server {
         () => false,
       ),
     );
+    if (this.#options.keepsPort) this.#listen = `127.0.0.1:${port}`;
     return Number(port);
   }
 

@@ -56,45 +56,39 @@ pub(crate) async fn serve(
     }
     let routes = server.router().merge(page::routes(server.clone(), default, listen::has_keys(settings)));
     let (going, mut gone) = (server.clone(), stopped);
-    // As it is, the router would be copied, with all its routes, for each connection.
-    let routes = routes.into_make_service();
-    let serving = axum::serve(listen::without_delay(listener), routes).with_graceful_shutdown(async move {
+    let serving = headwater_server::serve(listener, routes, async move {
         // An error is that nobody can stop it any more: then it is stopped.
         let _ = gone.wait_for(|stopped| *stopped).await;
         going.let_go();
     });
-    let mut serving = std::pin::pin!(std::future::IntoFuture::into_future(serving));
-    let outcome = tokio::select! {
-        outcome = &mut serving => outcome,
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        () = &mut serving => {}
         name = told_to_stop() => {
             tracing::info!(signal = name?, "stopping: readers are let go, runs may end");
             stopping.send_replace(true);
             let grace = async {
-                let served = serving.await;
+                serving.await;
                 ended(&server.agents().all()).await;
-                served
             };
             tokio::select! {
-                served = grace => served,
+                () = grace => {}
                 () = tokio::time::sleep(settings.shutdown) => {
                     tracing::warn!("not everything came to its end in time: the runs go on when the server is started again");
-                    Ok(())
                 }
                 name = told_to_stop() => {
                     tracing::warn!(signal = name?, "told to stop twice: stopping at once");
-                    Ok(())
                 }
             }
         }
-    };
+    }
     stopping.send_replace(true);
     tasks.shutdown().await;
     server.agents().all().iter().for_each(Agent::abandon);
     // What was shown is made durable, whatever the policy says.
     let flushed = store.flush().await;
     drop(noted);
-    flushed.map_err(|error| Failure::new(format!("the store could not be written to the end: {error}")))?;
-    outcome.map_err(|error| Failure::new(format!("the server failed: {error}")))
+    flushed.map_err(|error| Failure::new(format!("the store could not be written to the end: {error}")))
 }
 
 /// The agents of the files that are named, or those of the program, or the demo agents; first the one of requests that

@@ -3,6 +3,7 @@
 mod effect;
 mod entry;
 mod history;
+mod told;
 mod writer;
 
 pub use effect::{Answer, Begun, Invalidated};
@@ -11,4 +12,5 @@ pub(crate) use entry::Emitted;
 pub use entry::Entry;
 pub(crate) use entry::{delta, is_snapshot};
 pub(crate) use history::{Emits, History, HookRecord, Walked, fingerprint};
+pub use told::{Teller, Told};
 pub(crate) use writer::Journal;

@@ -38,7 +38,7 @@ pub use hooks::{
     Question, Reason, ReasonFuture, Reply, State, Structured, StructuredHook, Text, ToolCallMade,
     ToolOptions,
 };
-pub use journal::{Answer, Begun, Entry, Invalidated};
+pub use journal::{Answer, Begun, Entry, Invalidated, Teller, Told};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};
 pub use replay::{Divergence, DivergenceKind, Replayed, replay};

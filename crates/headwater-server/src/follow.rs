@@ -4,6 +4,7 @@
 //! store. What is encoded for one reader is shared with those who read the same run in the same way.
 
 mod body;
+mod pace;
 mod pen;
 mod reader;
 mod shared;

@@ -189,7 +189,12 @@ async fn send(
         turn = turn.key(key);
     }
     let _permit = server.may_begin_unless_sent(&principal, Some(&session), key.as_slice()).await?;
-    Ok((StatusCode::ACCEPTED, Json(sent(&session.send(turn).await?))).into_response())
+    let turn = session.send(turn).await?;
+    if !turn.queued {
+        // Whoever sends the same a second time may be faster than the first: the run that is named must be there.
+        turn.begun().await?;
+    }
+    Ok((StatusCode::ACCEPTED, Json(sent(&turn))).into_response())
 }
 
 async fn stop(Mine(session, info): Mine) -> Result<Response, ApiError> {

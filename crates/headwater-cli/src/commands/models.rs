@@ -36,9 +36,13 @@ impl Models {
             serde_json::to_writer_pretty(&mut out, &json!({ "providers": listed }))?;
             writeln!(out)?;
         } else {
-            let wide = providers.iter().map(|provider| provider.name().len()).max().unwrap_or_default();
+            let widest = |of: fn(&Provider) -> &str| {
+                providers.iter().map(|provider| of(provider).len()).max().unwrap_or_default()
+            };
+            let wide = widest(Provider::name);
+            let columns = (wide, widest(Provider::language));
             for provider in &providers {
-                line(&mut out, provider, wide)?;
+                line(&mut out, provider, columns)?;
             }
             let example = format!("{SCRIPTED}:FILE follows a script, {SCRIPTED}:{ECHO} says what it hears");
             writeln!(out, "{GREEN}✓{GREEN:#} {BOLD}{SCRIPTED:wide$}{BOLD:#}  {example}")?;
@@ -63,7 +67,7 @@ fn describe(provider: &Provider) -> Value {
     })
 }
 
-fn line(out: &mut dyn Write, provider: &Provider, wide: usize) -> Result<(), Failure> {
+fn line(out: &mut dyn Write, provider: &Provider, (wide, speaks): (usize, usize)) -> Result<(), Failure> {
     let (name, place) = (provider.name(), provider.location().unwrap_or("nowhere yet"));
     let key = if provider.has_key() { "with a key" } else { "without a key" };
     match provider.check() {
@@ -71,14 +75,14 @@ fn line(out: &mut dyn Write, provider: &Provider, wide: usize) -> Result<(), Fai
             let place = style::printable(place);
             writeln!(
                 out,
-                "{GREEN}✓{GREEN:#} {BOLD}{name:wide$}{BOLD:#}  {} at {place}, {key}",
+                "{GREEN}✓{GREEN:#} {BOLD}{name:wide$}{BOLD:#}  {:speaks$}  at {place}, {key}",
                 provider.language()
             )?;
         }
         Err(error) => {
             writeln!(
                 out,
-                "{YELLOW}–{YELLOW:#} {BOLD}{name:wide$}{BOLD:#}  {} {DIM}{}{DIM:#}",
+                "{YELLOW}–{YELLOW:#} {BOLD}{name:wide$}{BOLD:#}  {:speaks$}  {DIM}{}{DIM:#}",
                 provider.language(),
                 error.message()
             )?;

@@ -2,8 +2,7 @@
 
 use std::{io, net::SocketAddr};
 
-use axum::serve::{Listener, ListenerExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use super::store::Serving;
 use crate::{config::Settings, failure::Failure};
@@ -40,15 +39,6 @@ pub(crate) async fn listen(settings: &Settings) -> Result<(TcpListener, SocketAd
         )));
     }
     Ok((listener, address))
-}
-
-/// Sends what is written at once, also where the last piece was not yet confirmed: a stream is many small pieces.
-pub(crate) fn without_delay(listener: TcpListener) -> impl Listener<Io = TcpStream, Addr = SocketAddr> {
-    listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection may hold back small pieces");
-        }
-    })
 }
 
 /// Whether clients must show who they are.

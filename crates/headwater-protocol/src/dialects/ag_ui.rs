@@ -87,7 +87,7 @@ impl Dialect for AgUi {
     }
 
     fn about(&self) -> &'static str {
-        "AG-UI: CopilotKit, @ag-ui/client, and TanStack AI since 0.3."
+        "AG-UI: CopilotKit, @ag-ui/client, and TanStack AI since 0.3"
     }
 
     fn profiles(&self) -> &'static [Profile] {

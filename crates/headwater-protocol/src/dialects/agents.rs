@@ -64,7 +64,7 @@ impl Dialect for Agents {
     }
 
     fn about(&self) -> &'static str {
-        "the named-event SSE contract (`event: message.delta`), for home-made readers"
+        "The named-event SSE contract (`event: message.delta`), for home-made readers"
     }
 
     fn profiles(&self) -> &'static [Profile] {

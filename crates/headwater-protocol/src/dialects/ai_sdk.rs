@@ -92,7 +92,7 @@ impl Dialect for AiSdk {
     }
 
     fn about(&self) -> &'static str {
-        "The AI SDK UI message stream v1, read by useChat of `ai` 5, 6 and 7."
+        "The AI SDK UI message stream v1, read by useChat of `ai` 5, 6 and 7"
     }
 
     fn profiles(&self) -> &'static [Profile] {

@@ -69,7 +69,7 @@ impl Dialect for Kortyx {
     }
 
     fn about(&self) -> &'static str {
-        "Kortyx stream chunks over SSE, for useChat and readStream of Kortyx."
+        "Kortyx stream chunks over SSE, for useChat and readStream of Kortyx"
     }
 
     fn profiles(&self) -> &'static [Profile] {

@@ -106,7 +106,7 @@ impl Dialect for Mui {
     }
 
     fn about(&self) -> &'static str {
-        "MUI X Chat: enveloped chunks for the stream of its adapter."
+        "MUI X Chat: enveloped chunks for the stream of its adapter"
     }
 
     fn profiles(&self) -> &'static [Profile] {

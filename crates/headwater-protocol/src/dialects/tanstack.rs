@@ -22,16 +22,16 @@
 //! - A call id that is used again gets a suffix; a call of a failed attempt ends with an error.
 //! - A question is a call of the tool `interrupt`, which the page may register: its answer comes back as
 //!   the tool's output.
-//! - A call of the page's and one of the server's in one response block each other: the client goes on
-//!   only when *all* calls have outputs that it set itself. The profile `client-tools` therefore carries the
-//!   server's calls unseen, except those that a person must approve.
+//! - A call of the page's and one of the server's in one response block each other: the client goes on only when
+//!   *all* calls have outputs that it set itself. In the profile `client-tools` a response therefore shows what the
+//!   page is asked for, and the server's calls are told in the last one, when the run ends.
+//! - The page is asked to execute a call when the run waits for it, and not before: an output may be on its way.
 
 mod chunk;
 mod decode;
 mod encode;
 mod lint;
 mod message;
-mod reentry;
 mod request;
 
 use crate::{
@@ -78,7 +78,7 @@ static PROFILES: [Profile; 2] = [
     DEFAULT,
     Profile {
         name: CLIENT_TOOLS,
-        clients: "the same, on pages with tools of their own beside the server's",
+        clients: "the same; what the server speaks to a page that names no profile",
         ..DEFAULT
     },
 ];

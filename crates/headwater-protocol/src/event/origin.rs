@@ -83,15 +83,37 @@ impl Record {
         self.origin = origin;
         self
     }
+
+    /// Adds the text of a later delta of the same block, from the same place. Does nothing to what is no delta.
+    ///
+    /// ```
+    /// use headwater_protocol::{Event, Record};
+    ///
+    /// let delta = |text: &str| Event::TextDelta { id: "a".into(), delta: text.into(), metadata: None };
+    /// let mut record = Record::new(1, delta("he"));
+    /// record.grow("llo", 2, 0);
+    /// assert_eq!(record, Record::new(2, delta("hello")));
+    /// ```
+    pub fn grow(&mut self, text: &str, seq: u64, time: u64) {
+        if let Event::TextDelta { delta, .. } | Event::ReasoningDelta { delta, .. } = &mut self.event {
+            delta.push_str(text);
+            (self.seq, self.time) = (seq, time);
+        }
+    }
+}
+
+impl Event {
+    /// Whether it is a delta to which the text of a later one may be added.
+    #[must_use]
+    pub fn may_grow(&self) -> bool {
+        matches!(self, Self::TextDelta { metadata: None, .. } | Self::ReasoningDelta { metadata: None, .. })
+    }
 }
 
 /// Deltas of one block become one delta, at the place of the later one.
 impl Merge for Record {
     fn may_grow(&self) -> bool {
-        matches!(
-            self.event,
-            Event::TextDelta { metadata: None, .. } | Event::ReasoningDelta { metadata: None, .. }
-        )
+        self.event.may_grow()
     }
 
     fn merge(&mut self, next: Self) -> Result<(), Self> {

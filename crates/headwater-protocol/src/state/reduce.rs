@@ -365,13 +365,16 @@ impl RunState {
         }
     }
 
-    /// A run that waited goes on when it is answered, or when a model speaks again.
+    /// A run that waited goes on when it is answered, when a call has its end, or when a model speaks again.
     fn go_on(&mut self, event: &Event) {
         let goes_on = matches!(
             event,
             Event::InterruptAnswered { .. }
                 | Event::InterruptExpired { .. }
                 | Event::ApprovalAnswered { .. }
+                | Event::ToolOutput { .. }
+                | Event::ToolOutputError { .. }
+                | Event::ToolDenied { .. }
                 | Event::AttemptStarted { .. }
                 | Event::StepStarted { .. }
         );

@@ -17,9 +17,10 @@ struct Page {
     called: bool,
     /// The block of thoughts that could not be shown without repeating the text.
     unseen: Option<String>,
-    /// The server's calls are not shown, unless a person is asked about them.
-    own_calls_only: bool,
+    /// The server's calls are shown when the run ends, unless a person is asked about them.
+    shows_later: bool,
     hidden: HashSet<String>,
+    later: Vec<Tool>,
 }
 
 struct Tool {
@@ -35,7 +36,7 @@ struct Tool {
 
 /// The answer, flattened as the judge flattens it.
 pub(crate) fn shows(profile: &str, records: &[Record]) -> Value {
-    let mut page = Page { own_calls_only: profile == "client-tools", ..Page::default() };
+    let mut page = Page { shows_later: profile == "client-tools", ..Page::default() };
     records.iter().for_each(|record| page.take(record));
     let tools: Vec<Value> = page.tools.iter().map(Tool::flat).collect();
     json!({
@@ -53,6 +54,19 @@ fn failed(error: &str) -> Value {
 }
 
 impl Tool {
+    fn new(id: &str, name: &str, attempt: Option<String>) -> Self {
+        Self {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            attempt,
+            arguments: String::new(),
+            complete: false,
+            asked: false,
+            settled: false,
+            output: None,
+        }
+    }
+
     fn flat(&self) -> Value {
         let mut flat = Map::new();
         flat.insert("toolCallId".into(), json!(self.id));
@@ -75,8 +89,8 @@ impl Tool {
 impl Page {
     fn take(&mut self, record: &Record) {
         let attempt = record.origin.attempt.as_ref().map(ToString::to_string);
-        if self.own_calls_only && self.is_hidden(&record.event) {
-            return;
+        if self.shows_later && self.is_hidden(&record.event) {
+            return self.defer(&record.event, attempt);
         }
         match &record.event {
             Event::TextDelta { delta, .. } | Event::Message { content: delta } if !delta.is_empty() => {
@@ -143,7 +157,13 @@ impl Page {
                 tool.arguments = serde_json::to_string(question).unwrap();
                 self.called = true;
             }
+            Event::RunFinished { .. }
+            | Event::RunFailed(_)
+            | Event::RunCancelled { .. }
+            | Event::Error { terminal: true, .. } => self.tools.append(&mut self.later),
             Event::AttemptRetracted { attempt, .. } => {
+                let died = |tool: &Tool| tool.attempt.as_deref() == Some(attempt.as_str());
+                self.later.retain(|tool| tool.output.is_some() || !died(tool));
                 let dead: Vec<_> = self
                     .tools
                     .iter()
@@ -169,6 +189,7 @@ impl Page {
             }
             Event::ApprovalRequested { tool, .. } => {
                 self.hidden.remove(tool.call.as_str());
+                self.later.retain(|known| tool.call != *known.id);
                 &tool.call
             }
             Event::ToolInputDelta { call, .. }
@@ -180,19 +201,38 @@ impl Page {
         self.hidden.contains(call.as_str())
     }
 
+    /// Keeps what happens to a call until it is shown.
+    fn defer(&mut self, event: &Event, attempt: Option<String>) {
+        let output = match event {
+            Event::ToolInputError { error, .. } | Event::ToolOutputError { error, .. } => Some(failed(error)),
+            Event::ToolOutput { output, .. } => Some(output.as_str().map_or_else(|| output.clone(), parsed)),
+            Event::ToolDenied { reason, .. } => {
+                Some(failed(reason.as_deref().unwrap_or("the call was denied")))
+            }
+            _ => None,
+        };
+        match event {
+            Event::ToolInputAvailable { tool, input } | Event::ToolInputError { tool, input, .. } => {
+                self.later.retain(|known| tool.call != *known.id);
+                let mut shown = Tool { output, ..Tool::new(tool.call.as_str(), &tool.name, attempt) };
+                fill(&mut shown, input.as_ref());
+                self.later.push(shown);
+            }
+            Event::ToolOutput { call, .. }
+            | Event::ToolOutputError { call, .. }
+            | Event::ToolDenied { call, .. } => {
+                if let Some(known) = self.later.iter_mut().find(|known| *call == *known.id) {
+                    known.output = output;
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn tool(&mut self, id: &str, name: &str, attempt: Option<String>) -> &mut Tool {
         let at = self.tools.iter().position(|tool| tool.id == id).unwrap_or_else(|| {
             self.ends_with_text = false;
-            self.tools.push(Tool {
-                id: id.to_owned(),
-                name: name.to_owned(),
-                attempt,
-                arguments: String::new(),
-                complete: false,
-                asked: false,
-                settled: false,
-                output: None,
-            });
+            self.tools.push(Tool::new(id, name, attempt));
             self.tools.len() - 1
         });
         &mut self.tools[at]

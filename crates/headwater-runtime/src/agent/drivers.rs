@@ -233,7 +233,8 @@ impl AgentInner {
             let going = seeing::Going::new(&agent.name);
             let driven = drive(shared.clone(), walk, recorded, resumed, wake).await;
             drop(going);
-            agent.settle(shared, driven).await;
+            // In a box: it takes more room than the run did, and only at its end.
+            Box::pin(agent.settle(shared, driven)).await;
         };
         let task = tokio::spawn(work.instrument(span));
         if let Some(driver) = drivers.all.get_mut(&run) {

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use headwater_protocol::{Event, Origin, Record, RunState, Usage};
+use headwater_protocol::{Event, EventKind, Origin, PartId, Record, RunState, Usage};
 use headwater_store::{Class, Lease, Receipt, Store};
 use serde::Serialize;
 
 use super::{
-    Effect,
+    Effect, Teller,
     entry::{Emitted, WrittenEffect, WrittenEvent, WrittenSnapshot},
 };
 use crate::{Error, Result, error::ErrorKind, usage};
@@ -35,6 +35,38 @@ struct Inner {
     snapshot: u64,
     /// The last origin that an event had: the next one mostly has the same.
     origin: Origin,
+    /// The last event, if it was a delta: the next one mostly goes on with it.
+    spoken: Option<Spoken>,
+}
+
+/// A delta that was written, and how the next one of the same text is.
+#[derive(Debug)]
+struct Spoken {
+    kind: EventKind,
+    id: PartId,
+    around: Teller,
+}
+
+impl Spoken {
+    /// What goes on with it, as it is written.
+    fn body(&self, event: &Event) -> Option<Bytes> {
+        let (Event::TextDelta { id, delta, metadata: None }
+        | Event::ReasoningDelta { id, delta, metadata: None }) = event
+        else {
+            return None;
+        };
+        if *id != self.id || event.kind() != self.kind {
+            return None;
+        }
+        self.around.write(delta)
+    }
+
+    fn new(event: &Event, body: &[u8]) -> Option<Self> {
+        let (Event::TextDelta { id, .. } | Event::ReasoningDelta { id, .. }) = event else { return None };
+        let mut around = Teller::default();
+        around.learn(event, body);
+        Some(Self { kind: event.kind(), id: id.clone(), around })
+    }
 }
 
 impl Journal {
@@ -47,7 +79,7 @@ impl Journal {
     ) -> Self {
         let last = lease.first.saturating_sub(1);
         let origin = Origin::default();
-        let inner = Inner { state, usage, last, records: 0, bytes: 0, snapshot, origin };
+        let inner = Inner { state, usage, last, records: 0, bytes: 0, snapshot, origin, spoken: None };
         Self { store, lease, inner: Mutex::new(inner) }
     }
 
@@ -88,14 +120,23 @@ impl Journal {
         emit: Option<&Emitted>,
         effect: Option<&Effect>,
     ) -> Result<Receipt> {
-        let body = body(&WrittenEvent { event: &event, origin, emit, effect })?;
         let mut inner = self.inner();
         let known = std::mem::take(&mut inner.origin);
+        let goes_on = known == *origin && emit.is_none() && effect.is_none();
+        let spoken = inner.spoken.take().filter(|_| goes_on);
+        let (body, spoken) = match spoken.as_ref().and_then(|spoken| spoken.body(&event)) {
+            Some(body) => (body, spoken),
+            None => {
+                let body = body(&WrittenEvent { event: &event, origin, emit, effect })?;
+                let spoken = Spoken::new(&event, &body).filter(|_| emit.is_none() && effect.is_none());
+                (body, spoken)
+            }
+        };
         let origin = if known == *origin { known } else { origin.clone() };
         let record = Record::new(inner.last + 1, event).from(origin);
         // What the state cannot take is refused before anyone sees it.
         inner.state.apply(&record).map_err(|error| Error::new(ErrorKind::Structured, error.to_string()))?;
-        inner.origin = record.origin;
+        (inner.origin, inner.spoken) = (record.origin, spoken);
         let receipt = self.append(&mut inner, class, body)?;
         if inner.records >= SNAPSHOT_RECORDS || inner.bytes >= SNAPSHOT_BYTES {
             // Durable when what it sums up is: nothing waits for it.

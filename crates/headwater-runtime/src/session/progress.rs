@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Error, Result,
     error::ErrorKind,
-    journal::{Answer, Begun, Effect, delta, is_snapshot},
+    journal::{Answer, Begun, Effect, Teller, delta, is_snapshot},
 };
 
 /// How far the run of a turn is.
@@ -89,18 +89,25 @@ impl Progress {
         let mut progress = Self::default();
         let (mut from, mut total) = (from, 0);
         let mut asked: BTreeMap<RequestId, String> = BTreeMap::new();
+        let mut teller = Teller::default();
+        let mut growing: Option<Record> = None;
         for record in &records(store, run).await? {
             if record.seq > from && progress.before.is_none() {
+                progress.apply(growing.take());
+                teller = Teller::default();
                 progress.before = Some(progress.after.clone());
             }
             progress.last = record.seq;
+            if let (Some(growing), Some(more)) = (&mut growing, teller.more(&record.body)) {
+                growing.grow(&more, record.seq, record.time.0);
+                continue;
+            }
             let written = Written::read(record)?;
             if let Some(event) = written.event {
-                progress.time = record.time.0;
+                progress.apply(growing.take());
                 progress.status = status(&event);
-                let record = Record::new(record.seq, event).at(record.time.0).from(written.origin);
-                // The journal has only what its writer's state could take.
-                let _ = progress.after.0.apply(&record);
+                teller.learn(&event, &record.body);
+                growing = Some(Record::new(record.seq, event).at(record.time.0).from(written.origin));
             }
             match written.effect {
                 Some(Effect::Copied { before, total: all, .. }) => {
@@ -110,10 +117,19 @@ impl Progress {
                 None => {}
             }
         }
+        progress.apply(growing);
         progress.open = asked.into_keys().collect();
         progress.half = progress.last < total;
         progress.untouched = total > 0 && progress.last == total;
         Ok(progress)
+    }
+
+    fn apply(&mut self, record: Option<Record>) {
+        if let Some(record) = record {
+            self.time = record.time;
+            // The journal has only what its writer's state could take.
+            let _ = self.after.0.apply(&record);
+        }
     }
 
     fn effect(&mut self, effect: Effect, asked: &mut BTreeMap<RequestId, String>, in_turn: bool) {

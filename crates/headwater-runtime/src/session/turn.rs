@@ -117,11 +117,17 @@ impl Sent {
         let mut watch = agent.store.watch(&key(&self.session.id));
         loop {
             let Seen { head, .. } = self.session.seen().await?;
-            if agent.store.info(&self.run.as_str().into()).await?.is_some() {
-                return Ok(self.session.agent.run(self.run.clone()));
+            let run = self.session.agent.run(self.run.clone());
+            let there = agent.store.info(&self.run.as_str().into()).await?.is_some();
+            let going = head.active.iter().chain(&head.queue).any(|turn| turn.run == self.run);
+            // A run is known by its name only a moment after it has a journal.
+            match run.meta().await {
+                Ok(_) if there => return Ok(run),
+                Err(error) if error.kind() != ErrorKind::UnknownRun => return Err(error),
+                _ if there && !going => return Ok(run),
+                _ => {}
             }
-            let mut turns = head.active.iter().chain(&head.queue);
-            if !turns.any(|turn| turn.run == self.run) {
+            if !going {
                 let message = format!("the turn of run {} never began: send it again", self.run);
                 return Err(Error::new(ErrorKind::UnknownRun, message));
             }

@@ -44,11 +44,7 @@ impl Server {
 
     /// The seconds that it was on a core, all its threads together.
     pub(crate) fn cpu(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
-        // The name, in brackets, may hold anything.
-        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let ticks: f64 = rest.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<f64>().ok()).sum();
-        ticks / rustix::param::clock_ticks_per_second() as f64
+        cpu(&self.child.id().to_string())
     }
 
     /// The bytes of the system's memory that it takes.
@@ -58,6 +54,15 @@ impl Server {
         let kilobytes = line.split_whitespace().nth(1).and_then(|number| number.parse::<f64>().ok());
         kilobytes.unwrap_or(0.0) * 1024.0
     }
+}
+
+/// The seconds that a process was on a core.
+pub(crate) fn cpu(process: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name, in brackets, may hold anything.
+    let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks: f64 = rest.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<f64>().ok()).sum();
+    ticks / rustix::param::clock_ticks_per_second() as f64
 }
 
 impl Drop for Server {

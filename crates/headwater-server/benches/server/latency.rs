@@ -1,19 +1,22 @@
-//! How long a delta takes from the model to the reader while the server is about half busy.
+//! How long a delta takes from the model to the reader while the machine is half busy.
 
 use crate::{
     Size,
-    child::Server,
-    load::{Request, deliver},
+    child::{Server, cpu},
+    load::{Delivered, Request, deliver},
     model::{Order, Pace},
     report::{Report, number, percentile, table},
-    throughput::{clients, load, record},
+    throughput::{clients, record},
 };
 
 /// A delta comes so often, in microseconds: fifty a second, as a fast model speaks.
 const EVERY: u64 = 20_000;
 
+/// How often the load is brought closer to half of what the machine has.
+const STEPS: usize = 3;
+
 pub(crate) async fn measure(size: Size, report: &mut Report) {
-    println!("\n## From the model to the reader's socket\n");
+    println!("\n## From the model to the reader's socket, on a machine that is half busy\n");
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     let file = folder.path().join("recorded");
@@ -25,30 +28,44 @@ pub(crate) async fn measure(size: Size, report: &mut Report) {
         ("embedded, fsync `never`", vec!["headwater", "embedded", store.to_str().unwrap()]),
     ] {
         let server = Server::start(&arguments);
-        let requests = |pass: usize, runs: usize, order: &Order| match arguments[0] {
-            "axum" => vec![Request::post("/", &order.text()); runs],
-            _ => clients("ai-sdk", pass, runs, order),
-        };
-        // What it can do at most, on this machine with this load generator; then half of that.
-        let most =
-            load(&server, requests(0, size.runs, &Order::new(size.deltas, Pace::Turns)), size.deltas).await;
-        let half = most.per_second / 2.0;
-        let runs = ((half * EVERY as f64 / 1e6) as usize).max(1);
         let order = Order::new(size.deltas, Pace::Every(EVERY));
-        let (mut p50, mut p99, mut share) = (f64::MAX, f64::MAX, 0.0);
-        for pass in 1..=size.passes {
-            let before = server.cpu();
-            let delivered = deliver(server.address, requests(pass, runs, &order), size.deltas, true).await;
-            share = (server.cpu() - before) / delivered.wall.as_secs_f64();
-            // The first deltas fall into the beginning of all runs at once.
-            p50 = p50.min(percentile(&delivered.ages, 0.5));
-            p99 = p99.min(percentile(&delivered.ages, 0.99));
+        let mut pass = 0;
+        let mut runs = size.runs / 4;
+        let mut requests = |runs: usize| {
+            pass += 1;
+            match arguments[0] {
+                "axum" => vec![Request::post("/", &order.text()); runs],
+                _ => clients("ai-sdk", pass, runs, &order),
+            }
+        };
+        for _ in 0..STEPS {
+            let (share, _) = busy(&server, requests(runs), size.deltas).await;
+            let factor = (0.5 / share.max(0.01)).clamp(0.25, 4.0);
+            runs = ((runs as f64 * factor) as usize).max(1);
         }
-        rows.push([name.to_owned(), number(half), runs.to_string(), number(share), number(p50), number(p99)]);
+        let (mut p50, mut p99, mut shares, mut rate) = (f64::MAX, f64::MAX, Vec::new(), 0.0);
+        for _ in 0..size.passes {
+            let (share, delivered) = busy(&server, requests(runs), size.deltas).await;
+            shares.push(number(share));
+            rate = delivered.deltas as f64 / delivered.wall.as_secs_f64();
+            p50 = percentile(&delivered.ages, 0.5).min(p50);
+            p99 = percentile(&delivered.ages, 0.99).min(p99);
+        }
+        let busy = shares.join(", ");
+        rows.push([name.to_owned(), runs.to_string(), number(rate), busy, number(p50), number(p99)]);
         if arguments[0] == "headwater" {
             report.below(&format!("{name}: p50 from the model to the reader"), p50, 200.0, "µs");
             report.below(&format!("{name}: p99 from the model to the reader"), p99, 2_000.0, "µs");
         }
     }
-    table(&["server", "events/s aimed at", "runs", "cores busy", "p50 µs", "p99 µs"], rows);
+    table(&["server", "runs at once", "events/s", "share of the machine", "p50 µs", "p99 µs"], rows);
+}
+
+/// Delivers, and tells the share of the machine that the server and this process took.
+async fn busy(server: &Server, requests: Vec<Request>, deltas: usize) -> (f64, Delivered) {
+    let before = server.cpu() + cpu("self");
+    let delivered = deliver(server.address, requests, deltas, true).await;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    let share = (server.cpu() + cpu("self") - before) / delivered.wall.as_secs_f64() / cores;
+    (share, delivered)
 }

@@ -21,7 +21,12 @@ mod serve;
 mod shared;
 mod throughput;
 
+use headwater_protocol::dialects;
 use report::Report;
+
+/// As in `headwater`, for all servers of this program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What is measured when no names are given.
 const SECTIONS: [&str; 5] = ["throughput", "latency", "memory", "shared", "reattach"];
@@ -57,14 +62,18 @@ fn main() -> std::process::ExitCode {
     }
     let size = if arguments.iter().any(|argument| argument == "--small") { SMALL } else { WHOLE };
     arguments.retain(|argument| argument != "--small");
-    let asked = |section: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == section);
+    // Names of dialects narrow down what is measured of each.
+    let (named, sections): (Vec<_>, Vec<_>) =
+        arguments.iter().partition(|argument| dialects::find(argument).is_some());
+    let asked = |section: &str| sections.is_empty() || sections.iter().any(|argument| *argument == section);
+    let dialect_asked = |name: &str| named.is_empty() || named.iter().any(|argument| *argument == name);
     let files = load::raise_open_files();
     let mut report = Report::default();
     println!("load of the machine: {}", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     runtime.block_on(async {
         for section in SECTIONS.iter().filter(|section| asked(section)) {
             match *section {
-                "throughput" => throughput::measure(size, &mut report).await,
+                "throughput" => throughput::measure(size, &dialect_asked, &mut report).await,
                 "latency" => latency::measure(size, &mut report).await,
                 "memory" => memory::measure(size, files, &mut report).await,
                 "shared" => shared::measure(size, &mut report).await,

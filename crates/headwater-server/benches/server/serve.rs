@@ -25,6 +25,9 @@ pub(crate) const FLAG: &str = "--serve";
 /// Serves until the input ends: `headwater memory`, `headwater embedded FOLDER`, or `axum FILE`.
 pub(crate) async fn serve(arguments: &[String]) {
     crate::load::raise_open_files();
+    // As `headwater` does.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let routes = match arguments[..] {
         ["headwater", "memory"] => headwater(Arc::new(Memory::with(MemoryOptions {
@@ -43,6 +46,9 @@ pub(crate) async fn serve(arguments: &[String]) {
     listener.bind(([127, 0, 0, 1], 0).into()).unwrap();
     let listener = listener.listen(16_384).unwrap();
     println!("{}", listener.local_addr().unwrap());
+    if arguments[0] == "headwater" {
+        return headwater_server::serve(listener, routes, std::future::pending()).await;
+    }
     let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
     axum::serve(listener, routes.into_make_service()).await.unwrap();
 }

@@ -73,7 +73,7 @@ pub(crate) async fn record(dialect: &'static dyn Dialect, deltas: usize, file: &
     std::fs::write(file, encoder.take()).unwrap();
 }
 
-pub(crate) async fn measure(size: Size, report: &mut Report) {
+pub(crate) async fn measure(size: Size, asked: &dyn Fn(&str) -> bool, report: &mut Report) {
     let Size { runs, deltas, passes, .. } = size;
     println!("\n## {runs} runs × {deltas} deltas\n");
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ pub(crate) async fn measure(size: Size, report: &mut Report) {
     let mut ai_sdk = None;
     let mut tanstack = None;
     for (pace, named) in [(Pace::Turns, "one by one"), (Pace::Ready, "all at once")] {
-        for dialect in dialects::ALL {
+        for dialect in dialects::ALL.into_iter().filter(|dialect| asked(dialect.name())) {
             let name = dialect.name();
             let file = folder.path().join(name);
             record(dialect, deltas, &file).await;

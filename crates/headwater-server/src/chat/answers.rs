@@ -1,11 +1,12 @@
 //! What a request answers: decisions about tool calls, answers to questions, outputs of the page's own tools.
 
-use headwater_protocol::{Action, Reentry, Role, RunId, ToolCallId};
-use headwater_runtime::{Answer, Answered, ErrorKind, OpenQuestion, Session};
+use headwater_protocol::{Action, EventKind, Reentry, Role, RunId, SessionId, ToolCallId};
+use headwater_runtime::{Answer, Answered, Entry, ErrorKind, OpenQuestion, Run, Session};
 
 use super::{
     Asked, Placed,
     known::{self, Known},
+    respond::streams_answers,
 };
 use crate::{ApiError, follow::From};
 
@@ -32,42 +33,53 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
         // The newest run that waits for it: a call may have the same name in several.
         let run = first.run.clone();
         given.retain(|(question, _)| question.run == run);
-        return respond_to(asked, &run, given).await.map(Some);
+        return respond_to(asked, session, &run, given).await.map(Some);
     }
-    if let Some(known) = answered_before(asked, &pending).await? {
+    if let Some(known) = answered_before(asked, session, &pending).await? {
         let run = asked.served.agent.run(known.run);
         return Ok(Some(Placed::at(run, told_again(asked, known.since))));
     }
     // A page that asks to go on before its decision has arrived waits for it here.
     let waiting = open.iter().find(|question| call_of(question).is_some_and(|call| pending.contains(call)));
     if let Some(question) = waiting.filter(|_| !spoke) {
-        let agent = &asked.served.agent;
-        let info = agent.store().info(&question.run.as_str().into()).await?;
-        let since = info.map_or(0, |info| info.tail.last);
-        return Ok(Some(Placed::at(agent.run(question.run.clone()), From::Response(since))));
+        let since = told(asked, session, &question.run).await?;
+        let run = asked.served.agent.run(question.run.clone());
+        return Ok(Some(Placed::at(run, From::Response(since))));
     }
     Ok(None)
 }
 
 /// How a response is told again. AG-UI's client holds a part of it, and can be told the rest by a snapshot only.
 pub(super) fn told_again(asked: &Asked, since: u64) -> From {
-    let reentry = asked.dialect.profile(asked.chat.profile.as_deref()).reentry;
-    if since == 0 || reentry == Reentry::Snapshot { From::Reentry } else { From::Response(since) }
+    if since == 0 || tells_by_snapshot(asked) { From::Reentry } else { From::Response(since) }
+}
+
+/// Whether a client that comes back is told the conversation by a snapshot.
+pub(super) fn tells_by_snapshot(asked: &Asked) -> bool {
+    asked.dialect.profile(asked.chat.profile.as_deref()).reentry == Reentry::Snapshot
 }
 
 /// Gives answers to a run, and says where the response to them begins.
 async fn respond_to(
     asked: &Asked,
+    session: Option<&Session>,
     run: &RunId,
     given: Vec<(&OpenQuestion, Answered)>,
 ) -> Result<Placed, ApiError> {
     let agent = &asked.served.agent;
-    let info = agent.store().info(&run.as_str().into()).await?;
-    let known = Known { run: run.clone(), since: info.map_or(0, |info| info.tail.last) };
-    let mut names: Vec<String> = asked.chat.run.iter().map(|run| format!("run:{run}")).collect();
+    let known = Known { run: run.clone(), since: told(asked, session, run).await? };
+    let mut names: Vec<String> = Vec::new();
+    if !streams_answers(asked) {
+        names.push(untold(run));
+    }
+    names.extend(asked.chat.run.iter().map(|run| format!("run:{run}")));
     for (question, _) in &given {
         names.push(format!("request:{}", question.request));
-        names.extend(call_of(question).map(|call| format!("call:{call}")));
+        // Who gives the next answer may name the conversation or not.
+        if let Some(call) = call_of(question) {
+            names.push(call_name(question.session.as_ref(), call));
+            names.push(call_name(None, call));
+        }
     }
     let answers: Vec<_> = given.into_iter().map(|(_, answer)| answer).collect();
     let mut before = None;
@@ -99,6 +111,50 @@ async fn respond_to(
     Ok(Placed::at(agent.run(known.run), From::Response(known.since)))
 }
 
+/// How a call is noted: models give the same ids in many conversations.
+fn call_name(session: Option<&SessionId>, call: &ToolCallId) -> String {
+    match session {
+        Some(session) => format!("call:{session}/{call}"),
+        None => format!("call:{call}"),
+    }
+}
+
+/// By what is noted where the response stopped after which answers were given that no response has followed yet.
+pub(super) fn untold(run: &RunId) -> String {
+    format!("untold:{run}")
+}
+
+/// The last record that the response before has told, which ended because the run waited. The run may have gone on since,
+/// with another answer.
+async fn told(asked: &Asked, session: Option<&Session>, run: &RunId) -> Result<u64, ApiError> {
+    let agent = &asked.served.agent;
+    if let Some(known) = known::find(agent, asked.owner(), &untold(run)).await? {
+        return Ok(known.since);
+    }
+    let going = match session {
+        Some(session) => session.info().await?.going.as_ref() == Some(run),
+        None => false,
+    };
+    if going {
+        return last_wait(&agent.run(run.clone())).await;
+    }
+    let info = agent.store().info(&run.as_str().into()).await?;
+    Ok(info.map_or(0, |info| info.tail.last))
+}
+
+/// The record by which a run last said that it waits, or 0.
+pub(super) async fn last_wait(run: &Run) -> Result<u64, ApiError> {
+    let mut since = 0;
+    for entry in run.entries().await? {
+        if let Entry::Event(record) = entry
+            && record.event.kind() == EventKind::RunWaiting
+        {
+            since = record.seq;
+        }
+    }
+    Ok(since)
+}
+
 /// Whether a person says something new. Kortyx' page gives an answer in a message of the person's.
 fn spoke(asked: &Asked) -> bool {
     let last = asked.chat.messages.last();
@@ -109,7 +165,8 @@ fn spoke(asked: &Asked) -> bool {
 async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<OpenQuestion>, ApiError> {
     let agent = &asked.served.agent;
     if let Some(session) = session
-        && let Some(run) = session.info().await?.waiting
+        && let info = session.info().await?
+        && let Some(run) = info.waiting.or(info.going)
     {
         return Ok(agent.open_questions(&run).await?);
     }
@@ -199,19 +256,24 @@ fn pending_calls(asked: &Asked) -> Vec<ToolCallId> {
 }
 
 /// The response to the same answers, if they were given before.
-async fn answered_before(asked: &Asked, pending: &[ToolCallId]) -> Result<Option<Known>, ApiError> {
+async fn answered_before(
+    asked: &Asked,
+    session: Option<&Session>,
+    pending: &[ToolCallId],
+) -> Result<Option<Known>, ApiError> {
     let chat = &asked.chat;
     if spoke(asked) {
         return Ok(None);
     }
+    let session = chat.session.as_ref().or(session.map(Session::id));
     let mut names: Vec<String> = chat.run.iter().map(|run| format!("run:{run}")).collect();
     names.extend(chat.answers.iter().map(|given| format!("request:{}", given.request)));
     for decision in &chat.approvals {
         names.push(format!("request:{}", decision.approval));
-        names.extend(decision.call.iter().map(|call| format!("call:{call}")));
+        names.extend(decision.call.iter().map(|call| call_name(session, call)));
     }
-    names.extend(chat.tool_results.iter().map(|result| format!("call:{}", result.call)));
-    names.extend(pending.iter().map(|call| format!("call:{call}")));
+    names.extend(chat.tool_results.iter().map(|result| call_name(session, &result.call)));
+    names.extend(pending.iter().map(|call| call_name(session, call)));
     for name in names {
         if let Some(known) = known::find(&asked.served.agent, asked.owner(), &name).await? {
             return Ok(Some(known));

@@ -73,6 +73,10 @@ fn document(asked: &Asked, messages: &[Message], info: Option<&SessionInfo>, int
 /// What the session waits for, as the dialect's stream says it.
 async fn interrupts(asked: &Asked, info: &SessionInfo) -> Result<Value, ApiError> {
     let Some(id) = &info.waiting else { return Ok(Value::Null) };
+    // What was answered and not yet taken up is no wait to whoever comes back: the page joins the run instead.
+    if asked.served.agent.has_mail(id).await? {
+        return Ok(Value::Null);
+    }
     let run = asked.served.agent.run(id.clone());
     let pending = if asked.dialect.name() == "ag-ui" {
         let mut options = EncodeOptions::default();

@@ -42,6 +42,15 @@ pub(crate) async fn find(agent: &Agent, owner: &str, name: &str) -> Result<Optio
     Ok(value.and_then(|value| serde_json::from_slice(&value.bytes).ok()))
 }
 
+/// Forgets what a response is called.
+pub(crate) async fn forget(agent: &Agent, owner: &str, name: &str) -> Result<(), ApiError> {
+    let key = key(agent, owner, name);
+    if agent.store().get(&key).await?.is_some() {
+        agent.store().remove(&key, Expect::Any).await?;
+    }
+    Ok(())
+}
+
 fn key(agent: &Agent, owner: &str, name: &str) -> String {
     // The lengths keep apart what could be read in two ways.
     format!("known/{}/{}:{owner}/{name}", agent.name(), owner.len())

@@ -10,7 +10,7 @@ use headwater_protocol::{Action, CursorSupport, Dialect, Framing, Message, Role,
 use headwater_runtime::Run;
 use serde_json::json;
 
-use super::{Asked, Placed};
+use super::{Asked, Placed, answers, known};
 use crate::{
     ApiError, Principal, Server,
     follow::{Ending, From, View, body},
@@ -22,10 +22,13 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
     if let Some(sent) = &placed.sent {
         sent.begun().await?;
     }
-    if asked.chat.action == Action::Answer && !streams_answers(asked) {
+    if !streams_answers(asked) {
         let since = if let From::Response(since) = placed.from { since } else { 0 };
         let told = json!({ "run": placed.run.id(), "since": since });
         return Ok((StatusCode::ACCEPTED, Json(told)).into_response());
+    }
+    if decides_apart(asked) {
+        known::forget(&asked.served.agent, asked.owner(), &answers::untold(placed.run.id())).await?;
     }
     if !asked.chat.stream {
         let _permit = asked.server.may_read(&asked.principal)?;
@@ -100,16 +103,16 @@ fn stream_headers(dialect: &dyn Dialect, framing: Framing) -> HeaderMap {
     headers
 }
 
-/// Whether the client expects the run to go on in the response to its answer.
-fn streams_answers(asked: &Asked) -> bool {
+/// Whether the run goes on in the response to this request.
+pub(super) fn streams_answers(asked: &Asked) -> bool {
     let accept = asked.parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    match asked.dialect.name() {
-        // The answer goes to an endpoint of its own, and the stream is another request.
-        "tanstack" | "mui" => {
-            accept.is_some_and(|accept| accept.contains("event-stream") || accept.contains("ndjson"))
-        }
-        _ => true,
-    }
+    let wants = accept.is_some_and(|accept| accept.contains("event-stream") || accept.contains("ndjson"));
+    wants || asked.chat.action != Action::Answer || !decides_apart(asked)
+}
+
+/// Whether answers go to an endpoint of their own, and the stream is another request.
+fn decides_apart(asked: &Asked) -> bool {
+    matches!(asked.dialect.name(), "tanstack" | "mui")
 }
 
 /// One document instead of a stream.
@@ -152,6 +155,9 @@ impl Asked {
     pub(crate) fn profile(&self) -> Option<String> {
         let query = self.parts.uri.query().unwrap_or_default();
         let named = query.split('&').find_map(|pair| pair.strip_prefix("profile=")).map(str::to_owned);
-        named.or_else(|| self.chat.profile.clone())
+        // A page of TanStack's does not say whether it has tools of its own, and one that has would wait for ever beside
+        // a call of the server's that it is shown too early.
+        let safe = || (self.dialect.name() == "tanstack").then(|| "client-tools".to_owned());
+        named.or_else(|| self.chat.profile.clone()).or_else(safe)
     }
 }

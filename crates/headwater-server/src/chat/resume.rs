@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{
     Asked, Placed,
+    answers::{tells_by_snapshot, told_again},
     known::{self, Known},
     turn,
 };
@@ -27,9 +28,10 @@ pub(super) async fn place(asked: &Asked) -> Result<Option<Placed>, ApiError> {
     }
     // Nobody may be driving it since its process died: it goes on before anyone is told about it.
     asked.served.agent.take_up(run.id()).await?;
+    let since = known.map_or(0, |known| known.since);
     let from = match &asked.chat.cursor {
-        Some(RequestCursor::Start) | None if known.as_ref().is_some_and(|known| known.since > 0) => {
-            From::Response(known.map_or(0, |known| known.since))
+        Some(RequestCursor::Start) | None if since > 0 || tells_by_snapshot(asked) => {
+            told_again(asked, since)
         }
         Some(cursor) => From::cursor(&run, cursor).await?,
         None => From::Reentry,

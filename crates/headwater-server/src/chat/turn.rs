@@ -1,7 +1,7 @@
 //! Finding or beginning the run that answers a request.
 
-use headwater_protocol::{Action, CheckpointId, EventKind, Message, Role};
-use headwater_runtime::{Entry, ErrorKind, Sent, Session, Start, Turn, TurnInput};
+use headwater_protocol::{Action, CheckpointId, Message, Role};
+use headwater_runtime::{ErrorKind, Sent, Session, Start, Turn, TurnInput};
 
 use super::{
     Asked, Placed, answers,
@@ -40,14 +40,7 @@ async fn unsaid(asked: &Asked, session: Option<&Session>) -> Result<Option<Place
     };
     let Some(run) = session.info().await?.last_run else { return Ok(None) };
     let run = asked.served.agent.run(run);
-    let mut since = 0;
-    for entry in run.entries().await? {
-        if let Entry::Event(record) = entry
-            && record.event.kind() == EventKind::RunWaiting
-        {
-            since = record.seq;
-        }
-    }
+    let since = answers::last_wait(&run).await?;
     Ok(Some(Placed::at(run, answers::told_again(asked, since))))
 }
 

@@ -31,7 +31,8 @@ struct Following {
     /// When something was sent last.
     spoke: Instant,
     padding: Option<Bytes>,
-    closing: watch::Receiver<bool>,
+    /// Comes when the server lets go of its readers. Kept, so that it is not waited for anew with each frame.
+    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// Kept until the stream is over.
     stream: OpenStream,
 }
@@ -55,9 +56,11 @@ pub(crate) fn body(
         silence: Box::pin(tokio::time::sleep(heartbeat)),
         spoke: Instant::now(),
         padding,
-        closing: streams.closing(),
+        closing: Box::pin(let_go(streams.closing())),
         stream,
     };
+    // In a box: it is moved for each frame.
+    let state = Box::new(state);
     Body::from_stream(futures_util::stream::unfold(state, |mut state| async move {
         let next = state.next().await.transpose()?;
         if let Ok(bytes) = &next {
@@ -65,6 +68,11 @@ pub(crate) fn body(
         }
         Some((next, state))
     }))
+}
+
+async fn let_go(mut closing: watch::Receiver<bool>) {
+    // A server that is gone has let go as well.
+    let _ = closing.wait_for(|closing| *closing).await;
 }
 
 impl Following {
@@ -84,7 +92,7 @@ impl Following {
                     });
                 }
                 // The end without an end: whoever reads it comes back.
-                _ = closing.wait_for(|closing| *closing) => return Ok(None),
+                () = closing.as_mut() => return Ok(None),
                 () = silence.as_mut() => {
                     let now = Instant::now();
                     let silent = now.duration_since(*spoke) >= *heartbeat;

@@ -3,18 +3,24 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use headwater_protocol::{Encoder, EventKind, Framing, Merge as _, Record, RunStatus};
-use headwater_runtime::{Entry, Run};
+use headwater_protocol::{Encoder, Event, EventKind, Framing, Merge as _, Record, RunStatus};
+use headwater_runtime::{Run, Teller, Told};
 use headwater_store::{Cursor, JournalId, Page, ReadLimit, Secret};
 
 use super::{Ending, From, View, from_the_future};
 use crate::ApiError;
+
+/// How many bytes are kept ready for the text of the next delta.
+const KEPT_TEXT: usize = 256;
 
 /// Writes what a journal holds in the words of one reader, from a place on.
 #[derive(Debug)]
 pub(super) struct Pen {
     view: Arc<View>,
     encoder: Encoder,
+    teller: Teller,
+    /// The last record that was looked at, if the reader sees it: what comes next may be more of it.
+    held: Option<Held>,
     journal: JournalId,
     secret: Secret,
     /// How many frames are still to be left out.
@@ -33,6 +39,8 @@ pub(super) struct Pen {
     pub(super) ended: bool,
     /// It was told the state, and has not seen what led to it.
     told: bool,
+    /// What it writes is left out.
+    passes: bool,
 }
 
 /// A record, and the first of those that were merged into it.
@@ -41,6 +49,36 @@ struct Held {
     record: Record,
     first: u64,
     epoch: u64,
+    /// It was written, and is kept only for what may follow.
+    written: bool,
+}
+
+impl Held {
+    fn new(record: Record, stored: &headwater_store::Record) -> Self {
+        Self { record, first: stored.seq, epoch: stored.epoch, written: false }
+    }
+
+    /// Takes more of the delta that it is: added to what is not yet written, or alone.
+    fn grow(&mut self, stored: &headwater_store::Record, text: &str) {
+        if std::mem::take(&mut self.written) {
+            (self.first, self.epoch) = (stored.seq, stored.epoch);
+        }
+        self.record.grow(text, stored.seq, stored.time.0);
+    }
+
+    /// What is left of it once it was written: what more of it will be added to.
+    fn rest(mut self) -> Option<Self> {
+        self.written = true;
+        match &mut self.record.event {
+            Event::TextDelta { delta, metadata: None, .. }
+            | Event::ReasoningDelta { delta, metadata: None, .. } => {
+                delta.clear();
+                delta.shrink_to(KEPT_TEXT);
+                Some(self)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Pen {
@@ -49,6 +87,8 @@ impl Pen {
         let encoder = Encoder::new(view.dialect, &view.options());
         let mut pen = Self {
             encoder,
+            teller: Teller::default(),
+            held: None,
             journal: run.id().as_str().into(),
             secret: run.agent().secret().await?.clone(),
             view,
@@ -60,6 +100,7 @@ impl Pen {
             wait: None,
             ended: false,
             told: *from == From::Reentry,
+            passes: false,
         };
         match *from {
             From::Start => {}
@@ -151,9 +192,10 @@ impl Pen {
 
     /// Goes on to a record, and leaves out what comes before.
     pub(super) async fn pass(&mut self, run: &Run, until: u64) -> Result<(), ApiError> {
+        self.passes = true;
         self.read(run, Some(until)).await?;
         self.tell_wait()?;
-        self.written.clear();
+        self.passes = false;
         Ok(())
     }
 
@@ -176,12 +218,22 @@ impl Pen {
         self.after = after;
         loop {
             let page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
-            for record in &page.records {
-                self.after = record.seq;
-                if let Some(event) = Entry::event(record)? {
-                    // The journal has only what its writer's state could take.
-                    let _ = state.apply(&event);
-                }
+            for stored in &page.records {
+                self.after = stored.seq;
+                let seen = match self.teller.read(stored)? {
+                    Told::Nothing => continue,
+                    Told::Event(record) => self.held.insert(Held::new(*record, stored)),
+                    Told::More(text) => match &mut self.held {
+                        Some(held) => {
+                            held.grow(stored, &text);
+                            held
+                        }
+                        None => continue,
+                    },
+                };
+                // The journal has only what its writer's state could take.
+                let _ = state.apply(&seen.record);
+                self.held = self.held.take().and_then(Held::rest);
             }
             if self.after < page.tail.last {
                 continue;
@@ -193,6 +245,7 @@ impl Pen {
             }
             store.wait(&self.journal, self.after).await?;
         }
+        self.held = self.held.take().filter(|held| self.view.sees(&held.record));
         let status = state.run().status;
         self.waits = status == RunStatus::Waiting;
         self.ended = !self.waits && status != RunStatus::Running;
@@ -204,13 +257,26 @@ impl Pen {
     /// Writes what a page of the journal holds, up to a record.
     pub(super) fn write(&mut self, page: &Page, until: Option<u64>) -> Result<(), ApiError> {
         let coalesce = self.encoder.profile().coalesce;
-        let mut held: Option<Held> = None;
-        let records = page.records.iter().filter(|record| record.seq > self.after);
-        let records: Vec<_> =
-            records.take_while(|record| until.is_none_or(|until| record.seq <= until)).collect();
-        for stored in records {
+        let from = page.records.partition_point(|record| record.seq <= self.after);
+        for stored in page.records.iter().skip(from) {
+            if until.is_some_and(|until| stored.seq > until) {
+                break;
+            }
             self.after = stored.seq;
-            let Some(record) = Entry::event(stored)? else { continue };
+            let record = match self.teller.read(stored)? {
+                Told::Nothing => continue,
+                Told::Event(record) => record,
+                Told::More(text) => {
+                    if !coalesce {
+                        self.write_held()?;
+                    }
+                    // Without a record the reader does not see what this is more of.
+                    if let Some(held) = &mut self.held {
+                        held.grow(stored, &text);
+                    }
+                    continue;
+                }
+            };
             let kind = record.event.kind();
             self.waits = if kind == EventKind::RunWaiting {
                 stored.seq > self.since
@@ -218,38 +284,51 @@ impl Pen {
                 self.waits && follows_wait(kind)
             };
             self.ended |= kind.ends_run();
-            let Some(record) = self.view.see(*record) else { continue };
-            let record = match held.as_mut().filter(|held| coalesce && held.record.may_grow()) {
+            let Some(record) = self.view.see(*record) else {
+                self.write_held()?;
+                self.held = None;
+                continue;
+            };
+            let growing = self.held.as_mut().filter(|held| coalesce && !held.written);
+            let record = match growing.filter(|held| held.record.may_grow()) {
                 Some(held) => match held.record.merge(record) {
                     Ok(()) => continue,
                     Err(record) => record,
                 },
                 None => record,
             };
-            let next = Held { record, first: stored.seq, epoch: stored.epoch };
+            self.write_held()?;
+            let next = Held::new(record, stored);
             // Frames that are numbered are the same for everyone.
             if kind == EventKind::RunWaiting && coalesce {
-                if let Some(held) = held.take() {
-                    self.encode(&held)?;
-                }
+                self.held = None;
                 self.wait = Some(next);
                 continue;
             }
             if !follows_wait(kind) {
                 self.wait = None;
             }
-            if let Some(held) = held.replace(next) {
-                self.encode(&held)?;
-            }
+            self.held = Some(next);
         }
-        if let Some(held) = held {
+        self.write_held()
+    }
+
+    /// Writes what is held, and keeps it for what may follow.
+    fn write_held(&mut self) -> Result<(), ApiError> {
+        if let Some(held) = self.held.take_if(|held| !held.written) {
             self.encode(&held)?;
+            self.held = held.rest();
         }
         Ok(())
     }
 
     fn encode(&mut self, held: &Held) -> Result<(), ApiError> {
         let Self { encoder, secret, journal, .. } = self;
+        if self.passes {
+            encoder.record(&held.record);
+            encoder.clear();
+            return Ok(());
+        }
         encoder.record_with_ids(&held.record, &mut |frame, last| {
             // Of what was merged only the last frame has all; before it there is the beginning of the first record.
             let (seq, frame) = if last { (held.record.seq, 0) } else { (held.first, frame) };

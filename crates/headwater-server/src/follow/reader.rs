@@ -8,13 +8,11 @@ use headwater_store::{JournalId, ReadLimit};
 
 use super::{
     Ending, From, View,
+    pace::Pace,
     pen::Pen,
     shared::{Batch, Given, Known, Shared},
 };
 use crate::ApiError;
-
-/// How often others have a turn before a reader that was woken reads.
-const TURNS: usize = 2;
 
 /// One reader of a run.
 #[derive(Debug)]
@@ -22,6 +20,9 @@ pub(crate) struct Reader {
     run: Run,
     journal: JournalId,
     source: Source,
+    /// It was given something since it last waited.
+    given: bool,
+    pace: Arc<Pace>,
 }
 
 #[derive(Debug)]
@@ -50,14 +51,24 @@ struct Alone {
 
 impl Reader {
     /// A reader that writes for itself, and goes on with others once it has caught up.
-    pub(super) fn alone(run: Run, pen: Pen, ending: Ending, others: Option<(Known, String)>) -> Self {
+    pub(super) fn alone(
+        run: Run,
+        pen: Pen,
+        ending: Ending,
+        others: Option<(Known, String)>,
+        pace: Arc<Pace>,
+    ) -> Self {
         let alone = Alone { pen, ending, fresh: true, over: false, others };
-        Self { journal: run.id().as_str().into(), run, source: Source::Alone(Box::new(alone)) }
+        Self::of(run, Source::Alone(Box::new(alone)), pace)
     }
 
     /// A reader that begins where others began.
-    pub(super) fn with_others(run: Run, shared: Arc<Shared>, after: u64) -> Self {
-        Self { journal: run.id().as_str().into(), run, source: Source::Shared { shared, next: 0, after } }
+    pub(super) fn with_others(run: Run, shared: Arc<Shared>, after: u64, pace: Arc<Pace>) -> Self {
+        Self::of(run, Source::Shared { shared, next: 0, after }, pace)
+    }
+
+    fn of(run: Run, source: Source, pace: Arc<Pace>) -> Self {
+        Self { journal: run.id().as_str().into(), run, source, given: false, pace }
     }
 
     pub(super) fn heartbeat(&self) -> Bytes {
@@ -89,15 +100,16 @@ impl Reader {
             };
             match given {
                 Given::Batch(batch) if batch.bytes.is_empty() => {}
-                Given::Batch(batch) => return Ok(Some(batch.bytes)),
+                Given::Batch(batch) => {
+                    self.given = true;
+                    return Ok(Some(batch.bytes));
+                }
                 Given::Nothing(after) => {
                     self.join();
-                    self.run.agent().store().wait(&self.journal, after).await?;
-                    // Whoever else is ready goes first. Where there is nothing else to do this takes no time; where
-                    // there is, what comes meanwhile is sent along, and a busy server writes less often.
-                    for _ in 0..TURNS {
-                        tokio::task::yield_now().await;
+                    if std::mem::take(&mut self.given) {
+                        self.pace.pause().await;
                     }
+                    self.run.agent().store().wait(&self.journal, after).await?;
                 }
                 Given::Behind => self.fall_behind().await?,
                 Given::Over => return Ok(None),

@@ -10,7 +10,7 @@ use headwater_runtime::Run;
 use headwater_store::ReadLimit;
 use tokio::sync::{Mutex, watch};
 
-use super::{Ending, From, View, pen::Pen, reader::Reader};
+use super::{Ending, From, View, pace::Pace, pen::Pen, reader::Reader};
 use crate::ApiError;
 
 /// How much is kept of a stream that several readers share.
@@ -20,12 +20,13 @@ const KEPT: usize = 256 << 10;
 #[derive(Debug, Clone)]
 pub(crate) struct Streams {
     known: Known,
+    pace: Arc<Pace>,
     closing: watch::Sender<bool>,
 }
 
 impl Default for Streams {
     fn default() -> Self {
-        Self { known: Known::default(), closing: watch::Sender::new(false) }
+        Self { known: Known::default(), pace: Arc::default(), closing: watch::Sender::new(false) }
     }
 }
 
@@ -58,21 +59,21 @@ impl Streams {
         from: From,
         ending: Ending,
     ) -> Result<Reader, ApiError> {
-        let (view, known) = (Arc::new(view), self.known.clone());
+        let (view, known, pace) = (Arc::new(view), self.known.clone(), self.pace.clone());
         // Where an earlier response ended, its reader's encoder stands otherwise than all others.
         let since = if let From::Response(since) = from { since } else { 0 };
         let key = format!("{}/{since}/{ending:?}/{}", run.id(), view.key());
         let begins = matches!(from, From::Start | From::Response(_));
         let found = known.find(&key);
         if let Some(shared) = found.as_ref().filter(|shared| begins && shared.ring().is_whole()) {
-            return Ok(Reader::with_others(run, shared.clone(), since));
+            return Ok(Reader::with_others(run, shared.clone(), since, pace));
         }
         let pen = Pen::new(&run, view, &from).await?;
         if begins && found.is_none() {
-            return Ok(Reader::with_others(run, known.share(key, pen, ending, true), since));
+            return Ok(Reader::with_others(run, known.share(key, pen, ending, true), since, pace));
         }
         let others = pen.may_join().then_some((known, key));
-        Ok(Reader::alone(run, pen, ending, others))
+        Ok(Reader::alone(run, pen, ending, others, pace))
     }
 }
 

@@ -69,6 +69,11 @@ impl View {
         Some(record)
     }
 
+    /// Whether this reader sees anything of a record.
+    pub(crate) fn sees(&self, record: &Record) -> bool {
+        self.shows.filter(record.clone()).is_some()
+    }
+
     /// A state as this reader sees it.
     pub(crate) fn see_state(&self, state: &RunState) -> RunState {
         let mut seen = RunState::with_rules(state.rules());

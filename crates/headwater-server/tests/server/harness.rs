@@ -68,7 +68,7 @@ impl World {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let router = server.router();
-        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let task = tokio::spawn(headwater_server::serve(listener, router, std::future::pending()));
         Self { base, agent, server, http: reqwest::Client::new(), task }
     }
 

@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod connections;
 mod docs;
 mod follow;
 mod guarding;

@@ -104,6 +104,8 @@ async fn tanstacks_newest_client_repeats_its_request_with_a_cursor_and_joins_by_
     let joined = world.get(&format!("/v1/ag-ui/chat?offset=-1&runId={name}")).await;
     assert_eq!(joined.text("ag-ui"), whole.text("ag-ui"));
     assert_eq!(joined.chunk("RUN_STARTED")["runId"], name);
+    // Before any thought: its page drops the message that a thought has begun when a call or a text follows.
+    assert_eq!(joined.chunks()[1]["type"], "MESSAGES_SNAPSHOT", "{}", joined.body);
     let foreign = world.post("/v1/ag-ui/chat", &says("ag-ui", "other", "u1", "hello")).await;
     let other = foreign.ids()[1];
     let run = whole.header("x-run-id");

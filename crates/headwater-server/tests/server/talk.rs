@@ -172,6 +172,63 @@ async fn tanstack_decides_by_an_endpoint_of_its_own_and_then_goes_on() {
     }
 }
 
+/// What TanStack's page of 0.2 sends: its messages, and the conversation.
+fn tanstack_again(
+    conversation: &str,
+    mut messages: Vec<Value>,
+    answers: &[(&Value, &str, Option<&str>)],
+) -> Value {
+    for (call, name, _) in answers {
+        let function = json!({ "name": name, "arguments": "{}" });
+        messages.push(json!({ "role": "assistant", "content": null,
+            "toolCalls": [{ "id": call, "type": "function", "function": function }] }));
+    }
+    for (call, _, output) in answers {
+        messages
+            .extend(output.map(|output| json!({ "role": "tool", "toolCallId": call, "content": output })));
+    }
+    json!({ "messages": messages, "data": { "conversationId": conversation } })
+}
+
+#[tokio::test]
+async fn tanstack_gets_through_a_step_with_calls_of_every_kind() {
+    let world = World::new().await;
+    let said = vec![json!({ "role": "user", "content": "mix it" })];
+    let first = world.post("/v1/tanstack/chat", &tanstack_again("mix", said.clone(), &[])).await;
+    let locate = first.chunk("tool-input-available")["toolCallId"].clone();
+    assert!(!first.body.contains(r#""name":"weather","arguments""#), "the page would wait: {}", first.body);
+    // A page that was cut has not seen that a person is asked, and goes on with the output of its own tool.
+    let given = tanstack_again("mix", said.clone(), &[(&locate, "locate", Some("Oslo"))]);
+    let second = world.post("/v1/tanstack/chat", &given).await;
+    let asked = second.chunk("approval-requested");
+    let decision =
+        json!({ "conversationId": "mix", "approvalId": asked["approval"]["id"], "approved": true });
+    assert_eq!(world.post("/v1/tanstack/chat", &decision).await.status, 202);
+    let delete = &asked["toolCallId"];
+    let on = [(&locate, "locate", Some("Oslo")), (delete, "delete", None)];
+    let third = world.post("/v1/tanstack/chat", &tanstack_again("mix", said, &on)).await;
+    assert_eq!(third.text("tanstack"), "It is sunny.", "{}", third.body);
+    assert!(
+        third.body.contains(r#""content":"sunny in Paris""#),
+        "what the server did is told: {}",
+        third.body
+    );
+    assert_eq!(third.header("x-run-id"), first.header("x-run-id"));
+}
+
+#[tokio::test]
+async fn a_call_of_the_same_id_in_another_conversation_is_another_call() {
+    let world = World::new().await;
+    let said = vec![json!({ "role": "user", "content": "where am I" })];
+    let first = world.post("/v1/tanstack/chat", &tanstack_again("one", said.clone(), &[])).await;
+    let call = first.chunk("tool-input-available")["toolCallId"].clone();
+    let given = [(&call, "locate", Some("Oslo"))];
+    let one = world.post("/v1/tanstack/chat", &tanstack_again("one", said.clone(), &given)).await;
+    assert_eq!(one.text("tanstack"), "So you are in Oslo.", "{}", one.body);
+    let two = world.post("/v1/tanstack/chat", &tanstack_again("two", said, &given)).await;
+    assert_ne!(two.header("x-run-id"), one.header("x-run-id"), "{}", two.body);
+}
+
 #[tokio::test]
 async fn ag_ui_resumes_an_interrupt_and_a_client_tool() {
     let world = World::new().await;

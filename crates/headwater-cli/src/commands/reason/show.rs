@@ -103,8 +103,9 @@ impl Show {
         }
         let usage = &answer.usage;
         if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
+            let tokens = if read == 1 { "token" } else { "tokens" };
             aside(&format!(
-                "{DIM}{BOLD}{read}{BOLD:#}{DIM} tokens read, {BOLD}{written}{BOLD:#}{DIM} written{DIM:#}\n"
+                "{DIM}{BOLD}{read}{BOLD:#}{DIM} {tokens} read, {BOLD}{written}{BOLD:#}{DIM} written{DIM:#}\n"
             ))?;
         }
         Ok(())

@@ -8,7 +8,7 @@ mod run;
 mod text;
 mod tool;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use serde_json::Value;
 
@@ -68,6 +68,8 @@ pub struct Encoder {
     preliminary: Vec<ToolCallId>,
     /// This response goes on after one that ended because the run waited for its client.
     goes_on: bool,
+    /// It was told of a run of which there was nothing yet: the client gets the conversation when it begins.
+    history_due: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,12 +124,21 @@ impl Encoder {
     #[must_use]
     pub fn new(options: &EncodeOptions) -> Self {
         let mut ids = Ids::default();
-        for message in &options.messages {
+        let mut history = options.messages.clone();
+        for message in &mut history {
+            // Every run counts its attempts anew: those of earlier ones are never taken back.
+            for part in &mut message.parts {
+                match part {
+                    Part::Text(text) | Part::Reasoning(text) => text.attempt = None,
+                    Part::Tool(tool) => tool.attempt = None,
+                    _ => {}
+                }
+            }
             ids.adopt(message);
         }
         Self {
             legacy: options.profile.as_deref() != Some("1.0"),
-            history: options.messages.clone(),
+            history,
             state: RunState::with_rules(super::rules()),
             ids,
             phase: Phase::Before,
@@ -141,6 +152,7 @@ impl Encoder {
             questions: Vec::new(),
             preliminary: Vec::new(),
             goes_on: false,
+            history_due: false,
         }
     }
 
@@ -359,7 +371,20 @@ impl Encoder {
         let shown =
             said.into_iter().any(|part| matches!(part, Part::Text(_) | Part::Reasoning(_) | Part::Tool(_)));
         self.carry(record, sink);
-        let thought = self.ids.retract(attempt, self.state.messages());
+        let parts = self.conversation().flat_map(|message| &message.parts);
+        let left: HashSet<ToolCallId> = parts
+            .filter_map(|part| match part {
+                Part::Tool(tool) => Some(tool.call.clone()),
+                _ => None,
+            })
+            .collect();
+        let thought = self.ids.retract(attempt, &left);
+        if shown && self.texts.is_empty() && self.calls.is_empty() {
+            // The names that whoever comes back is told: the client adds what it has under another name at the end.
+            let mut ids = Ids::default();
+            self.conversation().for_each(|message| ids.adopt(message));
+            self.ids = ids;
+        }
         if shown {
             self.resync(record, thought.as_deref(), sink);
         }

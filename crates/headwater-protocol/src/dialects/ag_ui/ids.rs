@@ -202,14 +202,10 @@ impl Ids {
         }
     }
 
-    /// Forgets what an attempt said, after the messages have; gives a message of thoughts that is gone.
-    pub(super) fn retract(&mut self, attempt: &AttemptId, left: &[Message]) -> Option<Arc<str>> {
+    /// Forgets what an attempt said, after the messages have; `left` are the calls that they still hold. Gives a message of
+    /// thoughts that is gone.
+    pub(super) fn retract(&mut self, attempt: &AttemptId, left: &HashSet<ToolCallId>) -> Option<Arc<str>> {
         let mut gone = None;
-        let tools = left.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
-            Part::Tool(tool) => Some(&tool.call),
-            _ => None,
-        });
-        let left: HashSet<&ToolCallId> = tools.collect();
         self.calls.retain(|call, _| left.contains(call));
         let calls = &self.calls;
         self.messages.retain(|message, turns| {

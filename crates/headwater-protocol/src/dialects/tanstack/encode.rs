@@ -10,11 +10,16 @@
 //! - a part that comes between two texts without a tool call repeats the text before it, so such
 //!   thoughts are carried unseen, and such an output is preceded by its call ([`Encoder::thought`],
 //!   [`Encoder::result`]);
-//! - approvals and calls for the page come after `done(tool_calls)` ([`Encoder::settle`]);
+//! - approvals and calls for the page come after `done(tool_calls)` ([`Encoder::settle`]), and the page executes
+//!   nothing before the run waits for it ([`asked`]);
+//! - a call of the server that is shown keeps the page from going on ([`later`]);
 //! - a call id that comes again gets another name on the page ([`calls`]);
 //! - nothing follows an error.
 
+mod asked;
 mod calls;
+mod later;
+mod reentry;
 mod run;
 mod tool;
 
@@ -39,6 +44,7 @@ use crate::{
 };
 
 use calls::Calls;
+use later::Later;
 
 /// Encodes a run for TanStack AI's client.
 ///
@@ -75,8 +81,13 @@ pub struct Encoder {
     /// That attempt was taken back.
     seam_due: bool,
     end: End,
-    /// Only the page's own calls are shown: see the profile `client-tools`.
-    shows_own_calls_only: bool,
+    /// The server's calls are told later: see the profile `client-tools`.
+    tells_later: bool,
+    later: Later,
+    /// What the page is asked for and has not given.
+    asked: Vec<Event>,
+    /// What was answered before this response began: calls by their ids, requests by theirs.
+    answered: HashSet<String>,
     /// The calls that are carried unseen.
     unseen_calls: HashSet<ToolCallId>,
     pen: Pen,
@@ -187,7 +198,10 @@ impl Encoder {
             speaker: None,
             seam_due: false,
             end: End::Open,
-            shows_own_calls_only: options.profile.as_deref() == Some(CLIENT_TOOLS),
+            tells_later: options.profile.as_deref() == Some(CLIENT_TOOLS),
+            later: Later::default(),
+            asked: Vec::new(),
+            answered: HashSet::new(),
             unseen_calls: HashSet::new(),
             pen: Pen { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
         }
@@ -205,6 +219,7 @@ impl Encoder {
 
     fn encode(&mut self, sink: &mut Sink<'_>) {
         let record = sink.record;
+        self.note_asked(&record.event);
         match &record.event {
             Event::TextDelta { id, delta, metadata } => {
                 self.text(sink, Some(id.as_str()), delta, metadata.as_ref());
@@ -225,7 +240,10 @@ impl Encoder {
             | Event::InterruptRequested(_)
             | Event::InterruptAnswered { .. }
             | Event::InterruptExpired { .. } => {
-                if self.is_hidden(record) || self.is_unseen(&record.event) {
+                if self.is_hidden(record) {
+                    sink.carry();
+                } else if self.is_unseen(&record.event) {
+                    self.later.note(record);
                     sink.carry();
                 } else {
                     self.tool(sink);
@@ -253,6 +271,7 @@ impl Encoder {
             }
             Event::AttemptRetracted { attempt, .. } => {
                 self.seam_due |= self.speaker.as_ref() == Some(attempt);
+                self.later.retract(attempt);
                 self.retract(sink, attempt);
                 sink.carry();
             }
@@ -304,23 +323,26 @@ impl Encoder {
         }
     }
 
-    /// Whether the call is one that the page would wait for in vain.
+    /// Whether the page is not to see it: a decision that was made before, or a call that the page would wait for in vain.
     fn is_unseen(&mut self, event: &Event) -> bool {
-        if !self.shows_own_calls_only {
-            return false;
-        }
         match event {
-            Event::ToolInputStart(tool) | Event::ToolInputAvailable { tool, .. } => {
+            Event::ApprovalRequested { approval, .. } if self.answered.contains(approval.as_str()) => true,
+            Event::InterruptRequested(question) if self.answered.contains(question.request.as_str()) => true,
+            _ if !self.tells_later => false,
+            Event::ToolInputStart(tool)
+            | Event::ToolInputAvailable { tool, .. }
+            | Event::ToolInputError { tool, .. } => {
+                let asked = tool.executor == Executor::Client && !self.answered.contains(tool.call.as_str());
                 // One that is shown stays so: a person was asked about it.
-                let unseen = tool.executor != Executor::Client && self.calls.find(&tool.call).is_none();
+                let unseen = !asked && self.calls.find(&tool.call).is_none();
                 if unseen {
                     self.unseen_calls.insert(tool.call.clone());
                 }
                 unseen
             }
-            Event::ToolInputError { tool, .. } => tool.executor != Executor::Client,
             Event::ApprovalRequested { tool, automatic: false, .. } => {
                 self.unseen_calls.remove(&tool.call);
+                self.later.forget(&tool.call);
                 false
             }
             Event::ToolInputDelta { call, .. }
@@ -335,9 +357,6 @@ impl Encoder {
         // An empty delta without `content` ends the run on the page.
         if delta.is_empty() || self.is_hidden(sink.record) {
             return sink.carry();
-        }
-        if self.calls.has_waiting() {
-            self.settle(sink);
         }
         if std::mem::take(&mut self.seam_due) && !self.seam.is_empty() {
             let seam = std::mem::take(&mut self.seam);
@@ -421,7 +440,7 @@ impl Encode for Encoder {
     }
 
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
-        super::reentry::reentry(self, state, out);
+        self.rebuild(state, out);
     }
 
     fn finish(&mut self, out: &mut FrameWriter) {

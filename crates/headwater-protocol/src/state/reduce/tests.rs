@@ -206,3 +206,16 @@ fn the_end_of_a_run_settles_its_messages() {
     assert_eq!(status(Event::Error { error: ErrorInfo::new("x"), terminal: true }), "error");
     assert_eq!(status(Event::Error { error: ErrorInfo::new("x"), terminal: false }), "streaming");
 }
+
+#[test]
+fn a_run_that_waited_for_a_tool_of_the_page_goes_on_with_its_output() {
+    let mut state = RunState::default();
+    let waiting = Event::RunWaiting { tool_calls: vec!["c".into()], usage: None };
+    let tool = ToolCall::new("c", "locate");
+    for event in [Event::ToolInputAvailable { tool, input: None }, waiting] {
+        state.apply(&Record::new(0, event)).unwrap();
+    }
+    assert_eq!(state.run().status, RunStatus::Waiting);
+    state.apply(&Record::new(0, output("c", 1, false))).unwrap();
+    assert_eq!(state.run().status, RunStatus::Running, "who comes back now must not be told that it waits");
+}

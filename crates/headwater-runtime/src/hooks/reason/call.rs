@@ -104,13 +104,17 @@ impl Call {
     }
 
     pub(super) async fn make(mut self) -> Result<Made> {
-        let made = match self.gather().await {
-            Ok(()) => self.ask().await,
-            Err(error) => Err(error),
+        // What few calls need and takes much room is in boxes.
+        let made = match self.options.servers.is_empty() {
+            true => self.ask().await,
+            false => match Box::pin(self.gather()).await {
+                Ok(()) => self.ask().await,
+                Err(error) => Err(error),
+            },
         };
         self.tools.close().await;
         for server in &self.options.servers {
-            server.close().await;
+            Box::pin(server.close()).await;
         }
         made.map(|()| self.made)
     }
@@ -146,7 +150,7 @@ impl Call {
         }
         match self.options.ask.clone() {
             None => self.answer(&mut messages).await,
-            Some(ask) => self.ask_person(&ask, &mut messages).await,
+            Some(ask) => Box::pin(self.ask_person(&ask, &mut messages)).await,
         }
     }
 

@@ -32,13 +32,13 @@ impl Call {
         }
         // What ends the attempt is told in the record that says that the pass is done: after a crash between the two,
         // the text would stand there and be said again.
-        let work = async {
+        let work = Box::pin(async {
             let (said, told) = match self.attempts(key, request, shown).await {
                 Ok((said, attempt)) => (Ok(said), Event::AttemptFinished { attempt }),
                 Err(error) => (Err(error), Event::StepFinished { name: None }),
             };
             (said, self.options.emit.then_some(told))
-        };
+        });
         self.node.once_told(key, "pass", Some(fingerprint), &self.origin, work).await
     }
 
@@ -106,7 +106,8 @@ impl Call {
     ) -> Result<Attempted> {
         let mut seen = ModelCall::new(model.name(), self.node.run.begun.session.as_ref());
         let span = seen.span.clone();
-        let attempted = self.listen(model, request, shown, &mut seen).instrument(span).await;
+        // In a box: a future that is handed on by value is kept once for each hand, and this one is large.
+        let attempted = Box::pin(self.listen(model, request, shown, &mut seen)).instrument(span).await;
         match &attempted {
             Ok(Attempted::Answered(said, _)) => seen.answered(&said.usage),
             Ok(Attempted::Died { error, .. }) => seen.failed(error.kind().code()),
@@ -231,6 +232,7 @@ struct Speaker<'a> {
 /// A part that may still grow: its place among the parts.
 struct Open {
     at: usize,
+    id: PartId,
     /// The text of a tool call's input.
     input: String,
 }
@@ -259,7 +261,8 @@ impl<'a> Speaker<'a> {
     }
 
     fn part_id(&self, part: u32) -> PartId {
-        format!("{}.{part}", self.attempt).into()
+        let known = self.open.get(&part).map(|open| open.id.clone());
+        known.unwrap_or_else(|| format!("{}.{part}", self.attempt).into())
     }
 
     fn shows_tools(&self) -> bool {
@@ -267,7 +270,8 @@ impl<'a> Speaker<'a> {
     }
 
     fn begin(&mut self, part: u32, said: SaidPart) {
-        self.open.insert(part, Open { at: self.said.parts.len(), input: String::new() });
+        let id = self.part_id(part);
+        self.open.insert(part, Open { at: self.said.parts.len(), id, input: String::new() });
         self.said.parts.push(said);
     }
 
@@ -475,7 +479,7 @@ impl<'a> Speaker<'a> {
         said.input = parsed.as_ref().map(Clone::clone).map_err(|_| open.input.clone());
         let (call, name, by_provider) = (said.call.clone(), said.name.clone(), said.provider_executed);
         // A provider's result may still come for it.
-        self.open.insert(part, Open { at: open.at, input: String::new() });
+        self.open.insert(part, Open { input: String::new(), ..open });
         if !self.shows_tools() {
             return Ok(());
         }

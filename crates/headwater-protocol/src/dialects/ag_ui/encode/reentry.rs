@@ -19,6 +19,7 @@ impl Encoder {
     /// Says a state to a client that may hold nothing, the beginning, or all of it.
     pub(in super::super) fn rebuild(&mut self, state: &RunState, sink: Sink<'_>) {
         if *state == RunState::with_rules(state.rules()) {
+            self.history_due = true;
             return;
         }
         let replay = state.replay();
@@ -31,15 +32,17 @@ impl Encoder {
                 }
             }
         }
-        // TanStack's client begins a text anew at its start, AG-UI's goes on with what it has: what is open is empty in the
-        // snapshot, and said as a whole after its start.
+        // TanStack's client begins a text, a thought and a call anew at its start, AG-UI's goes on with what it has: what is
+        // open is empty in the snapshot, and said as a whole after its start.
         let goes_on = state.run().status == RunStatus::Running;
         let mut messages = state.messages().to_vec();
         for part in messages.iter_mut().flat_map(|message| &mut message.parts).filter(|_| goes_on) {
-            if let Part::Text(text) = part
-                && text.state == PartState::Streaming
-            {
-                text.text.clear();
+            match part {
+                Part::Text(text) | Part::Reasoning(text) if text.state == PartState::Streaming => {
+                    text.text.clear();
+                }
+                Part::Tool(tool) if tool.state == ToolState::InputStreaming => tool.input_text.clear(),
+                _ => {}
             }
         }
         self.state = RunState::with_rules(state.rules()).with_messages(messages);
@@ -47,7 +50,9 @@ impl Encoder {
         if let Some(shared) = state.shared_state() {
             sink(&Chunk::StateSnapshot(StateSnapshot { snapshot: Cow::Borrowed(shared), base: at(&now) }));
         }
-        if !state.messages().is_empty() {
+        // TanStack's page drops its last message when the first text, call or snapshot comes, and thoughts are none of
+        // these: without a snapshot before them it would drop the message that they have begun.
+        if !state.messages().is_empty() || !self.history.is_empty() {
             self.snapshot(at(&now), sink);
         }
         self.state = state.clone();
@@ -107,7 +112,7 @@ impl Encoder {
                                 wire,
                             };
                             self.say_start(&from, &open, resumed(), sink);
-                            if !text.text.is_empty() && !open.reasoning {
+                            if !text.text.is_empty() {
                                 super::text::say_delta(&open, &text.text, at(&from), sink);
                             }
                             self.texts.push(open);
@@ -123,6 +128,9 @@ impl Encoder {
                             metadata: tool.metadata.clone(),
                         };
                         self.open_call(&from, &call, resumed(), sink);
+                        if !tool.input_text.is_empty() {
+                            super::tool::say_args(&tool.call, &tool.input_text, at(&from), sink);
+                        }
                     }
                     Part::Tool(tool) if tool.preliminary => self.preliminary.push(tool.call.clone()),
                     _ => {}

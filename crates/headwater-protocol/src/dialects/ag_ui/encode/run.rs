@@ -42,6 +42,9 @@ impl Encoder {
         let notes =
             Notes { started: (*started != told).then_some(Cow::Borrowed(started)), ..Notes::default() };
         self.start(record, notes, started.parent.as_ref().map(RunId::as_str), sink);
+        if std::mem::take(&mut self.history_due) && !self.history.is_empty() {
+            self.snapshot(at(record), sink);
+        }
     }
 
     /// Says that the run begins, as it must before anything else.

@@ -289,7 +289,7 @@ impl Encoder {
     }
 }
 
-fn say_args(call: &ToolCallId, delta: &str, base: Base<'_>, sink: Sink<'_>) {
+pub(super) fn say_args(call: &ToolCallId, delta: &str, base: Base<'_>, sink: Sink<'_>) {
     let tool_call_id = Cow::Borrowed(call.as_str());
     sink(&Chunk::ToolCallArgs(ToolCallArgs { tool_call_id, delta: Cow::Borrowed(delta), base }));
 }

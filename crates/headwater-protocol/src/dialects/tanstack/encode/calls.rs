@@ -103,13 +103,13 @@ impl Calls {
         self.waiting.retain(|(at, _)| *at != call);
     }
 
-    pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// The calls that the page is now told to execute.
-    pub(super) fn take_waiting(&mut self) -> Vec<(usize, Option<Value>)> {
-        std::mem::take(&mut self.waiting)
+    /// Of the calls that the page was not told yet, those that it is to execute now: some by their ids, and all of one tool.
+    pub(super) fn take_waiting(&mut self, ids: &[ToolCallId], tool: &str) -> Vec<(usize, Option<Value>)> {
+        let due: Vec<_> = ids.iter().filter_map(|id| self.find(id)).collect();
+        let is_due = |at: usize| due.contains(&at) || self.list.get(at).is_some_and(|call| call.name == tool);
+        let (now, later) = std::mem::take(&mut self.waiting).into_iter().partition(|(at, _)| is_due(*at));
+        self.waiting = later;
+        now
     }
 
     /// The calls of an attempt that is taken back which have no end yet; they have one now.

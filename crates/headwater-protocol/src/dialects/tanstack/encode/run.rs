@@ -10,8 +10,9 @@ use crate::{
 
 impl Encoder {
     pub(super) fn run_end(&mut self, sink: &mut Sink<'_>) {
-        if self.calls.has_waiting() {
-            self.settle(sink);
+        match &sink.record.event {
+            Event::RunWaiting { tool_calls, .. } => self.tell_asked(sink, tool_calls),
+            _ => self.tell_later(sink),
         }
         match &sink.record.event {
             Event::RunFinished { reason, usage, .. } => {
@@ -19,7 +20,6 @@ impl Encoder {
             }
             Event::RunCancelled { .. } => self.done(sink, None, None),
             Event::RunWaiting { usage, .. } => {
-                self.settle(sink);
                 if self.page.turn_is_over {
                     self.end = End::Ended;
                     sink.carry();

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     event::{ErrorInfo, FinishReason, Interrupt, RunStarted, ToolCall},
-    framing::Framing,
+    framing::{Frame, Framing},
 };
 
 fn text(delta: &str) -> Event {
@@ -188,7 +188,7 @@ fn what_is_asked_of_the_page_comes_after_the_turn() {
         Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None },
     ];
     let expected =
-        [r#"call c1 {"a":1}"#, r#"call c2 {"a":1}"#, "done tool_calls", "execute c1", "approve c2"];
+        [r#"call c1 {"a":1}"#, r#"call c2 {"a":1}"#, "done tool_calls", "approve c2", "execute c1"];
     assert_eq!(compact(&events), expected);
     // Without an announcement there is one, or the page would show nothing.
     assert_eq!(compact(&[approval("c")]), [r#"call c {"a":1}"#, "done tool_calls", "approve c"]);
@@ -251,26 +251,123 @@ fn nothing_follows_an_error() {
     assert_eq!(compact(&[stumble, finished()]), ["done stop"]);
 }
 
+/// What the page reads of a run that is told in several responses.
+fn responses(all: &[&[Event]]) -> Vec<Vec<String>> {
+    let mut encoder = Encoder::new(&EncodeOptions::profile(CLIENT_TOOLS));
+    let mut out = FrameWriter::new(Framing::Sse);
+    let told = all.iter().map(|events| {
+        let mut seen = Vec::new();
+        for event in *events {
+            encoder.chunks(&Record::new(0, event.clone()), &mut |chunk| seen.extend(line(chunk)));
+        }
+        encoder.next_response(&mut out);
+        seen
+    });
+    told.collect()
+}
+
+fn waiting(calls: &[&str]) -> Event {
+    Event::RunWaiting { tool_calls: calls.iter().map(|call| (*call).into()).collect(), usage: None }
+}
+
+fn allowed(call: &str) -> Event {
+    let approval = format!("approval_{call}").into();
+    Event::ApprovalAnswered { approval, call: None, approved: true, reason: None }
+}
+
 #[test]
-fn a_page_with_tools_of_its_own_does_not_wait_for_the_servers() {
-    let options = EncodeOptions::profile(CLIENT_TOOLS);
-    let events = [
+fn a_page_is_shown_what_it_is_asked_for_and_at_the_end_what_the_server_did() {
+    let first = [
         ready("s1", Executor::Server),
         ready("s2", Executor::Server),
         ready("c", Executor::Client),
-        output("s1"),
         approval("s2"),
-        output("s2"),
+        output("s1"),
+        waiting(&["c"]),
     ];
-    let expected = [
-        r#"call c {"a":1}"#,
-        r#"call s2 {"a":1}"#,
-        "done tool_calls",
-        "execute c",
-        "approve s2",
+    let second = [allowed("s2"), output("s2"), text("A"), finished()];
+    let seen = responses(&[&first, &second]);
+    let asked = [r#"call c {"a":1}"#, r#"call s2 {"a":1}"#, "done tool_calls", "approve s2", "execute c"];
+    assert_eq!(seen[0], asked);
+    let told = [
         r#"result s2 {"b":2}"#,
+        r#"text "A""#,
+        r#"call s1 {"a":1}"#,
+        "done tool_calls",
+        r#"result s1 {"b":2}"#,
+        "done stop",
     ];
-    assert_eq!(page(&options, &events), expected);
+    assert_eq!(seen[1], told);
+}
+
+#[test]
+fn what_the_page_sends_something_beside_is_asked_again() {
+    let first = [
+        ready("s", Executor::Server),
+        ready("c1", Executor::Client),
+        ready("c2", Executor::Client),
+        approval("s"),
+        waiting(&["c1", "c2"]),
+    ];
+    let second = [output("c1"), waiting(&["c2"])];
+    let expected = [
+        r#"result c1 {"b":2}"#,
+        r#"call c2 {"a":1}"#,
+        r#"call s {"a":1}"#,
+        "done tool_calls",
+        "approve s",
+        "execute c2",
+    ];
+    assert_eq!(responses(&[&first, &second])[1], expected);
+}
+
+#[test]
+fn the_page_executes_nothing_before_a_person_allowed_it() {
+    let first = [ready("c", Executor::Client), approval("c"), waiting(&[])];
+    let second = [allowed("c"), waiting(&["c"])];
+    let seen = responses(&[&first, &second]);
+    assert_eq!(seen[0], [r#"call c {"a":1}"#, "done tool_calls", "approve c"]);
+    assert_eq!(seen[1], [r#"call c {"a":1}"#, "done tool_calls", "execute c"]);
+}
+
+#[test]
+fn a_page_that_comes_back_is_asked_for_what_is_open_and_nothing_else() {
+    let mut state = RunState::with_rules(crate::dialects::find("tanstack").unwrap().rules());
+    let events = [
+        ready("s", Executor::Server),
+        ready("c1", Executor::Client),
+        ready("c2", Executor::Client),
+        approval("s"),
+        allowed("s"),
+        output("c1"),
+        waiting(&["c2"]),
+    ];
+    events.into_iter().for_each(|event| state.apply(&Record::new(0, event)).unwrap());
+    let mut encoder = Encoder::new(&EncodeOptions::profile(CLIENT_TOOLS));
+    let mut out = FrameWriter::new(Framing::Ndjson);
+    encoder.reentry(&state, &mut out);
+    for event in [output("c2"), output("s"), finished()] {
+        encoder.record(&Record::new(0, event), &mut out);
+    }
+    let text = String::from_utf8_lossy(out.bytes());
+    let read = |data| {
+        let frame = Frame { event: None, id: None, data, offset: 0, index: 0 };
+        line(&Chunk::of_frame(&frame).unwrap())
+    };
+    let seen: Vec<_> = text.lines().filter_map(read).collect();
+    let expected = [
+        r#"call c2 {"a":1}"#,
+        "done tool_calls",
+        "execute c2",
+        r#"result c2 {"b":2}"#,
+        r#"call s {"a":1}"#,
+        r#"call c1 {"a":1}"#,
+        "done tool_calls",
+        r#"result s {"b":2}"#,
+        r#"result c1 {"b":2}"#,
+        "done stop",
+    ];
+    assert_eq!(seen, expected);
 }
 
 #[test]

@@ -8,10 +8,7 @@ use super::{Encoder, Sink};
 use crate::{
     dialects::tanstack::{
         ASK,
-        chunk::{
-            ApprovalBody, ApprovalRequested, Call, Chunk, Done, Function, Payload, ToolCall as Piece,
-            ToolInputAvailable, ToolResult,
-        },
+        chunk::{Call, Chunk, Done, Function, Payload, ToolCall as Piece, ToolResult},
     },
     event::{Event, Executor, Interrupt, ToolCall},
     id::{AttemptId, ToolCallId},
@@ -19,12 +16,12 @@ use crate::{
 
 /// What a [`Piece`] says beside the call itself.
 #[derive(Default)]
-struct Said<'a> {
-    arguments: &'a str,
+pub(super) struct Said<'a> {
+    pub(super) arguments: &'a str,
     /// The arguments are a delta of this call.
-    delta_of: Option<&'a str>,
-    event: Option<Box<Event>>,
-    payload: Option<Payload>,
+    pub(super) delta_of: Option<&'a str>,
+    pub(super) event: Option<Box<Event>>,
+    pub(super) payload: Option<Payload>,
 }
 
 impl Encoder {
@@ -39,19 +36,19 @@ impl Encoder {
             }
             Event::ToolInputDelta { call, delta } => self.input_delta(sink, call, delta),
             Event::ToolInputAvailable { tool, input } => self.input(sink, tool, input.as_ref()),
-            Event::ToolInputError { tool, input, error } => {
+            Event::ToolInputError { tool, input, .. } => {
                 self.show(sink, tool, input.as_ref());
-                self.result(sink, &tool.call, failure(error), record.event.clone(), None);
+                self.result(sink, &tool.call, record.event.clone(), None);
             }
             Event::ApprovalRequested { automatic: true, .. } => sink.carry(),
             Event::ApprovalRequested { approval, tool, input, .. } => {
-                self.approval(sink, approval.as_str(), tool, input.as_ref());
+                let at = self.show(sink, tool, input.as_ref());
+                // What is asked before the turn is over is forgotten when it is.
+                self.settle(sink);
+                self.request_approval(sink, at, approval.as_str(), &record.event, true);
             }
             Event::ToolOutput { call, name, output, structured, is_error, preliminary, metadata } => {
-                let (content, payload) = match output {
-                    Value::String(text) => (text.clone(), Payload::Text),
-                    output => (output.to_string(), Payload::Json),
-                };
+                let payload = if output.is_string() { Payload::Text } else { Payload::Json };
                 let event = Event::ToolOutput {
                     call: call.clone(),
                     name: name.clone(),
@@ -61,33 +58,23 @@ impl Encoder {
                     preliminary: *preliminary,
                     metadata: metadata.clone(),
                 };
-                self.result(sink, call, content, event, Some(payload));
+                self.result(sink, call, event, Some(payload));
             }
-            Event::ToolOutputError { call, error, .. } => {
-                self.result(sink, call, failure(error), record.event.clone(), None);
+            Event::ToolOutputError { call, .. } | Event::ToolDenied { call, .. } => {
+                self.result(sink, call, record.event.clone(), None);
             }
-            Event::ToolDenied { call, reason, .. } => {
-                let reason = reason.as_deref().unwrap_or("the call was denied");
-                self.result(sink, call, failure(reason), record.event.clone(), None);
+            Event::InterruptRequested(question) => {
+                self.ask(sink, question, Some(Box::new(record.event.clone())));
             }
-            Event::InterruptRequested(question) => self.ask(sink, question),
-            Event::InterruptAnswered { request, answer } => {
-                let content = match answer {
-                    Some(Value::String(text)) => text.clone(),
-                    Some(answer) => answer.to_string(),
-                    None => "null".to_owned(),
-                };
-                self.answer(sink, request.as_str(), content);
-            }
-            Event::InterruptExpired { request } => {
-                self.answer(sink, request.as_str(), failure("nobody answered in time"));
+            Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => {
+                self.answer(sink, request.as_str());
             }
             _ => sink.carry(),
         }
     }
 
     /// Sends a chunk of a call.
-    fn piece(&mut self, sink: &mut Sink<'_>, at: usize, said: Said<'_>) {
+    pub(super) fn piece(&mut self, sink: &mut Sink<'_>, at: usize, said: Said<'_>) {
         let Some(call) = self.calls.get(at) else { return };
         if !call.is_shown {
             call.is_shown = true;
@@ -172,7 +159,7 @@ impl Encoder {
     }
 
     /// Sees to it that the page shows the call and its whole input.
-    fn show(&mut self, sink: &mut Sink<'_>, tool: &ToolCall, input: Option<&Value>) -> usize {
+    pub(super) fn show(&mut self, sink: &mut Sink<'_>, tool: &ToolCall, input: Option<&Value>) -> usize {
         let known = self.calls.find(&tool.call);
         let shown = known.filter(|&at| {
             self.calls.get(at).is_some_and(|call| {
@@ -188,35 +175,7 @@ impl Encoder {
         at
     }
 
-    fn approval(&mut self, sink: &mut Sink<'_>, approval: &str, tool: &ToolCall, input: Option<&Value>) {
-        let at = self.show(sink, tool, input);
-        // What is asked before the turn is over is forgotten when it is.
-        self.settle(sink);
-        let Some(call) = self.calls.get(at) else { return };
-        call.is_asked = true;
-        let mut event = sink.record.event.clone();
-        if let Event::ApprovalRequested { input, .. } = &mut event {
-            *input = None;
-        }
-        let (to, base) = sink.next();
-        to(&Chunk::ApprovalRequested(ApprovalRequested {
-            tool_call_id: Some(Cow::Borrowed(call.wire.as_str())),
-            tool_name: Some(Cow::Borrowed(tool.name.as_str())),
-            input: input.map(Cow::Borrowed),
-            approval: Some(ApprovalBody { id: Some(Cow::Borrowed(approval)), needs_approval: true }),
-            event: Some(Box::new(event)),
-            ..ApprovalRequested::at(base)
-        }));
-    }
-
-    fn result(
-        &mut self,
-        sink: &mut Sink<'_>,
-        id: &ToolCallId,
-        content: String,
-        event: Event,
-        payload: Option<Payload>,
-    ) {
+    fn result(&mut self, sink: &mut Sink<'_>, id: &ToolCallId, event: Event, payload: Option<Payload>) {
         let at = self.calls.find(id);
         let is_shown = at.and_then(|at| self.calls.get(at)).is_some_and(|call| call.is_shown);
         // A call of an earlier response: there is nothing that could keep the text from being repeated.
@@ -228,6 +187,7 @@ impl Encoder {
         self.calls.no_longer_waits(at);
         self.settle(sink);
         let preliminary = matches!(event, Event::ToolOutput { preliminary: true, .. });
+        let content = output_text(&sink.record.event).unwrap_or_default();
         self.output(sink, at, content, Some(Box::new(event)), payload);
         if let Some(call) = self.calls.get(at) {
             call.is_settled = !preliminary;
@@ -235,7 +195,7 @@ impl Encoder {
     }
 
     /// Sends an output; without an event, for the page alone.
-    fn output(
+    pub(super) fn output(
         &mut self,
         sink: &mut Sink<'_>,
         at: usize,
@@ -265,24 +225,13 @@ impl Encoder {
         }));
     }
 
-    /// Says that the model's turn is over, and then which calls the page is to execute.
+    /// Says that the model's turn is over.
     pub(super) fn settle(&mut self, sink: &mut Sink<'_>) {
         if std::mem::take(&mut self.page.turn_is_open) {
             self.page.turn_is_over = true;
             let (to, base) = sink.next();
             let finish_reason = Some(Cow::Borrowed("tool_calls"));
             to(&Chunk::Done(Done { finish_reason, derived: true, ..Done::at(base) }));
-        }
-        for (at, input) in self.calls.take_waiting() {
-            let Some(call) = self.calls.get(at) else { continue };
-            let (to, base) = sink.next();
-            to(&Chunk::ToolInputAvailable(ToolInputAvailable {
-                tool_call_id: Some(Cow::Borrowed(call.wire.as_str())),
-                tool_name: Some(Cow::Borrowed(call.name.as_str())),
-                input: input.map(Cow::Owned),
-                derived: true,
-                ..ToolInputAvailable::at(base)
-            }));
         }
     }
 
@@ -299,12 +248,12 @@ impl Encoder {
         }
     }
 
-    fn ask(&mut self, sink: &mut Sink<'_>, question: &Interrupt) {
+    /// Asks a question; without an event, for the page alone.
+    pub(super) fn ask(&mut self, sink: &mut Sink<'_>, question: &Interrupt, event: Option<Box<Event>>) {
         let Ok(input) = serde_json::to_value(question) else { return sink.carry() };
         let tool = ToolCall::new(question.request.as_str(), ASK);
         let at = self.calls.begin(&tool.call, ASK, None);
         let arguments = input.to_string();
-        let event = Some(Box::new(sink.record.event.clone()));
         self.piece(sink, at, Said { arguments: &arguments, event, ..Said::default() });
         if let Some(call) = self.calls.get(at) {
             call.is_complete = true;
@@ -312,17 +261,33 @@ impl Encoder {
         self.calls.wait(at, Some(input));
     }
 
-    fn answer(&mut self, sink: &mut Sink<'_>, request: &str, content: String) {
+    fn answer(&mut self, sink: &mut Sink<'_>, request: &str) {
         let call = ToolCallId::from(request);
         let asked = self.calls.find(&call).and_then(|at| self.calls.get(at));
         if asked.is_some_and(|call| call.name == ASK && !call.is_settled) {
             let event = sink.record.event.clone();
-            self.result(sink, &call, content, event, None);
+            self.result(sink, &call, event, None);
         } else {
             // It was asked in an earlier response, where the page has its answer.
             sink.carry();
         }
     }
+}
+
+/// What the page is told of the end of a call, or of the answer to a question.
+pub(super) fn output_text(event: &Event) -> Option<String> {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Some(match event {
+        Event::ToolOutput { output, .. } => text(output),
+        Event::ToolOutputError { error, .. } | Event::ToolInputError { error, .. } => failure(error),
+        Event::ToolDenied { reason, .. } => failure(reason.as_deref().unwrap_or("the call was denied")),
+        Event::InterruptAnswered { answer, .. } => text(answer.as_ref().unwrap_or(&Value::Null)),
+        Event::InterruptExpired { .. } => failure("nobody answered in time"),
+        _ => return None,
+    })
 }
 
 /// How the reference server tells that a tool failed.

@@ -1,0 +1,31 @@
+//! Coming back: the client cannot say where it was, so it is told the state and then what is new.
+
+use super::Encoder;
+use crate::{encode::Encode as _, event::Event, framing::FrameWriter, state::RunState};
+
+impl Encoder {
+    /// Says a state with the fewest chunks. A fresh response is a fresh message on the page, so what is said is whole, and
+    /// the encoder goes on from there.
+    pub(super) fn rebuild(&mut self, state: &RunState, out: &mut FrameWriter) {
+        let replay = state.replay();
+        self.answered = replay.iter().filter_map(|record| answered(&record.event)).collect();
+        for record in &replay {
+            self.record(record, out);
+        }
+        self.answered.clear();
+    }
+}
+
+/// What an event says is over: a call that has its output, a request that has its answer.
+fn answered(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::ToolOutput { call, preliminary: false, .. }
+        | Event::ToolOutputError { call, .. }
+        | Event::ToolDenied { call, .. } => call.as_str().to_owned(),
+        Event::ApprovalAnswered { approval, .. } => approval.as_str().to_owned(),
+        Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => {
+            request.as_str().to_owned()
+        }
+        _ => return None,
+    })
+}

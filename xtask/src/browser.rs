@@ -1,0 +1,29 @@
+//! The page of `headwater serve` in a real Chromium, under `conformance/browser`.
+
+use std::path::Path;
+
+use crate::command::{Failure, command, run};
+use crate::report::Outcome;
+use crate::{clients, tools, vendors};
+
+/// Where the tests live.
+const FOLDER: &str = "conformance/browser";
+
+/// Runs the page's tests.
+pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
+    let folder = root.join(FOLDER);
+    let chromium = tools::chromium()?;
+    vendors::install(&folder)?;
+    let mut node = command(&folder, "node", &["--test", "--test-reporter=tap"]);
+    node.env("HEADWATER_BINARY", clients::build(root)?).env("CHROME", chromium);
+    if let Some(filter) = filter {
+        node.arg("--test-name-pattern").arg(vendors::literal(filter));
+    }
+    let finished = run(node)?;
+    let mut counts = vendors::counted(&finished);
+    // Node counts the tests that were not asked for; cargo does not.
+    if filter.is_some() {
+        counts.skipped = 0;
+    }
+    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+}
