@@ -7,8 +7,8 @@ use headwater_models::{
     wire::{Dialect, Settings, Wire},
 };
 use headwater_protocol::{
-    Decoded, Decoder, EncodeOptions, Encoder, FrameReader, Framing, RawRequest, RunState, StructuredStreams,
-    StructuredOp, StructuredState, StructuredUpdate, dialects, lint,
+    Decoded, Decoder, EncodeOptions, Encoder, FrameReader, Framing, RawRequest, RunState, StructuredOp,
+    StructuredState, StructuredStreams, StructuredUpdate, dialects, lint,
 };
 
 /// Decodes the bytes in two pieces, reduces, re-encodes and lints.
@@ -48,7 +48,10 @@ pub fn wires(bytes: &[u8]) {
             said
         };
         let whole = read(usize::MAX);
-        assert!(matches!(whole.last(), Some(Err(_) | Ok(ModelEvent::Finished { .. }))), "the answer has no end");
+        assert!(
+            matches!(whole.last(), Some(Err(_) | Ok(ModelEvent::Finished { .. }))),
+            "the answer has no end"
+        );
         assert_eq!(whole, read(1));
         wire.decoder(&settings).whole(bytes, |_| {});
     }
