@@ -25,6 +25,9 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     let unnamed = filter.is_some().then_some("only the named tests run");
     report.part_unless(unnamed, "format", || check(cargo(&root, &["fmt", "--all", "--check"])));
+    // Outside the workspace, and so not among all.
+    let fuzz = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
+    report.part_unless(unnamed, "format of fuzz", || check(cargo(&root, &fuzz)));
     report.part_unless(unnamed, "clippy", || check(cargo(&root, &clippy)));
     report.part("rust tests", || {
         tools::ensure(tools::CURL)?;
