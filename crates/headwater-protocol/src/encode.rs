@@ -19,6 +19,15 @@ pub trait Encode: std::fmt::Debug + Send {
     /// The encoder must be fresh.
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter);
 
+    /// Says again what the client should hold, for one that may hold more: it was told something by a process that died
+    /// before it was kept. `next` is the number of the next frame, where the dialect counts them.
+    ///
+    /// What was told and not kept is always of an attempt that is retracted soon after, so a client that drops what is
+    /// retracted by name needs nothing.
+    fn restate(&mut self, next: Option<u64>, out: &mut FrameWriter) {
+        let _ = (next, out);
+    }
+
     /// Writes what follows the last record.
     fn finish(&mut self, out: &mut FrameWriter);
 
@@ -116,6 +125,14 @@ impl Encoder {
     /// To be called on a fresh encoder.
     pub fn reentry(&mut self, state: &RunState) {
         self.inner.reentry(state, &mut self.out);
+    }
+
+    /// Says again what the client should hold, for one that was told more by a process that died before it was kept; its
+    /// next frame has the number `next`, where the dialect counts them.
+    ///
+    /// To be called on an encoder that has seen all records up to the ones that were lost.
+    pub fn restate(&mut self, next: Option<u64>) {
+        self.inner.restate(next, &mut self.out);
     }
 
     /// Encodes what follows the last record.

@@ -156,6 +156,7 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
+    served.agent.take_up(run.id()).await?;
     let dialect = chat::find(query.dialect.as_deref().unwrap_or("agents"))?;
     let framing = chat::framing(dialect, query.profile.as_deref(), &headers, query.framing.as_deref())?;
     let sent = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
@@ -178,7 +179,6 @@ pub(crate) async fn events(
             return Err(ApiError::bad("until.unknown", format!("`until` is `wait` or `end`, not `{other}`")));
         }
     };
-    served.agent.take_up(run.id()).await?;
     let options = server.options();
     let view = View {
         dialect,

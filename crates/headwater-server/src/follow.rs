@@ -16,7 +16,7 @@ pub(crate) use view::{Names, View};
 
 use headwater_protocol::RequestCursor;
 use headwater_runtime::Run;
-use headwater_store::{Cursor, CursorFault};
+use headwater_store::{Cursor, CursorFault, Place};
 
 use crate::ApiError;
 
@@ -36,12 +36,15 @@ pub(crate) enum From {
         /// The frames of it that were read.
         frame: u32,
     },
+    /// After this record, of a reader that was told more by a process that died before it was kept.
+    Lost(u64),
     /// After the frame of this number.
     Sequence(u64),
 }
 
 impl From {
-    /// Where a reader goes on that says where it was.
+    /// Where a reader goes on that says where it was. The run must have been taken up: what a dead process told and did
+    /// not keep would be taken for the future.
     pub(crate) async fn cursor(run: &Run, cursor: &RequestCursor) -> Result<Self, ApiError> {
         let text = match cursor {
             RequestCursor::Start => return Ok(Self::Start),
@@ -55,10 +58,10 @@ impl From {
         let info = store.info(&journal).await?.ok_or_else(|| {
             ApiError::not_found("run.unknown", format!("there is no run {}: it is no longer kept", run.id()))
         })?;
-        let place = cursor.place(&journal, &info)?;
-        let moved = matches!(place, headwater_store::Place::Moved(_));
-        // What was read of a record that died is taken back by the record that follows.
-        Ok(Self::After { seq: place.after(), frame: if moved { 0 } else { cursor.frame } })
+        Ok(match cursor.place(&journal, &info)? {
+            Place::After(seq) => Self::After { seq, frame: cursor.frame },
+            Place::Moved(seq) => Self::Lost(seq),
+        })
     }
 }
 

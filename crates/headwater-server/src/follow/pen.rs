@@ -13,6 +13,9 @@ use crate::ApiError;
 /// How many bytes are kept ready for the text of the next delta.
 const KEPT_TEXT: usize = 256;
 
+/// How many frames a process may have told of what it had not kept when it died.
+const LOST_FRAMES: u64 = 1_024;
+
 /// Writes what a journal holds in the words of one reader, from a place on.
 #[derive(Debug)]
 pub(super) struct Pen {
@@ -84,24 +87,8 @@ impl Held {
 impl Pen {
     /// A pen at the place where a reader begins.
     pub(super) async fn new(run: &Run, view: Arc<View>, from: &From) -> Result<Self, ApiError> {
-        let encoder = Encoder::new(view.dialect, &view.options());
-        let mut pen = Self {
-            encoder,
-            teller: Teller::default(),
-            held: None,
-            journal: run.id().as_str().into(),
-            secret: run.agent().secret().await?.clone(),
-            view,
-            skip: 0,
-            written: Vec::new(),
-            after: 0,
-            since: 0,
-            waits: false,
-            wait: None,
-            ended: false,
-            told: *from == From::Reentry,
-            passes: false,
-        };
+        let mut pen = Self::at_start(run, view).await?;
+        pen.told = *from == From::Reentry;
         match *from {
             From::Start => {}
             From::Response(since) => {
@@ -119,15 +106,34 @@ impl Pen {
                 pen.read(run, Some(seq)).await?;
                 pen.skip = 0;
             }
-            From::Sequence(sequence) => {
-                pen.skip = sequence.saturating_add(1);
-                pen.read(run, None).await?;
-                if pen.skip > 0 {
-                    return Err(from_the_future(sequence));
-                }
+            From::Lost(seq) => {
+                pen.pass(run, seq).await?;
+                pen.encoder.restate(None);
+                pen.move_written();
             }
+            From::Sequence(sequence) => pen.go_on_after(run, sequence).await?,
         }
         Ok(pen)
+    }
+
+    async fn at_start(run: &Run, view: Arc<View>) -> Result<Self, ApiError> {
+        Ok(Self {
+            encoder: Encoder::new(view.dialect, &view.options()),
+            teller: Teller::default(),
+            held: None,
+            journal: run.id().as_str().into(),
+            secret: run.agent().secret().await?.clone(),
+            view,
+            skip: 0,
+            written: Vec::new(),
+            after: 0,
+            since: 0,
+            waits: false,
+            wait: None,
+            ended: false,
+            told: false,
+            passes: false,
+        })
     }
 
     /// How it sees the run.
@@ -197,6 +203,55 @@ impl Pen {
         self.tell_wait()?;
         self.passes = false;
         Ok(())
+    }
+
+    /// Goes on after the frame of this number.
+    async fn go_on_after(&mut self, run: &Run, sequence: u64) -> Result<(), ApiError> {
+        let next = sequence.saturating_add(1);
+        let died = self.first_death(run).await?;
+        self.skip = next;
+        self.read(run, died).await?;
+        if self.skip == 0 {
+            return Ok(());
+        }
+        if died.is_none() || next > self.count_frames(run).await?.saturating_add(LOST_FRAMES) {
+            return Err(from_the_future(sequence));
+        }
+        // The process that died may have given this number to something that was not kept, and the next one gave it again: the
+        // reader is told what was kept until then, and what came after, under numbers that it has not seen.
+        self.skip = 0;
+        self.encoder.restate(Some(next));
+        self.move_written();
+        Ok(())
+    }
+
+    /// The last record before another process took the run over from one that died while it was telling something.
+    async fn first_death(&mut self, run: &Run) -> Result<Option<u64>, ApiError> {
+        let store = run.agent().store();
+        let epochs = store.info(&self.journal).await?.map(|info| info.epochs).unwrap_or_default();
+        for next in epochs.iter().skip(1) {
+            let before = next.first - 1;
+            let page = store.read(&self.journal, before, ReadLimit::default()).await?;
+            let mut teller = Teller::default();
+            for stored in &page.records {
+                match teller.read(stored)? {
+                    Told::Nothing => {}
+                    Told::Event(record) if record.event.kind() == EventKind::AttemptRetracted => {
+                        return Ok(Some(before));
+                    }
+                    _ => break,
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many frames there are so far.
+    async fn count_frames(&mut self, run: &Run) -> Result<u64, ApiError> {
+        let mut counting = Self::at_start(run, self.view.clone()).await?;
+        counting.skip = u64::MAX;
+        counting.read(run, None).await?;
+        Ok(u64::MAX - counting.skip)
     }
 
     /// Reads up to a record, or as far as there is something.

@@ -15,6 +15,7 @@ mod follow;
 mod guarding;
 mod harness;
 mod limits;
+mod lost;
 mod principals;
 mod resume;
 mod sessions;

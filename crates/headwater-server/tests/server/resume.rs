@@ -8,8 +8,14 @@ use crate::{
     talk::says,
 };
 
-/// The first bytes of a stream; then the connection is cut.
-async fn cut(world: &World, dialect: &str, session: &str, input: &str, bytes: usize) -> (String, String) {
+/// The beginning of a stream, until there is enough of it; then the connection is cut.
+pub(crate) async fn cut(
+    world: &World,
+    dialect: &str,
+    session: &str,
+    input: &str,
+    enough: impl Fn(&str) -> bool,
+) -> (String, String) {
     let response = world
         .http
         .post(format!("{}/v1/{dialect}/chat", world.base))
@@ -20,14 +26,13 @@ async fn cut(world: &World, dialect: &str, session: &str, input: &str, bytes: us
         .unwrap();
     let run = response.headers().get("x-run-id").unwrap().to_str().unwrap().to_owned();
     let mut body = response.bytes_stream();
-    let mut read = Vec::new();
-    while read.len() < bytes
+    let mut read = String::new();
+    while !enough(&read)
         && let Some(chunk) = body.next().await
     {
-        read.extend_from_slice(&chunk.unwrap());
+        read += &String::from_utf8_lossy(&chunk.unwrap());
     }
-    read.truncate(bytes);
-    (run, String::from_utf8_lossy(&read).into_owned())
+    (run, read)
 }
 
 #[tokio::test]
@@ -73,7 +78,7 @@ async fn mui_goes_on_after_any_sequence() {
 #[tokio::test]
 async fn a_cut_stream_is_come_back_to_by_a_full_re_entry() {
     let world = World::new().await;
-    let (run, _) = cut(&world, "ai-sdk", "chat", "slow", 700).await;
+    let (run, _) = cut(&world, "ai-sdk", "chat", "slow", |read| read.len() > 700).await;
     let back = world.get("/v1/ai-sdk/chat/chat/stream").await;
     assert_eq!(back.status, 200, "{}", back.body);
     assert_eq!(back.header("x-run-id"), run);
@@ -86,7 +91,7 @@ async fn a_cut_stream_is_come_back_to_by_a_full_re_entry() {
 #[tokio::test]
 async fn a_run_goes_on_without_its_reader() {
     let world = World::new().await;
-    let (run, _) = cut(&world, "tanstack", "chat", "slow", 100).await;
+    let (run, _) = cut(&world, "tanstack", "chat", "slow", |read| read.len() > 100).await;
     let outcome = world.agent.run(run).outcome().await.unwrap();
     assert_eq!(outcome.text(), "slowly but surely ".repeat(20));
 }

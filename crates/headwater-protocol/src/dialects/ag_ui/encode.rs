@@ -390,6 +390,24 @@ impl Encoder {
         }
     }
 
+    /// What is open is closed, and the client gets the messages that were kept.
+    fn say_again(&mut self, sink: Sink<'_>) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        let now = Record::new(0, Event::Warning { message: String::new(), code: None });
+        while let Some(open) = self.texts.len().checked_sub(1) {
+            self.close_text(&now, open, implied(), sink);
+        }
+        while let Some(open) = self.calls.len().checked_sub(1) {
+            self.close_call(&now, open, implied(), sink);
+        }
+        // The name of the thought that it may have been told of.
+        let current = self.state.current_message().map(|message| (message.id.clone(), message.role));
+        let thought = current.map(|(message, role)| self.ids.clone().text(&message, role, true, None));
+        self.resync(&now, thought.as_deref(), sink);
+    }
+
     /// Says the conversation again, so that the client holds what we hold. Our own readers need it not.
     fn resync(&mut self, record: &Record, gone_thought: Option<&str>, sink: Sink<'_>) {
         let mut messages = messages::write(self.conversation(), &self.ids);
@@ -490,6 +508,10 @@ impl Encode for Encoder {
 
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
         self.rebuild(state, &mut |chunk| out.chunk(None, chunk));
+    }
+
+    fn restate(&mut self, _: Option<u64>, out: &mut FrameWriter) {
+        self.say_again(&mut |chunk| out.chunk(None, chunk));
     }
 
     fn finish(&mut self, out: &mut FrameWriter) {

@@ -279,8 +279,9 @@ pub struct Carried<'a> {
 pub struct MessageUpdated<'a> {
     /// The message with all its parts.
     pub message: UpdatedMessage<'a>,
-    /// Why: an attempt was retracted, or data was replaced.
-    pub event: Cow<'a, Event>,
+    /// Why: an attempt was retracted, or data was replaced. Nothing if the client may hold what was not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<Cow<'a, Event>>,
 }
 
 /// The message in `message-updated`.

@@ -68,6 +68,12 @@ impl Encode for Encoder {
         reentry::reentry(self, state, out);
     }
 
+    fn restate(&mut self, next: Option<u64>, out: &mut FrameWriter) {
+        let Self { speech, numbers } = self;
+        numbers.next = next.unwrap_or(numbers.next);
+        speech.restate(&mut |chunk| numbers.write(chunk, out));
+    }
+
     /// A run that came to no end looks cut, because it is; only one that waits closes its message.
     fn finish(&mut self, out: &mut FrameWriter) {
         let Self { speech, numbers } = self;

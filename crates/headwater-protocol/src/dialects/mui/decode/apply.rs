@@ -112,6 +112,8 @@ impl Decoder {
             kind if kind.starts_with("tool-") && is_known(kind) => self.tool(kind, json, out)?,
             carry::NAME | "message-updated" => match private(json) {
                 Some(event) => self.carried(event, out),
+                // Said to a client that may hold what was not kept: its attempt is taken back by name.
+                None if kind == "message-updated" => {}
                 None => self.unknown(&kind, json, out)?,
             },
             // What keeps a silent connection open.

@@ -406,7 +406,7 @@ impl Speech {
             && !self.data.insert((message, name.to_owned(), id.to_owned()))
         {
             // The client would show both.
-            return self.update(&record.event, sink);
+            return self.update(Some(&record.event), sink);
         }
         sink(&Chunk::Data(Data {
             kind: format!("data-{name}").into(),
@@ -442,12 +442,24 @@ impl Speech {
     }
 
     /// Says all parts of the message again.
-    fn update(&self, event: &Event, sink: Sink<'_>) {
+    fn update(&self, event: Option<&Event>, sink: Sink<'_>) {
         let id = self.shown.as_ref().map_or("", MessageId::as_str);
         sink(&Chunk::MessageUpdated(MessageUpdated {
             message: UpdatedMessage { id: id.into(), parts: Parts(&self.seen) },
-            event: Cow::Borrowed(event),
+            event: event.map(Cow::Borrowed),
         }));
+    }
+
+    /// Says all parts again to a client that may hold more of what is open. What comes for that opens it anew.
+    pub(super) fn restate(&mut self, sink: Sink<'_>) {
+        if self.shown.is_none() || self.ended {
+            return;
+        }
+        for (reasoning, id) in std::mem::take(&mut self.open) {
+            sink(&block_end(reasoning, &id, Extra { implied: true, ..Extra::default() }.some()));
+        }
+        (self.last, self.last_call) = (None, None);
+        self.update(None, sink);
     }
 
     /// Takes an attempt back. The client goes on writing to a block by the place that it had, so the
@@ -495,7 +507,7 @@ impl Speech {
         self.show(record);
         self.calls =
             self.seen.messages().iter().flat_map(|message| &message.parts).filter_map(call).collect();
-        self.update(&record.event, sink);
+        self.update(Some(&record.event), sink);
     }
 }
 

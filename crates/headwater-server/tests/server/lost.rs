@@ -1,0 +1,117 @@
+//! Readers that were told more than was kept by the process that died.
+
+use std::{sync::Arc, time::Duration};
+
+use headwater_server::Options;
+use headwater_store::{
+    Store,
+    embedded::{self, Embedded},
+};
+use headwater_testkit::disk::Disk;
+use serde_json::Value;
+
+use crate::{
+    harness::{Said, World, state, text},
+    resume::cut,
+    talk::says,
+};
+
+/// What the model says, in forty pieces.
+fn slowly() -> String {
+    "slowly but surely ".repeat(20)
+}
+
+/// A store that keeps what a model says only when the model is done.
+fn open(disk: &Disk) -> Arc<dyn Store> {
+    let mut options = embedded::Options::default();
+    options.delta_window = Duration::from_secs(3_600);
+    Arc::new(Embedded::open_with(Arc::new(disk.clone()), options).unwrap())
+}
+
+/// A run, what its reader was told before the process died, and a new process.
+async fn told_and_died(dialect: &str) -> (World, String, Said) {
+    let disk = Disk::new(1);
+    let world = World::on(open(&disk), Options::default()).await;
+    let (run, read) = cut(&world, dialect, "s", "slow", |read| read.matches("surely").count() == 3).await;
+    disk.kill();
+    drop(world);
+    let body = read.split_inclusive("\n\n").filter(|frame| frame.ends_with("\n\n")).collect();
+    let read = Said { status: 200, headers: reqwest::header::HeaderMap::new(), body };
+    (World::on(open(&disk), Options::default()).await, run, read)
+}
+
+/// What a client shows that knows nothing of attempts, from the last time that it was told everything.
+fn shown(rest: &Said) -> String {
+    let texts = |parts: &Value, key: &str| -> String {
+        parts.as_array().unwrap().iter().filter_map(|part| part[key].as_str()).collect()
+    };
+    let mut shown = String::from("nothing was said again: ");
+    for frame in rest.chunks() {
+        let chunk = frame.get("chunk").unwrap_or(&frame);
+        match chunk["type"].as_str().unwrap() {
+            "MESSAGES_SNAPSHOT" => {
+                let messages = chunk["messages"].as_array().unwrap().iter();
+                let answers: Value = messages.filter(|it| it["role"] == "assistant").cloned().collect();
+                shown = texts(&answers, "content");
+            }
+            "message-updated" => shown = texts(&chunk["message"]["parts"], "text"),
+            "TEXT_MESSAGE_CONTENT" | "text-delta" => shown += chunk["delta"].as_str().unwrap(),
+            _ => {}
+        }
+    }
+    shown
+}
+
+#[tokio::test]
+async fn a_cursor_at_what_was_lost_goes_on_without_it() {
+    for dialect in ["agents", "ag-ui"] {
+        let (world, run, read) = told_and_died(dialect).await;
+        let last = read.ids().pop().unwrap();
+        let url = format!("/v1/runs/{run}/events?dialect={dialect}");
+        let rest = world.get_with(&url, &[("last-event-id", last)]).await;
+        assert_eq!(rest.status, 200, "{}", rest.body);
+        let joined = format!("{}{}", read.body, rest.body);
+        assert_eq!(text(&state(dialect, &joined)), slowly(), "{joined}");
+        if dialect == "ag-ui" {
+            assert_eq!(shown(&rest), slowly(), "{joined}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn tanstacks_newest_client_repeats_its_request_after_what_was_lost() {
+    let (world, run, read) = told_and_died("ag-ui").await;
+    let last = read.ids().pop().unwrap();
+    let body = says("ag-ui", "s", "u1", "slow");
+    let rest = world.post_with("/v1/ag-ui/chat", &body, &[("last-event-id", last)]).await;
+    assert_eq!(rest.header("x-run-id"), run);
+    assert_eq!(shown(&rest), slowly(), "{}", rest.body);
+}
+
+#[tokio::test]
+async fn mui_is_told_again_what_was_kept() {
+    let (world, _, read) = told_and_died("mui").await;
+    let last = read.ids().pop().unwrap();
+    let rest = world.get_with("/v1/mui/chat/stream?conversationId=s", &[("last-event-id", last)]).await;
+    assert_eq!(shown(&rest), slowly(), "{}", rest.body);
+}
+
+#[tokio::test]
+async fn a_number_that_was_lost_is_not_given_again() {
+    let (world, _, read) = told_and_died("mui").await;
+    let after = read.chunks().last().unwrap()["sequence"].as_u64().unwrap();
+    let mut told = after;
+    // The second time it is a number of the process that took over; that cannot be told from one that was lost.
+    for _ in 0..2 {
+        let rest = world.get(&format!("/v1/mui/chat?conversationId=s&after={told}")).await;
+        assert_eq!(shown(&rest), slowly(), "{}", rest.body);
+        let numbers: Vec<u64> = rest.chunks().iter().map(|it| it["sequence"].as_u64().unwrap()).collect();
+        assert!(numbers.iter().copied().eq(told + 1..told + 1 + numbers.len() as u64), "{numbers:?}");
+        told += 5;
+    }
+    // What came before is where it was.
+    let early = world.get("/v1/mui/chat?conversationId=s&after=0").await;
+    assert_eq!(early.chunks()[0]["sequence"], 1);
+    let future = world.get("/v1/mui/chat?conversationId=s&after=100000").await;
+    assert_eq!(future.status, 409, "{}", future.body);
+}
