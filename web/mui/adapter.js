@@ -154,6 +154,8 @@ async function* received(first, again, reading, signal) {
         // A sign of life has no envelope.
         if (chunk === undefined) continue;
         attempts = 0;
+        // All is said again: what was shown of it would be there twice.
+        if (chunk.type === 'start' && reading.messageId !== undefined) yield* cleared(open, chunk);
         if (chunk.type === 'start') remember(reading, chunk);
         if (chunk.type === 'hw-event' && chunk.event.type === 'run-failed') throw new Refused(chunk.event.message);
         // What is open may be what only this reader saw of an attempt that died with its process.
@@ -186,6 +188,11 @@ function note(open, { type, id }) {
   const [, kind, what] = /^(text|reasoning)-(start|delta|end)$/.exec(type) ?? [];
   if (what === 'end') open.delete(`${kind} ${id}`);
   else if (what) open.set(`${kind} ${id}`, { type: `${kind}-end`, id });
+}
+
+function* cleared(open, { messageId }) {
+  yield* ends(open);
+  yield { type: 'message-updated', message: { id: messageId, parts: [] } };
 }
 
 function* ends(open) {

@@ -27,6 +27,7 @@ class Driver {
   #where;
   #client;
   #asked = 0;
+  #unanswered = 0;
   #tools = new Map();
 
   constructor(package_, where) {
@@ -35,9 +36,14 @@ class Driver {
   }
 
   #open(options = {}) {
-    const fetchClient = (...request) => {
+    const fetchClient = async (...request) => {
       this.#asked += 1;
-      return this.#where.fetch(...request);
+      this.#unanswered += 1;
+      try {
+        return await this.#where.fetch(...request);
+      } finally {
+        this.#unanswered -= 1;
+      }
     };
     const tools = [...this.#tools].map(([name, output]) => ({
       __toolSide: 'client',
@@ -132,7 +138,7 @@ class Driver {
   }
 
   #busy() {
-    return this.#chat.getIsLoading() || ['submitted', 'streaming'].includes(this.#chat.getStatus());
+    return this.#unanswered > 0 || this.#chat.getIsLoading() || ['submitted', 'streaming'].includes(this.#chat.getStatus());
   }
 
   #rest() {

@@ -58,9 +58,12 @@ export class Reader {
         if (this.asked.get('approval')?.toolCallId === data.toolCallId) this.asked.delete('approval');
         break;
       }
-      case 'source':
-        this.#message(data).parts.push({ type: 'source-url', sourceId: data.sourceId, url: data.url, title: data.title });
+      case 'source': {
+        const part = { type: 'source-url', sourceId: data.sourceId, url: data.url, title: data.title };
+        this.#message(data).parts.push(part);
+        this.#attempts.set(part, data.attempt);
         break;
+      }
       case 'error':
         this.error = data.message;
         if (data.terminal !== false) this.status = 'error';

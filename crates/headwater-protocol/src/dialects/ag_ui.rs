@@ -41,6 +41,7 @@ pub use chunk::{
 };
 pub use decode::check_event;
 pub use encode::Encoder;
+pub(super) use messages::denial;
 pub use notes::{Metadata, Notes, RawEvent};
 pub use wire::{Function, Interrupt, WireCall, WireMessage};
 

@@ -22,24 +22,38 @@ pub(super) async fn conversation(asked: &Asked) -> Result<Response, ApiError> {
         return Err(ApiError::bad("session.missing", "name the session"));
     };
     let session = asked.session(id.as_str());
-    let info = match session.info().await {
-        Ok(info) => info,
-        // A conversation that has not begun is empty: a page asks for it before anyone says something.
-        Err(error) if error.kind() == ErrorKind::UnknownSession => {
-            return Ok(Json(document(asked, &[], None, Value::Null)).into_response());
+    let mut seen: Option<(SessionInfo, Value)> = None;
+    loop {
+        let info = match session.info().await {
+            Ok(info) => info,
+            // A conversation that has not begun is empty: a page asks for it before anyone says something.
+            Err(error) if error.kind() == ErrorKind::UnknownSession => {
+                return Ok(Json(document(asked, &[], None, Value::Null)).into_response());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match seen {
+            Some((known, document)) if known == info => return Ok(Json(document).into_response()),
+            // It went on while it was read: what was going then may be in the history now, or the other way round.
+            _ => seen = Some((info.clone(), read(asked, &session, &info).await?)),
         }
-        Err(error) => return Err(error.into()),
-    };
+    }
+}
+
+/// The conversation of a session that stands where `info` says.
+async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Value, ApiError> {
     let number = |key: &str| asked.chat.context.get(key).and_then(Value::as_str)?.parse::<u64>().ok();
     let before = number("before").or_else(|| number("cursor"));
     let limit = number("limit").map_or(TURNS, |limit| usize::try_from(limit).unwrap_or(MOST).clamp(1, MOST));
     let page = session.history(None, before, limit).await?;
     let mut messages = page.messages;
     if before.is_none() {
-        messages.extend(going(asked, &info).await?);
+        let going = going(asked, info).await?;
+        // What was answered and goes on is there already.
+        messages.extend(going.filter(|going| messages.iter().all(|message| message.id != going.id)));
     }
-    let interrupts = interrupts(asked, &info).await?;
-    let mut document = document(asked, &messages, Some(&info), interrupts);
+    let interrupts = interrupts(asked, info).await?;
+    let mut document = document(asked, &messages, Some(info), interrupts);
     if let (Some(before), Value::Object(fields)) = (page.before, &mut document) {
         if asked.dialect.name() == "ag-ui" {
             fields.insert("page".to_owned(), json!({ "truncated": true, "cursor": before.to_string() }));
@@ -48,7 +62,7 @@ pub(super) async fn conversation(asked: &Asked) -> Result<Response, ApiError> {
             fields.insert("hasMore".to_owned(), json!(true));
         }
     }
-    Ok(Json(document).into_response())
+    Ok(document)
 }
 
 /// What was asked and is being answered, and so is not in the history yet.

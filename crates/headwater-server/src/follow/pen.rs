@@ -88,7 +88,6 @@ impl Pen {
     /// A pen at the place where a reader begins.
     pub(super) async fn new(run: &Run, view: Arc<View>, from: &From) -> Result<Self, ApiError> {
         let mut pen = Self::at_start(run, view).await?;
-        pen.told = *from == From::Reentry;
         match *from {
             From::Start => {}
             From::Response(since) => {
@@ -98,7 +97,10 @@ impl Pen {
                 pen.encoder.next_response();
                 pen.move_written();
             }
-            From::Reentry => pen.come_back(run).await?,
+            From::Reentry => {
+                pen.told = true;
+                pen.come_back(run).await?;
+            }
             From::After { seq, frame: 0 } => pen.pass(run, seq).await?,
             From::After { seq, frame } => {
                 pen.pass(run, seq.saturating_sub(1)).await?;
@@ -108,8 +110,7 @@ impl Pen {
             }
             From::Lost(seq) => {
                 pen.pass(run, seq).await?;
-                pen.encoder.restate(None);
-                pen.move_written();
+                pen.restate(None);
             }
             From::Sequence(sequence) => pen.go_on_after(run, sequence).await?,
         }
@@ -220,9 +221,14 @@ impl Pen {
         // The process that died may have given this number to something that was not kept, and the next one gave it again: the
         // reader is told what was kept until then, and what came after, under numbers that it has not seen.
         self.skip = 0;
-        self.encoder.restate(Some(next));
-        self.move_written();
+        self.restate(Some(next));
         Ok(())
+    }
+
+    fn restate(&mut self, next: Option<u64>) {
+        self.told = true;
+        self.encoder.restate(next);
+        self.move_written();
     }
 
     /// The last record before another process took the run over from one that died while it was telling something.

@@ -413,6 +413,11 @@ impl Apply {
 
     fn snapshot(&mut self, snapshot: &MessagesSnapshot<'_>, out: &mut Decoded) {
         let notes = snapshot.base.passing();
+        if notes.is_some_and(|notes| notes.lost) {
+            self.last = None;
+            self.texts.clear();
+            self.calls.retain(|_, call| !call.open);
+        }
         if notes.is_some_and(|notes| notes.implied) {
             return;
         }

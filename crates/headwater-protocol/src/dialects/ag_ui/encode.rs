@@ -390,26 +390,32 @@ impl Encoder {
         }
     }
 
-    /// What is open is closed, and the client gets the messages that were kept.
+    /// The client gets the messages that were kept, and nothing is open any more.
     fn say_again(&mut self, sink: Sink<'_>) {
         if self.phase != Phase::Running {
             return;
         }
-        let now = Record::new(0, Event::Warning { message: String::new(), code: None });
-        while let Some(open) = self.texts.len().checked_sub(1) {
-            self.close_text(&now, open, implied(), sink);
-        }
-        while let Some(open) = self.calls.len().checked_sub(1) {
-            self.close_call(&now, open, implied(), sink);
-        }
+        self.texts.clear();
+        self.calls.clear();
         // The name of the thought that it may have been told of.
         let current = self.state.current_message().map(|message| (message.id.clone(), message.role));
         let thought = current.map(|(message, role)| self.ids.clone().text(&message, role, true, None));
-        self.resync(&now, thought.as_deref(), sink);
+        let now = Record::new(0, Event::Warning { message: String::new(), code: None });
+        self.say_conversation(&now, Notes { lost: true, ..implied() }, thought.as_deref(), sink);
     }
 
     /// Says the conversation again, so that the client holds what we hold. Our own readers need it not.
     fn resync(&mut self, record: &Record, gone_thought: Option<&str>, sink: Sink<'_>) {
+        self.say_conversation(record, implied(), gone_thought, sink);
+    }
+
+    fn say_conversation(
+        &mut self,
+        record: &Record,
+        notes: Notes<'_>,
+        gone_thought: Option<&str>,
+        sink: Sink<'_>,
+    ) {
         let mut messages = messages::write(self.conversation(), &self.ids);
         // Without any thought in it, a snapshot leaves the client's thoughts alone.
         if let Some(gone) = gone_thought
@@ -419,7 +425,7 @@ impl Encoder {
             blank.content = Some(super::chunk::Content::Text(Cow::Borrowed("")));
             messages.push(blank);
         }
-        sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: passing(record, implied()) }));
+        sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: passing(record, notes) }));
     }
 
     /// What the client holds, or should hold.

@@ -191,12 +191,15 @@ fn write_result<'a>(message: &'a Message, tool: &'a ToolPart, id: &'a str) -> Wi
 fn result_text(tool: &ToolPart) -> (Cow<'_, str>, bool) {
     match tool.state {
         ToolState::OutputError => (Cow::Borrowed(tool.error.as_deref().unwrap_or_default()), false),
-        ToolState::OutputDenied => {
-            let reason = tool.approval.as_ref().and_then(|approval| approval.reason.as_deref());
-            (Cow::Borrowed(reason.unwrap_or(DENIED)), false)
-        }
+        ToolState::OutputDenied => (Cow::Borrowed(denial(tool)), false),
         _ => tool.output.as_ref().map_or((Cow::Borrowed(""), false), output_text),
     }
+}
+
+/// What is said of a call that a person refused.
+pub(in crate::dialects) fn denial(tool: &ToolPart) -> &str {
+    let reason = tool.approval.as_ref().and_then(|approval| approval.reason.as_deref());
+    reason.unwrap_or(DENIED)
 }
 
 /// What is said of a call that a person refused without a reason.

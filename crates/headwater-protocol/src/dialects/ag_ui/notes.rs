@@ -35,6 +35,9 @@ pub struct Notes<'a> {
     /// AG-UI needs it here; nothing of ours happened.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub implied: bool,
+    /// The client may have been told more, which was lost: of that nothing is open any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
     /// What it begins was begun before and goes on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,

@@ -267,6 +267,11 @@ impl Verify {
                 Ok(())
             }
             Chunk::MessagesSnapshot(snapshot) => {
+                if base.passing().is_some_and(|notes| notes.lost) {
+                    for open in [&mut self.texts, &mut self.calls, &mut self.spans, &mut self.thoughts] {
+                        *open = Open::default();
+                    }
+                }
                 self.take_owners(&snapshot.messages, true);
                 Ok(())
             }

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::state::{Message, Part, ToolPart, ToolState};
+use crate::{
+    dialects::ag_ui::denial,
+    state::{Message, Part, ToolPart, ToolState},
+};
 
 /// A message as a page of TanStack AI keeps it: what it asks for when it is opened again.
 ///
@@ -57,6 +60,7 @@ fn write_call(tool: &ToolPart, parts: &mut Vec<Value>) {
     }
     parts.push(Value::Object(call));
     let content = match (&tool.output, &tool.error) {
+        _ if tool.state == ToolState::OutputDenied => denial(tool).to_owned(),
         (Some(Value::String(text)), _) => text.clone(),
         (Some(output), _) => output.to_string(),
         (None, Some(error)) => json!({ "error": error }).to_string(),
@@ -71,4 +75,38 @@ fn write_call(tool: &ToolPart, parts: &mut Vec<Value>) {
         result.insert("error".to_owned(), json!(error));
     }
     parts.push(Value::Object(result));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        event::{Event, Record, ToolCall},
+        state::RunState,
+    };
+
+    #[test]
+    fn a_call_that_was_denied_has_the_result_that_the_stream_gives_it() {
+        for (reason, told) in [(None, "The call was denied."), (Some("not mine"), "not mine")] {
+            let tool = ToolCall::new("c1", "delete");
+            let events = [
+                Event::ToolInputAvailable { tool: tool.clone(), input: Some(json!({})) },
+                Event::ApprovalRequested {
+                    approval: "q1".into(),
+                    tool,
+                    input: None,
+                    signature: None,
+                    automatic: false,
+                },
+                Event::ToolDenied { call: "c1".into(), name: None, reason: reason.map(str::to_owned) },
+            ];
+            let mut state = RunState::default();
+            for event in events {
+                state.apply(&Record::new(0, event)).unwrap();
+            }
+            let page = page_message(&state.messages()[0]);
+            assert_eq!(page["parts"][1]["content"], told, "{page}");
+            assert_eq!(page["parts"][1]["state"], "complete");
+        }
+    }
 }
