@@ -36,7 +36,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    fn at(run: Run, from: From) -> Self {
+    pub(crate) fn at(run: Run, from: From) -> Self {
         Self { run, from, sent: None, names: Names::default() }
     }
 }
@@ -78,15 +78,24 @@ pub(crate) async fn ask(
     request: Request,
 ) -> Result<Response, ApiError> {
     let asked = Asked::read(server, principal, dialect, request).await?;
+    // Before anything is begun that could not be followed then.
+    let permit = || match respond::streams_answers(&asked) {
+        true => asked.server.may_read(&asked.principal).map(Some),
+        false => Ok(None),
+    };
     match &asked.chat.action {
         Action::Chat | Action::Answer | Action::Regenerate => {
+            let permit = permit()?;
             let placed = turn::place(&asked).await?;
-            respond::respond(&asked, placed).await
+            respond::respond(&asked, placed, permit).await
         }
-        Action::Resume => match resume::place(&asked).await? {
-            Some(placed) => respond::respond(&asked, placed).await,
-            None => Ok(StatusCode::NO_CONTENT.into_response()),
-        },
+        Action::Resume => {
+            let permit = permit()?;
+            match resume::place(&asked).await? {
+                Some(placed) => respond::respond(&asked, placed, permit).await,
+                None => Ok(StatusCode::NO_CONTENT.into_response()),
+            }
+        }
         Action::Stop => resume::stop(&asked).await,
         Action::Hydrate => documents::conversation(&asked).await,
         Action::ListSessions => documents::conversations(&asked).await,

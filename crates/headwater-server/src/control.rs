@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     ApiError, Principal, Server,
     agents::Served,
-    chat,
+    chat::{self, Placed},
     extract::{Path, Query},
     follow::{Ending, From, Names, View},
 };
@@ -191,7 +191,7 @@ pub(crate) async fn events(
         hold: options.hold,
         waits: true,
     };
-    chat::follow(&server, &principal, run, view, from, ending).await
+    chat::follow(&server, Placed::at(run, from), view, ending, server.may_read(&principal)?).await
 }
 
 /// `POST /v1/runs/{run}/stop`.

@@ -10,7 +10,7 @@ mod reader;
 mod shared;
 mod view;
 
-pub(crate) use body::{Ending, body};
+pub(crate) use body::{Ending, Opening, Source, body};
 pub(crate) use shared::Streams;
 pub(crate) use view::{Names, View};
 

@@ -39,7 +39,7 @@ pub use auth::{
 };
 pub use error::{ApiError, CODES};
 pub use options::{Limits, Options};
-pub use router::router;
+pub use router::{check_path, router};
 pub use seeing::{METRICS, Metrics};
 pub use serve::serve;
 pub use server::Server;

@@ -55,11 +55,33 @@ pub(crate) fn routes(server: &Server) -> Routes {
         };
         for path in paths {
             let path = path.trim_end_matches('/');
+            let taken = routes.listed.iter().any(|(_, known)| known == path);
+            if let Err(fault) = check_path(path).and(if taken { Err("it is served already") } else { Ok(()) })
+            {
+                tracing::error!("`{path}` of `{name}` is not served: {fault}");
+                continue;
+            }
             let ask = move |state, principal, request: Request| chat::ask(state, principal, dialect, request);
             routes = routes.asked(path, ask).asked(&format!("{path}/{{*rest}}"), ask);
         }
     }
     routes
+}
+
+/// Whether a path can be one of a dialect's further paths.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_path(path: &str) -> Result<(), &'static str> {
+    let Some(rest) = path.strip_prefix('/') else { return Err("it begins with `/`") };
+    let mut segments = rest.trim_end_matches('/').split('/');
+    if segments.any(|segment| segment.is_empty() || segment.starts_with([':', '*'])) {
+        return Err("between its `/` there are names, which do not begin with `:` or `*`");
+    }
+    if rest.contains(|it: char| "{}?#%".contains(it) || it.is_whitespace()) {
+        return Err("it has no `{`, `}`, `?`, `#` or `%` in it, and no white space");
+    }
+    Ok(())
 }
 
 impl Routes {

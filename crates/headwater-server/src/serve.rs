@@ -7,10 +7,7 @@ use axum::Router;
 use hyper::server::conn::{http1, http2};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{
-        conn::auto,
-        graceful::{GracefulShutdown, Watcher},
-    },
+    server::graceful::{GracefulShutdown, Watcher},
     service::TowerToHyperService,
 };
 use tokio::{
@@ -26,7 +23,10 @@ const HEAD: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What HTTP/2 begins with.
-const HTTP2: &[u8] = b"PRI";
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How long it waits for the rest of that: what was looked at and not taken is ready at once.
+const REST: Duration = Duration::from_millis(20);
 
 /// Serves routes over HTTP/1.1 and HTTP/2 without TLS, until `stop` comes. Then nobody else is let in, and the responses
 /// that are under way may come to their ends.
@@ -85,6 +85,22 @@ fn is_of_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
+/// Whether a connection begins as HTTP/2 does.
+async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
+    let mut begin = [0; PREFACE.len()];
+    loop {
+        let length = stream.peek(&mut begin).await?;
+        let seen = begin.get(..length).unwrap_or_default();
+        if seen.is_empty() || !PREFACE.starts_with(seen) {
+            return Ok(false);
+        }
+        if seen == PREFACE {
+            return Ok(true);
+        }
+        sleep(REST).await;
+    }
+}
+
 /// A connection that was taken. Its task ends with it, or when the server does.
 struct Connection {
     stream: TcpStream,
@@ -99,31 +115,25 @@ impl Connection {
         if let Err(error) = self.stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection may hold back small pieces");
         }
-        let mut begin = [0; HTTP2.len()];
+        // Looked at beforehand: who finds out while reading keeps twice the room for what is read.
         let looked = tokio::select! {
-            looked = timeout(HEAD, self.stream.peek(&mut begin)) => looked,
+            looked = timeout(HEAD, speaks_http2(&self.stream)) => looked,
             _ = self.stopped.wait_for(|stopped| *stopped) => return,
         };
-        let Ok(Ok(length)) = looked else { return };
-        let begin = begin.get(..length).unwrap_or_default();
+        let Ok(Ok(http2)) = looked else { return };
         let Self { stream, routes, watcher, .. } = self;
         let stream = TokioIo::new(stream);
-        // Looked at beforehand: who finds out while reading keeps twice the room for what is read.
-        let served = if begin == HTTP2 {
+        let served = if http2 {
             let mut http2 = http2::Builder::new(TokioExecutor::new());
-            http2.timer(TokioTimer::new());
-            Box::pin(watcher.watch(http2.serve_connection(stream, routes))).await.map_err(Into::into)
-        } else if HTTP2.starts_with(begin) {
-            let mut auto = auto::Builder::new(TokioExecutor::new());
-            auto.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-            Box::pin(watcher.watch(auto.serve_connection(stream, routes).into_owned())).await
+            http2.timer(TokioTimer::new()).keep_alive_interval(HEAD).keep_alive_timeout(HEAD);
+            Box::pin(watcher.watch(http2.serve_connection(stream, routes))).await
         } else {
             let mut http1 = http1::Builder::new();
             http1.timer(TokioTimer::new()).header_read_timeout(HEAD);
-            watcher.watch(http1.serve_connection(stream, routes)).await.map_err(Into::into)
+            watcher.watch(http1.serve_connection(stream, routes)).await
         };
         if let Err(error) = served {
-            tracing::debug!(error = &*error, "a connection was cut");
+            tracing::debug!(%error, "a connection was cut");
         }
     }
 }

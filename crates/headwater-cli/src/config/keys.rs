@@ -38,7 +38,7 @@ impl Kind {
 impl Key {
     /// The environment variable that sets it.
     pub(crate) fn variable(&self) -> String {
-        format!("HEADWATER_{}", self.name.replace('.', "_").to_uppercase())
+        format!("HEADWATER_{}", self.name.replace(['.', '-'], "_").to_uppercase())
     }
 
     /// A variable that sets it for other programs too, and counts less than our own.

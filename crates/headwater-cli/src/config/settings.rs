@@ -3,6 +3,7 @@
 use std::{fmt, path::PathBuf, time::Duration};
 
 use headwater_protocol::{Dialect, dialects};
+use headwater_server::{Agents, Options, Server, check_path};
 use headwater_store::embedded::Fsync;
 
 use super::{
@@ -141,16 +142,7 @@ impl Settings {
             }
             None => None,
         };
-        let mut paths = Vec::new();
-        for dialect in dialects::ALL {
-            let name = format!("paths.{}", dialect.name());
-            for path in read.many(&name) {
-                if !path.starts_with('/') {
-                    return Err(read.wrong(&name, format!("`{path}` is not a path: it begins with `/`")));
-                }
-                paths.push((dialect, path));
-            }
-        }
+        let paths = paths(&read)?;
         Ok(Self {
             listen: read.with("listen", address)?,
             agents: read.many("agents").into_iter().map(Into::into).collect(),
@@ -243,6 +235,30 @@ impl Read<'_> {
             None => Failure::new(format!("`{name}`: {wrong}")),
         }
     }
+}
+
+/// Further paths of the dialects.
+fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, String)>, Failure> {
+    let own = Server::new(Agents::new(), Options::default()).routes();
+    let mut paths: Vec<(&'static dyn Dialect, String)> = Vec::new();
+    for dialect in dialects::ALL {
+        let name = format!("paths.{}", dialect.name());
+        for path in read.many(&name) {
+            check_path(&path)
+                .map_err(|wrong| read.wrong(&name, format!("`{path}` is not a path: {wrong}")))?;
+            let path = path.trim_end_matches('/').to_owned();
+            if own.iter().any(|(_, taken)| *taken == path) {
+                return Err(read.wrong(&name, format!("`{path}` is a route of its own")));
+            }
+            if let Some((other, _)) = paths.iter().find(|(_, taken)| *taken == path) {
+                return Err(
+                    read.wrong(&name, format!("`{path}` is given to `paths.{}` already", other.name()))
+                );
+            }
+            paths.push((dialect, path));
+        }
+    }
+    Ok(paths)
 }
 
 fn store_url(text: &str) -> Result<StoreUrl, String> {

@@ -165,6 +165,19 @@ fn a_mistake_is_told_with_its_place_and_what_was_meant() {
             "headwater.toml:2: `paths.mui`: `chat` is not a path: it begins with `/`",
         ),
         (
+            "[paths]\nmui = \"/\"",
+            "headwater.toml:2: `paths.mui`: `/` is not a path: between its `/` there are names, which do not begin with `:` or `*`",
+        ),
+        (
+            "[paths]\nmui = \"/api/{x}\"",
+            "headwater.toml:2: `paths.mui`: `/api/{x}` is not a path: it has no `{`, `}`, `?`, `#` or `%` in it, and no white space",
+        ),
+        ("[paths]\nmui = \"/v1/runs/\"", "headwater.toml:2: `paths.mui`: `/v1/runs` is a route of its own"),
+        (
+            "[paths]\nkortyx = \"/chat\"\nmui = \"/chat/\"",
+            "headwater.toml:3: `paths.mui`: `/chat` is given to `paths.kortyx` already",
+        ),
+        (
             "[limits]\nbody = \"4MB\"",
             "headwater.toml:2: `limits.body`: `4MB` is not a size: write a number, or a number and KiB, MiB or GiB",
         ),

@@ -1,5 +1,7 @@
 //! The response: a stream that follows a run, or one document.
 
+use std::time::Duration;
+
 use axum::{
     Json,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
@@ -9,49 +11,60 @@ use futures_util::StreamExt as _;
 use headwater_protocol::{Action, CursorSupport, Dialect, Framing, Message, Role, dialects::kortyx};
 use headwater_runtime::Run;
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::{Asked, Placed, answers, known};
 use crate::{
-    ApiError, Principal, Server,
-    follow::{Ending, From, View, body},
+    ApiError, Server,
+    follow::{Ending, From, Opening, Source, View, body},
+    limits::Permit,
     seeing::{self, OpenStream},
 };
 
-/// Answers a request with the run that was found for it.
-pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, ApiError> {
-    if let Some(sent) = &placed.sent {
-        sent.begun().await?;
-    }
-    if !streams_answers(asked) {
-        let since = if let From::Response(since) = placed.from { since } else { 0 };
-        let told = json!({ "run": placed.run.id(), "since": since });
-        return Ok((StatusCode::ACCEPTED, Json(told)).into_response());
-    }
+/// How long a reader may look for its place before it is told that something will come: until then what goes wrong has a
+/// status of its own.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Answers a request with the run that was found for it; with `permit` as a stream, or as a document that is as long in
+/// coming.
+pub(super) async fn respond(
+    asked: &Asked,
+    placed: Placed,
+    permit: Option<Permit>,
+) -> Result<Response, ApiError> {
+    let permit = match permit {
+        Some(permit) if asked.chat.stream => permit,
+        other => {
+            if let Some(sent) = &placed.sent {
+                sent.begun().await?;
+            }
+            return match other {
+                Some(_permit) => buffered(&placed).await,
+                None => Ok(accepted(&placed)),
+            };
+        }
+    };
     if decides_apart(asked) {
         known::forget(&asked.served.agent, asked.owner(), &answers::untold(placed.run.id())).await?;
-    }
-    if !asked.chat.stream {
-        let _permit = asked.server.may_read(&asked.principal)?;
-        return buffered(&placed).await;
     }
     let view = View {
         dialect: asked.dialect,
         profile: asked.profile(),
         framing: asked.framing,
-        names: placed.names,
+        names: placed.names.clone(),
         messages: held(asked, &placed.run).await?,
         shows: asked.served.shows,
         seam: asked.server.options().seam.clone(),
         hold: asked.server.options().hold,
         waits: true,
     };
-    let mut response =
-        follow(&asked.server, &asked.principal, placed.run.clone(), view, placed.from, None).await?;
+    let run = placed.run.clone();
+    let mut response = follow(&asked.server, placed, view, None, permit).await?;
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&asked.request_id) {
         headers.insert("x-request-id", id);
     }
-    if let Ok(meta) = placed.run.meta().await
+    if let Ok(meta) = run.meta().await
         && let Some(session) = meta.session
         && let Ok(session) = HeaderValue::from_str(session.as_str())
     {
@@ -61,29 +74,46 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
     Ok(response)
 }
 
+/// An answer was taken; the run goes on in another response.
+fn accepted(placed: &Placed) -> Response {
+    let since = if let From::Response(since) = placed.from { since } else { 0 };
+    let told = json!({ "run": placed.run.id(), "since": since });
+    (StatusCode::ACCEPTED, Json(told)).into_response()
+}
+
 /// A response that follows a run.
 pub(crate) async fn follow(
     server: &Server,
-    principal: &Principal,
-    run: Run,
+    placed: Placed,
     mut view: View,
-    from: From,
     ending: Option<Ending>,
+    permit: Permit,
 ) -> Result<Response, ApiError> {
+    let Placed { run, from, sent, .. } = placed;
+    let (dialect, framing) = (view.dialect, view.framing);
     // MUI's client is told about an answer in the stream that asked for it.
-    let stays = view.dialect.name() == "mui";
+    let stays = dialect.name() == "mui";
     let ending = ending.unwrap_or(if stays { Ending::AtEnd } else { Ending::AtWait });
-    let profile = view.dialect.profile(view.profile.as_deref());
+    let profile = dialect.profile(view.profile.as_deref());
     view.waits = ending == Ending::AtWait || !profile.wait_is_end;
-    let mut headers = stream_headers(view.dialect, view.framing);
+    let mut headers = stream_headers(dialect, framing);
     if let Ok(id) = HeaderValue::from_str(run.id().as_str()) {
         headers.insert("x-run-id", id);
     }
-    let options = server.options();
     seeing::note("headwater.run", run.id().as_str());
-    let stream = OpenStream::new(view.dialect.name(), view.framing, server.may_read(principal)?);
-    let reader = server.streams().reader(run, view, from, ending).await?;
-    let body = body(server.streams(), reader, options.heartbeat, options.padding, stream);
+    let stream = OpenStream::new(dialect.name(), framing, permit);
+    let streams = server.streams().clone();
+    let mut opening: Opening = Box::pin(async move {
+        if let Some(sent) = sent {
+            sent.begun().await?;
+        }
+        streams.reader(run, view, from, ending).await
+    });
+    let source = match timeout(PATIENCE, &mut opening).await {
+        Ok(reader) => Source::Reading(reader?),
+        Err(_) => Source::Opening(opening),
+    };
+    let body = body(server, source, profile.keep_alive, framing, stream);
     Ok((headers, body).into_response())
 }
 

@@ -10,8 +10,8 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-use super::{reader::Reader, shared::Streams};
-use crate::seeing::OpenStream;
+use super::reader::Reader;
+use crate::{ApiError, Options, Server, seeing::OpenStream};
 
 /// When a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +22,42 @@ pub(crate) enum Ending {
     AtEnd,
 }
 
-/// A reader and what keeps its connection alive.
+/// A reader that finds its place: the turn may wait for the turns before it, or an answer is about to be taken up.
+pub(crate) type Opening = Pin<Box<dyn Future<Output = Result<Reader, ApiError>> + Send>>;
+
+/// Where the frames come from.
+pub(crate) enum Source {
+    /// From a reader that has not yet found its place.
+    Opening(Opening),
+    Reading(Reader),
+    Over,
+}
+
+impl Source {
+    /// What comes next, as soon as there is something; nothing at the end. May be dropped while it waits.
+    async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let next = self.read().await;
+        if !matches!(next, Ok(Some(_))) {
+            *self = Self::Over;
+        }
+        next
+    }
+
+    async fn read(&mut self) -> Result<Option<Bytes>, ApiError> {
+        if let Self::Opening(opening) = self {
+            *self = Self::Reading(opening.await?);
+        }
+        match self {
+            Self::Reading(reader) => reader.next().await,
+            Self::Opening(_) | Self::Over => Ok(None),
+        }
+    }
+}
+
+/// A source of frames and what keeps its connection alive.
 struct Following {
-    reader: Reader,
+    source: Source,
+    sign_of_life: Bytes,
     heartbeat: Duration,
     /// Set once and looked at when it is over: to set it anew for each frame would cost more than the frame.
     silence: Pin<Box<Sleep>>,
@@ -39,24 +72,21 @@ struct Following {
 
 /// The body of a response that follows a run.
 pub(crate) fn body(
-    streams: &Streams,
-    reader: Reader,
-    heartbeat: Duration,
-    padding: usize,
+    server: &Server,
+    source: Source,
+    keep_alive: KeepAlive,
+    framing: Framing,
     stream: OpenStream,
 ) -> Body {
-    let keep_alive = {
-        let view = reader.view();
-        view.dialect.profile(view.profile.as_deref()).keep_alive
-    };
-    let padding = (padding > 0).then(|| pad(keep_alive, reader.view().framing, padding));
+    let Options { heartbeat, padding, .. } = *server.options();
     let state = Following {
-        reader,
+        source,
+        sign_of_life: sign_of_life(keep_alive, framing),
         heartbeat,
         silence: Box::pin(tokio::time::sleep(heartbeat)),
         spoke: Instant::now(),
-        padding,
-        closing: Box::pin(let_go(streams.closing())),
+        padding: (padding > 0).then(|| pad(keep_alive, framing, padding)),
+        closing: Box::pin(let_go(server.streams().closing())),
         stream,
     };
     // In a box: it is moved for each frame.
@@ -80,11 +110,11 @@ impl Following {
         if let Some(padding) = self.padding.take() {
             return Ok(Some(padding));
         }
-        let Self { reader, closing, heartbeat, silence, spoke, .. } = self;
+        let Self { source, sign_of_life, closing, heartbeat, silence, spoke, .. } = self;
         loop {
             tokio::select! {
                 biased;
-                next = reader.next() => {
+                next = source.next() => {
                     *spoke = Instant::now();
                     return next.map_err(|error| {
                         tracing::error!(code = error.code(), "a stream is cut: {}", error.message());
@@ -101,7 +131,7 @@ impl Following {
                     }
                     silence.as_mut().reset(*spoke + *heartbeat);
                     if silent {
-                        return Ok(Some(reader.heartbeat()));
+                        return Ok(Some(sign_of_life.clone()));
                     }
                 }
             }
@@ -110,7 +140,7 @@ impl Following {
 }
 
 /// A sign of life that the reader tolerates.
-pub(super) fn heartbeat(keep_alive: KeepAlive, framing: Framing) -> Bytes {
+fn sign_of_life(keep_alive: KeepAlive, framing: Framing) -> Bytes {
     let mut out = FrameWriter::new(framing);
     match keep_alive {
         KeepAlive::None => {}

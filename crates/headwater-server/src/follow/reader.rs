@@ -7,7 +7,7 @@ use headwater_runtime::Run;
 use headwater_store::{JournalId, ReadLimit};
 
 use super::{
-    Ending, From, View,
+    Ending, From,
     pace::Pace,
     pen::Pen,
     shared::{Batch, Given, Known, Shared},
@@ -35,7 +35,7 @@ enum Source {
         /// The last record that was read.
         after: u64,
     },
-    Over(Arc<View>),
+    Over,
 }
 
 /// A stream that nobody else reads.
@@ -71,19 +71,6 @@ impl Reader {
         Self { journal: run.id().as_str().into(), run, source, given: false, pace }
     }
 
-    pub(super) fn heartbeat(&self) -> Bytes {
-        let view = self.view();
-        super::body::heartbeat(view.dialect.profile(view.profile.as_deref()).keep_alive, view.framing)
-    }
-
-    pub(super) fn view(&self) -> &View {
-        match &self.source {
-            Source::Alone(alone) => alone.pen.view(),
-            Source::Shared { shared, .. } => &shared.view,
-            Source::Over(view) => view,
-        }
-    }
-
     /// What comes next, as soon as there is something; nothing at the end. May be dropped while it waits.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
@@ -96,7 +83,7 @@ impl Reader {
                     }
                     given
                 }
-                Source::Over(_) => return Ok(None),
+                Source::Over => return Ok(None),
             };
             match given {
                 Given::Batch(batch) if batch.bytes.is_empty() => {}
@@ -121,8 +108,7 @@ impl Reader {
     fn join(&mut self) {
         let Source::Alone(alone) = &mut self.source else { return };
         let Some((known, key)) = alone.others.take() else { return };
-        let over = Source::Over(alone.pen.view().clone());
-        if let Source::Alone(alone) = std::mem::replace(&mut self.source, over) {
+        if let Source::Alone(alone) = std::mem::replace(&mut self.source, Source::Over) {
             let Alone { pen, ending, .. } = *alone;
             let after = pen.after;
             let (shared, next) = known.join(&key, pen, ending);

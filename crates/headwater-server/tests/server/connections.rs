@@ -40,6 +40,26 @@ async fn whoever_begins_like_http_2_and_goes_on_like_http_1_is_understood() {
 }
 
 #[tokio::test]
+async fn a_path_that_cannot_be_served_is_left_out() {
+    let mut options = headwater_server::Options::default();
+    for (dialect, path) in [
+        ("ai-sdk", "/"),
+        ("ai-sdk", "chat"),
+        ("ai-sdk", "/:id"),
+        ("ai-sdk", "/{id}"),
+        ("ai-sdk", "/v1/runs"),
+        ("mui", "/api"),
+        ("tanstack", "/api/"),
+        ("nobodys", "/other"),
+    ] {
+        options.paths.entry(dialect.to_owned()).or_default().push(path.to_owned());
+    }
+    let world = World::with(options).await;
+    assert_eq!(world.get("/healthz").await.status, 200);
+    assert_eq!(world.get("/api").await.json()["conversations"], serde_json::json!([]), "the first has it");
+}
+
+#[tokio::test]
 async fn a_server_that_stops_ends_what_it_began_and_lets_go_of_who_said_nothing() {
     let (reached, mut arrived) = tokio::sync::mpsc::channel::<()>(1);
     let (go, gone) = tokio::sync::watch::channel(false);

@@ -76,6 +76,36 @@ async fn too_many_runs_at_once_are_refused_until_one_has_ended() {
     assert_eq!(start(&ANN).await.status, 201);
 }
 
+#[tokio::test]
+async fn a_run_that_nobody_could_follow_is_not_begun() {
+    let mut limits = Limits::default();
+    limits.streams = 0;
+    let (world, gate) = holding(limits).await;
+    gate.add_permits(1);
+    let chat = world.post_with("/v1/tanstack/chat", &says("tanstack", "c", "u1", "hold"), &[ANN]).await;
+    too_many(&chat, "streams.too-many");
+    let runs = world.get_with("/v1/runs", &[ANN]).await;
+    assert_eq!(runs.json()["runs"], json!([]), "whoever comes back begins a first run, and not a second");
+}
+
+#[tokio::test]
+async fn a_message_that_waits_for_its_turn_has_a_stream_that_is_alive() {
+    let (world, gate) = holding(Limits::default()).await;
+    let ask = |id| {
+        let body = says("ai-sdk", "c", id, "hold").to_string();
+        let request = world.http.post(format!("{}/v1/ai-sdk/chat", world.base)).header(ANN.0, ANN.1);
+        request.header("content-type", "application/json").body(body).send()
+    };
+    let first = ask("u1").await.unwrap();
+    let second = ask("u2").await.unwrap();
+    assert_eq!(second.status(), 200);
+    assert!(second.headers().contains_key("x-run-id"));
+    gate.add_permits(2);
+    for said in [first, second] {
+        assert!(said.text().await.unwrap().contains("done"));
+    }
+}
+
 fn json_input(input: &str) -> serde_json::Value {
     json!({ "input": input })
 }
