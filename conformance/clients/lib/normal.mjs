@@ -1,7 +1,17 @@
 // Two runs of the same scenario have other ids and other times. In the normal form an id is the number of its first
 // appearance, and times and our own notes are gone; whatever else differs is a difference.
 
-const GONE = new Set(['createdAt', 'updatedAt', 'timestamp', 'expiresAt', 'signature', 'token', 'metadata']);
+// The provider's name of a call is noted where an attempt that died has had it.
+const GONE = new Set([
+  'createdAt',
+  'updatedAt',
+  'timestamp',
+  'expiresAt',
+  'signature',
+  'token',
+  'metadata',
+  'callProviderMetadata',
+]);
 const IDS = new Set([
   'id',
   'messageId',

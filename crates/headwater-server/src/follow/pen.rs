@@ -171,12 +171,7 @@ impl Pen {
         }
         let mut over = self.ended || page.tail.closed;
         if self.waits && !over {
-            // An answer that was given and not yet taken up: the wait is about to end.
-            if run.agent().has_mail(run.id()).await? {
-                return Ok(false);
-            }
-            let info = run.agent().store().info(&self.journal).await?;
-            if info.is_some_and(|info| info.tail.last > self.after) {
+            if self.is_answered(run).await? {
                 return Ok(false);
             }
             over = ending == Ending::AtWait;
@@ -187,6 +182,16 @@ impl Pen {
             self.move_written();
         }
         Ok(over)
+    }
+
+    /// Whether a run that waited after all that was read has been answered: the wait is over, or about to be.
+    async fn is_answered(&mut self, run: &Run) -> Result<bool, ApiError> {
+        // In this order: what is taken out of the mail is in the journal by then.
+        if run.agent().has_mail(run.id()).await? {
+            return Ok(true);
+        }
+        let info = run.agent().store().info(&self.journal).await?;
+        Ok(info.is_some_and(|info| info.tail.last > self.after))
     }
 
     /// Tells that the run waits, if it does.
@@ -306,8 +311,7 @@ impl Pen {
                 continue;
             }
             // What was answered and not yet taken up is no wait to whoever comes back.
-            let waits = state.run().status == RunStatus::Waiting;
-            if !waits || !(answered || run.agent().has_mail(run.id()).await?) {
+            if state.run().status != RunStatus::Waiting || !(answered || self.is_answered(run).await?) {
                 break;
             }
             store.wait(&self.journal, self.after).await?;
