@@ -11,6 +11,7 @@
 mod asking;
 mod encoding;
 mod features;
+mod going_back;
 #[cfg(feature = "providers")]
 mod http;
 mod providers;
