@@ -76,6 +76,11 @@ pub trait Dialect: fmt::Debug + Sync {
         ui_message::write(message)
     }
 
+    /// How its clients use HTTP.
+    fn habits(&self) -> &'static Habits {
+        &Habits::PLAIN
+    }
+
     /// How sure it is, from 0 to 100, that the frame is its own.
     fn recognise(&self, frame: &Frame<'_>) -> u8;
 
@@ -125,6 +130,41 @@ impl Profile {
         framings: &[Framing::Sse],
         coalesce: true,
         wait_is_end: false,
+    };
+}
+
+/// How the clients of a dialect use HTTP: what a server must know beside the streams themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Habits {
+    /// The headers that they look for in the response of a stream.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// The profile of a client that does not say which it is, where that is not the default one.
+    pub safe_profile: Option<&'static str>,
+    /// They send an answer in a request of its own, and read on in another one.
+    pub answers_apart: bool,
+    /// They read on in the stream in which they were asked.
+    pub reads_on_after_wait: bool,
+    /// They hold the conversation, and a snapshot replaces all of it.
+    pub replaces_conversation: bool,
+    /// They have names of their own for runs.
+    pub names_runs: bool,
+    /// They want to be told the id and the path of their request.
+    pub wants_request: bool,
+    /// They keep what has ended, and ask without a cursor for what is going alone.
+    pub keeps_ended: bool,
+}
+
+impl Habits {
+    /// Those of a client that sends a message and reads the response.
+    pub const PLAIN: Self = Self {
+        headers: &[],
+        safe_profile: None,
+        answers_apart: false,
+        reads_on_after_wait: false,
+        replaces_conversation: false,
+        names_runs: false,
+        wants_request: false,
+        keeps_ended: false,
     };
 }
 

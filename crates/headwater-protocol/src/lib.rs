@@ -43,7 +43,9 @@ pub mod ui_message;
 
 pub use coalesce::{Coalescer, Merge};
 pub use decode::{Decode, Decoded, Decoder};
-pub use dialect::{ContentMode, CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support};
+pub use dialect::{
+    ContentMode, CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support,
+};
 pub use encode::{Encode, EncodeOptions, Encoder};
 pub use envelope::{Envelope, Gap, Outcome, SequenceError, Sequencer};
 pub use error::{Error, ErrorKind, Place};

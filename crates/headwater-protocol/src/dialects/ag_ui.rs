@@ -47,7 +47,7 @@ pub use wire::{Function, Interrupt, WireCall, WireMessage};
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
@@ -187,6 +187,11 @@ impl Dialect for AgUi {
 
     fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
         super::tanstack::page_message(message)
+    }
+
+    fn habits(&self) -> &'static Habits {
+        const HABITS: Habits = Habits { replaces_conversation: true, names_runs: true, ..Habits::PLAIN };
+        &HABITS
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {

@@ -24,7 +24,7 @@ pub use encode::Encoder;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
@@ -143,6 +143,11 @@ impl Dialect for Agents {
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         request::parse(request)
+    }
+
+    fn habits(&self) -> &'static Habits {
+        const HABITS: Habits = Habits { wants_request: true, ..Habits::PLAIN };
+        &HABITS
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {

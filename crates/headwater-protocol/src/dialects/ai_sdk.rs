@@ -31,7 +31,7 @@ mod request;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
@@ -178,6 +178,15 @@ impl Dialect for AiSdk {
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         request::parse(request)
+    }
+
+    fn habits(&self) -> &'static Habits {
+        const HABITS: Habits = Habits {
+            headers: &[("x-vercel-ai-ui-message-stream", "v1")],
+            keeps_ended: true,
+            ..Habits::PLAIN
+        };
+        &HABITS
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {

@@ -39,7 +39,7 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
@@ -204,6 +204,11 @@ impl Dialect for Mui {
 
     fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
         serde_json::to_value(UiMessage(message)).unwrap_or_default()
+    }
+
+    fn habits(&self) -> &'static Habits {
+        const HABITS: Habits = Habits { answers_apart: true, reads_on_after_wait: true, ..Habits::PLAIN };
+        &HABITS
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {

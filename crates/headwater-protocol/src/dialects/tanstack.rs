@@ -36,7 +36,7 @@ mod request;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
@@ -186,6 +186,14 @@ impl Dialect for TanStack {
 
     fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
         message::page_message(message)
+    }
+
+    fn habits(&self) -> &'static Habits {
+        // A page does not say whether it has tools of its own, and one that has would wait for ever beside a call of the
+        // server's that it is shown too early.
+        const HABITS: Habits =
+            Habits { safe_profile: Some("client-tools"), answers_apart: true, ..Habits::PLAIN };
+        &HABITS
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {

@@ -1,9 +1,11 @@
 //! How long a delta takes from the model to the reader while the machine is half busy.
 
+use std::time::Duration;
+
 use crate::{
     Size,
     child::{Server, cpu},
-    load::{Delivered, Request, deliver},
+    load::{Request, Sustained, sustain},
     model::{Order, Pace},
     report::{Report, number, percentile, table},
     throughput::{clients, record},
@@ -31,21 +33,23 @@ pub(crate) async fn measure(size: Size, report: &mut Report) {
         let order = Order::new(size.deltas, Pace::Every(EVERY));
         let mut pass = 0;
         let mut runs = size.runs / 4;
-        let mut requests = |runs: usize| {
+        let mut requests = |runs: usize| -> Vec<Request> {
             pass += 1;
             match arguments[0] {
                 "axum" => vec![Request::post("/", &order.text()); runs],
                 _ => clients("ai-sdk", pass, runs, &order),
             }
         };
+        let mut readers = |runs| requests(runs).into_iter().zip(requests(runs)).map(<[_; 2]>::from).collect();
+        let length = Duration::from_micros(EVERY) * u32::try_from(size.deltas).unwrap();
         for _ in 0..STEPS {
-            let (share, _) = busy(&server, requests(runs), size.deltas).await;
+            let (share, _) = busy(&server, readers(runs), length).await;
             let factor = (0.5 / share.max(0.01)).clamp(0.25, 4.0);
             runs = ((runs as f64 * factor) as usize).max(1);
         }
         let (mut p50, mut p99, mut shares, mut rate) = (f64::MAX, f64::MAX, Vec::new(), 0.0);
         for _ in 0..size.passes {
-            let (share, delivered) = busy(&server, requests(runs), size.deltas).await;
+            let (share, delivered) = busy(&server, readers(runs), length).await;
             shares.push(number(share));
             rate = delivered.deltas as f64 / delivered.wall.as_secs_f64();
             p50 = percentile(&delivered.ages, 0.5).min(p50);
@@ -61,11 +65,9 @@ pub(crate) async fn measure(size: Size, report: &mut Report) {
     table(&["server", "runs at once", "events/s", "share of the machine", "p50 µs", "p99 µs"], rows);
 }
 
-/// Delivers, and tells the share of the machine that the server and this process took.
-async fn busy(server: &Server, requests: Vec<Request>, deltas: usize) -> (f64, Delivered) {
-    let before = server.cpu() + cpu("self");
-    let delivered = deliver(server.address, requests, deltas, true).await;
+/// Keeps up a load, and tells the share of the machine that the server and this process took.
+async fn busy(server: &Server, readers: Vec<[Request; 2]>, length: Duration) -> (f64, Sustained) {
+    let sustained = sustain(server.address, readers, length, || server.cpu() + cpu("self")).await;
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-    let share = (server.cpu() + cpu("self") - before) / delivered.wall.as_secs_f64() / cores;
-    (share, delivered)
+    (sustained.spent / sustained.wall.as_secs_f64() / cores, sustained)
 }

@@ -199,3 +199,56 @@ pub(crate) async fn deliver(
     delivered.ages.sort_unstable();
     delivered
 }
+
+/// What came while the load was steady.
+#[derive(Debug, Default)]
+pub(crate) struct Sustained {
+    pub(crate) deltas: usize,
+    pub(crate) wall: Duration,
+    /// From the model to this process, in nanoseconds, sorted.
+    pub(crate) ages: Vec<u64>,
+    /// What `spent` gave at the end, less what it gave at the beginning.
+    pub(crate) spent: f64,
+}
+
+/// Keeps up a load: each reader sends two requests, one when the other has ended, and readers begin spread over the `length`
+/// of a run. What comes between one and two lengths is counted, when all of them read and some begin and end at any time.
+pub(crate) async fn sustain(
+    address: SocketAddr,
+    readers: Vec<[Request; 2]>,
+    length: Duration,
+    spent: impl Fn() -> f64,
+) -> Sustained {
+    let count = readers.len();
+    let began = tokio::time::Instant::now() + Duration::from_millis(100);
+    let mut reading = tokio::task::JoinSet::new();
+    for (number, requests) in readers.into_iter().enumerate() {
+        let first = began + length.mul_f64(number as f64 / count as f64);
+        reading.spawn(async move {
+            tokio::time::sleep_until(first).await;
+            let mut counted = Vec::new();
+            for request in requests {
+                let mut response = Response::ask(address, &request).await;
+                let mut ages = Some(Vec::new());
+                while response.count(&mut ages).await {
+                    let passed = began.elapsed();
+                    let came = ages.replace(Vec::new()).unwrap_or_default();
+                    if passed >= length && passed < length * 2 {
+                        counted.extend(came);
+                    }
+                }
+            }
+            counted
+        });
+    }
+    tokio::time::sleep_until(began + length).await;
+    let (from, before) = (Instant::now(), spent());
+    tokio::time::sleep_until(began + length * 2).await;
+    let mut sustained = Sustained { wall: from.elapsed(), spent: spent() - before, ..Sustained::default() };
+    while let Some(counted) = reading.join_next().await {
+        sustained.ages.extend(counted.unwrap());
+    }
+    sustained.deltas = sustained.ages.len();
+    sustained.ages.sort_unstable();
+    sustained
+}

@@ -44,7 +44,7 @@ pub(super) async fn respond(
             };
         }
     };
-    if decides_apart(asked) {
+    if asked.dialect.habits().answers_apart {
         known::forget(&asked.served.agent, asked.owner(), &answers::untold(placed.run.id())).await?;
     }
     let view = View {
@@ -91,8 +91,7 @@ pub(crate) async fn follow(
 ) -> Result<Response, ApiError> {
     let Placed { run, from, sent, .. } = placed;
     let (dialect, framing) = (view.dialect, view.framing);
-    // MUI's client is told about an answer in the stream that asked for it.
-    let stays = dialect.name() == "mui";
+    let stays = dialect.habits().reads_on_after_wait;
     let ending = ending.unwrap_or(if stays { Ending::AtEnd } else { Ending::AtWait });
     let profile = dialect.profile(view.profile.as_deref());
     view.waits = ending == Ending::AtWait || !profile.wait_is_end;
@@ -127,8 +126,8 @@ fn stream_headers(dialect: &dyn Dialect, framing: Framing) -> HeaderMap {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    if dialect.name() == "ai-sdk" {
-        headers.insert("x-vercel-ai-ui-message-stream", HeaderValue::from_static("v1"));
+    for &(name, value) in dialect.habits().headers {
+        headers.insert(name, HeaderValue::from_static(value));
     }
     headers
 }
@@ -137,12 +136,7 @@ fn stream_headers(dialect: &dyn Dialect, framing: Framing) -> HeaderMap {
 pub(super) fn streams_answers(asked: &Asked) -> bool {
     let accept = asked.parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let wants = accept.is_some_and(|accept| accept.contains("event-stream") || accept.contains("ndjson"));
-    wants || asked.chat.action != Action::Answer || !decides_apart(asked)
-}
-
-/// Whether answers go to an endpoint of their own, and the stream is another request.
-fn decides_apart(asked: &Asked) -> bool {
-    matches!(asked.dialect.name(), "tanstack" | "mui")
+    wants || asked.chat.action != Action::Answer || !asked.dialect.habits().answers_apart
 }
 
 /// One document instead of a stream.
@@ -159,7 +153,7 @@ async fn buffered(placed: &Placed) -> Result<Response, ApiError> {
 /// The conversation that the client holds, where the dialect may have to say it again.
 async fn held(asked: &Asked, run: &Run) -> Result<Vec<Message>, ApiError> {
     let profile = asked.dialect.profile(asked.chat.profile.as_deref());
-    if profile.cursor != CursorSupport::LastEventId || !tells_again(asked.dialect) {
+    if profile.cursor != CursorSupport::LastEventId || !asked.dialect.habits().replaces_conversation {
         return Ok(Vec::new());
     }
     let messages = &asked.chat.messages;
@@ -172,12 +166,7 @@ async fn held(asked: &Asked, run: &Run) -> Result<Vec<Message>, ApiError> {
 /// The conversation before a run, where the dialect may have to say it again. To look for it takes longer than all else
 /// that a reader needs to begin.
 pub(crate) async fn told_again(dialect: &dyn Dialect, run: &Run) -> Result<Vec<Message>, ApiError> {
-    if tells_again(dialect) { Ok(run.conversation().await?) } else { Ok(Vec::new()) }
-}
-
-/// Whether the dialect has snapshots that replace the whole conversation.
-fn tells_again(dialect: &dyn Dialect) -> bool {
-    dialect.name() == "ag-ui"
+    if dialect.habits().replaces_conversation { Ok(run.conversation().await?) } else { Ok(Vec::new()) }
 }
 
 impl Asked {
@@ -185,9 +174,7 @@ impl Asked {
     pub(crate) fn profile(&self) -> Option<String> {
         let query = self.parts.uri.query().unwrap_or_default();
         let named = query.split('&').find_map(|pair| pair.strip_prefix("profile=")).map(str::to_owned);
-        // A page of TanStack's does not say whether it has tools of its own, and one that has would wait for ever beside
-        // a call of the server's that it is shown too early.
-        let safe = || (self.dialect.name() == "tanstack").then(|| "client-tools".to_owned());
+        let safe = || self.dialect.habits().safe_profile.map(str::to_owned);
         named.or_else(|| self.chat.profile.clone()).or_else(safe)
     }
 }

@@ -46,16 +46,12 @@ async fn unsaid(asked: &Asked, session: Option<&Session>) -> Result<Option<Place
 
 /// What the page calls things.
 pub(super) fn names(asked: &Asked) -> Names {
-    let agents = asked.dialect.name() == "agents";
+    let habits = asked.dialect.habits();
+    let run = asked.chat.run.as_ref().filter(|_| habits.names_runs);
     Names {
-        run: asked
-            .chat
-            .run
-            .as_ref()
-            .filter(|_| asked.dialect.name() == "ag-ui")
-            .map(|run| run.as_str().to_owned()),
-        request: agents.then(|| asked.request_id.clone()),
-        endpoint: agents.then(|| asked.parts.uri.path().to_owned()),
+        run: run.map(|run| run.as_str().to_owned()),
+        request: habits.wants_request.then(|| asked.request_id.clone()),
+        endpoint: habits.wants_request.then(|| asked.parts.uri.path().to_owned()),
     }
 }
 
