@@ -19,8 +19,9 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 ///   [`append`](Store::append), and are seen in that order, without gaps.
 /// * **Facts are durable before they are seen**, to the degree that the store's setting says. Nothing passes a fact that
 ///   is not durable yet.
-/// * **Deltas are seen at once**, and are durable soon: at most 256 of a journal are seen before they are durable, and
-///   the commit that makes them so begins within 20 ms. What was seen and not yet durable may die with the process.
+/// * **Deltas are seen at once**, and are written soon: at most 256 of a journal are seen before they are, and the commit
+///   that does it begins within 20 ms. What was seen and not yet written may die with the process, and what no fact has
+///   followed yet with the machine.
 /// * **Fencing.** Only the newest epoch of a journal writes to it. A claim is durable before its epoch's first record is
 ///   seen, and epochs are never used twice.
 /// * **A failed write stops the store.** It is never tried again as if nothing had happened: every later write fails

@@ -124,6 +124,8 @@ pub(super) struct Taken {
     /// Room for the commit's header, and the frames.
     pub(super) bytes: Vec<u8>,
     pub(super) frames: u32,
+    /// Whether somebody waits for it: without that it is deltas alone.
+    pub(super) urgent: bool,
     pub(super) sync: bool,
     batch: Arc<Batch>,
     ops: Vec<(Op, usize, usize)>,
@@ -198,7 +200,8 @@ impl Core {
             ops.push((op, offset, bytes.len() - offset));
         }
         let frames = u32::try_from(spans.len() + ops.len()).unwrap_or(u32::MAX);
-        Some(Taken { bytes, frames, sync: gather.sync, batch: gather.batch, ops, spans })
+        let Gather { urgent, sync, batch, .. } = gather;
+        Some(Taken { bytes, frames, urgent, sync, batch, ops, spans })
     }
 
     /// Tells what became of a commit: where in the active segment it was written, or why it was not. Gives its buffer

@@ -17,6 +17,10 @@ use crate::{Error, ErrorKind, Result, Time};
 /// The largest segment, so that offsets have room in 32 bits together with one commit and a footer.
 const MAX_SEGMENT: u64 = 1 << 30;
 
+/// How long deltas that no fact has followed may be without an fsync. A power cut that takes them retracts their attempt, as
+/// it does when they are there.
+const DELTAS: Duration = Duration::from_secs(1);
+
 /// The end of the log.
 #[derive(Debug)]
 pub(super) struct Log {
@@ -96,10 +100,11 @@ impl Log {
         if taken.frames > 0 {
             self.write_commit(&mut taken.bytes, taken.frames)?;
         }
+        // A clock that went back must not put the next fsync off.
+        let since = |interval| self.last_sync.after(interval) <= now || now < self.last_sync;
         let due = match self.fsync {
-            Fsync::Commit => true,
-            // A clock that went back must not put the next fsync off.
-            Fsync::Interval(interval) => self.last_sync.after(interval) <= now || now < self.last_sync,
+            Fsync::Commit => taken.urgent || since(DELTAS),
+            Fsync::Interval(interval) => since(interval),
             Fsync::Never => false,
         };
         if taken.sync || due {
@@ -144,6 +149,7 @@ impl Log {
     /// How long until the policy wants what was written to be durable; `None` if nothing is to be done.
     pub(super) fn sync_after(&self) -> Option<Duration> {
         match self.fsync {
+            Fsync::Commit if self.synced < self.commit => Some(DELTAS),
             Fsync::Interval(interval) if self.synced < self.commit => Some(interval),
             _ => None,
         }

@@ -54,7 +54,7 @@ impl Default for Options {
             max_value_bytes: 1 << 20,
             max_journal_bytes: 1 << 30,
             max_pending_bytes: 64 << 20,
-            delta_window: Duration::from_millis(20),
+            delta_window: Duration::from_millis(5),
             delta_limit: 256,
             tail_bytes: 256 << 10,
             cache_bytes: 32 << 20,
@@ -71,7 +71,8 @@ impl Default for Options {
 /// dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fsync {
-    /// At each group commit: a fact is durable before it is seen, also if the power fails.
+    /// At each group commit that somebody waits for: a fact is durable before it is seen, also if the power fails. Deltas
+    /// that no fact follows are made durable within a second.
     #[default]
     Commit,
     /// So often: facts are seen once the operating system has them, and a power cut loses at most the last of them.

@@ -153,6 +153,12 @@ impl Oracle {
         self.values.values_mut().for_each(Key::crashed);
     }
 
+    /// The power was cut: deltas that no fact has followed may be gone too.
+    pub fn lost_power(&mut self) {
+        self.crashed();
+        self.journals.values_mut().for_each(Journal::lost_power);
+    }
+
     /// The power was cut under a store that promises nothing for that: what is found may be older, but must have been so
     /// once; and no epoch and no version is given again.
     pub fn forgot(&mut self) {

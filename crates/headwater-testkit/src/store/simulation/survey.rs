@@ -35,7 +35,9 @@ impl Simulation {
             self.tell(format!("the power is cut{when}"));
             self.summary.power_cuts += 1;
             self.disk.cut_power();
-            if !self.survives_power_cuts() {
+            if self.survives_power_cuts() {
+                self.oracle.lost_power();
+            } else {
                 self.oracle.forgot();
             }
         } else {

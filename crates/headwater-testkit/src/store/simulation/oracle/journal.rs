@@ -38,6 +38,8 @@ pub(super) struct Life {
     pub(super) closed: Option<Option<Time>>,
     /// So many records are left, whatever happens.
     durable: u64,
+    /// So many of these are left if the power is cut, though no fact follows them: there were so many when it was claimed.
+    claimed: u64,
     /// So many were appended when the last commit succeeded.
     committed: u64,
     /// So many were seen by this process.
@@ -70,6 +72,14 @@ impl Journal {
         if let Some(life) = &mut self.life {
             life.unsure = true;
             life.holder = None;
+        }
+    }
+
+    /// As [`Self::crashed`], but deltas that no fact has followed may be gone though they were written.
+    pub(super) fn lost_power(&mut self) {
+        self.crashed();
+        if let Some(life) = &mut self.life {
+            life.durable = life.last_fact(life.durable).max(life.claimed);
         }
     }
 
@@ -149,7 +159,7 @@ impl Journal {
         life.holder = Some(lease.epoch);
         life.expires = lease.expires;
         life.released = false;
-        life.durable = next - 1;
+        (life.durable, life.claimed) = (next - 1, next - 1);
         Ok(())
     }
 
@@ -230,6 +240,7 @@ impl Life {
             released: false,
             closed: None,
             durable: 0,
+            claimed: 0,
             committed: 0,
             seen: 0,
             unsure: false,
@@ -239,6 +250,12 @@ impl Life {
     /// Whether it is closed and no longer kept.
     fn is_over(&self, now: Time) -> bool {
         self.closed.flatten().is_some_and(|goes| goes <= now)
+    }
+
+    /// The last fact up to a record.
+    fn last_fact(&self, until: u64) -> u64 {
+        let is_fact = |seq: &u64| self.entry(*seq).is_some_and(|entry| entry.class == Class::Fact);
+        (1..=until).rev().find(is_fact).unwrap_or(0)
     }
 
     pub(super) const fn last(&self) -> u64 {
@@ -326,11 +343,7 @@ impl Life {
             self.unsure = false;
             // What was found is shown from now on, so its facts may not be lost any more.
             self.committed = tail.last;
-            self.durable = (1..=tail.last)
-                .rev()
-                .find(|seq| self.entry(*seq).is_some_and(|entry| entry.class == Class::Fact))
-                .unwrap_or(0)
-                .max(self.durable.min(tail.last));
+            self.durable = self.last_fact(tail.last).max(self.durable.min(tail.last));
             self.seen = tail.last;
         }
         hold(Rule::NothingDisappears, tail.last >= self.seen, || {
