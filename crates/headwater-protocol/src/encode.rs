@@ -56,6 +56,9 @@ pub struct EncodeOptions {
     /// The conversation that the client holds, where the dialect may have to say it again: what a client is not
     /// told again it may delete.
     pub messages: Vec<Message>,
+    /// The name of a thought of this run that the client holds, where the dialect may have to say the conversation again: a
+    /// client may keep the thoughts that it has until it is told of others.
+    pub thought: Option<String>,
 }
 
 impl EncodeOptions {

@@ -186,6 +186,7 @@ pub(crate) async fn events(
         framing,
         names: Names::default(),
         messages: chat::told_again(dialect, &run).await?,
+        thought: None,
         shows: served.shows,
         seam: options.seam.clone(),
         hold: options.hold,

@@ -53,6 +53,7 @@ pub(super) async fn respond(
         framing: asked.framing,
         names: placed.names.clone(),
         messages: held(asked, &placed.run).await?,
+        thought: held_thought(asked),
         shows: asked.served.shows,
         seam: asked.server.options().seam.clone(),
         hold: asked.server.options().hold,
@@ -161,6 +162,12 @@ async fn held(asked: &Asked, run: &Run) -> Result<Vec<Message>, ApiError> {
         return Ok(messages.get(..=said).unwrap_or_default().to_vec());
     }
     Ok(run.conversation().await?)
+}
+
+/// A thought that the client has heard since its person spoke.
+fn held_thought(asked: &Asked) -> Option<String> {
+    let since = asked.chat.messages.iter().rev().take_while(|message| message.role != Role::User);
+    since.filter(|message| message.role == Role::Reasoning).map(|message| message.id.to_string()).last()
 }
 
 /// The conversation before a run, where the dialect may have to say it again. To look for it takes longer than all else

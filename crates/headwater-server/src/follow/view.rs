@@ -15,6 +15,8 @@ pub(crate) struct View {
     pub(crate) names: Names,
     /// The conversation that the reader holds already.
     pub(crate) messages: Vec<Message>,
+    /// A thought of the run that the reader holds already.
+    pub(crate) thought: Option<String>,
     pub(crate) shows: Shows,
     pub(crate) seam: String,
     pub(crate) hold: bool,
@@ -42,6 +44,7 @@ impl View {
         options.seam.clone_from(&self.seam);
         options.hold = self.hold;
         options.messages.clone_from(&self.messages);
+        options.thought.clone_from(&self.thought);
         options
     }
 

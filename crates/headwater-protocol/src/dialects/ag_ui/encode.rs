@@ -51,6 +51,8 @@ pub struct Encoder {
     legacy: bool,
     /// What the client held before the run.
     history: Vec<Message>,
+    /// A thought of this run that the client may hold.
+    held_thought: Option<String>,
     /// What the run said.
     state: RunState,
     ids: Ids,
@@ -139,6 +141,7 @@ impl Encoder {
         Self {
             legacy: options.profile.as_deref() != Some("1.0"),
             history,
+            held_thought: options.thought.clone(),
             state: RunState::with_rules(super::rules()),
             ids,
             phase: Phase::Before,
@@ -417,14 +420,7 @@ impl Encoder {
         sink: Sink<'_>,
     ) {
         let mut messages = messages::write(self.conversation(), &self.ids);
-        // Without any thought in it, a snapshot leaves the client's thoughts alone.
-        if let Some(gone) = gone_thought
-            && !messages.iter().any(|message| message.role == Role::Reasoning)
-        {
-            let mut blank = WireMessage::new(gone, Role::Reasoning);
-            blank.content = Some(super::chunk::Content::Text(Cow::Borrowed("")));
-            messages.push(blank);
-        }
+        messages.extend(gone_thought.and_then(|gone| blank(gone, &messages)));
         sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: passing(record, notes) }));
     }
 
@@ -456,14 +452,16 @@ impl Encoder {
         for message in state.messages() {
             ids.adopt(message);
         }
-        let messages = messages::write(self.conversation(), &self.ids);
+        let mut messages = messages::write(self.conversation(), &self.ids);
         let mut base = base;
-        if !messages::are_plain(self.conversation(), &messages) {
+        let gone = self.held_thought.as_deref().and_then(|gone| blank(gone, &messages));
+        if gone.is_some() || !messages::are_plain(self.conversation(), &messages) {
             let mut ours: Vec<Message> = self.conversation().cloned().collect();
             messages::without_texts(&mut ours);
             let notes = Notes { messages: Some(Cow::Owned(ours)), ..Notes::default() };
             base.raw_event = Some(RawEvent::notes(notes));
         }
+        messages.extend(gone);
         sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base }));
     }
 
@@ -497,6 +495,17 @@ impl Encoder {
             _ => self.carry(record, sink),
         }
     }
+}
+
+/// A thought without words in the place of one that is gone. Without any thought in it, a snapshot leaves the client's
+/// thoughts alone.
+fn blank<'a>(gone: &'a str, messages: &[WireMessage<'_>]) -> Option<WireMessage<'a>> {
+    if messages.iter().any(|message| message.role == Role::Reasoning) {
+        return None;
+    }
+    let mut blank = WireMessage::new(gone, Role::Reasoning);
+    blank.content = Some(super::chunk::Content::Text(Cow::Borrowed("")));
+    Some(blank)
 }
 
 /// An event in our own form, in a custom event that the client passes on to whoever asks for it.

@@ -366,6 +366,39 @@ fn whoever_joins_a_run_gets_the_conversation_before_the_first_thought() {
     }
 }
 
+/// A snapshot without thoughts leaves the client those that it has: what was lost with a process would be said once more.
+#[test]
+fn a_thought_that_the_client_holds_and_nobody_else_is_taken_from_it() {
+    let options = EncodeOptions {
+        messages: vec![Message::text("u1", Role::User, "Hi")],
+        thought: Some("m-1".into()),
+        ..EncodeOptions::default()
+    };
+    let mut state = RunState::with_rules(dialect().rules());
+    state.apply(&Record::new(0, started())).unwrap();
+    let snapshot_of = |state: &RunState| {
+        let mut encoder = Encoder::new(dialect(), &options);
+        encoder.reentry(state);
+        let body = String::from_utf8(encoder.take()).unwrap();
+        let told = events(&body).into_iter().find(|event| event["type"] == "MESSAGES_SNAPSHOT").unwrap();
+        let mut seen = RunState::with_rules(dialect().rules());
+        decode(&body).records.iter().for_each(|record| seen.apply(record).unwrap());
+        (told["messages"].as_array().unwrap().clone(), seen)
+    };
+    let (messages, seen) = snapshot_of(&state);
+    assert_eq!(messages[1..], [json!({ "id": "m-1", "role": "reasoning", "content": "" })]);
+    assert_eq!(seen.messages().len(), 1, "our own readers know what it is for: {:?}", seen.messages());
+    for event in [
+        Event::ReasoningStart { id: "r".into(), metadata: None },
+        Event::ReasoningDelta { id: "r".into(), delta: "Hm".into(), metadata: None },
+        Event::ReasoningEnd { id: "r".into(), metadata: None },
+    ] {
+        state.apply(&record(None, event)).unwrap();
+    }
+    let (messages, _) = snapshot_of(&state);
+    assert_eq!(messages.iter().filter(|message| message["role"] == "reasoning").count(), 1);
+}
+
 #[test]
 fn an_approval_that_a_snapshot_told_is_not_asked_for_again_at_the_end() {
     let approval = Event::ApprovalRequested {
