@@ -1,0 +1,152 @@
+//! Finds the place where a reader begins, or goes on after it was away.
+
+use std::sync::Arc;
+
+use headwater_protocol::{EventKind, RunStatus};
+use headwater_runtime::{Run, Teller, Told};
+use headwater_store::ReadLimit;
+
+use super::{Held, Pen};
+use crate::{
+    ApiError,
+    follow::{From, View, from_the_future},
+};
+
+/// How many frames a process may have told of what it had not kept when it died.
+const LOST_FRAMES: u64 = 1_024;
+
+impl Pen {
+    /// A pen at the place where a reader begins.
+    pub(in crate::follow) async fn new(run: &Run, view: Arc<View>, from: &From) -> Result<Self, ApiError> {
+        let mut pen = Self::at_start(run, view).await?;
+        match *from {
+            From::Start => {}
+            From::Response(since) => {
+                pen.pass(run, since).await?;
+                pen.since = since;
+                pen.waits = false;
+                pen.encoder.next_response();
+                pen.move_written();
+            }
+            From::Reentry => {
+                pen.told = true;
+                pen.come_back(run).await?;
+            }
+            From::After { seq, frame: 0 } => pen.pass(run, seq).await?,
+            From::After { seq, frame } => {
+                pen.pass(run, seq.saturating_sub(1)).await?;
+                pen.skip = u64::from(frame);
+                pen.read(run, Some(seq)).await?;
+                pen.skip = 0;
+            }
+            From::Lost(seq) => {
+                pen.pass(run, seq).await?;
+                pen.restate(None);
+            }
+            From::Sequence(sequence) => pen.go_on_after(run, sequence).await?,
+        }
+        Ok(pen)
+    }
+
+    /// Goes on after the frame of this number.
+    async fn go_on_after(&mut self, run: &Run, sequence: u64) -> Result<(), ApiError> {
+        let next = sequence.saturating_add(1);
+        let died = self.first_death(run).await?;
+        self.skip = next;
+        self.read(run, died).await?;
+        if self.skip == 0 {
+            return Ok(());
+        }
+        if died.is_none() || next > self.count_frames(run).await?.saturating_add(LOST_FRAMES) {
+            return Err(from_the_future(sequence));
+        }
+        // The process that died may have given this number to something that was not kept, and the next one gave it again: the
+        // reader is told what was kept until then, and what came after, under numbers that it has not seen.
+        self.skip = 0;
+        self.restate(Some(next));
+        Ok(())
+    }
+
+    fn restate(&mut self, next: Option<u64>) {
+        self.told = true;
+        self.encoder.restate(next);
+        self.move_written();
+    }
+
+    /// The last record before another process took the run over from one that died while it was telling something.
+    async fn first_death(&mut self, run: &Run) -> Result<Option<u64>, ApiError> {
+        let store = run.agent().store();
+        let epochs = store.info(&self.journal).await?.map(|info| info.epochs).unwrap_or_default();
+        for next in epochs.iter().skip(1) {
+            let before = next.first - 1;
+            let page = store.read(&self.journal, before, ReadLimit::default()).await?;
+            let mut teller = Teller::default();
+            for stored in &page.records {
+                match teller.read(stored)? {
+                    Told::Nothing => {}
+                    Told::Event(record) if record.event.kind() == EventKind::AttemptRetracted => {
+                        return Ok(Some(before));
+                    }
+                    _ => break,
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many frames there are so far.
+    async fn count_frames(&mut self, run: &Run) -> Result<u64, ApiError> {
+        let mut counting = Self::at_start(run, self.view.clone()).await?;
+        counting.skip = u64::MAX;
+        counting.read(run, None).await?;
+        Ok(u64::MAX - counting.skip)
+    }
+
+    /// Writes the fewest frames that say what there is so far.
+    async fn come_back(&mut self, run: &Run) -> Result<(), ApiError> {
+        let store = run.agent().store();
+        let (after, mut state) = run.snapshot_until(u64::MAX).await?.unwrap_or_default();
+        self.after = after;
+        let mut answered = false;
+        loop {
+            let page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
+            for stored in &page.records {
+                self.after = stored.seq;
+                let seen = match self.teller.read(stored)? {
+                    Told::Nothing => continue,
+                    Told::Answered => {
+                        answered = true;
+                        continue;
+                    }
+                    Told::Event(record) => self.held.insert(Held::new(*record, stored)),
+                    Told::More(text) => match &mut self.held {
+                        Some(held) => {
+                            held.grow(stored, &text);
+                            held
+                        }
+                        None => continue,
+                    },
+                };
+                answered &= seen.record.event.kind() != EventKind::RunWaiting;
+                // The journal has only what its writer's state could take.
+                let _ = state.apply(&seen.record);
+                self.held = self.held.take().and_then(Held::rest);
+            }
+            if self.after < page.tail.last {
+                continue;
+            }
+            // What was answered and not yet taken up is no wait to whoever comes back.
+            if state.run().status != RunStatus::Waiting || !(answered || self.is_answered(run).await?) {
+                break;
+            }
+            store.wait(&self.journal, self.after).await?;
+        }
+        self.held = self.held.take().filter(|held| self.view.sees(&held.record));
+        let status = state.run().status;
+        self.waits = status == RunStatus::Waiting;
+        self.ended = !self.waits && status != RunStatus::Running;
+        self.encoder.reentry(&self.view.see_state(&state));
+        self.move_written();
+        Ok(())
+    }
+}
