@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use headwater_protocol::RunId;
+use headwater_protocol::{Message, RunId};
 use headwater_runtime::{Agent, RunMeta};
 
 use crate::{ApiError, Shows};
@@ -45,6 +45,13 @@ pub(crate) struct Served {
     pub(crate) name: String,
     pub(crate) agent: Agent,
     pub(crate) shows: Shows,
+}
+
+impl Served {
+    /// Messages as readers of the agent see them.
+    pub(crate) fn shown(&self, messages: Vec<Message>) -> Vec<Message> {
+        self.shows.messages(messages)
+    }
 }
 
 impl Agents {

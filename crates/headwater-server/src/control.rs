@@ -185,7 +185,7 @@ pub(crate) async fn events(
         profile: query.profile,
         framing,
         names: Names::default(),
-        messages: chat::told_again(dialect, &run).await?,
+        messages: served.shown(chat::told_again(dialect, &run).await?),
         shows: served.shows,
         seam: options.seam.clone(),
         hold: options.hold,

@@ -52,6 +52,7 @@ async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Va
         // What was answered and goes on is there already.
         messages.extend(going.filter(|going| messages.iter().all(|message| message.id != going.id)));
     }
+    let messages = asked.served.shown(messages);
     let interrupts = interrupts(asked, info).await?;
     let mut document = document(asked, &messages, Some(info), interrupts);
     if let (Some(before), Value::Object(fields)) = (page.before, &mut document) {
@@ -145,10 +146,11 @@ pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Resu
             let state = session.state(Some(id)).await?;
             let mut document = summary(&checkpoint);
             if let Value::Object(fields) = &mut document {
-                let messages: Vec<_> =
-                    state.messages.iter().map(|message| asked.dialect.page_message(message)).collect();
-                fields.insert("messages".to_owned(), json!(messages));
                 fields.insert("structured".to_owned(), sessions::structured(&state));
+                let messages = asked.served.shown(state.messages);
+                let messages: Vec<_> =
+                    messages.iter().map(|message| asked.dialect.page_message(message)).collect();
+                fields.insert("messages".to_owned(), json!(messages));
             }
             Ok(Json(document).into_response())
         }

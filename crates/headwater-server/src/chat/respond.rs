@@ -32,7 +32,7 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
     }
     if !asked.chat.stream {
         let _permit = asked.server.may_read(&asked.principal)?;
-        return buffered(&placed).await;
+        return buffered(asked, &placed).await;
     }
     let view = View {
         dialect: asked.dialect,
@@ -116,12 +116,12 @@ fn decides_apart(asked: &Asked) -> bool {
 }
 
 /// One document instead of a stream.
-async fn buffered(placed: &Placed) -> Result<Response, ApiError> {
+async fn buffered(asked: &Asked, placed: &Placed) -> Result<Response, ApiError> {
     let since = if let From::Response(since) = placed.from { since } else { 0 };
     let mut records = Vec::new();
     let mut events = std::pin::pin!(placed.run.events(since));
     while let Some(record) = events.next().await {
-        records.push(record?);
+        records.extend(asked.served.shows.filter(record?));
     }
     Ok(Json(kortyx::Buffered::new(&records)).into_response())
 }
@@ -136,7 +136,7 @@ async fn held(asked: &Asked, run: &Run) -> Result<Vec<Message>, ApiError> {
     if let Some(said) = messages.iter().rposition(|message| message.role == Role::User) {
         return Ok(messages.get(..=said).unwrap_or_default().to_vec());
     }
-    Ok(run.conversation().await?)
+    Ok(asked.served.shown(run.conversation().await?))
 }
 
 /// The conversation before a run, where the dialect may have to say it again. To look for it takes longer than all else

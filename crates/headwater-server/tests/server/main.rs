@@ -21,3 +21,4 @@ mod resume;
 mod sessions;
 mod talk;
 mod watching;
+mod withheld;
