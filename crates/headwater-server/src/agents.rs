@@ -6,7 +6,7 @@ use std::{
 };
 
 use headwater_protocol::{Message, RunId};
-use headwater_runtime::{Agent, RunMeta};
+use headwater_runtime::{Agent, ErrorKind, RunMeta};
 
 use crate::{ApiError, Shows};
 
@@ -155,15 +155,20 @@ impl Agents {
     /// The agent that a run is of, and what is known about the run.
     pub(crate) async fn of_run(&self, run: &RunId) -> Result<(Served, RunMeta), ApiError> {
         let all = self.served();
+        let mut failed = None;
         for served in &all {
-            let Ok(meta) = served.agent.run(run.clone()).meta().await else { continue };
-            let owner = all.iter().find(|served| served.agent.name() == meta.agent);
-            return match owner {
-                Some(owner) => Ok((owner.clone(), meta)),
-                None => Err(ApiError::not_found("run.unknown", format!("there is no run {run} here"))),
+            let meta = match served.agent.run(run.clone()).meta().await {
+                Ok(meta) => meta,
+                Err(error) if error.kind() == ErrorKind::UnknownRun => continue,
+                // Another agent's store may have it.
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
             };
+            let owner = all.iter().find(|served| served.agent.name() == meta.agent);
+            return owner.map(|owner| (owner.clone(), meta)).ok_or_else(ApiError::no_run);
         }
-        let message = format!("there is no run {run}: it never was, or is no longer kept");
-        Err(ApiError::not_found("run.unknown", message))
+        Err(failed.map_or_else(ApiError::no_run, ApiError::from))
     }
 }

@@ -30,8 +30,7 @@ pub(crate) async fn owned(
     let id = RunId::from(run);
     let (served, meta) = server.agents().of_run(&id).await?;
     if meta.owner.as_deref() != Some(principal.id()) {
-        let message = format!("there is no run {id}: it never was, or is no longer kept");
-        return Err(ApiError::not_found("run.unknown", message));
+        return Err(ApiError::no_run());
     }
     let run = served.agent.run(id);
     Ok((served, run, meta))
@@ -271,7 +270,10 @@ pub(crate) async fn answer(
     let (served, run, _) = owned(&server, &principal, &run).await?;
     let mut body: AnswerBody = read_json(&server, body).await?;
     let request = match body.request.take() {
-        Some(request) => request,
+        Some(request) => match served.agent.find_question(&request).await? {
+            Some(question) if question.run == *run.id() && is_of(&question, &principal) => request,
+            _ => return Err(ApiError::no_request()),
+        },
         None => match served.agent.open_questions(run.id()).await?.as_slice() {
             [only] => only.request.clone(),
             [] => {
@@ -304,13 +306,18 @@ pub(crate) async fn answer_request(
     let body: AnswerBody = read_json(&server, body).await?;
     let request = RequestId::from(request);
     for served in server.agents().served() {
-        if let Some(question) = served.agent.find_question(&request).await? {
+        let question = served.agent.find_question(&request).await?;
+        if let Some(question) = question.filter(|question| is_of(question, &principal)) {
             let (served, ..) = owned(&server, &principal, question.run.as_str()).await?;
             return give(&served, &principal, request, body).await;
         }
     }
-    let message = format!("there is no request {request}: it never was, or is no longer kept");
-    Err(ApiError::not_found("request.unknown", message))
+    Err(ApiError::no_request())
+}
+
+/// Whether a question is theirs who ask.
+fn is_of(question: &OpenQuestion, principal: &Principal) -> bool {
+    question.owner.as_deref() == Some(principal.id())
 }
 
 async fn give(

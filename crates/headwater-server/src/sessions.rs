@@ -98,8 +98,7 @@ async fn find_served(
             Err(error) => return Err(error.into()),
         }
     }
-    let message = format!("there is no session {id}: it never was, or is no longer kept");
-    Err(ApiError::not_found("session.unknown", message))
+    Err(ApiError::no_session())
 }
 
 #[derive(Debug, Deserialize)]

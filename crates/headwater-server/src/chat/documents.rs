@@ -26,8 +26,8 @@ pub(super) async fn conversation(asked: &Asked) -> Result<Response, ApiError> {
     loop {
         let info = match session.info().await {
             Ok(info) => info,
-            // A conversation that has not begun is empty: a page asks for it before anyone says something.
-            Err(error) if error.kind() == ErrorKind::UnknownSession => {
+            // A conversation that has not begun is empty: a page asks for it before anyone says something. So is another's.
+            Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
                 return Ok(Json(document(asked, &[], None, Value::Null)).into_response());
             }
             Err(error) => return Err(error.into()),
@@ -190,5 +190,12 @@ fn summary(checkpoint: &headwater_runtime::Checkpoint) -> Value {
 /// The session of a checkpoint, which Kortyx' page does not name.
 async fn session_of(asked: &Asked, checkpoint: &CheckpointId) -> Result<Session, ApiError> {
     let session = asked.served.agent.session_of_checkpoint(checkpoint).await?;
-    Ok(asked.session(session.as_str()))
+    let session = asked.session(session.as_str());
+    match session.info().await {
+        Ok(_) => Ok(session),
+        Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
+            Err(ApiError::no_checkpoint())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
