@@ -7,8 +7,8 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{RequestCursor, RequestId, RunId};
-use headwater_runtime::{Answer, Answered, ErrorKind, OpenQuestion, Run, RunMeta, Start};
+use headwater_protocol::{CursorSupport, RequestCursor, RequestId, RunId};
+use headwater_runtime::{Agent, Answer, Answered, ErrorKind, OpenQuestion, Run, RunMeta, Start};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -83,6 +83,11 @@ pub(crate) async fn start(
     Ok((StatusCode::CREATED, Json(json!({ "run": run, "agent": served.name }))).into_response())
 }
 
+/// How many runs are read in one go.
+const PAGE: usize = 200;
+/// How often at most for one request: whoever has few runs among many comes back for the rest.
+const PAGES: usize = 50;
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Paging {
     after: Option<String>,
@@ -101,28 +106,54 @@ pub(crate) async fn list(
     Extension(principal): Extension<Principal>,
     Query(paging): Query<Paging>,
 ) -> Result<Response, ApiError> {
-    let mut runs: Vec<RunMeta> = Vec::new();
     let mut seen: Vec<usize> = Vec::new();
+    let (mut runs, mut looked_to) = (Vec::new(), None);
     for served in server.agents().served() {
         let store = std::sync::Arc::as_ptr(served.agent.store()).cast::<()>().addr();
         if seen.contains(&store) {
             continue;
         }
         seen.push(store);
-        let mut after = paging.after.as_deref().map(RunId::from);
-        loop {
-            let page = served.agent.runs(after.as_ref(), 200).await?;
-            after = page.last().map(|meta| meta.run.clone());
-            let full = page.len() == 200;
-            runs.extend(page.into_iter().filter(|meta| meta.owner.as_deref() == Some(principal.id())));
-            if !full || runs.len() >= paging.limit() {
-                break;
-            }
+        let (own, until) = own_runs(&served.agent, &principal, &paging).await?;
+        runs.extend(own);
+        // What a store has after that is not known: no page may go further than the first of them.
+        looked_to = match (looked_to, until) {
+            (Some(one), Some(other)) => Some(std::cmp::min(one, other)),
+            (one, other) => one.or(other),
+        };
+    }
+    runs.sort_by(|one: &RunMeta, other| one.run.as_str().cmp(other.run.as_str()));
+    if let Some(last) = &looked_to {
+        runs.retain(|meta| meta.run.as_str() <= last.as_str());
+    }
+    if runs.len() > paging.limit() {
+        runs.truncate(paging.limit());
+        looked_to = runs.last().map(|meta| meta.run.as_str().to_owned());
+    }
+    Ok(Json(json!({ "runs": runs, "next": looked_to })).into_response())
+}
+
+/// The runs of a store that are theirs who ask, in order, and the last that was looked at if there may be more.
+async fn own_runs(
+    agent: &Agent,
+    principal: &Principal,
+    paging: &Paging,
+) -> Result<(Vec<RunMeta>, Option<String>), ApiError> {
+    let mut after = paging.after.as_deref().map(RunId::from);
+    let mut own = Vec::new();
+    for _ in 0..PAGES {
+        let page = agent.runs(after.as_ref(), PAGE).await?;
+        let full = page.len() == PAGE;
+        after = page.last().map(|meta| meta.run.clone());
+        own.extend(page.into_iter().filter(|meta| meta.owner.as_deref() == Some(principal.id())));
+        if !full {
+            return Ok((own, None));
+        }
+        if own.len() >= paging.limit() {
+            break;
         }
     }
-    runs.truncate(paging.limit());
-    let next = (runs.len() == paging.limit()).then(|| runs.last().map(|meta| meta.run.clone())).flatten();
-    Ok(Json(json!({ "runs": runs, "next": next })).into_response())
+    Ok((own, after.map(|run| run.as_str().to_owned())))
 }
 
 /// `GET /v1/runs/{run}`.
@@ -157,15 +188,18 @@ pub(crate) async fn events(
     let (served, run, _) = owned(&server, &principal, &run).await?;
     served.agent.take_up(run.id()).await?;
     let dialect = chat::find(query.dialect.as_deref().unwrap_or("agents"))?;
+    let profile = chat::profile(dialect, query.profile.as_deref())?;
     let framing = chat::framing(dialect, query.profile.as_deref(), &headers, query.framing.as_deref())?;
     let sent = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
     let from = match query.after.or(sent).filter(|after| !after.is_empty()) {
         None => From::Start,
         Some(now) if now == "now" => From::Reentry,
         Some(after) => {
+            // Where frames are not counted, a number is no place.
+            let counts = profile.cursor == CursorSupport::Sequence;
             let cursor = match after.parse() {
-                Ok(sequence) => RequestCursor::Sequence(sequence),
-                Err(_) => RequestCursor::EventId(after),
+                Ok(sequence) if counts => RequestCursor::Sequence(sequence),
+                _ => RequestCursor::EventId(after),
             };
             From::cursor(&run, &cursor).await?
         }
@@ -352,6 +386,7 @@ pub(crate) async fn interrupts(
                 .collect::<Vec<_>>(),
         );
     }
+    open.sort_by(|one, other| one.request.as_str().cmp(other.request.as_str()));
     let listed: Vec<_> = open.iter().take(paging.limit()).map(question).collect();
     Ok(Json(json!({ "interrupts": listed })).into_response())
 }

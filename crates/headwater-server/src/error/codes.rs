@@ -8,6 +8,7 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (400, "body.invalid", "the body is no JSON, or not of the form that the route takes"),
     (400, "framing.unknown", "`framing` is neither `sse` nor `ndjson`"),
     (400, "path.invalid", "a part of the path cannot be read"),
+    (400, "profile.unknown", "the dialect has no profile of that name"),
     (400, "query.invalid", "a parameter of the query cannot be read"),
     (400, "request.invalid", "the body is not what clients of the dialect send"),
     (400, "run.missing", "the request names neither a run nor a session"),

@@ -1,4 +1,4 @@
-//! A wait that was answered, while the run has said nothing since.
+//! Waits that were answered, or nearly: while the run has said nothing since, and when the answer was refused.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use headwater_runtime::{Agent, Cx, END, Entry, Next, NodeResult, START, Workflow
 use headwater_server::{Agents, Options, Server};
 use headwater_store::Memory;
 use headwater_tools::ClientTool;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::{
@@ -83,5 +83,48 @@ async fn a_wait_that_was_answered_is_told_to_nobody_though_nothing_was_said_sinc
     for reading in [from_the_start, coming_back] {
         let read = reading.await.unwrap();
         assert!(read.text("ai-sdk").ends_with("So you are in Oslo."), "{}", read.body);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_refused_leaves_nothing_behind() {
+    let world = World::new().await;
+    for (apart, refused) in [
+        ("mui", json!({ "id": "REQUEST", "approved": true, "signature": "AAAA" })),
+        ("tanstack", json!({ "approvalId": "REQUEST", "approved": true, "signature": "AAAA" })),
+    ] {
+        let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", apart, "u1", "mix it")).await;
+        let run = format!("/v1/runs/{}", first.header("x-run-id"));
+        let waits = world.get(&run).await.json()["waitsFor"].clone();
+        let of =
+            |kind: &str| waits.as_array().unwrap().iter().find(|open| open["kind"] == kind).unwrap().clone();
+        let (approval, locate) = (of("approval"), of("client-tool"));
+        let refused = refused.to_string().replace("REQUEST", approval["request"].as_str().unwrap());
+        let said = world.post(&format!("/v1/{apart}/chat/answer"), &refused.parse().unwrap()).await;
+        assert_eq!(
+            (said.status, said.json()["code"].clone()),
+            (403, json!("token.invalid")),
+            "{}",
+            said.body
+        );
+
+        let message = first.chunk("start")["messageId"].clone();
+        let again = |part: Value| {
+            let mut body = says("ai-sdk", apart, "u1", "mix it");
+            body["messageId"] = message.clone();
+            let answer =
+                json!({ "id": message, "role": "assistant", "parts": [{ "type": "step-start" }, part] });
+            body["messages"].as_array_mut().unwrap().push(answer);
+            body
+        };
+        let decided = again(json!({ "type": "tool-delete", "toolCallId": approval["tool"]["call"],
+            "state": "approval-responded", "input": {}, "approval": { "id": approval["request"], "approved": true } }));
+        let second = world.post("/v1/ai-sdk/chat", &decided).await;
+        assert!(second.body.contains("deleted Rome"), "{}", second.body);
+        let given = again(json!({ "type": "tool-locate", "toolCallId": locate["tool"]["call"],
+            "state": "output-available", "input": {}, "output": "Oslo" }));
+        let third = world.post("/v1/ai-sdk/chat", &given).await;
+        assert!(third.body.contains("It is sunny."), "{}", third.body);
+        assert!(!third.body.contains("deleted Rome"), "{apart}: it was told before: {}", third.body);
     }
 }

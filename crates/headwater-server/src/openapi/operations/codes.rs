@@ -4,7 +4,7 @@
 #[rustfmt::skip]
 pub(super) const DIALECT: &[&str] = &[
     "dialect.unknown", "agent.unknown", "workflow.unknown", "workflow.version", "request.invalid",
-    "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy",
+    "profile.unknown", "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy",
     "session.missing", "session.unknown", "session.busy", "session.exists", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
@@ -24,7 +24,7 @@ pub(super) const START: &[&str] = &[
 /// Of following a run.
 #[rustfmt::skip]
 pub(super) const FOLLOW: &[&str] = &[
-    "run.unknown", "run.busy", "dialect.unknown", "framing.unknown", "framing.unsupported", "until.unknown",
+    "run.unknown", "run.busy", "dialect.unknown", "profile.unknown", "framing.unknown", "framing.unsupported", "until.unknown",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
     "workflow.version", "streams.too-many",
 ];
