@@ -27,7 +27,8 @@ pub(super) async fn respond(asked: &Asked, placed: Placed) -> Result<Response, A
         let told = json!({ "run": placed.run.id(), "since": since });
         return Ok((StatusCode::ACCEPTED, Json(told)).into_response());
     }
-    if decides_apart(asked) {
+    // What is followed now is told, whichever page the answers came from.
+    if decides_apart(asked) || placed.sent.is_none() {
         known::forget(&asked.served.agent, asked.owner(), &answers::untold(placed.run.id())).await?;
     }
     if !asked.chat.stream {
@@ -120,8 +121,20 @@ async fn buffered(asked: &Asked, placed: &Placed) -> Result<Response, ApiError> 
     let since = if let From::Response(since) = placed.from { since } else { 0 };
     let mut records = Vec::new();
     let mut events = std::pin::pin!(placed.run.events(since));
-    while let Some(record) = events.next().await {
-        records.extend(asked.served.shows.filter(record?));
+    let mut closing = asked.server.streams().closing();
+    loop {
+        tokio::select! {
+            biased;
+            record = events.next() => match record {
+                Some(record) => records.extend(asked.served.shows.filter(record?)),
+                None => break,
+            },
+            _ = closing.wait_for(|closing| *closing) => {
+                let message = "the server is about to stop: the run goes on, ask for it again";
+                let code = "server.leaving";
+                return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retry_after(1));
+            }
+        }
     }
     Ok(Json(kortyx::Buffered::new(&records)).into_response())
 }

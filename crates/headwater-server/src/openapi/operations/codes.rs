@@ -11,7 +11,8 @@ pub(super) const DIALECT: &[&str] = &[
     "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid", "token.missing",
     "answer.invalid", "answers.none", "answers.repeated", "answers.several-runs",
     "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "input.invalid",
-    "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "random",
+    "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
+    "random",
 ];
 
 /// Of starting a run.
