@@ -162,7 +162,7 @@ impl From<headwater_runtime::Error> for ApiError {
         }
         let answer = match (error.kind(), error.code()) {
             (ErrorKind::UnknownSession, _) | (ErrorKind::Foreign, "session.foreign") => Self::no_session(),
-            (ErrorKind::UnknownRequest, _) | (ErrorKind::Foreign, "request.foreign") => Self::no_request(),
+            (ErrorKind::UnknownRequest, _) => Self::no_request(),
             (ErrorKind::UnknownRun | ErrorKind::Foreign, _) => Self::no_run(),
             (ErrorKind::UnknownCheckpoint, "checkpoint.unknown") => Self::no_checkpoint(),
             (_, code) => Self::new(status, code, error.to_string()),

@@ -211,7 +211,7 @@ impl AgentInner {
     async fn may_answer(&self, question: &OpenQuestion, answered: &Answered) -> Result<()> {
         if answered.owner.as_ref().is_some_and(|owner| *owner != question.owner) {
             let message = format!("request {} belongs to somebody else", question.request);
-            return Err(Error::new(ErrorKind::Foreign, message).with_code("request.foreign"));
+            return Err(Error::new(ErrorKind::Foreign, message));
         }
         let bound = match &question.wait.kind {
             WaitKind::Approval { input, .. } => Some(input),

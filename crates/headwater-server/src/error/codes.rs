@@ -21,7 +21,6 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (403, "host.refused", "the request names a host that the server does not answer to"),
     (403, "origin.refused", "a web page elsewhere sent the request, and its origin is not allowed"),
     (403, "token.invalid", "the token of an answer is tampered with, or for another question or input"),
-    (403, "token.missing", "the answer needs the token that came with the question"),
     (404, "agent.unknown", "there is no agent of that name"),
     (404, "checkpoint.retired", "the checkpoint is no longer kept"),
     (404, "checkpoint.run-gone", "the run of the checkpoint is no longer kept, so it cannot be done again"),

@@ -8,7 +8,7 @@ pub(super) const DIALECT: &[&str] = &[
     "session.missing", "session.unknown", "session.busy", "session.exists", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
-    "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid", "token.missing",
+    "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid",
     "answer.invalid", "answers.none", "answers.repeated", "answers.several-runs",
     "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "input.invalid",
     "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
@@ -35,7 +35,7 @@ pub(super) const FOLLOW: &[&str] = &[
 pub(super) const ANSWER: &[&str] = &[
     "run.unknown", "run.ended", "run.busy", "request.unknown", "request.ambiguous", "request.not-open",
     "request.answered", "request.taken-back", "interrupt.expired", "answer.unclear", "answer.invalid",
-    "token.invalid", "token.missing", "workflow.version",
+    "token.invalid", "workflow.version",
 ];
 
 /// Of looking at a session.
