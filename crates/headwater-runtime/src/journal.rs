@@ -10,7 +10,7 @@ pub use effect::{Answer, Begun, Invalidated};
 pub(crate) use effect::{Effect, Left, Outcome, Visit, Wait, WaitKind};
 pub(crate) use entry::Emitted;
 pub use entry::Entry;
-pub(crate) use entry::{delta, is_snapshot};
+pub(crate) use entry::{delta, is_answer, is_snapshot};
 pub(crate) use history::{Emits, History, HookRecord, Walked, fingerprint};
 pub use told::{Teller, Told};
 pub(crate) use writer::Journal;

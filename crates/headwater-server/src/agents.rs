@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use headwater_protocol::RunId;
-use headwater_runtime::{Agent, RunMeta};
+use headwater_protocol::{Message, RunId};
+use headwater_runtime::{Agent, ErrorKind, RunMeta};
 
 use crate::{ApiError, Shows};
 
@@ -45,6 +45,13 @@ pub(crate) struct Served {
     pub(crate) name: String,
     pub(crate) agent: Agent,
     pub(crate) shows: Shows,
+}
+
+impl Served {
+    /// Messages as readers of the agent see them.
+    pub(crate) fn shown(&self, messages: Vec<Message>) -> Vec<Message> {
+        self.shows.messages(messages)
+    }
 }
 
 impl Agents {
@@ -148,15 +155,20 @@ impl Agents {
     /// The agent that a run is of, and what is known about the run.
     pub(crate) async fn of_run(&self, run: &RunId) -> Result<(Served, RunMeta), ApiError> {
         let all = self.served();
+        let mut failed = None;
         for served in &all {
-            let Ok(meta) = served.agent.run(run.clone()).meta().await else { continue };
-            let owner = all.iter().find(|served| served.agent.name() == meta.agent);
-            return match owner {
-                Some(owner) => Ok((owner.clone(), meta)),
-                None => Err(ApiError::not_found("run.unknown", format!("there is no run {run} here"))),
+            let meta = match served.agent.run(run.clone()).meta().await {
+                Ok(meta) => meta,
+                Err(error) if error.kind() == ErrorKind::UnknownRun => continue,
+                // Another agent's store may have it.
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
             };
+            let owner = all.iter().find(|served| served.agent.name() == meta.agent);
+            return owner.map(|owner| (owner.clone(), meta)).ok_or_else(ApiError::no_run);
         }
-        let message = format!("there is no run {run}: it never was, or is no longer kept");
-        Err(ApiError::not_found("run.unknown", message))
+        Err(failed.map_or_else(ApiError::no_run, ApiError::from))
     }
 }

@@ -16,7 +16,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{Action, Dialect, dialects};
+use headwater_protocol::{Action, Dialect, Profile, dialects};
 use headwater_runtime::{Run, Sent};
 
 pub(crate) use request::{Asked, framing, fresh, read_body};
@@ -68,6 +68,27 @@ pub(crate) fn find(name: &str) -> Result<&'static dyn Dialect, ApiError> {
         let message = format!("there is no dialect `{name}`: there are {}", known.join(", "));
         ApiError::not_found("dialect.unknown", message)
     })
+}
+
+/// A profile of a dialect by its name, or the default.
+pub(crate) fn profile(
+    dialect: &'static dyn Dialect,
+    name: Option<&str>,
+) -> Result<&'static Profile, ApiError> {
+    let profile = dialect.profile(name);
+    match name.filter(|name| *name != profile.name) {
+        None => Ok(profile),
+        Some(name) => {
+            let known: Vec<_> =
+                dialect.profiles().iter().map(|profile| format!("`{}`", profile.name)).collect();
+            let message = format!(
+                "the dialect `{}` has no profile `{name}`: it has {}",
+                dialect.name(),
+                known.join(", ")
+            );
+            Err(ApiError::bad("profile.unknown", message))
+        }
+    }
 }
 
 /// Answers a request of a dialect's client.

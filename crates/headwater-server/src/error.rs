@@ -57,6 +57,32 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, code, message)
     }
 
+    /// There is no run of that name for whoever asks. That it is there and belongs to somebody else must not show, so this
+    /// and its like are all that anybody is told, wherever it is found out, and they name nothing.
+    pub(crate) fn no_run() -> Self {
+        Self::unknown("run.unknown")
+    }
+
+    /// There is no session of that name for whoever asks.
+    pub(crate) fn no_session() -> Self {
+        Self::unknown("session.unknown")
+    }
+
+    /// There is no checkpoint of that name for whoever asks.
+    pub(crate) fn no_checkpoint() -> Self {
+        Self::unknown("checkpoint.unknown")
+    }
+
+    /// There is no question of that name for whoever asks.
+    pub(crate) fn no_request() -> Self {
+        Self::unknown("request.unknown")
+    }
+
+    /// The message is what the list says about the code.
+    fn unknown(code: &str) -> Self {
+        Self::not_found(code, find(code).map_or("", |(_, meaning)| meaning))
+    }
+
     /// Something that is not the sender's business: what it was is in the log.
     fn internal(code: &str, error: &dyn std::error::Error) -> Self {
         tracing::error!(code, %error, "a request failed");
@@ -134,17 +160,13 @@ impl From<headwater_runtime::Error> for ApiError {
             let code = if error.kind() == ErrorKind::Store { "store" } else { "internal" };
             return Self::internal(code, &error);
         }
-        let (code, message) = match (error.kind(), error.code()) {
-            // Whether it is there and belongs to somebody else must not show.
-            (ErrorKind::UnknownSession, _) | (ErrorKind::Foreign, "session.foreign") => {
-                ("session.unknown", "there is no such session, or it is not yours".to_owned())
-            }
-            (ErrorKind::UnknownRun | ErrorKind::Foreign, _) => {
-                ("run.unknown", "there is no such run, or it is not yours".to_owned())
-            }
-            (_, code) => (code, error.to_string()),
+        let answer = match (error.kind(), error.code()) {
+            (ErrorKind::UnknownSession, _) | (ErrorKind::Foreign, "session.foreign") => Self::no_session(),
+            (ErrorKind::UnknownRequest, _) => Self::no_request(),
+            (ErrorKind::UnknownRun | ErrorKind::Foreign, _) => Self::no_run(),
+            (ErrorKind::UnknownCheckpoint, "checkpoint.unknown") => Self::no_checkpoint(),
+            (_, code) => Self::new(status, code, error.to_string()),
         };
-        let answer = Self::new(status, code, message);
         if status == S::SERVICE_UNAVAILABLE { answer.retry_after(1) } else { answer }
     }
 }
@@ -155,7 +177,7 @@ impl From<headwater_store::Error> for ApiError {
         match error.kind() {
             K::Cursor(_) => Self::conflict(error.code(), error.to_string()),
             K::Trimmed { .. } => Self::new(StatusCode::GONE, "cursor.trimmed", error.to_string()),
-            K::Unknown => Self::not_found("run.unknown", error.to_string()),
+            K::Unknown => Self::no_run(),
             _ => Self::internal("store", &error),
         }
     }

@@ -14,7 +14,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    ApiError, Principal, Server, chat,
+    ApiError, Principal, Server,
+    agents::Served,
+    chat,
     control::read_json,
     extract::{Path, Query},
     router::Routes,
@@ -46,32 +48,57 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// The session that the path names, which belongs to whoever asks.
 struct Mine(Session, SessionInfo);
 
+/// The same, and what its readers see of it.
+struct Shown(Session, Served);
+
 impl FromRequestParts<Server> for Mine {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Response> {
-        let principal = Extension::<Principal>::from_request_parts(parts, server).await;
-        let Extension(principal) = principal.map_err(IntoResponse::into_response)?;
-        let names = RawPathParams::from_request_parts(parts, server).await;
-        let names = names.map_err(IntoResponse::into_response)?;
-        let named = names.iter().find(|(name, _)| *name == "session").map_or("", |(_, id)| id);
-        let (session, info) = find(server, &principal, named).await.map_err(IntoResponse::into_response)?;
+        let (_, session, info) = named(parts, server).await?;
         Ok(Self(session, info))
     }
 }
 
+impl FromRequestParts<Server> for Shown {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Response> {
+        let (served, session, _) = named(parts, server).await?;
+        Ok(Self(session, served))
+    }
+}
+
+/// The session that a request's path names, with its agent.
+async fn named(parts: &mut Parts, server: &Server) -> Result<(Served, Session, SessionInfo), Response> {
+    let principal = Extension::<Principal>::from_request_parts(parts, server).await;
+    let Extension(principal) = principal.map_err(IntoResponse::into_response)?;
+    let names = RawPathParams::from_request_parts(parts, server).await;
+    let names = names.map_err(IntoResponse::into_response)?;
+    let named = names.iter().find(|(name, _)| *name == "session").map_or("", |(_, id)| id);
+    find_served(server, &principal, named).await.map_err(IntoResponse::into_response)
+}
+
 /// The session of that name, of whichever agent has it.
 async fn find(server: &Server, principal: &Principal, id: &str) -> Result<(Session, SessionInfo), ApiError> {
+    let (_, session, info) = find_served(server, principal, id).await?;
+    Ok((session, info))
+}
+
+async fn find_served(
+    server: &Server,
+    principal: &Principal,
+    id: &str,
+) -> Result<(Served, Session, SessionInfo), ApiError> {
     for served in server.agents().served() {
         let session = served.agent.session(id, Some(principal.id()));
         match session.info().await {
-            Ok(info) => return Ok((session, info)),
+            Ok(info) => return Ok((served, session, info)),
             Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    let message = format!("there is no session {id}: it never was, or is no longer kept");
-    Err(ApiError::not_found("session.unknown", message))
+    Err(ApiError::no_session())
 }
 
 #[derive(Debug, Deserialize)]
@@ -138,7 +165,7 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn messages(Mine(session, _): Mine, Query(query): Query<Listing>) -> Result<Response, ApiError> {
+async fn messages(Shown(session, served): Shown, Query(query): Query<Listing>) -> Result<Response, ApiError> {
     let dialect = query.dialect.as_deref().map(chat::find).transpose()?;
     let at = query.at.as_deref().map(CheckpointId::from);
     let page = session.history(at.as_ref(), query.before, query.limit()).await?;
@@ -146,7 +173,7 @@ async fn messages(Mine(session, _): Mine, Query(query): Query<Listing>) -> Resul
         Some(dialect) => dialect.page_message(message),
         None => json!(message),
     };
-    let messages: Vec<_> = page.messages.iter().map(write).collect();
+    let messages: Vec<_> = served.shown(page.messages).iter().map(write).collect();
     Ok(Json(json!({ "messages": messages, "before": page.before })).into_response())
 }
 
@@ -207,8 +234,9 @@ async fn undo(Mine(session, _): Mine) -> Result<Response, ApiError> {
     Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
 }
 
-async fn export(Mine(session, _): Mine) -> Result<Response, ApiError> {
-    Ok(Json(session.export().await?).into_response())
+async fn export(Shown(session, served): Shown) -> Result<Response, ApiError> {
+    let document = session.export().await?.retain_parts(|part| served.shows.part(part));
+    Ok(Json(document).into_response())
 }
 
 async fn checkpoints(Mine(session, _): Mine, Query(query): Query<Listing>) -> Result<Response, ApiError> {
@@ -219,15 +247,15 @@ async fn checkpoints(Mine(session, _): Mine, Query(query): Query<Listing>) -> Re
 
 type Of = Path<(String, String)>;
 
-async fn checkpoint(Mine(session, _): Mine, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
+async fn checkpoint(Shown(session, served): Shown, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
     let id = CheckpointId::from(checkpoint);
     let checkpoint: Checkpoint = session.checkpoint(&id).await?;
     let state = session.state(Some(&id)).await?;
     Ok(Json(json!({
         "checkpoint": checkpoint,
-        "messages": state.messages,
         "structured": structured(&state),
         "workflowState": state.workflow_state,
+        "messages": served.shown(state.messages),
     }))
     .into_response())
 }

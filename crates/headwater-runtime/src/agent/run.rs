@@ -1,19 +1,19 @@
 //! Starting a run, and looking at one.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use futures_core::Stream;
 use headwater_protocol::{
     ClientTool, Event, EventKind, Message, Record, RunId, RunState, RunStatus, SessionId, StructuredStreams,
 };
-use headwater_store::{JournalId, ReadLimit, Store};
+use headwater_store::{JournalId, ReadLimit};
 use serde_json::{Map, Value};
 
 use super::{Agent, RunMeta, fresh_run, meta};
 use crate::{
     Error, Result,
     error::ErrorKind,
-    journal::{Begun, Entry},
+    journal::{Begun, Entry, is_answer},
 };
 
 /// What a run is to do.
@@ -224,7 +224,8 @@ impl Run {
     /// The events after a sequence, as they come, until the run waits or ends.
     pub fn events(&self, after: u64) -> impl Stream<Item = Result<Record>> + Send + use<> {
         let following = Following {
-            store: self.agent.0.store.clone(),
+            agent: self.agent.clone(),
+            run: self.id.clone(),
             journal: JournalId::from(self.id.as_str()),
             after,
             since: self.since,
@@ -292,7 +293,8 @@ impl Run {
 
 /// A reader of a run: a place in its journal.
 struct Following {
-    store: Arc<dyn Store>,
+    agent: Agent,
+    run: RunId,
     journal: JournalId,
     after: u64,
     since: u64,
@@ -318,14 +320,17 @@ impl Following {
     }
 
     async fn read(&mut self) -> Result<()> {
-        let page = self.store.read(&self.journal, self.after, ReadLimit::default()).await;
-        let mut page = page.map_err(|error| read_error(&self.journal.as_str().into(), error))?;
+        let store = &self.agent.0.store;
+        let page = store.read(&self.journal, self.after, ReadLimit::default()).await;
+        let mut page = page.map_err(|error| read_error(&self.run, error))?;
         if page.records.is_empty() && !page.tail.closed {
-            self.store.wait(&self.journal, self.after).await?;
-            page = self.store.read(&self.journal, self.after, ReadLimit::default()).await?;
+            store.wait(&self.journal, self.after).await?;
+            page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
         }
         for record in &page.records {
             self.after = record.seq;
+            // The wait is over, though nothing was told since.
+            self.waits &= !is_answer(record);
             if let Some(record) = Entry::event(record)? {
                 let kind = record.event.kind();
                 self.waits = kind == EventKind::RunWaiting && record.seq > self.since;
@@ -333,9 +338,20 @@ impl Following {
                 self.ready.push_back(*record);
             }
         }
-        let all = self.after >= page.tail.last;
-        self.over |= all && (self.waits || page.tail.closed);
+        if self.after >= page.tail.last {
+            self.over |= page.tail.closed || (self.waits && self.wait_lasts().await?);
+        }
         Ok(())
+    }
+
+    /// Whether nothing has come for which the run waits. What was sent and not yet taken up ends the wait.
+    async fn wait_lasts(&self) -> Result<bool> {
+        if self.agent.has_mail(&self.run).await? {
+            return Ok(false);
+        }
+        // It may have been taken up between the two.
+        let info = self.agent.0.store.info(&self.journal).await?;
+        Ok(info.is_none_or(|info| info.tail.last <= self.after))
     }
 }
 

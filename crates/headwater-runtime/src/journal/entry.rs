@@ -69,7 +69,7 @@ pub(crate) fn is_snapshot(record: &headwater_store::Record) -> bool {
 }
 
 /// Whether a record of the store is an answer, and readers are told no more of it.
-pub(super) fn is_answer(record: &headwater_store::Record) -> bool {
+pub(crate) fn is_answer(record: &headwater_store::Record) -> bool {
     record.body.starts_with(b"{\"effect\":{\"answered\":")
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use headwater_protocol::{CheckpointId, Part, SessionId};
+use headwater_protocol::{CheckpointId, MessageId, Part, SessionId};
 use headwater_store::Expect;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -60,6 +60,41 @@ struct Left {
 impl From<SessionDocument> for Value {
     fn from(document: SessionDocument) -> Self {
         serde_json::to_value(document).unwrap_or_default()
+    }
+}
+
+impl SessionDocument {
+    /// The document with parts of its messages changed or left out, for somebody who must not see all of them.
+    #[must_use]
+    pub fn retain_parts(mut self, mut sees: impl FnMut(&mut Part) -> bool) -> Self {
+        // Of each message after a turn that changed it: which of its parts are left.
+        let mut left: HashMap<(CheckpointId, MessageId), Vec<bool>> = HashMap::new();
+        let mut before: HashMap<CheckpointId, Option<CheckpointId>> = HashMap::new();
+        for node in &mut self.turns {
+            let (id, parent) = (node.id().clone(), node.checkpoint.parent.clone());
+            for change in &mut node.messages {
+                // A change says how many parts are as they were after the turns before.
+                let mut at = parent.clone().filter(|_| change.keep > 0);
+                let mut seen = Vec::new();
+                while let Some(turn) = at {
+                    let changed = (turn, change.message.id.clone());
+                    if let Some(parts) = left.get(&changed) {
+                        seen.extend(parts.iter().copied().take(change.keep));
+                        break;
+                    }
+                    at = before.get(&changed.0).cloned().flatten();
+                }
+                change.keep = seen.iter().filter(|seen| **seen).count();
+                change.message.parts.retain_mut(|part| {
+                    let sees = sees(part);
+                    seen.push(sees);
+                    sees
+                });
+                left.insert((id.clone(), change.message.id.clone()), seen);
+            }
+            before.insert(id, parent);
+        }
+        self
     }
 }
 

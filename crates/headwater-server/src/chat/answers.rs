@@ -82,19 +82,20 @@ async fn respond_to(
         }
     }
     let answers: Vec<_> = given.into_iter().map(|(_, answer)| answer).collect();
-    let mut before = None;
-    for name in names.iter().filter(|name| name.starts_with("request:")) {
-        before = match before {
-            None => known::find(agent, asked.owner(), name).await?,
-            found => found,
-        };
+    let mut meant = Vec::with_capacity(names.len());
+    for name in names {
+        let known = known::find(agent, asked.owner(), &name).await?;
+        meant.push((name, known));
     }
+    let before =
+        meant.iter().find_map(|(name, known)| known.clone().filter(|_| name.starts_with("request:")));
     // Noted first: the same request may come again before this one is answered.
     if before.is_none() {
+        let names: Vec<_> = meant.iter().map(|(name, _)| name.clone()).collect();
         known::note(agent, asked.owner(), &names, &known).await?;
     }
     match agent.answer_all(answers.clone()).await {
-        Ok(_) => {}
+        Ok(_) => Ok(Placed::at(agent.run(known.run), From::Response(known.since))),
         // The same request again, whose answers lie in the inbox or were taken just now: what is missing is given.
         Err(error) if error.kind() == ErrorKind::Answered => {
             for answer in answers {
@@ -104,11 +105,27 @@ async fn respond_to(
                 }
             }
             let known = before.unwrap_or(known);
-            return Ok(Placed::at(agent.run(known.run), told_again(asked, known.since)));
+            Ok(Placed::at(agent.run(known.run), told_again(asked, known.since)))
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => {
+            if before.is_none() {
+                mean_again(asked, meant).await?;
+            }
+            Err(error.into())
+        }
     }
-    Ok(Placed::at(agent.run(known.run), From::Response(known.since)))
+}
+
+/// Lets names mean what they meant before answers that were refused.
+async fn mean_again(asked: &Asked, meant: Vec<(String, Option<Known>)>) -> Result<(), ApiError> {
+    let agent = &asked.served.agent;
+    for (name, known) in meant {
+        match known {
+            Some(known) => known::note(agent, asked.owner(), &[name], &known).await?,
+            None => known::forget(agent, asked.owner(), &name).await?,
+        }
+    }
+    Ok(())
 }
 
 /// How a call is noted: models give the same ids in many conversations.

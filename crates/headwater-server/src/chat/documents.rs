@@ -26,8 +26,8 @@ pub(super) async fn conversation(asked: &Asked) -> Result<Response, ApiError> {
     loop {
         let info = match session.info().await {
             Ok(info) => info,
-            // A conversation that has not begun is empty: a page asks for it before anyone says something.
-            Err(error) if error.kind() == ErrorKind::UnknownSession => {
+            // A conversation that has not begun is empty: a page asks for it before anyone says something. So is another's.
+            Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
                 return Ok(Json(document(asked, &[], None, Value::Null)).into_response());
             }
             Err(error) => return Err(error.into()),
@@ -52,6 +52,7 @@ async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Va
         // What was answered and goes on is there already.
         messages.extend(going.filter(|going| messages.iter().all(|message| message.id != going.id)));
     }
+    let messages = asked.served.shown(messages);
     let interrupts = interrupts(asked, info).await?;
     let mut document = document(asked, &messages, Some(info), interrupts);
     if let (Some(before), Value::Object(fields)) = (page.before, &mut document) {
@@ -145,10 +146,11 @@ pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Resu
             let state = session.state(Some(id)).await?;
             let mut document = summary(&checkpoint);
             if let Value::Object(fields) = &mut document {
-                let messages: Vec<_> =
-                    state.messages.iter().map(|message| asked.dialect.page_message(message)).collect();
-                fields.insert("messages".to_owned(), json!(messages));
                 fields.insert("structured".to_owned(), sessions::structured(&state));
+                let messages = asked.served.shown(state.messages);
+                let messages: Vec<_> =
+                    messages.iter().map(|message| asked.dialect.page_message(message)).collect();
+                fields.insert("messages".to_owned(), json!(messages));
             }
             Ok(Json(document).into_response())
         }
@@ -188,5 +190,12 @@ fn summary(checkpoint: &headwater_runtime::Checkpoint) -> Value {
 /// The session of a checkpoint, which Kortyx' page does not name.
 async fn session_of(asked: &Asked, checkpoint: &CheckpointId) -> Result<Session, ApiError> {
     let session = asked.served.agent.session_of_checkpoint(checkpoint).await?;
-    Ok(asked.session(session.as_str()))
+    let session = asked.session(session.as_str());
+    match session.info().await {
+        Ok(_) => Ok(session),
+        Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
+            Err(ApiError::no_checkpoint())
+        }
+        Err(error) => Err(error.into()),
+    }
 }

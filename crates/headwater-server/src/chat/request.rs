@@ -51,6 +51,7 @@ impl Asked {
         }
         let agent = raw.query("agent").or_else(|| named_agent(&chat.context));
         let served = server.agents().find(agent.as_deref())?;
+        super::profile(dialect, raw.query("profile").as_deref())?;
         let framing =
             framing(dialect, chat.profile.as_deref(), &parts.headers, raw.query("framing").as_deref())?;
         let request_id = match raw.header("x-request-id").filter(|id| !id.is_empty()) {

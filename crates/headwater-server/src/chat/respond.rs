@@ -32,20 +32,13 @@ pub(super) async fn respond(
     placed: Placed,
     permit: Option<Permit>,
 ) -> Result<Response, ApiError> {
-    let permit = match permit {
-        Some(permit) if asked.chat.stream => permit,
-        other => {
-            if let Some(sent) = &placed.sent {
-                sent.begun().await?;
-            }
-            return match other {
-                Some(_permit) => buffered(&placed).await,
-                None => Ok(accepted(&placed)),
-            };
-        }
-    };
-    if asked.dialect.habits().answers_apart {
+    let Some(permit) = permit else { return accepted(&placed).await };
+    // What is followed now is told, whichever page the answers came from.
+    if asked.dialect.habits().answers_apart || placed.sent.is_none() {
         known::forget(&asked.served.agent, asked.owner(), &answers::untold(placed.run.id())).await?;
+    }
+    if !asked.chat.stream {
+        return buffered(asked, &placed).await;
     }
     let view = View {
         dialect: asked.dialect,
@@ -76,10 +69,13 @@ pub(super) async fn respond(
 }
 
 /// An answer was taken; the run goes on in another response.
-fn accepted(placed: &Placed) -> Response {
+async fn accepted(placed: &Placed) -> Result<Response, ApiError> {
+    if let Some(sent) = &placed.sent {
+        sent.begun().await?;
+    }
     let since = if let From::Response(since) = placed.from { since } else { 0 };
     let told = json!({ "run": placed.run.id(), "since": since });
-    (StatusCode::ACCEPTED, Json(told)).into_response()
+    Ok((StatusCode::ACCEPTED, Json(told)).into_response())
 }
 
 /// A response that follows a run.
@@ -141,14 +137,28 @@ pub(super) fn streams_answers(asked: &Asked) -> bool {
 }
 
 /// One document instead of a stream.
-async fn buffered(placed: &Placed) -> Result<Response, ApiError> {
+async fn buffered(asked: &Asked, placed: &Placed) -> Result<Response, ApiError> {
     let since = if let From::Response(since) = placed.from { since } else { 0 };
-    let mut records = Vec::new();
-    let mut events = std::pin::pin!(placed.run.events(since));
-    while let Some(record) = events.next().await {
-        records.push(record?);
+    let told = async {
+        if let Some(sent) = &placed.sent {
+            sent.begun().await?;
+        }
+        let mut records = Vec::new();
+        let mut events = std::pin::pin!(placed.run.events(since));
+        while let Some(record) = events.next().await {
+            records.extend(asked.served.shows.filter(record?));
+        }
+        Ok(Json(kortyx::Buffered::new(&records)).into_response())
+    };
+    let mut closing = asked.server.streams().closing();
+    tokio::select! {
+        biased;
+        told = told => told,
+        _ = closing.wait_for(|closing| *closing) => {
+            let message = "the server is about to stop: the run goes on, ask for it again";
+            Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.leaving", message).retry_after(1))
+        }
     }
-    Ok(Json(kortyx::Buffered::new(&records)).into_response())
 }
 
 /// The conversation that the client holds, where the dialect may have to say it again.
@@ -161,7 +171,7 @@ async fn held(asked: &Asked, run: &Run) -> Result<Vec<Message>, ApiError> {
     if let Some(said) = messages.iter().rposition(|message| message.role == Role::User) {
         return Ok(messages.get(..=said).unwrap_or_default().to_vec());
     }
-    Ok(run.conversation().await?)
+    Ok(asked.served.shown(run.conversation().await?))
 }
 
 /// A thought that the client has heard since its person spoke.

@@ -74,10 +74,14 @@ async fn find(asked: &Asked) -> Result<Option<(Run, Option<Known>)>, ApiError> {
     };
     match asked.session(session.as_str()).info().await {
         Ok(info) => Ok(info.last_run.map(|run| (agent.run(run), None))),
-        Err(error) if error.kind() == ErrorKind::UnknownSession => {
+        Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
             // Where a page names a run in the place of a session.
             let run = agent.run(session.as_str());
-            Ok(run.meta().await.is_ok().then_some((run, None)))
+            match run.meta().await {
+                Ok(meta) => Ok(is_own(asked, &meta).then_some((run, None))),
+                Err(error) if error.kind() == ErrorKind::UnknownRun => Ok(None),
+                Err(error) => Err(error.into()),
+            }
         }
         Err(error) => Err(error.into()),
     }
@@ -86,11 +90,12 @@ async fn find(asked: &Asked) -> Result<Option<(Run, Option<Known>)>, ApiError> {
 /// What is known about a run that must belong to whoever asks.
 async fn owned(asked: &Asked, run: &Run) -> Result<RunMeta, ApiError> {
     let meta = run.meta().await?;
-    if meta.owner.as_deref() != Some(asked.owner()) || meta.agent != asked.served.agent.name() {
-        let message = format!("there is no run {}: it never was, or is no longer kept", run.id());
-        return Err(ApiError::not_found("run.unknown", message));
-    }
-    Ok(meta)
+    if is_own(asked, &meta) { Ok(meta) } else { Err(ApiError::no_run()) }
+}
+
+/// Whether a run is of the agent, and theirs who ask.
+fn is_own(asked: &Asked, meta: &RunMeta) -> bool {
+    meta.owner.as_deref() == Some(asked.owner()) && meta.agent == asked.served.agent.name()
 }
 
 /// Whether a run ended so long ago that its page has it from elsewhere.

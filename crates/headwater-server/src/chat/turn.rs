@@ -68,6 +68,8 @@ async fn existing(asked: &Asked) -> Result<Option<Session>, ApiError> {
     match session.info().await {
         Ok(_) => Ok(Some(session)),
         Err(error) if error.kind() == ErrorKind::UnknownSession => Ok(None),
+        // An answer begins no session: to whoever gives it another's is as none.
+        Err(error) if error.kind() == ErrorKind::Foreign && asked.chat.action == Action::Answer => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -47,7 +47,7 @@ impl Streams {
         shared.iter().map(|shared| shared.ring().bytes).sum()
     }
 
-    pub(super) fn closing(&self) -> watch::Receiver<bool> {
+    pub(crate) fn closing(&self) -> watch::Receiver<bool> {
         self.closing.subscribe()
     }
 

@@ -1,4 +1,4 @@
-//! A wait that was answered, while the run has said nothing since.
+//! Waits that were answered, or nearly: while the run has said nothing since, and when the answer was refused.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use headwater_runtime::{Agent, Cx, END, Entry, Next, NodeResult, START, Workflow
 use headwater_server::{Agents, Options, Server};
 use headwater_store::Memory;
 use headwater_tools::ClientTool;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::{
-    harness::World,
+    harness::{Said, World},
     talk::{ai_sdk_again, says},
 };
 
@@ -84,4 +84,112 @@ async fn a_wait_that_was_answered_is_told_to_nobody_though_nothing_was_said_sinc
         let read = reading.await.unwrap();
         assert!(read.text("ai-sdk").ends_with("So you are in Oslo."), "{}", read.body);
     }
+}
+
+#[tokio::test]
+async fn a_whole_answer_does_not_end_at_a_wait_that_was_answered() {
+    let (open, gate) = watch::channel(true);
+    let agent = agent(gate);
+    let server = Server::new(Agents::new().add("demo", agent.clone()), Options::default());
+    let world = Arc::new(World::of(agent.clone(), server).await);
+    let mut body = says("kortyx", "c", "u1", "where am I");
+    body["stream"] = json!(false);
+    let key = [("idempotency-key", "k1")];
+    let first = world.post_with("/v1/kortyx/chat", &body, &key).await;
+    assert!(!first.body.contains("So you are"), "{}", first.body);
+    let run = agent.run(world.get("/v1/runs").await.json()["runs"][0]["run"].as_str().unwrap());
+
+    open.send_replace(false);
+    let answer = world.post(&format!("/v1/runs/{}/answer", run.id()), &json!({ "output": "Oslo" })).await;
+    assert_eq!(answer.status, 202, "{}", answer.body);
+    let (asks, again) = (world.clone(), body.clone());
+    let asking = tokio::spawn(async move { asks.post_with("/v1/kortyx/chat", &again, &key).await });
+    while agent.has_mail(run.id()).await.unwrap() {
+        tokio::task::yield_now().await;
+    }
+    let (comes, again) = (world.clone(), body);
+    let coming = tokio::spawn(async move { comes.post_with("/v1/kortyx/chat", &again, &key).await });
+    for _ in 0..50 {
+        assert_eq!(world.get("/healthz").await.status, 200);
+    }
+    assert!(!asking.is_finished(), "the wait was told: {:?}", asking.await);
+    assert!(!coming.is_finished(), "the wait was told: {:?}", coming.await);
+
+    open.send_replace(true);
+    for asked in [asking, coming] {
+        let said = asked.await.unwrap();
+        assert!(said.body.contains("So you are in Oslo."), "{}", said.body);
+    }
+}
+
+#[tokio::test]
+async fn a_whole_answer_is_not_waited_for_by_a_server_that_leaves() {
+    let (open, gate) = watch::channel(false);
+    let agent = agent(gate);
+    let server = Server::new(Agents::new().add("demo", agent.clone()), Options::default());
+    let world = Arc::new(World::of(agent.clone(), server).await);
+    let mut body = says("kortyx", "c", "u1", "where am I");
+    body["stream"] = json!(false);
+    let asks = world.clone();
+    let asking = tokio::spawn(async move { asks.post("/v1/kortyx/chat", &body).await });
+    while agent.driving() == 0 {
+        tokio::task::yield_now().await;
+    }
+    world.server.let_go();
+    let said = asking.await.unwrap();
+    assert_eq!((said.status, said.json()["code"].clone()), (503, json!("server.leaving")), "{}", said.body);
+    assert_eq!(said.header("retry-after"), "1");
+    open.send_replace(true);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_refused_leaves_nothing_behind() {
+    for (apart, refused) in [
+        ("mui", json!({ "id": "REQUEST", "approved": true, "signature": "AAAA" })),
+        ("tanstack", json!({ "approvalId": "REQUEST", "approved": true, "signature": "AAAA" })),
+    ] {
+        let said = told_once(apart, &refused).await;
+        assert_eq!(
+            (said.status, said.json()["code"].clone()),
+            (403, json!("token.invalid")),
+            "{}",
+            said.body
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_was_answered_apart_is_told_once_though_another_page_follows() {
+    for (apart, given) in [
+        ("mui", json!({ "id": "REQUEST", "approved": true })),
+        ("tanstack", json!({ "approvalId": "REQUEST", "approved": true })),
+    ] {
+        let said = told_once(apart, &given).await;
+        assert_eq!(said.status, 202, "{}", said.body);
+    }
+}
+
+/// The answer to something that is sent to a dialect's answer endpoint, after which the AI SDK's page decides about the
+/// same call and then gives the output of its own tool: it is told what came of each once.
+async fn told_once(apart: &str, sent: &Value) -> Said {
+    let world = World::new().await;
+    let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "mix it")).await;
+    let run = format!("/v1/runs/{}", first.header("x-run-id"));
+    let waits = world.get(&run).await.json()["waitsFor"].clone();
+    let of = |kind: &str| waits.as_array().unwrap().iter().find(|open| open["kind"] == kind).unwrap().clone();
+    let (approval, locate) = (of("approval"), of("client-tool"));
+    let sent = sent.to_string().replace("REQUEST", approval["request"].as_str().unwrap());
+    let said = world.post(&format!("/v1/{apart}/chat/answer"), &sent.parse().unwrap()).await;
+
+    let decided = json!({ "type": "tool-delete", "toolCallId": approval["tool"]["call"],
+        "state": "approval-responded", "input": {},
+        "approval": { "id": approval["request"], "approved": true } });
+    let second = world.post("/v1/ai-sdk/chat", &ai_sdk_again("c", "mix it", &first, decided)).await;
+    assert!(second.body.contains("deleted Rome"), "{apart}: {}", second.body);
+    let given = json!({ "type": "tool-locate", "toolCallId": locate["tool"]["call"],
+        "state": "output-available", "input": {}, "output": "Oslo" });
+    let third = world.post("/v1/ai-sdk/chat", &ai_sdk_again("c", "mix it", &first, given)).await;
+    assert!(third.body.contains("It is sunny."), "{apart}: {}", third.body);
+    assert!(!third.body.contains("deleted Rome"), "{apart}: it was told before: {}", third.body);
+    said
 }

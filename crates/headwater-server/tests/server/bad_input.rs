@@ -144,10 +144,32 @@ async fn a_cursor_that_is_not_of_this_run_or_not_ours_is_refused() {
     told("no cursor", &world.get(&format!("{events}?after=nonsense")).await, 409, "cursor.malformed");
     let future = world.get(&format!("{events}?dialect=mui&after=1000000")).await;
     told("future", &future, 409, "cursor.future");
+    for dialect in DIALECTS.iter().filter(|dialect| **dialect != "mui") {
+        let number = world.get(&format!("{events}?dialect={dialect}&after=3")).await;
+        told(&format!("{dialect} counts nothing"), &number, 409, "cursor.malformed");
+    }
     told("until", &world.get(&format!("{events}?until=never")).await, 400, "until.unknown");
     told("framing", &world.get(&format!("{events}?framing=xml")).await, 400, "framing.unknown");
     let ndjson = world.get(&format!("{events}?dialect=kortyx&framing=ndjson")).await;
     told("kortyx has no ndjson", &ndjson, 406, "framing.unsupported");
+}
+
+#[tokio::test]
+async fn a_profile_that_is_not_there_is_told_as_that() {
+    let world = World::new().await;
+    let run = world.post("/v1/ai-sdk/chat?profile=ai-7", &says("ai-sdk", "c", "u1", "hello")).await;
+    assert_eq!(run.status, 200, "{}", run.body);
+    let events = format!("/v1/runs/{}/events", run.header("x-run-id"));
+    for dialect in DIALECTS {
+        let said = says(dialect, "p", "u1", "hello");
+        let chat = world.post(&format!("/v1/{dialect}/chat?profile=ai-77"), &said).await;
+        told(dialect, &chat, 400, "profile.unknown");
+        let followed = world.get(&format!("{events}?dialect={dialect}&profile=ai-77")).await;
+        told(dialect, &followed, 400, "profile.unknown");
+    }
+    assert_eq!(world.get("/v1/sessions/p").await.status, 404, "nothing was begun");
+    let known = world.get(&format!("{events}?dialect=ai-sdk&profile=ai-7")).await;
+    assert_eq!(known.status, 200, "{}", known.body);
 }
 
 #[tokio::test]

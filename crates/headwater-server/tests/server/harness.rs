@@ -226,7 +226,8 @@ pub(crate) fn agent(store: Arc<dyn Store>) -> Agent {
     agent_named("demo", store)
 }
 
-fn agent_named(name: &str, store: Arc<dyn Store>) -> Agent {
+/// The agent under another name.
+pub(crate) fn agent_named(name: &str, store: Arc<dyn Store>) -> Agent {
     let workflow =
         Workflow::new("reply").node("reply", reply).edge(START, "reply").edge("reply", END).build().unwrap();
     let weather = FunctionTool::new("weather", |input: City, _: ToolContext| async move {

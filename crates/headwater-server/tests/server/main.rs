@@ -19,5 +19,7 @@ mod lost;
 mod principals;
 mod resume;
 mod sessions;
+mod stores;
 mod talk;
 mod watching;
+mod withheld;

@@ -80,6 +80,29 @@ impl Anns {
         }
     }
 
+    /// The same text with names of things that never were in the place of Ann's: others for each number.
+    fn invented(&self, text: &str, number: usize) -> String {
+        let ids = [
+            (&self.done.session, "never-done"),
+            (&self.waits.session, "never-waits"),
+            (&self.done.run, "run_never-done"),
+            (&self.waits.run, "run_never-waits"),
+            (&self.request, "req_never"),
+            (&self.call, "call-never"),
+            (&self.checkpoint, "cp_never.never"),
+        ];
+        let replace = |text: String, (ann, never): (&String, &str)| {
+            text.replace(ann.as_str(), &format!("{never}-{number}"))
+        };
+        ids.into_iter().fold(text.to_owned(), replace)
+    }
+
+    /// What Bob is told about what is Ann's is what he is told about what never was.
+    fn same(&self, what: &str, said: &Said, never: &Said, number: usize) {
+        let told = (said.status, self.invented(&said.body, number));
+        assert_eq!(told, (never.status, never.body.clone()), "{what} tells that it is there");
+    }
+
     fn refused(&self, what: &str, said: &Said) {
         assert!(matches!(said.status, 403 | 404), "{what} gave {}: {}", said.status, said.body);
         self.tells_nothing(what, said);
@@ -93,6 +116,15 @@ impl Has {
         let said = world.post_with(path, body, &[ANN]).await;
         assert_eq!(said.status, 200, "{}", said.body);
         Self { session: said.header("x-session-id").to_owned(), run: said.header("x-run-id").to_owned() }
+    }
+}
+
+/// Bob asks.
+async fn bob(world: &World, method: &str, path: &str, body: &Value) -> Said {
+    match method {
+        "GET" => world.get_with(path, &[BOB]).await,
+        "DELETE" => world.delete_with(path, &[BOB]).await,
+        _ => world.post_with(path, body, &[BOB]).await,
     }
 }
 
@@ -111,7 +143,9 @@ async fn every_route_refuses_the_ids_of_another() {
                 .replace("{checkpoint}", &anns.checkpoint)
         };
         let what = format!("{method} {route}");
-        let answers = json!({ "request": anns.request, "approved": true, "token": anns.token });
+        let answer = json!({ "approved": true, "token": anns.token });
+        let mut answers = answer.clone();
+        answers["request"] = json!(anns.request);
         match (method, route.as_str()) {
             (_, route) if route.starts_with("/v1/{dialect}/") || !route.starts_with("/v1/") => continue,
             ("GET", "/v1/runs" | "/v1/sessions" | "/v1/interrupts") => {
@@ -131,17 +165,22 @@ async fn every_route_refuses_the_ids_of_another() {
             }
             ("POST", "/v1/runs/{run}/answer" | "/v1/interrupts/{request}") => {
                 let target = path(&anns.waits.session, &anns.waits.run);
-                anns.refused(&what, &world.post_with(&target, &answers, &[BOB]).await);
+                let body = if target.starts_with("/v1/runs/") { &answers } else { &answer };
+                for (target, body) in [(&target, body), (&target, &json!({}))] {
+                    let said = world.post_with(target, body, &[BOB]).await;
+                    anns.refused(&what, &said);
+                    let never = world.post_with(&anns.invented(target, 0), body, &[BOB]).await;
+                    anns.same(&what, &said, &never, 0);
+                }
             }
             (method, _) => {
                 for has in [&anns.done, &anns.waits] {
                     let target = path(&has.session, &has.run);
-                    let said = match method {
-                        "GET" => world.get_with(&target, &[BOB]).await,
-                        "DELETE" => world.delete_with(&target, &[BOB]).await,
-                        _ => world.post_with(&target, &json!({ "text": "hello" }), &[BOB]).await,
-                    };
+                    let body = json!({ "text": "hello" });
+                    let said = bob(world, method, &target, &body).await;
                     anns.refused(&what, &said);
+                    let never = bob(world, method, &anns.invented(&target, 0), &body).await;
+                    anns.same(&what, &said, &never, 0);
                 }
             }
         }
@@ -234,18 +273,17 @@ async fn every_dialect_refuses_the_ids_of_another() {
         let anns = Anns::new(dialect).await;
         let world = &anns.world;
         let before = anns.all().await;
-        for (method, path, body) in attempts(dialect, &anns) {
+        for (number, (method, path, body)) in attempts(dialect, &anns).into_iter().enumerate() {
             let what = format!("{method} {path} {body}");
-            let said = match method {
-                "GET" => world.get_with(&path, &[BOB]).await,
-                _ => world.post_with(&path, &body, &[BOB]).await,
-            };
-            // An answer to a question that is not there for Bob is told as any other of its kind.
-            if said.status == 409 {
-                assert_eq!(said.json()["code"], "request.not-open", "{what}: {}", said.body);
-                anns.tells_nothing(&what, &said);
-            } else {
+            let said = bob(world, method, &path, &body).await;
+            anns.tells_nothing(&what, &said);
+            let invented: Value = anns.invented(&body.to_string(), number).parse().unwrap();
+            let never = bob(world, method, &anns.invented(&path, number), &invented).await;
+            // What would begin a session under this name cannot, if there is one: that the name is taken shows.
+            if method == "POST" && never.status == 200 {
                 anns.refused(&what, &said);
+            } else {
+                anns.same(&what, &said, &never, number);
             }
         }
         assert_eq!(anns.all().await, before, "{dialect}: something of Ann's has changed");
@@ -276,8 +314,44 @@ async fn whatever_is_tried_in_a_dialect_tells_nothing_of_another() {
                 let said = world.get_with(&path, &headers).await;
                 anns.tells_nothing(&path, &said);
                 assert!(said.status < 500, "{path}: {}", said.body);
+                // A cursor is signed: nobody can invent one.
+                if headers.iter().all(|(name, _)| *name != "last-event-id") {
+                    let named: Vec<_> =
+                        headers.iter().map(|(name, value)| (*name, anns.invented(value, 0))).collect();
+                    let named: Vec<_> = named.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                    let never = world.get_with(&anns.invented(&path, 0), &named).await;
+                    anns.same(&path, &said, &never, 0);
+                }
             }
         }
         assert_eq!(anns.all().await, before, "{dialect}: something of Ann's has changed");
     }
+}
+
+#[tokio::test]
+async fn what_is_anothers_is_unknown_to_what_is_ones_own() {
+    let anns = Anns::new("agents").await;
+    let world = &anns.world;
+    let own = world.post_with("/v1/agents/chat", &says("agents", "bobs", "u1", "delete it"), &[BOB]).await;
+    let mut tried = vec![(
+        "POST",
+        format!("/v1/runs/{}/answer", own.header("x-run-id")),
+        json!({ "request": anns.request, "approved": true, "token": anns.token }),
+    )];
+    for (method, route) in world.server.routes() {
+        if route.contains("{checkpoint}") {
+            let path = route.replace("{session}", "bobs").replace("{checkpoint}", &anns.checkpoint);
+            tried.push((method, path, json!({ "text": "hello" })));
+        }
+    }
+    assert!(tried.len() > 5);
+    for (method, path, body) in tried {
+        let said = bob(world, method, &path, &body).await;
+        let invented: Value = anns.invented(&body.to_string(), 0).parse().unwrap();
+        let never = bob(world, method, &anns.invented(&path, 0), &invented).await;
+        anns.same(&path, &said, &never, 0);
+        assert!((400..500).contains(&said.status), "{path}: {}", said.body);
+    }
+    let open = world.get_with("/v1/interrupts", &[ANN]).await.json();
+    assert_eq!(open["interrupts"][0]["request"], anns.request, "Ann's question is open");
 }

@@ -11,6 +11,7 @@ use ring::{
     signature::{self, RsaPublicKeyComponents, UnparsedPublicKey},
 };
 use serde::Deserialize;
+use serde_json::Value;
 
 /// A key that cannot be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +123,7 @@ impl Key {
 
 #[derive(Deserialize)]
 struct Set {
-    keys: Vec<Jwk>,
+    keys: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -140,16 +141,24 @@ struct Jwk {
     k: Option<String>,
 }
 
-/// The keys of a set.
+/// The keys of a set. One that cannot be read is left out: the others are no worse for it.
 pub(super) fn set(text: &str) -> Result<Vec<Key>, KeyError> {
     let set: Set = serde_json::from_str(text)
         .map_err(|error| wrong(format!("this is no JSON Web Key Set, an object with `keys`: {error}")))?;
     let mut keys = Vec::new();
-    for jwk in set.keys {
-        keys.extend(from_jwk(jwk)?);
+    let mut unread = String::new();
+    for (at, jwk) in set.keys.into_iter().enumerate() {
+        let read = serde_json::from_value(jwk).map_err(|error| wrong(error.to_string())).and_then(from_jwk);
+        match read {
+            Ok(key) => keys.extend(key),
+            Err(error) => {
+                tracing::warn!(%error, "keys[{at}] of the set cannot be read, and is left out");
+                unread = format!("{unread}; keys[{at}] cannot be read: {error}");
+            }
+        }
     }
     if keys.is_empty() {
-        return Err(wrong("the set has no key for HS256, RS256, ES256 or EdDSA"));
+        return Err(wrong(format!("the set has no key for HS256, RS256, ES256 or EdDSA{unread}")));
     }
     Ok(keys)
 }

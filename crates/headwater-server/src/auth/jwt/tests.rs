@@ -159,6 +159,23 @@ fn keys_that_cannot_be_used_are_refused_with_the_reason() {
 }
 
 #[test]
+fn a_key_of_a_set_that_cannot_be_read_is_left_out() {
+    for unreadable in [
+        r#"{"kty":"oct","kid":"short","k":"AAAA"}"#,
+        r#"{"kty":"EC","crv":"P-256","kid":"cut","x":"AAAA","y":"AAAA"}"#,
+        r#"{"kty":"RSA","kid":"odd","n":7}"#,
+        r#"{"kid":"no type"}"#,
+        "7",
+    ] {
+        let set = SET.replacen('[', &format!("[{unreadable},"), 1);
+        let jwt = Jwt::jwks(&set).unwrap_or_else(|error| panic!("{unreadable}: {error}"));
+        assert_eq!(jwt.keys.now().len(), Jwt::jwks(SET).unwrap().keys.now().len(), "{unreadable}");
+        let alone = Jwt::jwks(&format!("{{\"keys\":[{unreadable}]}}")).unwrap_err().to_string();
+        assert!(alone.contains("keys[0] cannot be read"), "{alone}");
+    }
+}
+
+#[test]
 fn what_is_no_token_is_told_as_that() {
     assert_eq!(code(&jwt(), "some-key"), "auth.unknown");
     assert_eq!(code(&jwt(), "a.b.c"), "auth.invalid");

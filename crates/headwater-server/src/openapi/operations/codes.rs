@@ -4,14 +4,15 @@
 #[rustfmt::skip]
 pub(super) const DIALECT: &[&str] = &[
     "dialect.unknown", "agent.unknown", "workflow.unknown", "workflow.version", "request.invalid",
-    "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy",
+    "profile.unknown", "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy",
     "session.missing", "session.unknown", "session.busy", "session.exists", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
-    "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid", "token.missing",
+    "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid",
     "answer.invalid", "answers.none", "answers.repeated", "answers.several-runs",
     "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "input.invalid",
-    "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "random",
+    "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
+    "random",
 ];
 
 /// Of starting a run.
@@ -24,7 +25,7 @@ pub(super) const START: &[&str] = &[
 /// Of following a run.
 #[rustfmt::skip]
 pub(super) const FOLLOW: &[&str] = &[
-    "run.unknown", "run.busy", "dialect.unknown", "framing.unknown", "framing.unsupported", "until.unknown",
+    "run.unknown", "run.busy", "dialect.unknown", "profile.unknown", "framing.unknown", "framing.unsupported", "until.unknown",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
     "workflow.version", "streams.too-many",
 ];
@@ -34,7 +35,7 @@ pub(super) const FOLLOW: &[&str] = &[
 pub(super) const ANSWER: &[&str] = &[
     "run.unknown", "run.ended", "run.busy", "request.unknown", "request.ambiguous", "request.not-open",
     "request.answered", "request.taken-back", "interrupt.expired", "answer.unclear", "answer.invalid",
-    "token.invalid", "token.missing", "workflow.version",
+    "token.invalid", "workflow.version",
 ];
 
 /// Of looking at a session.

@@ -1,0 +1,197 @@
+//! What waits for somebody, and what they answer.
+
+use axum::{
+    Extension, Json,
+    body::Body,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+};
+use headwater_protocol::RequestId;
+use headwater_runtime::{Answer, Answered, OpenQuestion};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Paging, owned, read_json};
+use crate::{
+    ApiError, Principal, Server,
+    agents::Served,
+    extract::{Path, Query},
+};
+
+/// An answer to a question, a decision about a call, or the output of a call.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct AnswerBody {
+    /// The question; may be left out where the run waits for one thing only.
+    #[schemars(with = "Option<String>")]
+    request: Option<RequestId>,
+    token: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    answer: Option<Value>,
+    approved: Option<bool>,
+    reason: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    input: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    output: Option<Value>,
+    error: Option<String>,
+    #[serde(default)]
+    declined: bool,
+}
+
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl AnswerBody {
+    fn into_answer(self) -> Result<Answer, ApiError> {
+        let given = [
+            self.answer.is_some(),
+            self.approved.is_some(),
+            self.output.is_some(),
+            self.error.is_some(),
+            self.declined,
+        ];
+        if given.iter().filter(|given| **given).count() != 1 {
+            let message = "give one of `answer`, `approved`, `output`, `error` and `declined`";
+            return Err(ApiError::bad("answer.unclear", message));
+        }
+        Ok(if let Some(answer) = self.answer {
+            Answer::Given(answer)
+        } else if let Some(approved) = self.approved {
+            Answer::Approval { approved, reason: self.reason, input: self.input }
+        } else if let Some(output) = self.output {
+            Answer::Output(output)
+        } else if let Some(error) = self.error {
+            Answer::OutputError(error)
+        } else {
+            Answer::Declined
+        })
+    }
+}
+
+/// `POST /v1/runs/{run}/answer`.
+pub(crate) async fn answer(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(run): Path<String>,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let (served, run, _) = owned(&server, &principal, &run).await?;
+    let mut body: AnswerBody = read_json(&server, body).await?;
+    let request = match body.request.take() {
+        Some(request) => match served.agent.find_question(&request).await? {
+            Some(question) if question.run == *run.id() && is_of(&question, &principal) => request,
+            _ => return Err(ApiError::no_request()),
+        },
+        None => match served.agent.open_questions(run.id()).await?.as_slice() {
+            [only] => only.request.clone(),
+            [] => {
+                return Err(ApiError::conflict(
+                    "request.not-open",
+                    format!("run {} waits for nothing", run.id()),
+                ));
+            }
+            several => {
+                let names: Vec<_> = several.iter().map(|question| question.request.to_string()).collect();
+                let message = format!(
+                    "run {} waits for several things, name one as `request`: {}",
+                    run.id(),
+                    names.join(", ")
+                );
+                return Err(ApiError::conflict("request.ambiguous", message));
+            }
+        },
+    };
+    give(&served, &principal, request, body).await
+}
+
+/// `POST /v1/interrupts/{request}`.
+pub(crate) async fn answer_request(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Path(request): Path<String>,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let body: AnswerBody = read_json(&server, body).await?;
+    let request = RequestId::from(request);
+    for served in server.agents().served() {
+        let question = served.agent.find_question(&request).await?;
+        if let Some(question) = question.filter(|question| is_of(question, &principal)) {
+            let (served, ..) = owned(&server, &principal, question.run.as_str()).await?;
+            return give(&served, &principal, request, body).await;
+        }
+    }
+    Err(ApiError::no_request())
+}
+
+/// Whether a question is theirs who ask.
+fn is_of(question: &OpenQuestion, principal: &Principal) -> bool {
+    question.owner.as_deref() == Some(principal.id())
+}
+
+async fn give(
+    served: &Served,
+    principal: &Principal,
+    request: RequestId,
+    body: AnswerBody,
+) -> Result<Response, ApiError> {
+    let token = body.token.clone();
+    let mut answered = Answered::new(request, body.into_answer()?).by(Some(principal.id().to_owned()));
+    if let Some(token) = token {
+        answered = answered.token(token);
+    }
+    let run = served.agent.answer(answered).await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({ "run": run.id(), "since": run.since_seq() }))).into_response())
+}
+
+/// `GET /v1/interrupts`.
+pub(crate) async fn interrupts(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    Query(paging): Query<Paging>,
+) -> Result<Response, ApiError> {
+    let after = paging.after.as_deref().map(RequestId::from);
+    let mut open: Vec<OpenQuestion> = Vec::new();
+    for served in server.agents().served() {
+        let found = served.agent.questions_of(Some(principal.id()), after.as_ref(), paging.limit()).await?;
+        open.extend(
+            found
+                .into_iter()
+                .filter(|question| open.iter().all(|known| known.request != question.request))
+                .collect::<Vec<_>>(),
+        );
+    }
+    open.sort_by(|one, other| one.request.as_str().cmp(other.request.as_str()));
+    let listed: Vec<_> = open.iter().take(paging.limit()).map(question).collect();
+    Ok(Json(json!({ "interrupts": listed })).into_response())
+}
+
+/// A question as a document.
+pub(crate) fn question(question: &OpenQuestion) -> Value {
+    let mut shown = json!({
+        "request": question.request,
+        "run": question.run,
+        "session": question.session,
+        "node": question.node,
+        "askedAt": question.asked,
+        "expiresAt": question.expires,
+        "token": question.token(),
+    });
+    let Value::Object(fields) = &mut shown else { return shown };
+    if let Some(interrupt) = question.interrupt() {
+        fields.insert("kind".to_owned(), json!("question"));
+        fields.insert("interrupt".to_owned(), json!(interrupt));
+    } else if let Some((tool, input)) = question.approval() {
+        fields.insert("kind".to_owned(), json!("approval"));
+        fields.insert("tool".to_owned(), json!(tool));
+        fields.insert("input".to_owned(), input.clone());
+    } else if let Some((tool, input)) = question.client_tool() {
+        fields.insert("kind".to_owned(), json!("client-tool"));
+        fields.insert("tool".to_owned(), json!(tool));
+        fields.insert("input".to_owned(), input.clone());
+    }
+    shown
+}

@@ -1,0 +1,255 @@
+//! What an agent withholds from its readers is in no answer, whatever route and dialect it is asked for.
+
+use std::sync::Arc;
+
+use headwater_models::scripted::{Call, Rule, Script, ScriptedModel, When};
+use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
+use headwater_server::{Agents, Options, Server, Shows};
+use headwater_store::Memory;
+use headwater_tools::{Approval, FunctionTool, ToolContext, ToolError, ToolOutput, schemars::JsonSchema};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    harness::World,
+    talk::{DIALECTS, says},
+};
+
+/// What the model thinks, what it calls a tool with, and what the tool gives.
+const THOUGHT: &str = "zanzibar";
+const INPUT: &str = "timbuktu";
+const OUTPUT: &str = "samarkand";
+/// What a person must see to decide about it.
+const DECIDED: &str = "valparaiso";
+
+#[derive(Deserialize, JsonSchema)]
+struct Query {
+    about: String,
+}
+
+async fn reply(cx: Cx, input: String) -> NodeResult {
+    let model = cx.model("model")?;
+    let tools = ["look", "fail", "erase"];
+    cx.reason(model).id("reply").messages(cx.conversation()?).input(input).agent_tools(tools).await?;
+    Ok(Next::go())
+}
+
+/// An agent that thinks, calls a tool well, badly and in vain, and says something else.
+fn agent() -> Agent {
+    let workflow = Workflow::new("reply").node("reply", reply).edge(START, "reply").edge("reply", END);
+    let about = |about: &str| json!({ "about": about });
+    let script = Script::new("script")
+        // In one piece, so that it is found.
+        .chunk(1_000)
+        .rule(Rule::when(When::after_tool("look")).reasoning(THOUGHT).text("That is all."))
+        .rule(Rule::when(When::after_tool("erase")).text("It is gone."))
+        .rule(Rule::when(When::input_contains("erase")).reasoning(THOUGHT).tool("erase", about(DECIDED)))
+        .rule(
+            Rule::always().signed_reasoning(THOUGHT, json!({ "provider": { "signature": THOUGHT } })).tools(
+                [
+                    Call::new("fail", about(INPUT)),
+                    Call::new("look", json!({ INPUT: INPUT })),
+                    Call::raw("look", format!("{{\"about\": {INPUT}")),
+                    Call::new("look", about(INPUT)).metadata(json!({ "provider": { "said": INPUT } })),
+                    Call::new("search", about(INPUT)).output(json!({ "found": OUTPUT })),
+                ],
+            ),
+        );
+    let look = FunctionTool::new("look", |query: Query, context: ToolContext| async move {
+        assert_eq!(query.about, INPUT);
+        context.progress(ToolOutput::text(OUTPUT));
+        Ok::<_, ToolError>(ToolOutput::text(OUTPUT).with_structured(json!({ "found": OUTPUT })))
+    });
+    let fail = FunctionTool::new("fail", |_: Query, _: ToolContext| async move {
+        Err::<String, _>(ToolError::new(format!("{OUTPUT} cannot be had")))
+    });
+    let erase =
+        FunctionTool::new("erase", |_: Query, _: ToolContext| async move { Ok::<_, ToolError>("erased") });
+    Agent::builder()
+        .name("secretive")
+        .workflow(workflow.build().unwrap())
+        .model("model", ScriptedModel::new(script))
+        .tool(look)
+        .tool(fail)
+        .tool(erase.approval(Approval::Needed))
+        .store(Arc::new(Memory::new()))
+        .build()
+        .unwrap()
+}
+
+async fn world(shows: Shows) -> World {
+    let agent = agent();
+    let server = Server::new(Agents::new().add_showing("demo", agent.clone(), shows), Options::default());
+    World::of(agent, server).await
+}
+
+/// What was asked for, and what was told.
+type Told = Vec<(String, String)>;
+
+async fn get(world: &World, told: &mut Told, path: String) -> Value {
+    let said = world.get(&path).await;
+    assert!(said.status < 500, "{path}: {}", said.body);
+    let document = serde_json::from_str(&said.body).unwrap_or_default();
+    told.push((path, said.body));
+    document
+}
+
+/// All that can be asked for about two turns in each dialect, and one that waits.
+async fn everything(shows: Shows) -> Told {
+    let world = world(shows).await;
+    let mut told = Told::new();
+    for dialect in DIALECTS {
+        let chat = format!("/v1/{dialect}/chat");
+        let mut runs = Vec::new();
+        for (message, text) in [("u1", "hello"), ("u2", "and now"), ("u3", "erase it")] {
+            if dialect == "mui" && message == "u3" {
+                runs.push(decided(&world, dialect, text).await);
+                continue;
+            }
+            let body = says(dialect, dialect, message, text);
+            let headers = [("idempotency-key", message)];
+            let streamed = world.post_with(&chat, &body, &headers).await;
+            assert_eq!(streamed.status, 200, "{dialect}: {}", streamed.body);
+            runs.push(streamed.header("x-run-id").to_owned());
+            told.push((format!("POST {chat} {message}"), streamed.body));
+            let again = world.post_with(&chat, &body, &headers).await;
+            assert_eq!(again.header("x-run-id"), runs.last().unwrap().as_str(), "{dialect} {message}");
+            told.push((format!("POST {chat} {message} again"), again.body));
+            let mut whole = body.clone();
+            whole["stream"] = json!(false);
+            let whole = world.post_with(&chat, &whole, &headers).await;
+            told.push((format!("POST {chat} {message} whole"), whole.body));
+        }
+        let session = format!("{dialect}-whole");
+        let mut whole = says(dialect, &session, "u1", "hello");
+        whole["stream"] = json!(false);
+        told.push((format!("POST {chat} whole"), world.post(&chat, &whole).await.body));
+        every_route(&world, dialect, &runs, &mut told).await;
+    }
+    told
+}
+
+/// A turn that waited and was decided about: MUI's page reads on while a run waits.
+async fn decided(world: &World, session: &str, text: &str) -> String {
+    let sent = world.post(&format!("/v1/sessions/{session}/messages"), &json!({ "text": text })).await.json();
+    let run = sent["run"].as_str().unwrap().to_owned();
+    world.get(&format!("/v1/runs/{run}/events?until=wait")).await;
+    let answered = world.post(&format!("/v1/runs/{run}/answer"), &json!({ "approved": true })).await;
+    assert_eq!(answered.status, 202, "{}", answered.body);
+    world.get(&format!("/v1/runs/{run}/events?until=end")).await;
+    run
+}
+
+/// Every route that can be read, with what there is of a session.
+async fn every_route(world: &World, dialect: &str, runs: &[String], told: &mut Told) {
+    let checkpoints = world.get(&format!("/v1/sessions/{dialect}/checkpoints")).await.json();
+    let checkpoints = checkpoints["checkpoints"].as_array().unwrap().clone();
+    assert!(checkpoints.len() >= 3);
+    for (method, route) in world.server.routes() {
+        if method != "GET" || !route.starts_with("/v1/") {
+            continue;
+        }
+        for (run, checkpoint) in runs.iter().zip(&checkpoints) {
+            let path = route
+                .replace("{dialect}", dialect)
+                .replace("{session}", dialect)
+                .replace("{run}", run)
+                .replace("{checkpoint}", checkpoint["id"].as_str().unwrap());
+            if route.ends_with("/events") {
+                for reader in DIALECTS {
+                    for rest in ["", "&after=now"] {
+                        get(world, told, format!("{path}?dialect={reader}&until=wait{rest}")).await;
+                    }
+                }
+            } else if path.contains("{*rest}") {
+                for rest in [format!("{dialect}/stream"), format!("{run}/stream"), run.clone()] {
+                    get(world, told, path.replace("{*rest}", &rest)).await;
+                }
+            } else if route.starts_with("/v1/{dialect}") {
+                for rest in [
+                    String::new(),
+                    format!("?threadId={dialect}"),
+                    format!("?conversationId={dialect}"),
+                    format!("?conversationId={dialect}&after=0"),
+                    format!("?sessionId={dialect}"),
+                    format!("?runId={run}"),
+                    format!("?runId={run}&offset=-1"),
+                ] {
+                    get(world, told, format!("{path}{rest}")).await;
+                }
+            } else if route.ends_with("/messages") {
+                get(world, told, path.clone()).await;
+                for reader in DIALECTS {
+                    get(world, told, format!("{path}?dialect={reader}")).await;
+                }
+            } else {
+                get(world, told, path).await;
+            }
+        }
+    }
+    for checkpoint in &checkpoints {
+        let body = json!({ "action": "get", "checkpointId": checkpoint["id"] });
+        let said = world.post("/v1/kortyx/checkpoints", &body).await;
+        assert_eq!(said.status, 200, "{}", said.body);
+        told.push((format!("POST /v1/kortyx/checkpoints {body}"), said.body));
+    }
+}
+
+/// Those who were told something.
+fn who_knows<'a>(told: &'a Told, secret: &str) -> Vec<&'a str> {
+    told.iter().filter(|(_, body)| body.contains(secret)).map(|(what, _)| what.as_str()).collect()
+}
+
+#[tokio::test]
+async fn what_is_not_withheld_is_told() {
+    let told = everything(Shows::default()).await;
+    for secret in [THOUGHT, INPUT, OUTPUT, DECIDED] {
+        let known = who_knows(&told, secret);
+        for route in ["/messages", "/export", "/checkpoints/", "/events", " whole", " again", "threadId="] {
+            assert!(known.iter().any(|what| what.contains(route)), "{secret} is not at {route}: {known:?}");
+        }
+        // Kortyx' page knows no thoughts, and MUI's was not asked.
+        let unsaid = [(THOUGHT, "kortyx"), (DECIDED, "mui")];
+        for dialect in DIALECTS.iter().filter(|dialect| !unsaid.contains(&(secret, **dialect))) {
+            let chat = format!("POST /v1/{dialect}/chat");
+            assert!(known.iter().any(|what| what.starts_with(&chat)), "{secret} is not in {dialect}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_withheld_is_told_nowhere() {
+    let all = Shows::default();
+    for (shows, secret) in [
+        (Shows { reasoning: false, ..all }, THOUGHT),
+        (Shows { tool_inputs: false, ..all }, INPUT),
+        (Shows { tool_outputs: false, ..all }, OUTPUT),
+    ] {
+        let told = everything(shows).await;
+        assert_eq!(who_knows(&told, secret), Vec::<&str>::new(), "{shows:?}");
+        for other in [THOUGHT, INPUT, OUTPUT, DECIDED].into_iter().filter(|other| *other != secret) {
+            assert!(!who_knows(&told, other).is_empty(), "{shows:?} withholds {other} too");
+        }
+        let asks = told.iter().find(|(what, _)| what == "/v1/interrupts").unwrap();
+        assert!(asks.1.contains(DECIDED), "a person decides about what they see: {}", asks.1);
+    }
+}
+
+#[tokio::test]
+async fn an_export_without_what_is_withheld_is_imported_as_it_was_shown() {
+    let world = world(Shows { reasoning: false, tool_inputs: false, tool_outputs: false }).await;
+    let said = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "s", "u1", "hello")).await;
+    assert_eq!(said.status, 200, "{}", said.body);
+    // The second half of this message changes what the first half left, after a thought that is not shown.
+    decided(&world, "s", "erase it").await;
+    let exported = world.get("/v1/sessions/s/export").await.json();
+    let copy = world.post("/v1/sessions", &json!({ "id": "copy", "import": exported })).await;
+    assert_eq!(copy.status, 201, "{}", copy.body);
+    let mut shown = world.get("/v1/sessions/s/messages").await.json()["messages"].clone();
+    let asked = shown.pointer_mut("/3/parts/1/approval").unwrap().as_object_mut().unwrap();
+    assert!(asked.remove("signature").is_some(), "an export has no tokens");
+    assert_eq!(world.get("/v1/sessions/copy/messages").await.json()["messages"], shown);
+    let kinds: Vec<_> =
+        shown[3]["parts"].as_array().unwrap().iter().map(|part| part["type"].clone()).collect();
+    assert_eq!(kinds, ["step-start", "tool", "step-start", "text"]);
+}
