@@ -4,11 +4,13 @@ use axum::{
     Json,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{CheckpointAction, CheckpointId, EncodeOptions, Encoder, Framing, Message, rfc3339};
+use headwater_protocol::{
+    CheckpointAction, CheckpointId, EncodeOptions, Encoder, Framing, Message, RunId, RunStatus, rfc3339,
+};
 use headwater_runtime::{ErrorKind, Session, SessionInfo};
 use serde_json::{Value, json};
 
-use super::Asked;
+use super::{Asked, resume::is_old};
 use crate::{ApiError, sessions};
 
 /// How many turns a page of a conversation has, if nothing else is asked for.
@@ -53,8 +55,9 @@ async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Va
         messages.extend(going.filter(|going| messages.iter().all(|message| message.id != going.id)));
     }
     let messages = asked.served.shown(messages);
+    let active = active(asked, info).await?;
     let interrupts = interrupts(asked, info).await?;
-    let mut document = document(asked, &messages, Some(info), interrupts);
+    let mut document = document(asked, &messages, active, interrupts);
     if let (Some(before), Value::Object(fields)) = (page.before, &mut document) {
         if asked.dialect.name() == "ag-ui" {
             fields.insert("page".to_owned(), json!({ "truncated": true, "cursor": before.to_string() }));
@@ -72,14 +75,29 @@ async fn going(asked: &Asked, info: &SessionInfo) -> Result<Option<Message>, Api
     Ok(asked.served.agent.run(run.clone()).conversation().await?.pop())
 }
 
-fn document(asked: &Asked, messages: &[Message], info: Option<&SessionInfo>, interrupts: Value) -> Value {
+/// The run that a page has to follow: one that goes on or waits, or that failed a moment ago, which messages do not tell.
+async fn active<'a>(asked: &Asked, info: &'a SessionInfo) -> Result<Option<&'a RunId>, ApiError> {
+    if let Some(run) = info.going.as_ref().or(info.waiting.as_ref()) {
+        return Ok(Some(run));
+    }
+    let Some(last) = &info.last_run else { return Ok(None) };
+    let run = asked.served.agent.run(last.clone());
+    match run.meta().await {
+        Ok(meta) if !is_old(asked, &meta) => {}
+        Err(error) if error.kind() != ErrorKind::UnknownRun => return Err(error.into()),
+        _ => return Ok(None),
+    }
+    let failed = run.outcome().await?.state.run().status == RunStatus::Failed;
+    Ok(failed.then_some(last))
+}
+
+fn document(asked: &Asked, messages: &[Message], active: Option<&RunId>, interrupts: Value) -> Value {
     let messages: Vec<_> = messages.iter().map(|message| asked.dialect.page_message(message)).collect();
-    let run = info.and_then(|info| info.going.as_ref().or(info.waiting.as_ref()));
     match asked.dialect.name() {
         "mui" => json!({ "messages": messages, "hasMore": false }),
         _ => json!({
             "messages": messages,
-            "activeRun": run.map(|run| json!({ "runId": run })),
+            "activeRun": active.map(|run| json!({ "runId": run })),
             "interrupts": interrupts,
         }),
     }

@@ -99,7 +99,7 @@ fn is_own(asked: &Asked, meta: &RunMeta) -> bool {
 }
 
 /// Whether a run ended so long ago that its page has it from elsewhere.
-fn is_old(asked: &Asked, meta: &RunMeta) -> bool {
+pub(super) fn is_old(asked: &Asked, meta: &RunMeta) -> bool {
     let kept = u64::try_from(asked.server.options().replay.as_millis()).unwrap_or(u64::MAX);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));

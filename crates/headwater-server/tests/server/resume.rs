@@ -120,6 +120,29 @@ async fn tanstacks_newest_client_repeats_its_request_with_a_cursor_and_joins_by_
 }
 
 #[tokio::test]
+async fn a_page_that_is_loaded_anew_is_told_of_a_run_that_failed_for_as_long_as_it_is_replayed() {
+    for (replay, told) in [(60, true), (0, false)] {
+        let mut options = headwater_server::Options::default();
+        options.replay = std::time::Duration::from_secs(replay);
+        let world = World::with(options).await;
+        let failed = world.post("/v1/ag-ui/chat", &says("ag-ui", "s", "u1", "fail")).await;
+        let run = failed.header("x-run-id");
+        // A run of this very moment is not old yet.
+        let page = loop {
+            let page = world.get("/v1/ag-ui/chat?threadId=s").await.json();
+            if told || page["activeRun"].is_null() {
+                break page;
+            }
+        };
+        assert_eq!(page["activeRun"]["runId"].as_str(), told.then_some(run), "{page}");
+        if told {
+            let joined = world.get(&format!("/v1/ag-ui/chat?offset=-1&runId={run}")).await;
+            assert_eq!(joined.chunk("RUN_ERROR")["message"], failed.chunk("RUN_ERROR")["message"]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn readers_that_are_let_go_come_back() {
     let world = World::new().await;
     let mut body = world
