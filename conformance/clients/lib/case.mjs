@@ -99,6 +99,9 @@ export class Case {
       const shown = (flat) => only(this.client.shows, settled(flat, this));
       equal('the last answer', shown(seen.flat), shown(this.reference.flat));
       equal('an answer', seen.answers.map(shown), this.reference.answers.map(shown));
+      if (seen.messages.some(isEmpty) && !this.reference.messages.some(isEmpty)) {
+        throw new Error(`an answer without anything in it: ${brief(seen.messages)}`);
+      }
       // Results that come from two sides stand in the order of their coming.
       const ordered = this.scenario.needs !== 'everything';
       if (this.client.exact !== false && ordered && !this.scenario.stops && !this.scenario.dead) {
@@ -181,6 +184,11 @@ export class Case {
     await chat.stop();
     return true;
   }
+}
+
+/** A bubble on the page with nothing in it. */
+function isEmpty({ role, parts }) {
+  return role === 'assistant' && parts?.length === 0;
 }
 
 function only(keys, flat) {

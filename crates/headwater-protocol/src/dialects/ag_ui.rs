@@ -63,7 +63,7 @@ pub struct AgUi;
 
 const LEGACY: Profile = Profile {
     name: "legacy",
-    clients: "@ag-ui/client 0.0.58 and 0.0.59, @tanstack/ai-client 0.3 and later",
+    clients: "@ag-ui/client 0.0.58 and 0.0.59",
     retraction: Retraction::Exact,
     reentry: Reentry::Snapshot,
     cursor: CursorSupport::LastEventId,
@@ -74,8 +74,14 @@ const LEGACY: Profile = Profile {
     wait_is_end: true,
 };
 
-static PROFILES: [Profile; 2] =
-    [LEGACY, Profile { name: "1.0", clients: "@ag-ui/client 1.0 and later", ..LEGACY }];
+static PROFILES: [Profile; 3] = [
+    LEGACY,
+    Profile { name: "1.0", clients: "@ag-ui/client 1.0 and later", ..LEGACY },
+    Profile { name: TANSTACK, clients: "@tanstack/ai-client 0.3 and later", ..LEGACY },
+];
+
+/// TanStack's client takes a snapshot for all that there is; the others keep their thoughts if it has none.
+const TANSTACK: &str = "tanstack";
 
 /// How the clients build messages.
 fn rules() -> Rules {

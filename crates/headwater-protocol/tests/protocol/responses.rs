@@ -110,7 +110,7 @@ fn the_ai_sdk_goes_on_with_its_message_and_hears_of_the_output_before_the_next_s
 
 #[test]
 fn ag_ui_begins_a_run_before_anything_else() {
-    for profile in ["legacy", "1.0"] {
+    for profile in ["legacy", "1.0", "tanstack"] {
         let chunks = second("ag-ui", Some(profile));
         let types = types(&chunks, &["CUSTOM"]);
         assert_eq!(types[0], "RUN_STARTED");

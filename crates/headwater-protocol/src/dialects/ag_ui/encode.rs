@@ -49,6 +49,8 @@ pub(super) type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 #[derive(Debug)]
 pub struct Encoder {
     legacy: bool,
+    /// Whether the client keeps the thoughts that it has where a snapshot has none.
+    keeps_thoughts: bool,
     /// What the client held before the run.
     history: Vec<Message>,
     /// A thought of this run that the client may hold.
@@ -140,6 +142,7 @@ impl Encoder {
         }
         Self {
             legacy: options.profile.as_deref() != Some("1.0"),
+            keeps_thoughts: options.profile.as_deref() != Some(super::TANSTACK),
             history,
             held_thought: options.thought.clone(),
             state: RunState::with_rules(super::rules()),
@@ -420,8 +423,18 @@ impl Encoder {
         sink: Sink<'_>,
     ) {
         let mut messages = messages::write(self.conversation(), &self.ids);
-        messages.extend(gone_thought.and_then(|gone| blank(gone, &messages)));
+        messages.extend(gone_thought.and_then(|gone| self.blank(gone, &messages)));
         sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: passing(record, notes) }));
+    }
+
+    /// A thought without words in the place of one that is gone, for a client that would keep it.
+    fn blank<'a>(&self, gone: &'a str, messages: &[WireMessage<'_>]) -> Option<WireMessage<'a>> {
+        if !self.keeps_thoughts || messages.iter().any(|message| message.role == Role::Reasoning) {
+            return None;
+        }
+        let mut blank = WireMessage::new(gone, Role::Reasoning);
+        blank.content = Some(super::chunk::Content::Text(Cow::Borrowed("")));
+        Some(blank)
     }
 
     /// What the client holds, or should hold.
@@ -454,7 +467,7 @@ impl Encoder {
         }
         let mut messages = messages::write(self.conversation(), &self.ids);
         let mut base = base;
-        let gone = self.held_thought.as_deref().and_then(|gone| blank(gone, &messages));
+        let gone = self.held_thought.as_deref().and_then(|gone| self.blank(gone, &messages));
         if gone.is_some() || !messages::are_plain(self.conversation(), &messages) {
             let mut ours: Vec<Message> = self.conversation().cloned().collect();
             messages::without_texts(&mut ours);
@@ -495,17 +508,6 @@ impl Encoder {
             _ => self.carry(record, sink),
         }
     }
-}
-
-/// A thought without words in the place of one that is gone. Without any thought in it, a snapshot leaves the client's
-/// thoughts alone.
-fn blank<'a>(gone: &'a str, messages: &[WireMessage<'_>]) -> Option<WireMessage<'a>> {
-    if messages.iter().any(|message| message.role == Role::Reasoning) {
-        return None;
-    }
-    let mut blank = WireMessage::new(gone, Role::Reasoning);
-    blank.content = Some(super::chunk::Content::Text(Cow::Borrowed("")));
-    Some(blank)
 }
 
 /// An event in our own form, in a custom event that the client passes on to whoever asks for it.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{messages, schema, wire::WireMessage};
+use super::{TANSTACK, messages, schema, wire::WireMessage};
 use crate::{
     error::{Error, ErrorKind},
     event::Role,
@@ -28,7 +28,9 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     chat.run =
         text(&mut body, "runId")?.or_else(|| request.header("x-run-id").map(str::to_owned)).map(Into::into);
     chat.parent_run = text(&mut body, "parentRunId")?.map(Into::into);
-    chat.profile = text(&mut body, "protocolVersion")?.map(|_| "1.0".to_owned());
+    // TanStack's client names the run in a header too.
+    let tanstack = || request.header("x-run-id").map(|_| TANSTACK.to_owned());
+    chat.profile = text(&mut body, "protocolVersion")?.map(|_| "1.0".to_owned()).or_else(tanstack);
     chat.state = body.shift_remove("state").filter(|state| !state.is_null());
     chat.tools = tools(&mut body)?;
     read_messages(&mut body, &mut chat)?;
@@ -52,6 +54,7 @@ fn parse_get(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let mut chat = ChatRequest {
         run: run.map(Into::into),
         session: request.query("threadId").map(Into::into),
+        profile: Some(TANSTACK.to_owned()),
         ..ChatRequest::default()
     };
     if let Some(offset) = request.query("offset") {
