@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::{
     chunk::{
-        ActivitySnapshot, Base, Chunk, Custom, MessageDelta, MessagesSnapshot, Payload, SAFE_INTEGER,
-        StateDelta, StateSnapshot, Step, ToolCallArgs,
+        ActivitySnapshot, Base, Chunk, Content, Custom, MessageDelta, MessagesSnapshot, Payload,
+        SAFE_INTEGER, StateDelta, StateSnapshot, Step, ToolCallArgs,
     },
     ids::Ids,
     messages,
@@ -422,9 +422,21 @@ impl Encoder {
         gone_thought: Option<&str>,
         sink: Sink<'_>,
     ) {
-        let mut messages = messages::write(self.conversation(), &self.ids);
+        let mut messages = self.write_conversation();
         messages.extend(gone_thought.and_then(|gone| self.blank(gone, &messages)));
         sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: passing(record, notes) }));
+    }
+
+    /// The conversation in AG-UI's form. On TanStack's page a thought without words would be an answer without any.
+    fn write_conversation(&self) -> Vec<WireMessage<'_>> {
+        let mut messages = messages::write(self.conversation(), &self.ids);
+        let blank = Some(Content::Text(Cow::Borrowed("")));
+        let is_blank =
+            |message: &WireMessage<'_>| message.role == Role::Reasoning && message.content == blank;
+        while !self.keeps_thoughts && messages.last().is_some_and(is_blank) {
+            messages.pop();
+        }
+        messages
     }
 
     /// A thought without words in the place of one that is gone, for a client that would keep it.
@@ -433,7 +445,7 @@ impl Encoder {
             return None;
         }
         let mut blank = WireMessage::new(gone, Role::Reasoning);
-        blank.content = Some(super::chunk::Content::Text(Cow::Borrowed("")));
+        blank.content = Some(Content::Text(Cow::Borrowed("")));
         Some(blank)
     }
 
@@ -465,7 +477,7 @@ impl Encoder {
         for message in state.messages() {
             ids.adopt(message);
         }
-        let mut messages = messages::write(self.conversation(), &self.ids);
+        let mut messages = self.write_conversation();
         let mut base = base;
         let gone = self.held_thought.as_deref().and_then(|gone| self.blank(gone, &messages));
         if gone.is_some() || !messages::are_plain(self.conversation(), &messages) {
