@@ -198,7 +198,7 @@ async fn send(
 }
 
 async fn stop(Mine(session, info): Mine) -> Result<Response, ApiError> {
-    session.stop().await?;
+    session.stop(Some("a person asked for it")).await?;
     Ok(Json(json!({ "stopped": info.going })).into_response())
 }
 
