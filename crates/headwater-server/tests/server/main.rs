@@ -7,6 +7,7 @@
     clippy::print_stdout
 )]
 
+mod again;
 mod answered;
 mod bad_input;
 mod connections;
