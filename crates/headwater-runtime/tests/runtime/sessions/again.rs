@@ -105,3 +105,23 @@ async fn what_no_run_can_be_begun_with_is_refused_before_a_turn_begins() {
     assert_eq!(agent.check_turn(&nowhere).unwrap_err().kind(), ErrorKind::UnknownWorkflow);
     assert_eq!(texts(&session).await, ["one", "0: one"]);
 }
+
+#[tokio::test]
+async fn what_was_rolled_back_in_a_variant_that_was_selected_again_is_gone() {
+    let session = agent().new_session(None).await.unwrap();
+    let one = send(&session, "one").await;
+    let two = send(&session, "two").await;
+    send(&session, "three").await;
+    session.regenerate(&one).await.unwrap();
+    session.settled().await.unwrap();
+    session.select(&one).await.unwrap();
+    session.roll_back(&two).await.unwrap();
+    let document = Value::from(session.export().await.unwrap());
+    let labels: Vec<_> =
+        document["turns"].as_array().unwrap().iter().map(|turn| turn["label"].clone()).collect();
+    assert_eq!(labels, ["one", "one", "two"]);
+    let copy = agent().import_session(document, None, Some("copy")).await.unwrap();
+    assert_eq!(texts(&copy).await, texts(&session).await);
+    let first = copy.checkpoints(None, 10).await.unwrap().pop().unwrap();
+    assert_eq!(copy.variants(&first.id).await.unwrap().len(), 2);
+}
