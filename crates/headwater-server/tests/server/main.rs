@@ -15,6 +15,7 @@ mod docs;
 mod follow;
 mod guarding;
 mod harness;
+mod keys;
 mod limits;
 mod lost;
 mod principals;
