@@ -93,7 +93,7 @@ class Driver {
     const response = await this.#where
       .fetch(endpoint(this.#where, 'agents'), {
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-request-id': this.#request.key },
+        headers: { 'content-type': 'application/json', 'idempotency-key': this.#request.key },
         body: this.#request.body,
       })
       .catch((error) => error);

@@ -90,7 +90,7 @@ pub(crate) fn percent_decode(text: &str) -> String {
 pub struct ChatRequest {
     /// What is to be done.
     pub action: Action,
-    /// The conversation as the page holds it, the newest message last.
+    /// The conversation as the page holds it, the newest message last. A message has an empty id where the page gave none.
     pub messages: Vec<Message>,
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]

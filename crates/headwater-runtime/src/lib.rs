@@ -43,8 +43,9 @@ pub use model::ModelRef;
 pub use next::{Next, NodeResult};
 pub use replay::{Divergence, DivergenceKind, Replayed, replay};
 pub use session::{
-    Checkpoint, CheckpointStatus, HistoryPage, RolledBack, Sent, Session, SessionDocument, SessionInfo,
-    SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput, Variant, WhenBusy,
+    Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, RolledBack, Sent, Session, SessionDocument,
+    SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput, Variant,
+    WhenBusy,
 };
 pub use workflow::{
     END, NodeFunction, NodeInput, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder,

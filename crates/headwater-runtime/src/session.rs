@@ -17,6 +17,7 @@ mod moves;
 mod options;
 mod progress;
 mod reopen;
+mod repeat;
 mod retire;
 mod seed;
 mod sweep;
@@ -33,6 +34,7 @@ pub use history::{HistoryPage, SessionState};
 pub use list::SessionPage;
 pub use moves::{RolledBack, Variant};
 pub use options::{SessionOptions, WhenBusy};
+pub use repeat::FoundTurn;
 pub use turn::{Sent, Turn};
 
 use crate::{Agent, Error, Result, agent::fresh_id, error::ErrorKind};

@@ -19,8 +19,9 @@ use axum::{
 use headwater_protocol::{Action, Dialect, Profile, dialects};
 use headwater_runtime::{Run, Sent};
 
-pub(crate) use request::{Asked, framing, fresh, read_body};
+pub(crate) use request::{Asked, framing, fresh, idempotency_key, read_body};
 pub(crate) use respond::{follow, told_again};
+pub(crate) use turn::name_of;
 
 use crate::{ApiError, Principal, Server, extract::Path, follow::From, follow::Names};
 

@@ -1,21 +1,22 @@
 //! Runs by their names: start, list, look at, follow, answer, stop.
 
 mod answers;
+mod start;
 
 pub(crate) use answers::{AnswerBody, answer, answer_request, interrupts, question};
+pub(crate) use start::{StartBody, start};
 
 use axum::{
     Extension, Json,
     body::Body,
     extract::State,
-    http::{HeaderMap, StatusCode},
+    http::HeaderMap,
     response::{IntoResponse as _, Response},
 };
 use headwater_protocol::{CursorSupport, RequestCursor, RunId};
-use headwater_runtime::{Agent, ErrorKind, Run, RunMeta, Start};
-use schemars::JsonSchema;
+use headwater_runtime::{Agent, ErrorKind, Run, RunMeta};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::{
     ApiError, Principal, Server,
@@ -38,53 +39,6 @@ pub(crate) async fn owned(
     }
     let run = served.agent.run(id);
     Ok((served, run, meta))
-}
-
-/// What a run is to do.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct StartBody {
-    #[serde(default)]
-    input: String,
-    agent: Option<String>,
-    workflow: Option<String>,
-    session: Option<String>,
-    #[serde(default)]
-    data: Map<String, Value>,
-    #[serde(default)]
-    context: Map<String, Value>,
-}
-
-/// `POST /v1/runs`.
-pub(crate) async fn start(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    request: axum::extract::Request,
-) -> Result<Response, ApiError> {
-    let (parts, body) = request.into_parts();
-    let body: StartBody = read_json(&server, body).await?;
-    let served = server.agents().find(body.agent.as_deref())?;
-    let context = match &server.options().context {
-        Some(context) => context(principal.clone(), parts, body.context.clone()).await?,
-        None => Value::Null,
-    };
-    let mut start = Start::new(body.input)
-        .owner(principal.id())
-        .data(body.data)
-        .client_context(body.context)
-        .runtime_context(context);
-    if let Some(workflow) = body.workflow {
-        start = start.workflow(workflow);
-    }
-    let _permit = server.may_begin(&principal)?;
-    let run = match body.session {
-        Some(session) => {
-            let session = served.agent.open_session(session, Some(principal.id())).await?;
-            session.send(start).await?.run
-        }
-        None => served.agent.start(start).await?.id().clone(),
-    };
-    Ok((StatusCode::CREATED, Json(json!({ "run": run, "agent": served.name }))).into_response())
 }
 
 /// How many runs are read in one go.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::Router;
-use headwater_runtime::Session;
+use axum::{Router, http::request::Parts};
+use serde_json::{Map, Value};
 
 use crate::{
     Agents, ApiError, Options, Principal,
@@ -94,20 +94,17 @@ impl Server {
         self.0.in_use.run(&self.0.agents, &self.0.options.limits, principal)
     }
 
-    /// Lets a principal begin a run, unless the request only repeats the last turn of its session: that begins nothing.
-    pub(crate) async fn may_begin_unless_sent(
+    /// What the route approves of, where the request has no dialect.
+    pub(crate) async fn runtime_context(
         &self,
         principal: &Principal,
-        session: Option<&Session>,
-        keys: &[String],
-    ) -> Result<Option<Permit>, ApiError> {
-        let refused = match (self.may_begin(principal), session) {
-            (Ok(permit), _) => return Ok(Some(permit)),
-            (Err(refused), None) => return Err(refused),
-            (Err(refused), Some(session)) => (refused, session),
-        };
-        let (refused, session) = refused;
-        if session.sent_before(keys).await?.is_some() { Ok(None) } else { Err(refused) }
+        parts: Parts,
+        client: Map<String, Value>,
+    ) -> Result<Value, ApiError> {
+        match &self.0.options.context {
+            Some(context) => context(principal.clone(), parts, client).await,
+            None => Ok(Value::Null),
+        }
     }
 
     /// Lets a principal open a stream.

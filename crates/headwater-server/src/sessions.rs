@@ -3,15 +3,15 @@
 use axum::{
     Extension, Json,
     body::Body,
-    extract::{FromRequestParts, RawPathParams, State},
+    extract::{FromRequestParts, RawPathParams, Request, State},
     http::{StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
 use headwater_protocol::{CheckpointId, Message, rfc3339};
-use headwater_runtime::{Checkpoint, ErrorKind, Sent, Session, SessionInfo, SessionState, Turn};
+use headwater_runtime::{Checkpoint, ErrorKind, Sent, Session, SessionInfo, SessionState, Start, Turn};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     ApiError, Principal, Server,
@@ -189,22 +189,19 @@ async fn send(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Path(session): Path<String>,
-    request: axum::extract::Request,
+    request: Request,
 ) -> Result<Response, ApiError> {
     let (session, _) = find(&server, &principal, &session).await?;
     server.agents().takes_turns(session.agent())?;
     let (parts, body) = request.into_parts();
-    let key = parts
-        .headers
-        .get("idempotency-key")
-        .and_then(|key| key.to_str().ok())
-        .map(|key| format!("key:{key}"));
+    let key = chat::idempotency_key(&parts.headers);
     let say: Say = read_json(&server, body).await?;
-    let context = match &server.options().context {
-        Some(context) => context(principal.clone(), parts, serde_json::Map::new()).await?,
-        None => Value::Null,
-    };
-    let mut start = headwater_runtime::Start::new(say.text).owner(principal.id()).runtime_context(context);
+    if let Some(before) = session.sent_before(key.as_slice()).await? {
+        return told(&before).await;
+    }
+    let _permit = server.may_begin(&principal)?;
+    let context = server.runtime_context(&principal, parts, Map::new()).await?;
+    let mut start = Start::new(say.text).owner(principal.id()).runtime_context(context);
     if let Some(workflow) = say.workflow {
         start = start.workflow(workflow);
     }
@@ -212,20 +209,21 @@ async fn send(
     if let Some(label) = say.label {
         turn = turn.label(label);
     }
-    if let Some(key) = &key {
-        turn = turn.key(key);
-    }
-    let _permit = server.may_begin_unless_sent(&principal, Some(&session), key.as_slice()).await?;
-    let turn = session.send(turn).await?;
+    let turn = key.into_iter().fold(turn, Turn::key);
+    told(&session.send(turn).await?).await
+}
+
+/// Tells about a turn whose run can be followed, unless it waits for the turns before it.
+async fn told(turn: &Sent) -> Result<Response, ApiError> {
     if !turn.queued {
         // Whoever sends the same a second time may be faster than the first: the run that is named must be there.
         turn.begun().await?;
     }
-    Ok((StatusCode::ACCEPTED, Json(sent(&turn))).into_response())
+    Ok((StatusCode::ACCEPTED, Json(sent(turn))).into_response())
 }
 
 async fn stop(Mine(session, info): Mine) -> Result<Response, ApiError> {
-    session.stop().await?;
+    session.stop(Some("a person asked for it")).await?;
     Ok(Json(json!({ "stopped": info.going })).into_response())
 }
 
@@ -287,11 +285,10 @@ async fn regenerate(
     Extension(principal): Extension<Principal>,
     Mine(session, _): Mine,
     Path((_, checkpoint)): Of,
+    request: Request,
 ) -> Result<Response, ApiError> {
-    server.agents().takes_turns(session.agent())?;
-    let _permit = server.may_begin(&principal)?;
-    let again = session.regenerate(&CheckpointId::from(checkpoint)).await?;
-    Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())
+    let (parts, _) = request.into_parts();
+    do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), parts, None).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -305,13 +302,36 @@ async fn edit(
     State(server): State<Server>,
     Mine(session, _): Mine,
     Path((_, checkpoint)): Of,
-    body: Body,
+    request: Request,
 ) -> Result<Response, ApiError> {
-    let body: Edit = read_json(&server, body).await?;
+    let (parts, body) = request.into_parts();
+    let Edit { text } = read_json(&server, body).await?;
+    do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), parts, Some(text)).await
+}
+
+/// Does a turn again, once for one key: with another text, or as it was.
+async fn do_again(
+    server: &Server,
+    principal: &Principal,
+    session: &Session,
+    turn: &CheckpointId,
+    parts: Parts,
+    text: Option<String>,
+) -> Result<Response, ApiError> {
     server.agents().takes_turns(session.agent())?;
-    let _permit = server.may_begin(&principal)?;
-    let again = session.edit(&CheckpointId::from(checkpoint), body.text).await?;
-    Ok((StatusCode::ACCEPTED, Json(sent(&again))).into_response())
+    let key = chat::idempotency_key(&parts.headers);
+    if let Some(before) = session.sent_before(key.as_slice()).await? {
+        return told(&before).await;
+    }
+    let _permit = server.may_begin(principal)?;
+    let context = server.runtime_context(principal, parts, Map::new()).await?;
+    let start = Start::new(text.as_deref().unwrap_or_default()).runtime_context(context);
+    let now = key.into_iter().fold(Turn::from(start), Turn::key);
+    let again = match text {
+        Some(_) => session.edit(turn, now).await?,
+        None => session.regenerate_as(turn, now).await?,
+    };
+    told(&again).await
 }
 
 async fn variants(Mine(session, _): Mine, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {

@@ -30,6 +30,10 @@ pub struct Start {
     run: Option<RunId>,
     workflow: Option<String>,
     begun: Begun,
+    /// Whether it says what the route approved.
+    approved: bool,
+    /// Whether it says anything of the page.
+    of_page: bool,
 }
 
 impl Start {
@@ -67,6 +71,44 @@ impl Start {
         (self.workflow, self.begun)
     }
 
+    /// What a run is asked for that was asked for before: what is said now counts, and what is not said is as it was. What
+    /// a page says of itself is one thing: a tool that it does not name any more is gone.
+    pub(crate) fn instead_of(self, workflow: Option<String>, before: Begun) -> (Option<String>, Begun) {
+        let now = self.begun;
+        let mut begun = before;
+        begun.input = now.input;
+        if self.approved {
+            begun.runtime_context = now.runtime_context;
+        }
+        if self.of_page {
+            begun.client_context = now.client_context;
+            begun.client_tools = now.client_tools;
+            begun.tool_choice = now.tool_choice;
+        }
+        if !now.data.is_empty() {
+            begun.data = now.data;
+        }
+        (self.workflow.or(workflow), begun)
+    }
+
+    pub(crate) fn input(&self) -> &str {
+        &self.begun.input
+    }
+
+    /// The workflow that it names.
+    pub(crate) fn named_workflow(&self) -> Option<&str> {
+        self.workflow.as_deref()
+    }
+
+    /// Refuses a choice of tools that is none: no run can be begun with it.
+    pub(crate) fn check_choice(&self) -> Result<()> {
+        if let Some(choice) = &self.begun.tool_choice {
+            headwater_models::ToolChoice::parse(choice)
+                .map_err(|error| Error::new(ErrorKind::Input, error).with_code("tool-choice.invalid"))?;
+        }
+        Ok(())
+    }
+
     /// Gives the conversation before it.
     pub fn messages(mut self, messages: Vec<Message>) -> Self {
         self.begun.messages = messages;
@@ -82,24 +124,28 @@ impl Start {
     /// Gives what the route approved. Never sent to a reader.
     pub fn runtime_context(mut self, context: Value) -> Self {
         self.begun.runtime_context = context;
+        self.approved = true;
         self
     }
 
     /// Gives what the client said about itself.
     pub fn client_context(mut self, context: Map<String, Value>) -> Self {
         self.begun.client_context = context;
+        self.of_page = true;
         self
     }
 
     /// Names the tools that the page can execute.
     pub fn client_tools(mut self, tools: Vec<ClientTool>) -> Self {
         self.begun.client_tools = tools;
+        self.of_page = true;
         self
     }
 
     /// Says which tool the model shall use, in the page's words.
     pub fn tool_choice(mut self, choice: Value) -> Self {
         self.begun.tool_choice = Some(choice);
+        self.of_page = true;
         self
     }
 }
@@ -147,18 +193,8 @@ impl Agent {
     /// When there is no such workflow, a run of that name is there already, the choice of tools is none, or the store
     /// fails.
     pub async fn start(&self, start: Start) -> Result<Run> {
-        let id = match start.workflow.or_else(|| self.0.default_workflow.clone()) {
-            Some(id) => id,
-            None => {
-                let message = "the agent has several workflows and no default: name one";
-                return Err(Error::new(ErrorKind::UnknownWorkflow, message));
-            }
-        };
-        let workflow = self.0.workflow(&id)?;
-        if let Some(choice) = &start.begun.tool_choice {
-            headwater_models::ToolChoice::parse(choice)
-                .map_err(|error| Error::new(ErrorKind::Input, error).with_code("tool-choice.invalid"))?;
-        }
+        let workflow = self.0.chosen_workflow(start.workflow.as_deref())?;
+        start.check_choice()?;
         let run = match start.run {
             Some(run) => run,
             None => fresh_run()?,

@@ -99,6 +99,9 @@ pub(crate) struct Node {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) imported: bool,
     pub(crate) input: Input,
+    /// By what a turn that was an answer is known again, if it was done again: a message has its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) keys: Vec<String>,
     /// The messages that the turn added or changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) messages: Vec<Change>,

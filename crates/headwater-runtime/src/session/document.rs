@@ -193,6 +193,7 @@ impl AgentInner {
 fn strip(node: &mut Node) {
     (node.jump, node.summarised) = (Link::default(), None);
     node.touched.clear();
+    node.keys.clear();
     if let Input::Message(said) = &mut node.input {
         said.keys.clear();
         let begun = std::mem::take(&mut said.begun);

@@ -87,7 +87,13 @@ pub(crate) enum Doing {
     Answer { from: u64, answers: Vec<(RequestId, Answer)> },
     /// A copy of the run that waited at a checkpoint, with the same or other answers. Without any it is no turn: its
     /// questions are asked again.
-    Copy { of: CheckpointId, answers: Vec<GivenAnswer> },
+    Copy {
+        of: CheckpointId,
+        answers: Vec<GivenAnswer>,
+        /// Who asks for it again with one of these is given it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        keys: Vec<String>,
+    },
 }
 
 impl Doing {

@@ -162,7 +162,7 @@ impl AgentInner {
         } else if progress.begun.is_none() || progress.half {
             let begun = match &active.doing {
                 Doing::Message(said) => self.begin_said(&head, &active.run, said).await,
-                Doing::Copy { of, answers } => self.copy_run(&head, of, &active.run, answers).await,
+                Doing::Copy { of, answers, .. } => self.copy_run(&head, of, &active.run, answers).await,
                 Doing::Answer { .. } => Ok(()),
             };
             return match begun {
@@ -242,6 +242,10 @@ impl AgentInner {
             instructed: parent.as_ref().is_some_and(|parent| parent.instructed),
             imported: false,
             input,
+            keys: match &active.doing {
+                Doing::Copy { keys, .. } => keys.clone(),
+                Doing::Message(_) | Doing::Answer { .. } => Vec::new(),
+            },
             messages,
             structured: progress.structured(),
             state: progress.state(),

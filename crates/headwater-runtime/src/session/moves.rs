@@ -1,13 +1,13 @@
 //! Going back, branching, and doing a turn again: each is one compare-and-set of the head, whatever the length.
 
-use headwater_protocol::{CheckpointId, MessageId, RequestId, Role, SessionId};
+use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
 
 use super::{
     Session,
     chain::branches,
     checkpoint::{Checkpoint, GivenAnswer, Input, Node, fresh_checkpoint, unknown},
     head::{Active, Chore, Doing, Head, Seen},
-    turn::Sent,
+    turn::{Sent, Turn},
 };
 use crate::{
     Answer, Error, Result,
@@ -114,30 +114,48 @@ impl Session {
     /// # Errors
     /// As [`Session::roll_back`].
     pub async fn regenerate(&self, turn: &CheckpointId) -> Result<Sent> {
-        self.again(turn, |node| match &node.input {
-            Input::Message(said) => Ok(Doing::Message(said.clone())),
-            Input::Answers(answers) => copy_of(node, answers.clone()),
+        self.regenerate_as(turn, Turn::new("")).await
+    }
+
+    /// Does a turn again with the same input, as a request asks for it: what the route approves of now counts, and what
+    /// the page says of itself now; what `now` does not say is as it was. Its text and its message are not looked at. If
+    /// it has a [key](Turn::key) of the session's last turn, that turn is given back, and nothing begins.
+    ///
+    /// ```
+    /// # use headwater_protocol::CheckpointId;
+    /// # use headwater_runtime::{Result, Sent, Session, Start, Turn};
+    /// # use serde_json::json;
+    /// async fn once_more(session: &Session, turn: &CheckpointId) -> Result<Sent> {
+    ///     let now = Start::new("").runtime_context(json!({ "plan": "free" }));
+    ///     session.regenerate_as(turn, Turn::from(now).key("request-18")).await
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the choice of tools is none.
+    pub async fn regenerate_as(&self, turn: &CheckpointId, now: impl Into<Turn>) -> Result<Sent> {
+        let now = now.into();
+        now.check(&self.agent.0)?;
+        self.again(turn, now.keys(), None, |_, node| match &node.input {
+            Input::Message(said) => Ok(Doing::Message(Box::new(now.clone().repeated((**said).clone())))),
+            Input::Answers(answers) => copy_of(node, answers.clone(), now.keys()),
             Input::Seed => Err(seeded(node)),
         })
         .await
     }
 
-    /// Does a turn again with another text. The turn that was there is kept as a variant.
+    /// Does a turn again with another message. The turn that was there is kept as a variant. What the turn does not say
+    /// beside the message is as it was. If the session's last turn has one of its [keys](Turn::key) and says the same, that
+    /// turn is given back, and nothing begins.
     ///
     /// # Errors
-    /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was an answer.
-    pub async fn edit(&self, turn: &CheckpointId, text: impl Into<String>) -> Result<Sent> {
-        let text = text.into();
-        self.again(turn, |node| match &node.input {
-            Input::Message(said) => {
-                let mut said = said.clone();
-                let id = MessageId::from(fresh_id("msg_user")?);
-                said.message = headwater_protocol::Message::text(id, Role::User, text.clone());
-                said.begun.input.clone_from(&text);
-                said.label = None;
-                said.keys.clear();
-                Ok(Doing::Message(said))
-            }
+    /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was an answer, or the choice of tools is none.
+    pub async fn edit(&self, turn: &CheckpointId, now: impl Into<Turn>) -> Result<Sent> {
+        let now = now.into();
+        now.check(&self.agent.0)?;
+        let says = now.says();
+        self.again(turn, now.keys(), Some(&says), |run, node| match &node.input {
+            Input::Message(said) => Ok(Doing::Message(Box::new(now.clone().edited(run, (**said).clone())))),
             Input::Answers(_) => {
                 let message = format!("turn {} was an answer: answer it again instead", node.turn());
                 Err(Error::new(ErrorKind::Input, message).with_code("turn.answer"))
@@ -152,9 +170,9 @@ impl Session {
     /// # Errors
     /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was no single answer.
     pub async fn answer_again(&self, turn: &CheckpointId, answer: Answer) -> Result<Sent> {
-        self.again(turn, |node| match &node.input {
+        self.again(turn, &[], None, |_, node| match &node.input {
             Input::Answers(answers) if let [given] = &**answers => {
-                copy_of(node, vec![GivenAnswer { key: given.key.clone(), answer: answer.clone() }])
+                copy_of(node, vec![GivenAnswer { key: given.key.clone(), answer: answer.clone() }], &[])
             }
             _ => {
                 let message = format!("turn {} was not one answer: edit it, or do it again", node.turn());
@@ -164,15 +182,28 @@ impl Session {
         .await
     }
 
-    async fn again(&self, turn: &CheckpointId, doing: impl Fn(&Node) -> Result<Doing>) -> Result<Sent> {
+    /// Does a turn again, unless the last turn was asked for with one of these keys, and says what is to be said.
+    async fn again(
+        &self,
+        turn: &CheckpointId,
+        keys: &[String],
+        says: Option<&Message>,
+        doing: impl Fn(&RunId, &Node) -> Result<Doing>,
+    ) -> Result<Sent> {
         let agent = &self.agent.0;
         let run = fresh_run()?;
         loop {
-            let Seen { mut head, version } = self.idle().await?;
+            let Seen { mut head, version } = self.seen().await?;
+            if let Some(sent) = self.last_turn_of(&head, keys, says).await? {
+                return Ok(sent);
+            }
+            if head.active.is_some() {
+                return Err(self.busy());
+            }
             let tip = self.tip(&head).await?;
             let node = agent.on_chain(&head, turn).await?;
             let checkpoint = fresh_checkpoint(&head.tree)?;
-            let active = Active { run: run.clone(), checkpoint, doing: doing(&node)? };
+            let active = Active { run: run.clone(), checkpoint, doing: doing(&run, &node)? };
             let parent = match &node.checkpoint.parent {
                 Some(parent) => Some(agent.node(parent).await?),
                 None => None,
@@ -325,16 +356,16 @@ impl Session {
 /// Lets a new run ask again what the run of a checkpoint waited for.
 fn reopen(head: &mut Head, at: Option<&Node>) -> Result<()> {
     if let Some(node) = at.filter(|node| node.waits()) {
-        let doing = Doing::Copy { of: node.id().clone(), answers: Vec::new() };
+        let doing = Doing::Copy { of: node.id().clone(), answers: Vec::new(), keys: Vec::new() };
         head.active = Some(Active { run: fresh_run()?, checkpoint: fresh_checkpoint(&head.tree)?, doing });
     }
     Ok(())
 }
 
 /// Answers again what the checkpoint before a turn waited for.
-fn copy_of(node: &Node, answers: Vec<GivenAnswer>) -> Result<Doing> {
+fn copy_of(node: &Node, answers: Vec<GivenAnswer>, keys: &[String]) -> Result<Doing> {
     match &node.checkpoint.parent {
-        Some(parent) => Ok(Doing::Copy { of: parent.clone(), answers }),
+        Some(parent) => Ok(Doing::Copy { of: parent.clone(), answers, keys: keys.to_vec() }),
         None => Err(unknown(node.id())),
     }
 }

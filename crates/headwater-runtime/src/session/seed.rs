@@ -82,6 +82,7 @@ fn seed(head: &Head, label: Option<String>, messages: Vec<Message>) -> Result<No
         instructed: messages.first().is_some_and(is_instruction),
         imported: false,
         input: Input::Seed,
+        keys: Vec::new(),
         messages: messages.into_iter().map(|message| Change { keep: 0, message }).collect(),
         structured: BTreeMap::new(),
         state: Map::new(),

@@ -212,7 +212,10 @@ impl AgentInner {
                 let turn = if parent == *"-" { Some(0) } else { known.get(&parent).map(|node| node.turn()) };
                 let reachable = turn.is_some_and(|turn| turn >= head.retired)
                     && (parent == *"-" || mine.contains(&parent));
-                if reachable {
+                // One that was selected again is left no more, and what followed it may have been rolled back since.
+                let selected =
+                    key.rsplit_once('/').is_some_and(|(_, child)| mine.contains(&CheckpointId::from(child)));
+                if reachable && !selected {
                     climb(Some(tip), &mut mine);
                     reached.push((key.clone(), tip.clone()));
                 }

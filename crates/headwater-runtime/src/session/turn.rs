@@ -6,10 +6,14 @@ use headwater_protocol::{CheckpointId, Message, MessageId, Role, RunId};
 
 use super::{
     Session,
-    checkpoint::{Input, fresh_checkpoint},
-    head::{Active, Doing, Head, Said, Seen, key},
+    checkpoint::fresh_checkpoint,
+    head::{Active, Doing, Said, Seen, key},
 };
-use crate::{Agent, Error, Result, Run, Start, WhenBusy, agent::fresh_run, error::ErrorKind};
+use crate::{
+    Agent, Error, Result, Run, Start, WhenBusy,
+    agent::{AgentInner, fresh_run},
+    error::ErrorKind,
+};
 
 /// How often it is looked whether another process has begun a turn.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -63,15 +67,57 @@ impl Turn {
         self
     }
 
+    pub(super) fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    /// What is said, as a message.
+    pub(super) fn says(&self) -> Message {
+        self.message.clone().unwrap_or_else(|| Message::text("", Role::User, self.start.input()))
+    }
+
+    /// Refuses what no turn can be begun with.
+    pub(super) fn check(&self, agent: &AgentInner) -> Result<()> {
+        self.start.check_choice()?;
+        match self.start.named_workflow() {
+            Some(named) => agent.workflow(named).map(drop),
+            None => Ok(()),
+        }
+    }
+
     fn said(self, run: &RunId) -> Said {
         let (workflow, mut begun) = self.start.into_parts();
         // The session knows the conversation better than whoever sends something.
         begun.messages.clear();
-        let message = self.message.unwrap_or_else(|| {
-            Message::text(MessageId::from(format!("msg_user_{run}")), Role::User, begun.input.clone())
-        });
+        let message = message(self.message, &begun.input, run);
         Said { message, keys: self.keys, label: self.label, workflow, begun }
     }
+
+    /// What is said in the place of what was said before. What is not said now is as it was, but for the message.
+    pub(super) fn edited(self, run: &RunId, before: Said) -> Said {
+        let (workflow, begun) = self.start.instead_of(before.workflow, before.begun);
+        let message = message(self.message, &begun.input, run);
+        Said { message, keys: self.keys, label: self.label, workflow, begun }
+    }
+
+    /// What was said before, for whoever asks now. It is still known by what it was known by.
+    pub(super) fn repeated(self, before: Said) -> Said {
+        let Said { message, mut keys, label, workflow, begun } = before;
+        let input = begun.input.clone();
+        let (workflow, mut begun) = self.start.instead_of(workflow, begun);
+        begun.input = input;
+        for key in self.keys {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        Said { message, keys, label: self.label.or(label), workflow, begun }
+    }
+}
+
+/// What a person wrote as a message: the page's own, or one that is made of the text.
+fn message(given: Option<Message>, text: &str, run: &RunId) -> Message {
+    given.unwrap_or_else(|| Message::text(MessageId::from(format!("msg_user_{run}")), Role::User, text))
 }
 
 impl From<Start> for Turn {
@@ -104,7 +150,7 @@ pub struct Sent {
     pub queued: bool,
     /// Whether it had been sent before: nothing was begun by sending it again.
     pub repeated: bool,
-    session: Session,
+    pub(super) session: Session,
 }
 
 impl Sent {
@@ -144,17 +190,18 @@ impl Session {
     ///
     /// # Errors
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], [`ErrorKind::SessionBusy`] where it is refused or too
-    /// many wait already, [`ErrorKind::UnknownWorkflow`].
+    /// many wait already, and as [`Agent::check_turn`].
     pub async fn send(&self, turn: impl Into<Turn>) -> Result<Sent> {
         let run = fresh_run()?;
-        let said = turn.into().said(&run);
-        self.agent.0.chosen_workflow(said.workflow.as_deref())?;
+        let turn = turn.into();
+        self.agent.check_turn(&turn)?;
+        let said = turn.said(&run);
         let keys = said.keys.clone();
         let doing = Doing::Message(Box::new(said));
         let agent = &self.agent.0;
         let (busy, checkpoint) = loop {
             let Seen { mut head, version } = self.seen().await?;
-            if let Some(sent) = self.last_turn_of(&head, &keys).await? {
+            if let Some(sent) = self.last_turn_of(&head, &keys, None).await? {
                 return Ok(sent);
             }
             let checkpoint = fresh_checkpoint(&head.tree)?;
@@ -183,71 +230,25 @@ impl Session {
         };
         agent.look(&self.id).await?;
         if let (Some(going), WhenBusy::Stop) = (&busy, agent.sessions.when_busy) {
-            self.stop_run(going).await?;
+            self.stop_run(going, Some("another message came")).await?;
         }
         Ok(Sent { run, checkpoint, queued: busy.is_some(), repeated: false, session: self.clone() })
     }
 
-    /// The session's last turn, if it was sent with one of these [keys](Turn::key): to send it again begins nothing.
+    /// Stops what is going in the session. What was said is kept; what waits for its turn goes on. The reason is told to
+    /// whoever reads the run.
     ///
     /// # Errors
     /// As [`Session::info`].
-    pub async fn sent_before(&self, keys: &[String]) -> Result<Option<Sent>> {
-        let Seen { head, .. } = self.seen().await?;
-        self.last_turn_of(&head, keys).await
-    }
-
-    /// The session's last turn, if it has one of some keys. Answers belong to the turn whose run they go on with.
-    async fn last_turn_of(&self, head: &Head, keys: &[String]) -> Result<Option<Sent>> {
-        if keys.is_empty() {
-            return Ok(None);
-        }
-        let shares = |said: &Said| said.keys.iter().any(|key| keys.contains(key));
-        let sent = |run: &RunId, checkpoint: &CheckpointId| Sent {
-            run: run.clone(),
-            checkpoint: checkpoint.clone(),
-            queued: !head.queue.is_empty(),
-            repeated: true,
-            session: self.clone(),
-        };
-        let newest = head.queue.back().or(head.active.as_ref());
-        let from = match newest.map(|turn| (turn, &turn.doing)) {
-            Some((turn, Doing::Message(said))) => {
-                return Ok(shares(said).then(|| sent(&turn.run, &turn.checkpoint)));
-            }
-            Some((_, Doing::Copy { of, .. })) => Some(of),
-            Some((_, Doing::Answer { .. })) | None => head.checkpoint.as_ref(),
-        };
-        let (Some(from), Some(stands)) = (from, &head.checkpoint) else { return Ok(None) };
-        let last = self.agent.0.node(from).await?;
-        let run = newest.map(|turn| &turn.run).or(head.live.as_ref().map(|live| &live.run));
-        let run = run.unwrap_or(&last.checkpoint.run).clone();
-        // A question that is asked again is no turn.
-        let checkpoint =
-            newest.filter(|turn| !turn.doing.asks_again()).map_or(stands, |turn| &turn.checkpoint);
-        let mut node = last;
-        while let (false, Some(parent)) = (node.begins(), &node.checkpoint.parent) {
-            node = self.agent.0.node(parent).await?;
-        }
-        match &node.input {
-            Input::Message(said) if shares(said) => Ok(Some(sent(&run, checkpoint))),
-            _ => Ok(None),
-        }
-    }
-
-    /// Stops what is going in the session. What was said is kept; what waits for its turn goes on.
-    ///
-    /// # Errors
-    /// As [`Session::info`].
-    pub async fn stop(&self) -> Result<()> {
+    pub async fn stop(&self, reason: Option<&str>) -> Result<()> {
         match self.seen().await?.head.active {
-            Some(active) => self.stop_run(&active.run).await,
+            Some(active) => self.stop_run(&active.run, reason).await,
             None => Ok(()),
         }
     }
 
-    async fn stop_run(&self, run: &RunId) -> Result<()> {
-        match self.agent.stop(run, Some("another message came")).await {
+    async fn stop_run(&self, run: &RunId, reason: Option<&str>) -> Result<()> {
+        match self.agent.stop(run, reason).await {
             Err(error) if !matches!(error.kind(), ErrorKind::Ended | ErrorKind::UnknownRun) => Err(error),
             _ => Ok(()),
         }
@@ -281,6 +282,17 @@ impl Session {
     pub(super) fn busy(&self) -> Error {
         let message = format!("a run of session {} is going: wait for it, or stop it", self.id);
         Error::new(ErrorKind::SessionBusy, message)
+    }
+}
+
+impl Agent {
+    /// Refuses a turn that could not begin, before a session is begun for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownWorkflow`], or [`ErrorKind::Input`] when the choice of tools is none.
+    pub fn check_turn(&self, turn: &Turn) -> Result<()> {
+        turn.check(&self.0)?;
+        self.0.chosen_workflow(turn.start.named_workflow()).map(drop)
     }
 }
 

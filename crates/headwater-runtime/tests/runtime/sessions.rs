@@ -1,5 +1,6 @@
 //! Sessions: turns in order, checkpoints to go back to and to branch from, answers that are replayed as answers.
 
+mod again;
 mod budget;
 mod crashes;
 mod documents;

@@ -1,11 +1,13 @@
 //! Reading a request.
 
+use std::collections::HashSet;
+
 use axum::{
     body::to_bytes,
     extract::Request,
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
-use headwater_protocol::{ChatRequest, Dialect, Framing, RawRequest, Role};
+use headwater_protocol::{ChatRequest, Dialect, Framing, Message, MessageId, RawRequest, Role, RunId};
 use headwater_runtime::Session;
 use serde_json::{Map, Value};
 
@@ -23,6 +25,8 @@ pub(crate) struct Asked {
     /// The request by the name that its sender gave it, or a fresh one.
     pub(crate) request_id: String,
     pub(crate) framing: Framing,
+    /// The names that messages were given which came without one: they say nothing about them.
+    unnamed: HashSet<MessageId>,
 }
 
 impl Asked {
@@ -43,12 +47,13 @@ impl Asked {
             .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
             .collect();
         let raw = RawRequest { method: parts.method.as_str(), target, headers: &headers, body: &body };
-        let chat = dialect.parse_request(&raw)?;
+        let mut chat = dialect.parse_request(&raw)?;
         if chat.messages.len() > limits.messages {
             let message =
                 format!("{} messages are too many: send at most {}", chat.messages.len(), limits.messages);
             return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "messages.too-many", message));
         }
+        let unnamed = name_all(&mut chat.messages);
         let agent = raw.query("agent").or_else(|| named_agent(&chat.context));
         let served = server.agents().find(agent.as_deref())?;
         super::profile(dialect, raw.query("profile").as_deref())?;
@@ -60,7 +65,7 @@ impl Asked {
         };
         seeing::note("headwater.dialect", dialect.name());
         seeing::note("gen_ai.agent.name", &served.name);
-        Ok(Self { server, principal, dialect, served, chat, parts, request_id, framing })
+        Ok(Self { server, principal, dialect, served, chat, parts, request_id, framing, unnamed })
     }
 
     /// Whose request it is.
@@ -73,15 +78,29 @@ impl Asked {
         self.served.agent.session(id, Some(self.owner()))
     }
 
-    /// By what the same request is known again.
+    /// Whether the page has a name for a message.
+    pub(crate) fn names(&self, message: &Message) -> bool {
+        !self.unnamed.contains(&message.id)
+    }
+
+    /// What the page calls the run.
+    pub(crate) fn run_name(&self) -> Option<&str> {
+        let header = || self.parts.headers.get("x-run-id")?.to_str().ok();
+        self.chat.run.as_ref().map(RunId::as_str).or_else(header).filter(|name| !name.is_empty())
+    }
+
+    /// By what the same request is known again, whatever it says.
+    pub(crate) fn request_keys(&self) -> Vec<String> {
+        let idempotency = self.chat.idempotency_key.as_ref().map(|key| format!("key:{key}"));
+        let idempotency = idempotency.or_else(|| idempotency_key(&self.parts.headers));
+        idempotency.into_iter().chain(self.run_name().map(|run| format!("run:{run}"))).collect()
+    }
+
+    /// By what the same request is known again, and the message that it says.
     pub(crate) fn keys(&self) -> Vec<String> {
-        let mut keys = Vec::new();
-        let header = |name| self.parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let idempotency = self.chat.idempotency_key.as_deref().or_else(|| header("idempotency-key"));
-        keys.extend(idempotency.map(|key| format!("key:{key}")));
-        keys.extend(self.chat.run.as_ref().map(|run| format!("run:{run}")));
+        let mut keys = self.request_keys();
         let message = self.chat.messages.iter().rev().find(|message| message.role == Role::User);
-        let message = message.filter(|message| !is_made_up(message.id.as_str()));
+        let message = message.filter(|message| self.names(message));
         keys.extend(message.map(|message| format!("message:{}", message.id)));
         keys
     }
@@ -97,9 +116,24 @@ impl Asked {
     }
 }
 
-/// Whether an id was given to a message that came without one: it says nothing about the message.
-pub(crate) fn is_made_up(id: &str) -> bool {
-    id.is_empty() || id.strip_prefix("message-").is_some_and(|number| number.parse::<usize>().is_ok())
+/// The key by which a request is known again.
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    let key = headers.get("idempotency-key")?.to_str().ok().filter(|key| !key.is_empty())?;
+    Some(format!("key:{key}"))
+}
+
+/// Names the messages that came without a name, and gives those names.
+fn name_all(messages: &mut [Message]) -> HashSet<MessageId> {
+    let mut unnamed = HashSet::new();
+    let taken: HashSet<_> = messages.iter().map(|message| message.id.clone()).collect();
+    let mut names = (1_usize..).map(|number| MessageId::from(format!("message-{number}")));
+    for message in messages.iter_mut().filter(|message| message.id == "") {
+        if let Some(name) = names.find(|name| !taken.contains(name)) {
+            unnamed.insert(name.clone());
+            message.id = name;
+        }
+    }
+    unnamed
 }
 
 /// The agent that a page names in its own fields.

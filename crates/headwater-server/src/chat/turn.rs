@@ -1,14 +1,16 @@
 //! Finding or beginning the run that answers a request.
+//!
+//! What a request means is decided before anything is begun: only what begins something needs leave to begin.
 
 use headwater_protocol::{Action, CheckpointId, Message, Role};
-use headwater_runtime::{ErrorKind, Sent, Session, Start, Turn, TurnInput};
+use headwater_runtime::{ErrorKind, Sent, Session, Start, Turn};
 
 use super::{
     Asked, Placed, answers,
     known::{self, Known},
-    request::{fresh, is_made_up},
+    request::fresh,
 };
-use crate::{ApiError, follow::From, follow::Names};
+use crate::{ApiError, Principal, agents::Served, follow::From, follow::Names};
 
 /// How many turns back a message is looked for that is edited or answered again.
 const TURNS_BACK: usize = 200;
@@ -76,39 +78,127 @@ async fn existing(asked: &Asked) -> Result<Option<Session>, ApiError> {
 
 /// The name of a fresh session, where the request can come again: the same key is the same session.
 async fn derived(asked: &Asked) -> Result<Option<String>, ApiError> {
+    match asked.request_keys().first() {
+        Some(key) => Ok(Some(name_of(&asked.served, &asked.principal, "session", key).await?)),
+        None => Ok(None),
+    }
+}
+
+/// A name that the same key of the same principal always gives, and that nobody can guess.
+pub(crate) async fn name_of(
+    served: &Served,
+    principal: &Principal,
+    kind: &str,
+    key: &str,
+) -> Result<String, ApiError> {
     use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-    let Some(key) = asked.keys().into_iter().find(|key| !key.starts_with("message:")) else {
-        return Ok(None);
-    };
-    let secret = asked.served.agent.secret().await?;
+    let secret = served.agent.secret().await?;
     let tag =
-        secret.sign(&[b"session", asked.served.name.as_bytes(), asked.owner().as_bytes(), key.as_bytes()]);
-    Ok(Some(format!("session_{}", URL_SAFE_NO_PAD.encode(tag.get(..12).unwrap_or_default()))))
+        secret.sign(&[kind.as_bytes(), served.name.as_bytes(), principal.id().as_bytes(), key.as_bytes()]);
+    Ok(format!("{kind}_{}", URL_SAFE_NO_PAD.encode(tag.get(..12).unwrap_or_default())))
+}
+
+/// What a request with something that a person said asks for.
+enum Meant {
+    /// What was asked for before.
+    Repeated(Box<Sent>),
+    /// A turn that is there, with another message.
+    Edit(CheckpointId),
+    /// A turn that is there, once more.
+    Regenerate(CheckpointId),
+    /// A turn of its own.
+    New,
 }
 
 /// A new turn, or one that is done again.
 async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError> {
     let said = asked.chat.messages.iter().rposition(|message| message.role == Role::User);
-    let keys = asked.keys();
-    let _permit = asked.server.may_begin_unless_sent(&asked.principal, session.as_ref(), &keys).await?;
-    if let Some(session) = &session
-        && let Some(sent) = again(asked, session, said.and_then(|at| asked.chat.messages.get(at))).await?
-    {
-        return placed(asked, sent).await;
-    }
-    let prior = asked.chat.messages.get(..said.unwrap_or_default()).unwrap_or_default();
-    let session = match session {
-        Some(session) => session,
-        None => begin(asked, prior).await?,
-    };
     let message = said.and_then(|at| asked.chat.messages.get(at));
+    let meant = match &session {
+        Some(session) => meant(asked, session, message).await?,
+        None => Meant::New,
+    };
+    // What begins nothing needs no leave to begin.
+    let _permit = match meant {
+        Meant::Repeated(sent) => return placed(asked, *sent).await,
+        _ => asked.server.may_begin(&asked.principal)?,
+    };
     let turn = turn(asked, message).await?;
-    placed(asked, session.send(turn).await?).await
+    let sent = match (meant, session) {
+        (Meant::Edit(of), Some(session)) => session.edit(&of, keyed(turn, asked.keys())).await?,
+        (Meant::Regenerate(of), Some(session)) => {
+            session.regenerate_as(&of, keyed(turn, asked.request_keys())).await?
+        }
+        (_, session) => {
+            asked.served.agent.check_turn(&turn)?;
+            let prior = asked.chat.messages.get(..said.unwrap_or_default()).unwrap_or_default();
+            let session = match session {
+                Some(session) => session,
+                None => begin(asked, prior).await?,
+            };
+            session.send(keyed(turn, asked.keys())).await?
+        }
+    };
+    placed(asked, sent).await
+}
+
+fn keyed(turn: Turn, keys: Vec<String>) -> Turn {
+    keys.into_iter().fold(turn, Turn::key)
+}
+
+/// What the request asks for in a session that is there.
+async fn meant(asked: &Asked, session: &Session, message: Option<&Message>) -> Result<Meant, ApiError> {
+    let regenerates = asked.chat.action == Action::Regenerate;
+    if let Some(sent) = session.sent_before(&asked.request_keys()).await? {
+        return Ok(Meant::Repeated(Box::new(sent)));
+    }
+    let found = match message.filter(|message| asked.names(message)) {
+        Some(message) => session.turn_of(message, TURNS_BACK).await?,
+        None => None,
+    };
+    let Some(found) = found else {
+        return if regenerates { last(session).await } else { Ok(Meant::New) };
+    };
+    let checkpoint = found.turn.checkpoint.clone();
+    Ok(match (found.over, found.same) {
+        (true, false) => Meant::Edit(checkpoint),
+        (true, true) if regenerates => Meant::Regenerate(checkpoint),
+        (true, true) => match session.sent_before(&asked.keys()).await? {
+            Some(last) => Meant::Repeated(Box::new(last)),
+            // Not a late copy of the request that said it: the page goes back to it.
+            None if asked.chat.message.as_ref() == message.map(|message| &message.id) => {
+                Meant::Regenerate(checkpoint)
+            }
+            None => match asked.served.agent.run(found.turn.run.clone()).meta().await {
+                Ok(_) => Meant::Repeated(Box::new(found.turn)),
+                Err(error) if error.kind() == ErrorKind::UnknownRun => Meant::New,
+                Err(error) => return Err(error.into()),
+            },
+        },
+        // It is being answered.
+        (false, true) => Meant::Repeated(Box::new(found.turn)),
+        (false, false) => return Err(busy(session)),
+    })
+}
+
+/// The last turn once more, where the page does not say which one it means.
+async fn last(session: &Session) -> Result<Meant, ApiError> {
+    let info = session.info().await?;
+    // While a turn is going the session stands at the one before it.
+    if info.going.is_some() {
+        return Err(busy(session));
+    }
+    Ok(info.checkpoint.map_or(Meant::New, Meant::Regenerate))
+}
+
+fn busy(session: &Session) -> ApiError {
+    let message = format!("a run of session {} is going: wait for it, or stop it", session.id());
+    ApiError::conflict("session.busy", message)
 }
 
 async fn placed(asked: &Asked, sent: Sent) -> Result<Placed, ApiError> {
     let agent = &asked.served.agent;
-    if let Some(run) = &asked.chat.run {
+    if let Some(run) = asked.run_name() {
         let known = Known { run: sent.run.clone(), since: 0 };
         known::note(agent, asked.owner(), &[format!("run:{run}")], &known).await?;
     }
@@ -160,57 +250,11 @@ async fn turn(asked: &Asked, message: Option<&Message>) -> Result<Turn, ApiError
     if let Some(choice) = &chat.tool_choice {
         start = start.tool_choice(choice.clone());
     }
-    let mut turn = Turn::from(start);
-    if let Some(message) = message {
-        let mut message = message.clone();
-        if is_made_up(message.id.as_str()) {
-            message.id = fresh("msg_user")?.into();
-        }
-        turn = turn.message(message);
+    let turn = Turn::from(start);
+    let Some(message) = message else { return Ok(turn) };
+    let mut message = message.clone();
+    if !asked.names(&message) {
+        message.id = fresh("msg_user")?.into();
     }
-    Ok(asked.keys().into_iter().fold(turn, Turn::key))
-}
-
-/// Does a turn again that the session has: regenerated, or with another text.
-async fn again(
-    asked: &Asked,
-    session: &Session,
-    message: Option<&Message>,
-) -> Result<Option<Sent>, ApiError> {
-    let regenerate = asked.chat.action == Action::Regenerate;
-    let named = message.filter(|message| !is_made_up(message.id.as_str()));
-    let turn = match named {
-        Some(message) => turn_of(session, message).await?,
-        None => None,
-    };
-    match (turn, named) {
-        (Some((turn, text)), Some(message)) => {
-            let now = message.plain_text();
-            if text != now {
-                return Ok(Some(session.edit(&turn, now).await?));
-            }
-            if regenerate {
-                return Ok(Some(session.regenerate(&turn).await?));
-            }
-            // The same request again, if it is the last turn: the session knows it by its key.
-            Ok(None)
-        }
-        _ if regenerate => match session.info().await?.checkpoint {
-            Some(last) => Ok(Some(session.regenerate(&last).await?)),
-            None => Ok(None),
-        },
-        _ => Ok(None),
-    }
-}
-
-/// The turn that a message began, and its text.
-async fn turn_of(session: &Session, message: &Message) -> Result<Option<(CheckpointId, String)>, ApiError> {
-    for checkpoint in session.checkpoints(None, TURNS_BACK).await? {
-        if let TurnInput::Message(said) = session.input(&checkpoint.id).await?
-            && said.id == message.id
-        {
-            return Ok(Some((checkpoint.id, said.plain_text())));
-        }
-    }
-    Ok(None)
+    Ok(turn.message(message))
 }

@@ -65,6 +65,7 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (422, "input.invalid", "the input is not what the workflow takes"),
     (422, "page.invalid", "the name to go on after is not one that was given out"),
     (422, "state.invalid", "the data cannot be kept"),
+    (422, "tool-choice.invalid", "the choice of tools is none that is known"),
     (422, "turn.answer", "the turn was an answer: it has no text to edit"),
     (422, "turn.no-answer", "the turn was no answer"),
     (422, "turn.seeded", "the turn was given from outside, and cannot be done again"),

@@ -163,6 +163,7 @@ static ALL: &[Operation] = &[
         ..get("/v1/runs", "listRuns", "Your runs.")
     },
     Operation {
+        headers: &[("Idempotency-Key", "The same key again is the same run again.")],
         body: Some(of::<control::StartBody>),
         codes: codes::START,
         answers: &[Answer::Document(201, "The run.", of::<s::Started>)],
@@ -315,6 +316,7 @@ static ALL: &[Operation] = &[
         )
     },
     Operation {
+        headers: &[("Idempotency-Key", "The same key again is the same turn again.")],
         codes: codes::TURN,
         answers: SENT,
         ..post(
@@ -324,6 +326,7 @@ static ALL: &[Operation] = &[
         )
     },
     Operation {
+        headers: &[("Idempotency-Key", "The same key again is the same turn again.")],
         body: Some(of::<sessions::Edit>),
         needs_body: true,
         codes: codes::TURN,

@@ -22,6 +22,10 @@ pub(super) struct Error {
 pub(super) struct Started {
     run: String,
     agent: String,
+    /// Whether it waits for the turns of its session before it: it can be followed when it has begun.
+    queued: bool,
+    /// Whether it had been started before, with the same key.
+    repeated: bool,
 }
 
 /// A run.

@@ -14,15 +14,15 @@ use crate::{
     talk::says,
 };
 
-const ANN: (&str, &str) = ("x-api-key", "key-of-ann");
-const BOB: (&str, &str) = ("x-api-key", "key-of-bob");
+pub(crate) const ANN: (&str, &str) = ("x-api-key", "key-of-ann");
+pub(crate) const BOB: (&str, &str) = ("x-api-key", "key-of-bob");
 
 /// How much the run of the never-reading client says.
 const PIECES: usize = 256;
 const PIECE: usize = 64 << 10;
 
 /// An agent whose runs go on until they are let go.
-async fn holding(limits: Limits) -> (World, Arc<Semaphore>) {
+pub(crate) async fn holding(limits: Limits) -> (World, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
     let hold = move |cx: Cx, input: String| {
@@ -216,4 +216,50 @@ async fn a_reader_that_never_reads_costs_little_memory() {
     assert!(whole.body.len() > said, "{} of {said}", whole.body.len());
     gate.add_permits(1);
     drop(sockets);
+}
+
+#[tokio::test]
+async fn doing_a_turn_again_counts_as_a_run() {
+    let mut limits = Limits::default();
+    limits.runs = 1;
+    let (world, gate) = holding(limits).await;
+    gate.add_permits(1);
+    world.post_with("/v1/ai-sdk/chat", &says("ai-sdk", "done", "u1", "hold"), &[ANN]).await;
+    world.idle().await;
+    let at = world.get_with("/v1/sessions/done", &[ANN]).await.json()["checkpoint"].clone();
+    assert_eq!(world.post_with("/v1/runs", &json_input("hold"), &[ANN]).await.status, 201);
+    let mut regenerated = says("ai-sdk", "done", "u1", "hold");
+    regenerated["trigger"] = json!("regenerate-message");
+    let edited = says("ai-sdk", "done", "u1", "hold on");
+    for body in [&regenerated, &edited] {
+        too_many(&world.post_with("/v1/ai-sdk/chat", body, &[ANN]).await, "runs.too-many");
+    }
+    for (action, body) in [("regenerate", json!({})), ("edit", json!({ "text": "hold on" }))] {
+        let route = format!("/v1/sessions/done/checkpoints/{}/{action}", at.as_str().unwrap());
+        too_many(&world.post_with(&route, &body, &[ANN]).await, "runs.too-many");
+    }
+    // What has been said before begins nothing, and is told.
+    let again = world.post_with("/v1/ai-sdk/chat", &says("ai-sdk", "done", "u1", "hold"), &[ANN]).await;
+    assert_eq!(again.status, 200, "{}", again.body);
+    gate.add_permits(1);
+    world.idle().await;
+    gate.add_permits(1);
+    let key = ("idempotency-key", "k");
+    let first = world.post_with("/v1/ai-sdk/chat", &regenerated, &[ANN, key]).await;
+    assert_eq!(first.status, 200, "{}", first.body);
+    world.idle().await;
+    let started = world.post_with("/v1/runs", &json_input("hold"), &[ANN, key]).await;
+    let attached = world.post_with("/v1/ai-sdk/chat", &regenerated, &[ANN, key]).await;
+    assert_eq!(attached.header("x-run-id"), first.header("x-run-id"), "{}", attached.body);
+    let route = format!("/v1/sessions/done/checkpoints/{}/regenerate", at.as_str().unwrap());
+    let attached = world.post_with(&route, &json!({}), &[ANN, key]).await;
+    assert_eq!(
+        (attached.status, attached.json()["repeated"].clone()),
+        (202, json!(true)),
+        "{}",
+        attached.body
+    );
+    let again = world.post_with("/v1/runs", &json_input("hold"), &[ANN, key]).await;
+    assert_eq!((again.status, again.json()["run"].clone()), (201, started.json()["run"].clone()));
+    gate.add_permits(1);
 }

@@ -7,6 +7,7 @@
     clippy::print_stdout
 )]
 
+mod again;
 mod answered;
 mod bad_input;
 mod connections;
@@ -14,6 +15,7 @@ mod docs;
 mod follow;
 mod guarding;
 mod harness;
+mod keys;
 mod limits;
 mod lost;
 mod principals;

@@ -23,7 +23,7 @@ pub(crate) fn says(dialect: &str, session: &str, message: &str, text: &str) -> V
 
 pub(crate) const DIALECTS: [&str; 6] = ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"];
 
-fn path(dialect: &str) -> String {
+pub(crate) fn path(dialect: &str) -> String {
     format!("/v1/{dialect}/chat")
 }
 

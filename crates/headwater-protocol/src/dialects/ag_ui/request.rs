@@ -123,9 +123,7 @@ fn read_messages(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Resul
     let Some(mut raw) = body.shift_remove("messages") else {
         return Err(wrong("`messages` is missing: send the whole conversation, or an empty list".to_owned()));
     };
-    for (index, message) in raw.as_array_mut().into_iter().flatten().enumerate() {
-        tidy(index, message);
-    }
+    raw.as_array_mut().into_iter().flatten().for_each(tidy);
     schema::clean_messages(&mut raw)
         .map_err(|issue| wrong(format!("`{}` must be {}", issue.path, issue.expected)))?;
     let wires: Vec<WireMessage<'_>> =
@@ -138,13 +136,11 @@ fn read_messages(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Resul
     Ok(())
 }
 
-/// Old clients send anything: a null is nothing, and a message without an id gets one.
-fn tidy(index: usize, message: &mut Value) {
+/// Old clients send anything: a null is nothing, and a message without an id has an empty one.
+fn tidy(message: &mut Value) {
     let Value::Object(message) = message else { return };
     message.retain(|_, value| !value.is_null());
-    if !message.contains_key("id") {
-        message.insert("id".to_owned(), Value::String(format!("message-{}", index + 1)));
-    }
+    message.entry("id").or_insert_with(|| Value::String(String::new()));
 }
 
 /// What the page owes: the output of one of its tools, or a decision.

@@ -25,7 +25,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let (run, stops) = from_path(request.path());
     let run = text(&mut body, "runId")?.or_else(|| request.query("runId")).or(run);
     let session = text(&mut body, "sessionId")?.or_else(|| request.query("sessionId"));
-    let idempotency_key = request.header("idempotency-key").or_else(|| request.header("x-request-id"));
+    let idempotency_key = request.header("idempotency-key");
     let mut chat = ChatRequest {
         run: run.map(RunId::from),
         session: session.map(SessionId::from),

@@ -98,7 +98,7 @@ fn message(index: usize, value: Value) -> Result<Message, Error> {
     let Some(content) = fields.text("content")? else {
         return Err(fields.bad("content", "must be a string"));
     };
-    let id = fields.text("id")?.unwrap_or_else(|| format!("message-{}", index + 1));
+    let id = fields.text("id")?.unwrap_or_default();
     let mut metadata = fields.object("metadata")?;
     if let Some(timestamp) = fields.take("timestamp") {
         metadata.get_or_insert_default().entry("timestamp").or_insert(timestamp);

@@ -30,7 +30,8 @@ fn a_chat_is_read_with_everything_that_the_page_sends() {
         ],
         "projectId": "p1", "sessionId": "s1", "toolChoice": "auto", "conversationId": "k1",
     });
-    let chat = parse("/api/chat", &[("X-Request-Id", "req_1")], &body).unwrap();
+    let chat =
+        parse("/api/chat", &[("Idempotency-Key", "req_1"), ("X-Request-Id", "gateway_1")], &body).unwrap();
     assert_eq!(chat.action, Action::Chat);
     assert_eq!(chat.session.unwrap().as_str(), "s1");
     assert_eq!(chat.tool_choice, Some(json!("auto")));

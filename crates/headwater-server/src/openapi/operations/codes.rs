@@ -10,7 +10,7 @@ pub(super) const DIALECT: &[&str] = &[
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
     "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid",
     "answer.invalid", "answers.none", "answers.repeated", "answers.several-runs",
-    "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "input.invalid",
+    "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "input.invalid", "tool-choice.invalid",
     "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
     "random",
 ];

@@ -6,7 +6,7 @@ use super::wrong;
 use crate::{
     error::Error,
     event::Role,
-    id::{MessageId, ToolCallId},
+    id::ToolCallId,
     request::ApprovalAnswer,
     state::{Approval, Message},
     ui_message,
@@ -17,7 +17,7 @@ use crate::{
 /// The contract keeps the AI SDK's UI messages; a message of one text, as older UIs keep it, is read too.
 pub(super) fn read(at: usize, message: &Value) -> Result<Message, Error> {
     let path = format!("messages[{at}]");
-    let mut read = match (message.get("parts"), message.get("content")) {
+    Ok(match (message.get("parts"), message.get("content")) {
         (None, Some(Value::String(text))) => {
             let role = message.get("role").cloned().unwrap_or_default();
             let role: Role = serde_json::from_value(role.clone()).map_err(|_| {
@@ -29,11 +29,7 @@ pub(super) fn read(at: usize, message: &Value) -> Result<Message, Error> {
             read
         }
         _ => ui_message::read(message, &path)?,
-    };
-    if read.id == "" {
-        read.id = MessageId::from(format!("message-{}", at + 1));
-    }
-    Ok(read)
+    })
 }
 
 /// The decision that an approval shows, if it was made.

@@ -44,7 +44,7 @@ fn a_chat_with_all_that_a_page_may_send() {
         .iter()
         .map(|message| (message.role, message.id.as_str(), message.plain_text()))
         .collect();
-    assert_eq!(messages[0], (Role::System, "message-1", "Be brief.".to_owned()));
+    assert_eq!(messages[0], (Role::System, "", "Be brief.".to_owned()));
     assert_eq!(messages[1], (Role::Assistant, "m1", "Hello".to_owned()));
     assert_eq!(request.messages[1].metadata, Some(json!({"timestamp": 17})));
     assert_eq!(request.messages[2].metadata, Some(json!({"a": 1})));

@@ -41,7 +41,7 @@ pub(super) fn read(messages: &Value, chat: &mut ChatRequest) -> Result<(), Error
             continue;
         }
         answered = messages.len();
-        let mut read = Message::new(format!("message-{}", at + 1), role, MessageStatus::Sent);
+        let mut read = Message::new("", role, MessageStatus::Sent);
         read.author = message.get("name").cloned();
         content(at, message.get("content"), &mut read)?;
         calls(at, message.get("toolCalls"), &mut read)?;
@@ -72,7 +72,7 @@ fn tool_message(at: usize, message: &Map<String, Value>, chat: &mut ChatRequest)
     let mut tool = called(call, text(message, "name").unwrap_or_default());
     tool.state = ToolState::OutputAvailable;
     tool.output = output;
-    let mut alone = Message::new(format!("message-{}", at + 1), Role::Tool, MessageStatus::Sent);
+    let mut alone = Message::new("", Role::Tool, MessageStatus::Sent);
     alone.parts.push(Part::Tool(Box::new(tool)));
     chat.messages.push(alone);
     Ok(())

@@ -1,0 +1,149 @@
+//! Finding what was sent before: by the keys of its request, or by the page's id of the message.
+
+use headwater_protocol::{CheckpointId, Message, Part, RunId};
+use serde_json::Value;
+
+use super::{
+    Session,
+    checkpoint::Input,
+    head::{Doing, Head, Said, Seen},
+    turn::Sent,
+};
+use crate::Result;
+
+/// A turn that was found by the id of the message that began it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FoundTurn {
+    /// The turn.
+    pub turn: Sent,
+    /// Whether it has left its checkpoint, so that it can be done again.
+    pub over: bool,
+    /// Whether the message says what it said then.
+    pub same: bool,
+}
+
+impl Session {
+    /// The session's last turn, if it was sent with one of these [keys](crate::Turn::key): to send it again begins nothing.
+    ///
+    /// # Errors
+    /// As [`Session::info`].
+    pub async fn sent_before(&self, keys: &[String]) -> Result<Option<Sent>> {
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let Seen { head, .. } = self.seen().await?;
+        self.last_turn_of(&head, keys, None).await
+    }
+
+    /// The newest turn that a message began, among those that wait for their turn, the one that is going, and the last
+    /// ones at which the session stood.
+    ///
+    /// # Errors
+    /// As [`Session::info`].
+    pub async fn turn_of(&self, message: &Message, back: usize) -> Result<Option<FoundTurn>> {
+        let agent = &self.agent.0;
+        let Seen { head, .. } = self.seen().await?;
+        let found =
+            |run: &RunId, checkpoint: &CheckpointId, queued: bool, over: bool, said: &Said| FoundTurn {
+                turn: Sent {
+                    run: run.clone(),
+                    checkpoint: checkpoint.clone(),
+                    queued,
+                    repeated: true,
+                    session: self.clone(),
+                },
+                over,
+                same: says_the_same(&said.message, message),
+            };
+        let coming = head.queue.iter().rev().map(|turn| (turn, true));
+        for (turn, queued) in coming.chain(head.active.iter().map(|turn| (turn, false))) {
+            if let Doing::Message(said) = &turn.doing
+                && said.message.id == message.id
+            {
+                return Ok(Some(found(&turn.run, &turn.checkpoint, queued, false, said)));
+            }
+        }
+        let mut next = head.checkpoint.clone();
+        for _ in 0..back {
+            let Some(at) = next else { break };
+            let node = agent.node(&at).await?;
+            if node.turn() <= head.retired {
+                break;
+            }
+            if let Input::Message(said) = &node.input
+                && said.message.id == message.id
+            {
+                return Ok(Some(found(&node.checkpoint.run, node.id(), false, true, said)));
+            }
+            next = node.checkpoint.parent;
+        }
+        Ok(None)
+    }
+
+    /// The session's last turn, if it has one of some keys, and says what a message says, if one is given. Answers belong
+    /// to the turn whose run they go on with.
+    pub(super) async fn last_turn_of(
+        &self,
+        head: &Head,
+        keys: &[String],
+        message: Option<&Message>,
+    ) -> Result<Option<Sent>> {
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let shares = |known: &[String]| known.iter().any(|key| keys.contains(key));
+        let is = |said: &Said| {
+            shares(&said.keys) && message.is_none_or(|message| says_the_same(&said.message, message))
+        };
+        let sent = |run: &RunId, checkpoint: &CheckpointId| Sent {
+            run: run.clone(),
+            checkpoint: checkpoint.clone(),
+            queued: !head.queue.is_empty(),
+            repeated: true,
+            session: self.clone(),
+        };
+        let newest = head.queue.back().or(head.active.as_ref());
+        let from = match newest.map(|turn| (turn, &turn.doing)) {
+            Some((turn, Doing::Message(said))) => {
+                return Ok(is(said).then(|| sent(&turn.run, &turn.checkpoint)));
+            }
+            Some((turn, Doing::Copy { keys, .. })) if message.is_none() && shares(keys) => {
+                return Ok(Some(sent(&turn.run, &turn.checkpoint)));
+            }
+            Some((_, Doing::Copy { of, .. })) => Some(of),
+            Some((_, Doing::Answer { .. })) | None => head.checkpoint.as_ref(),
+        };
+        let (Some(from), Some(stands)) = (from, &head.checkpoint) else { return Ok(None) };
+        let last = self.agent.0.node(from).await?;
+        let run = newest.map(|turn| &turn.run).or(head.live.as_ref().map(|live| &live.run));
+        let run = run.unwrap_or(&last.checkpoint.run).clone();
+        // A question that is asked again is no turn.
+        let checkpoint =
+            newest.filter(|turn| !turn.doing.asks_again()).map_or(stands, |turn| &turn.checkpoint);
+        let mut node = last;
+        while let (false, Some(parent)) = (node.begins(), &node.checkpoint.parent) {
+            if message.is_none() && shares(&node.keys) {
+                return Ok(Some(sent(&run, checkpoint)));
+            }
+            node = self.agent.0.node(parent).await?;
+        }
+        match &node.input {
+            Input::Message(said) if is(said) => Ok(Some(sent(&run, checkpoint))),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether two messages say the same: their text, their files and their data. What a page notes beside them may change.
+pub(super) fn says_the_same(one: &Message, other: &Message) -> bool {
+    one.plain_text() == other.plain_text() && shown(one).eq(shown(other))
+}
+
+fn shown(message: &Message) -> impl Iterator<Item = (&str, Option<&Value>)> {
+    message.parts.iter().filter_map(|part| match part {
+        Part::File(file) => Some((file.url.as_str(), None)),
+        Part::Data(data) => Some((data.name.as_str(), Some(&data.data))),
+        _ => None,
+    })
+}

@@ -1,0 +1,127 @@
+//! A turn that is done again, by requests that may come twice.
+
+use headwater_protocol::{FilePart, Message, Part, Role};
+use headwater_runtime::{ErrorKind, Start, Turn};
+use serde_json::{Value, json};
+
+use super::{agent, answer, send, texts};
+
+/// A message of a page's.
+fn message(text: &str, file: Option<&str>) -> Message {
+    let mut message = Message::text("u1", Role::User, text);
+    if let Some(url) = file {
+        let file = json!({ "url": url, "mediaType": "image/png" });
+        message.parts.push(Part::File(serde_json::from_value::<FilePart>(file).unwrap()));
+    }
+    message
+}
+
+fn said(text: &str, file: Option<&str>) -> Turn {
+    Turn::new(text).message(message(text, file)).key("message-u1")
+}
+
+#[tokio::test]
+async fn an_edited_turn_has_the_message_of_the_page_and_is_known_by_its_keys() {
+    let session = agent().new_session(None).await.unwrap();
+    let first = session.send(said("one", None)).await.unwrap();
+    session.settled().await.unwrap();
+    let (one, other) = tokio::join!(session.edit(&first.checkpoint, said("uno", Some("a"))), async {
+        session.edit(&first.checkpoint, said("uno", Some("a"))).await
+    });
+    let (one, other) = (one.unwrap(), other.unwrap());
+    assert_eq!(one.run, other.run, "the same edit twice at once is one run");
+    assert!(one.repeated != other.repeated);
+    session.settled().await.unwrap();
+    assert_eq!(texts(&session).await, ["uno", "0: uno"]);
+    let found = session.turn_of(&message("uno", Some("a")), 10).await.unwrap().unwrap();
+    assert_eq!((found.over, found.same, &found.turn.run), (true, true, &one.run));
+    let found = session.turn_of(&message("uno", Some("b")), 10).await.unwrap().unwrap();
+    assert!(!found.same, "another file is another message");
+    let third = session.edit(&one.checkpoint, said("uno", Some("b"))).await.unwrap();
+    assert!(!third.repeated);
+    session.settled().await.unwrap();
+    assert_eq!(session.info().await.unwrap().turns, 1);
+    assert_eq!(session.variants(&third.checkpoint).await.unwrap().len(), 3);
+    assert!(session.turn_of(&Message::text("u2", Role::User, "uno"), 10).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_turn_is_regenerated_once_for_one_key() {
+    let session = agent().new_session(None).await.unwrap();
+    send(&session, "zero").await;
+    let first = session.send(said("one", None)).await.unwrap();
+    session.settled().await.unwrap();
+    let keyed = |key: &str| Turn::new("").key(key);
+    let (one, other) = tokio::join!(
+        session.regenerate_as(&first.checkpoint, keyed("k")),
+        session.regenerate_as(&first.checkpoint, keyed("k"))
+    );
+    let (one, other) = (one.unwrap(), other.unwrap());
+    assert_eq!(one.run, other.run);
+    session.settled().await.unwrap();
+    let late = session.regenerate_as(&first.checkpoint, keyed("k")).await.unwrap();
+    assert_eq!((late.run, late.repeated), (one.run.clone(), true));
+    let sent = session.send(said("one", None)).await.unwrap();
+    assert_eq!(sent.run, one.run, "it is still known by the message that it answers");
+    let fresh = session.regenerate_as(&one.checkpoint, keyed("l")).await.unwrap();
+    assert!(!fresh.repeated);
+    session.settled().await.unwrap();
+    assert_eq!(texts(&session).await.len(), 4);
+}
+
+#[tokio::test]
+async fn an_answer_is_given_again_once_for_one_key_which_is_in_no_document() {
+    let agent = agent();
+    let session = agent.new_session(Some("ann")).await.unwrap();
+    send(&session, "report").await;
+    let picked = answer(&agent, &session, "a").await;
+    let keyed = || Turn::new("").key("a-private-key");
+    let one = session.regenerate_as(&picked, keyed()).await.unwrap();
+    let going = session.regenerate_as(&picked, keyed()).await.unwrap();
+    assert_eq!((&going.run, going.repeated), (&one.run, true));
+    session.settled().await.unwrap();
+    let late = session.regenerate_as(&picked, keyed()).await.unwrap();
+    assert_eq!((&late.run, &late.checkpoint, late.repeated), (&one.run, &one.checkpoint, true));
+    let document = Value::from(session.export().await.unwrap());
+    assert!(!document.to_string().contains("a-private-key"));
+}
+
+#[tokio::test]
+async fn what_no_run_can_be_begun_with_is_refused_before_a_turn_begins() {
+    let agent = agent();
+    let session = agent.new_session(None).await.unwrap();
+    let turn = send(&session, "one").await;
+    let odd = || Turn::from(Start::new("two").tool_choice(json!("somehow")));
+    let refused = [
+        agent.check_turn(&odd()).unwrap_err(),
+        session.send(odd()).await.unwrap_err(),
+        session.edit(&turn, odd()).await.unwrap_err(),
+        session.regenerate_as(&turn, odd()).await.unwrap_err(),
+    ];
+    for error in refused {
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Input, "tool-choice.invalid"));
+    }
+    let nowhere = Turn::from(Start::new("two").workflow("nowhere"));
+    assert_eq!(agent.check_turn(&nowhere).unwrap_err().kind(), ErrorKind::UnknownWorkflow);
+    assert_eq!(texts(&session).await, ["one", "0: one"]);
+}
+
+#[tokio::test]
+async fn what_was_rolled_back_in_a_variant_that_was_selected_again_is_gone() {
+    let session = agent().new_session(None).await.unwrap();
+    let one = send(&session, "one").await;
+    let two = send(&session, "two").await;
+    send(&session, "three").await;
+    session.regenerate(&one).await.unwrap();
+    session.settled().await.unwrap();
+    session.select(&one).await.unwrap();
+    session.roll_back(&two).await.unwrap();
+    let document = Value::from(session.export().await.unwrap());
+    let labels: Vec<_> =
+        document["turns"].as_array().unwrap().iter().map(|turn| turn["label"].clone()).collect();
+    assert_eq!(labels, ["one", "one", "two"]);
+    let copy = agent().import_session(document, None, Some("copy")).await.unwrap();
+    assert_eq!(texts(&copy).await, texts(&session).await);
+    let first = copy.checkpoints(None, 10).await.unwrap().pop().unwrap();
+    assert_eq!(copy.variants(&first.id).await.unwrap().len(), 2);
+}

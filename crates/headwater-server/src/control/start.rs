@@ -1,0 +1,125 @@
+//! Starting a run: once for one key, in a session or alone.
+
+use axum::{
+    Extension, Json,
+    extract::{Request, State},
+    http::{StatusCode, request::Parts},
+    response::{IntoResponse as _, Response},
+};
+use headwater_protocol::RunId;
+use headwater_runtime::{ErrorKind, Start, Turn};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::read_json;
+use crate::{ApiError, Principal, Server, agents::Served, chat};
+
+/// What a run is to do.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct StartBody {
+    #[serde(default)]
+    input: String,
+    agent: Option<String>,
+    workflow: Option<String>,
+    session: Option<String>,
+    #[serde(default)]
+    data: Map<String, Value>,
+    #[serde(default)]
+    context: Map<String, Value>,
+}
+
+/// `POST /v1/runs`.
+pub(crate) async fn start(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    let mut body: StartBody = read_json(&server, body).await?;
+    let served = server.agents().find(body.agent.as_deref())?;
+    let key = chat::idempotency_key(&parts.headers);
+    let session = body.session.take();
+    let start = Starting { server: &server, principal: &principal, served: &served, parts, body };
+    let (run, queued, repeated) = match session {
+        Some(session) => start.in_session(session, key).await?,
+        None => start.alone(key).await?,
+    };
+    let told = json!({ "run": run, "agent": served.name, "queued": queued, "repeated": repeated });
+    Ok((StatusCode::CREATED, Json(told)).into_response())
+}
+
+/// A run that is asked for. It is begun once for one key.
+struct Starting<'a> {
+    server: &'a Server,
+    principal: &'a Principal,
+    served: &'a Served,
+    parts: Parts,
+    body: StartBody,
+}
+
+impl Starting<'_> {
+    async fn in_session(self, session: String, key: Option<String>) -> Result<(RunId, bool, bool), ApiError> {
+        let (server, principal, agent) = (self.server, self.principal, &self.served.agent);
+        let known = agent.session(session.as_str(), Some(principal.id()));
+        let before = match known.sent_before(key.as_slice()).await {
+            Err(error) if error.kind() == ErrorKind::UnknownSession => None,
+            before => before?,
+        };
+        let sent = match before {
+            Some(sent) => sent,
+            None => {
+                let _permit = server.may_begin(principal)?;
+                let turn = key.into_iter().fold(Turn::from(self.start().await?), Turn::key);
+                agent.check_turn(&turn)?;
+                let session = agent.open_session(session, Some(principal.id())).await?;
+                session.send(turn).await?
+            }
+        };
+        if !sent.queued {
+            // The run that is named can be followed.
+            sent.begun().await?;
+        }
+        Ok((sent.run, sent.queued, sent.repeated))
+    }
+
+    async fn alone(self, key: Option<String>) -> Result<(RunId, bool, bool), ApiError> {
+        let (server, principal, agent) = (self.server, self.principal, &self.served.agent);
+        let name = match key {
+            Some(key) => Some(RunId::from(chat::name_of(self.served, principal, "run", &key).await?)),
+            None => None,
+        };
+        if let Some(name) = &name {
+            match agent.run(name.clone()).meta().await {
+                Err(error) if error.kind() == ErrorKind::UnknownRun => {}
+                known => return known.map(|meta| (meta.run, false, true)).map_err(ApiError::from),
+            }
+        }
+        let _permit = server.may_begin(principal)?;
+        let mut start = self.start().await?;
+        if let Some(name) = &name {
+            start = start.run(name.clone());
+        }
+        match (agent.start(start).await, name) {
+            // The same request at the same time.
+            (Err(error), Some(name)) if error.kind() == ErrorKind::Exists => Ok((name, false, true)),
+            (run, _) => Ok((run?.id().clone(), false, false)),
+        }
+    }
+
+    /// What the run is to do, if the route approves of it.
+    async fn start(self) -> Result<Start, ApiError> {
+        let Self { server, principal, parts, body, .. } = self;
+        let context = server.runtime_context(principal, parts, body.context.clone()).await?;
+        let start = Start::new(body.input)
+            .owner(principal.id())
+            .data(body.data)
+            .client_context(body.context)
+            .runtime_context(context);
+        Ok(match body.workflow {
+            Some(workflow) => start.workflow(workflow),
+            None => start,
+        })
+    }
+}
