@@ -146,6 +146,8 @@ pub struct Habits {
     pub reads_on_after_wait: bool,
     /// They hold the conversation, and a snapshot replaces all of it.
     pub replaces_conversation: bool,
+    /// A conversation that they ask for says which run is going, and what it waits for: they join it.
+    pub joins_runs: bool,
     /// They have names of their own for runs.
     pub names_runs: bool,
     /// They want to be told the id and the path of their request.
@@ -162,6 +164,7 @@ impl Habits {
         answers_apart: false,
         reads_on_after_wait: false,
         replaces_conversation: false,
+        joins_runs: false,
         names_runs: false,
         wants_request: false,
         keeps_ended: false,

@@ -196,7 +196,8 @@ impl Dialect for AgUi {
     }
 
     fn habits(&self) -> &'static Habits {
-        const HABITS: Habits = Habits { replaces_conversation: true, names_runs: true, ..Habits::PLAIN };
+        const HABITS: Habits =
+            Habits { replaces_conversation: true, joins_runs: true, names_runs: true, ..Habits::PLAIN };
         &HABITS
     }
 

@@ -30,7 +30,7 @@ pub(super) async fn conversation(asked: &Asked) -> Result<Response, ApiError> {
             Ok(info) => info,
             // A conversation that has not begun is empty: a page asks for it before anyone says something. So is another's.
             Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
-                return Ok(Json(document(asked, &[], None, Value::Null)).into_response());
+                return Ok(Json(document(asked, &[], Following::default(), None)).into_response());
             }
             Err(error) => return Err(error.into()),
         };
@@ -55,18 +55,18 @@ async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Va
         messages.extend(going.filter(|going| messages.iter().all(|message| message.id != going.id)));
     }
     let messages = asked.served.shown(messages);
-    let active = active(asked, info).await?;
-    let interrupts = interrupts(asked, info).await?;
-    let mut document = document(asked, &messages, active, interrupts);
-    if let (Some(before), Value::Object(fields)) = (page.before, &mut document) {
-        if asked.dialect.name() == "ag-ui" {
-            fields.insert("page".to_owned(), json!({ "truncated": true, "cursor": before.to_string() }));
-        } else {
-            fields.insert("cursor".to_owned(), json!(before.to_string()));
-            fields.insert("hasMore".to_owned(), json!(true));
-        }
-    }
-    Ok(document)
+    let following = match asked.dialect.habits().joins_runs {
+        true => Following { run: active(asked, info).await?, interrupts: interrupts(asked, info).await? },
+        false => Following::default(),
+    };
+    Ok(document(asked, &messages, following, page.before))
+}
+
+/// What goes on in a conversation.
+#[derive(Default)]
+struct Following<'a> {
+    run: Option<&'a RunId>,
+    interrupts: Value,
 }
 
 /// What was asked and is being answered, and so is not in the history yet.
@@ -91,15 +91,22 @@ async fn active<'a>(asked: &Asked, info: &'a SessionInfo) -> Result<Option<&'a R
     Ok(failed.then_some(last))
 }
 
-fn document(asked: &Asked, messages: &[Message], active: Option<&RunId>, interrupts: Value) -> Value {
+/// A part of a conversation; there is more `before`.
+fn document(asked: &Asked, messages: &[Message], following: Following<'_>, before: Option<u64>) -> Value {
     let messages: Vec<_> = messages.iter().map(|message| asked.dialect.page_message(message)).collect();
-    match asked.dialect.name() {
-        "mui" => json!({ "messages": messages, "hasMore": false }),
-        _ => json!({
-            "messages": messages,
-            "activeRun": active.map(|run| json!({ "runId": run })),
-            "interrupts": interrupts,
-        }),
+    let Following { run, interrupts } = following;
+    let cursor = before.map(|before| before.to_string());
+    let joins = asked.dialect.habits().joins_runs;
+    match (joins, cursor) {
+        (false, None) => json!({ "messages": messages, "hasMore": false }),
+        (false, Some(cursor)) => json!({ "messages": messages, "hasMore": true, "cursor": cursor }),
+        (true, cursor) => {
+            let active = run.map(|run| json!({ "runId": run }));
+            let page = cursor.map(|cursor| json!({ "truncated": true, "cursor": cursor }));
+            let fields =
+                [("messages", json!(messages)), ("activeRun", json!(active)), ("interrupts", interrupts)];
+            fields.into_iter().chain(page.map(|page| ("page", page))).collect()
+        }
     }
 }
 
@@ -111,23 +118,17 @@ async fn interrupts(asked: &Asked, info: &SessionInfo) -> Result<Value, ApiError
         return Ok(Value::Null);
     }
     let run = asked.served.agent.run(id.clone());
-    let pending = if asked.dialect.name() == "ag-ui" {
-        let mut options = EncodeOptions::default();
-        options.framing = Some(Framing::Ndjson);
-        options.profile = Some("1.0".to_owned());
-        let mut encoder = Encoder::new(asked.dialect, &options);
-        encoder.reentry(&run.outcome().await?.state);
-        let lines = encoder.take();
-        let chunks = lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-        let asked: Vec<Value> = chunks
-            .filter_map(|chunk: Value| Some(chunk.pointer("/outcome/interrupts")?.as_array()?.clone()))
-            .flatten()
-            .collect();
-        json!(asked)
-    } else {
-        let open = asked.served.agent.open_questions(id).await?;
-        json!(open.iter().map(crate::control::question).collect::<Vec<_>>())
-    };
+    let mut options = EncodeOptions::default();
+    options.framing = Some(Framing::Ndjson);
+    options.profile = Some("1.0".to_owned());
+    let mut encoder = Encoder::new(asked.dialect, &options);
+    encoder.reentry(&run.outcome().await?.state);
+    let lines = encoder.take();
+    let chunks = lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    let pending: Vec<Value> = chunks
+        .filter_map(|chunk: Value| Some(chunk.pointer("/outcome/interrupts")?.as_array()?.clone()))
+        .flatten()
+        .collect();
     Ok(json!({ "runId": id, "pending": pending }))
 }
 
