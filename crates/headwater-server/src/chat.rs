@@ -20,7 +20,7 @@ use headwater_protocol::{Action, Dialect, Profile, dialects};
 use headwater_runtime::{Run, Sent};
 
 pub(crate) use request::{Asked, framing, fresh, idempotency_key, read_body};
-pub(crate) use respond::{follow, told_again};
+pub(crate) use respond::{conversation_before, follow};
 pub(crate) use turn::name_of;
 
 use crate::{ApiError, Principal, Server, extract::Path, follow::From, follow::Names};

@@ -176,7 +176,7 @@ pub(crate) async fn events(
         profile: query.profile,
         framing,
         names: Names::default(),
-        messages: served.shown(chat::told_again(dialect, &run).await?),
+        messages: served.shown(chat::conversation_before(dialect, &run).await?),
         thought: None,
         shows: served.shows,
         seam: options.seam.clone(),

@@ -267,7 +267,7 @@ impl AgentInner {
         drop(shared);
         self.drivers().all.remove(&run);
         // Somebody may have answered after the driver had looked for the last time, and found it still there.
-        if driven_on && self.has_mail(&run).await {
+        if driven_on && self.has_unread_mail(&run).await {
             match self.resume(&run).await {
                 Err(error) if error.kind() != ErrorKind::Busy => {
                     tracing::error!(run = %run, error = %error, "a run cannot be resumed");
@@ -308,7 +308,7 @@ impl AgentInner {
     }
 
     /// Whether something was sent to the run that its journal does not have.
-    async fn has_mail(&self, run: &RunId) -> bool {
+    async fn has_unread_mail(&self, run: &RunId) -> bool {
         let prefix = format!("{INBOX}{run}/");
         let Ok(mail) = self.store.list(&prefix, None, 1_000).await else { return false };
         if mail.is_empty() {

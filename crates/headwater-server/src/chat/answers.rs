@@ -37,7 +37,7 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
     }
     if let Some(known) = answered_before(asked, session, &pending).await? {
         let run = asked.served.agent.run(known.run);
-        return Ok(Some(Placed::at(run, told_again(asked, known.since))));
+        return Ok(Some(Placed::at(run, begin_again(asked, known.since))));
     }
     // A page that asks to go on before its decision has arrived waits for it here.
     let waiting = open.iter().find(|question| call_of(question).is_some_and(|call| pending.contains(call)));
@@ -50,7 +50,7 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
 }
 
 /// How a response is told again. AG-UI's client holds a part of it, and can be told the rest by a snapshot only.
-pub(super) fn told_again(asked: &Asked, since: u64) -> From {
+pub(super) fn begin_again(asked: &Asked, since: u64) -> From {
     if since == 0 || tells_by_snapshot(asked) { From::Reentry } else { From::Response(since) }
 }
 
@@ -105,7 +105,7 @@ async fn respond_to(
                 }
             }
             let known = before.unwrap_or(known);
-            Ok(Placed::at(agent.run(known.run), told_again(asked, known.since)))
+            Ok(Placed::at(agent.run(known.run), begin_again(asked, known.since)))
         }
         Err(error) => {
             if before.is_none() {

@@ -182,7 +182,7 @@ fn held_thought(asked: &Asked) -> Option<String> {
 
 /// The conversation before a run, where the dialect may have to say it again. To look for it takes longer than all else
 /// that a reader needs to begin.
-pub(crate) async fn told_again(dialect: &dyn Dialect, run: &Run) -> Result<Vec<Message>, ApiError> {
+pub(crate) async fn conversation_before(dialect: &dyn Dialect, run: &Run) -> Result<Vec<Message>, ApiError> {
     if dialect.habits().replaces_conversation { Ok(run.conversation().await?) } else { Ok(Vec::new()) }
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     Asked, Placed,
-    answers::{tells_by_snapshot, told_again},
+    answers::{begin_again, tells_by_snapshot},
     known::{self, Known},
     turn,
 };
@@ -31,7 +31,7 @@ pub(super) async fn place(asked: &Asked) -> Result<Option<Placed>, ApiError> {
     let since = known.map_or(0, |known| known.since);
     let from = match &asked.chat.cursor {
         Some(RequestCursor::Start) | None if since > 0 || tells_by_snapshot(asked) => {
-            told_again(asked, since)
+            begin_again(asked, since)
         }
         Some(cursor) => From::cursor(&run, cursor).await?,
         None => From::Reentry,

@@ -43,7 +43,7 @@ async fn unsaid(asked: &Asked, session: Option<&Session>) -> Result<Option<Place
     let Some(run) = session.info().await?.last_run else { return Ok(None) };
     let run = asked.served.agent.run(run);
     let since = answers::last_wait(&run).await?;
-    Ok(Some(Placed::at(run, answers::told_again(asked, since))))
+    Ok(Some(Placed::at(run, answers::begin_again(asked, since))))
 }
 
 /// What the page calls things.
