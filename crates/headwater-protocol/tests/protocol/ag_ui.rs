@@ -351,7 +351,8 @@ fn compare_request(method: &str, target: &str, headers: &[(&str, &str)], body: &
     must("session", chat.session.as_ref().map(headwater_protocol::SessionId::as_str) == text("threadId"))?;
     must("run", chat.run.as_ref().map(headwater_protocol::RunId::as_str) == text("runId"))?;
     must("parent", chat.parent_run.as_ref().map(headwater_protocol::RunId::as_str) == text("parentRunId"))?;
-    must("profile", chat.profile.as_deref() == text("protocolVersion"))?;
+    let tanstack = request.header("x-run-id").map(|_| "tanstack");
+    must("profile", chat.profile.as_deref() == text("protocolVersion").or(tanstack))?;
     must("state", chat.state.as_ref() == body.get("state").filter(|state| !state.is_null()))?;
     must("tools", chat.tools.len() == body["tools"].as_array().map_or(0, Vec::len))?;
     let cursor = request.header("last-event-id").map(|id| RequestCursor::EventId(id.to_owned()));
