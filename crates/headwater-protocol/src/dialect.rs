@@ -216,8 +216,9 @@ pub enum CursorSupport {
     Ignored,
     /// `id:` lines come back as `Last-Event-ID`.
     LastEventId,
-    /// A number in each envelope. Numbers are given again when a run is taken up by another process, so `id:` lines
-    /// come back as `Last-Event-ID` where the client can do that.
+    /// A number in each envelope. What a process told and lost had numbers too, which the next one gives again: whoever
+    /// comes back with a number may be told more than was missing, and `id:` lines come back as `Last-Event-ID` where the
+    /// client can do that.
     Sequence,
 }
 
