@@ -4,7 +4,7 @@ use headwater_server::Limits;
 use serde_json::{Value, json};
 
 use crate::{
-    harness::World,
+    harness::{Said, World},
     limits::{ANN, holding},
     talk::{path, says},
 };
@@ -52,6 +52,24 @@ async fn open(world: &World, dialect: &str, body: &Value, headers: &[(&str, &str
 fn run_of(response: &reqwest::Response) -> String {
     assert_eq!(response.status(), 200);
     response.headers()["x-run-id"].to_str().unwrap().to_owned()
+}
+
+/// The session has no time for this now.
+fn busy(said: &Said, dialect: &str) {
+    assert_eq!((said.status, said.json()["code"].clone()), (409, json!("session.busy")), "{dialect}");
+}
+
+/// What is going comes to its end, and is one turn.
+async fn ends_once(
+    world: &World,
+    gate: &tokio::sync::Semaphore,
+    going: reqwest::Response,
+    dialect: &str,
+    turn: u64,
+) {
+    gate.add_permits(1);
+    assert!(going.text().await.unwrap().contains("done"));
+    assert_eq!(turns(world, dialect).await, turn, "{dialect}");
 }
 
 #[tokio::test]
@@ -110,14 +128,8 @@ async fn the_same_edit_again_while_it_goes_is_the_same_run_and_another_is_refuse
             assert_eq!(run_of(&again), edited, "{dialect}, turn {turn}");
             let other = edits(dialect, dialect, &message, "hold still", 2);
             let other = world.post_with(&path(dialect), &other, &[ANN]).await;
-            assert_eq!(
-                (other.status, other.json()["code"].clone()),
-                (409, json!("session.busy")),
-                "{dialect}"
-            );
-            gate.add_permits(1);
-            assert!(again.text().await.unwrap().contains("done"));
-            assert_eq!(turns(&world, dialect).await, turn, "{dialect}");
+            busy(&other, dialect);
+            ends_once(&world, &gate, again, dialect, turn).await;
         }
     }
 }
@@ -230,14 +242,8 @@ async fn the_same_regenerate_again_while_it_goes_is_the_same_run() {
             assert_eq!(run_of(&without), going, "{dialect}: it is being answered anew already");
             let older = regenerates(dialect, dialect, "u0", "hold");
             let older = world.post_with(&path(dialect), &older, &[ANN]).await;
-            assert_eq!(
-                (older.status, older.json()["code"].clone()),
-                (409, json!("session.busy")),
-                "{dialect}"
-            );
-            gate.add_permits(1);
-            assert!(again.text().await.unwrap().contains("done"));
-            assert_eq!(turns(&world, dialect).await, turn, "{dialect}");
+            busy(&older, dialect);
+            ends_once(&world, &gate, again, dialect, turn).await;
         }
     }
 }
