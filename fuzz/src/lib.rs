@@ -1,6 +1,6 @@
 //! What the targets do with the bytes that they are given.
 
-use headwater_json::{Chunk, Completion, Extractor, FieldKind, Fields, Options, PartialValue};
+use headwater_json::{Chunk, Completion, Extractor, FieldKind, Fields, InputLimits, Options, PartialValue};
 use headwater_models::{
     ModelEvent,
     scripted::Script,
@@ -167,4 +167,39 @@ pub fn json(bytes: &[u8]) {
         said.push((ended, text.is_empty()));
     }
     assert_eq!(said[0], said[1]);
+}
+
+/// Scans the bytes for limits, and compares with the value that serde_json reads: depth, number of values, lengths.
+pub fn limits(bytes: &[u8]) {
+    let mut limits = InputLimits::default();
+    let _ = limits.check(bytes);
+    let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) else { return };
+    // What the value has, as the smallest limits that allow it.
+    let smallest = |set: &dyn Fn(&mut InputLimits, usize), allowed: &dyn Fn(&InputLimits) -> bool| {
+        let (mut low, mut high) = (0, bytes.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let mut limits = InputLimits::default();
+            set(&mut limits, middle);
+            if allowed(&limits) { high = middle } else { low = middle + 1 }
+        }
+        low
+    };
+    let fields: [&dyn Fn(&mut InputLimits, usize); 5] = [
+        &|limits, value| limits.depth = value,
+        &|limits, value| limits.values = value,
+        &|limits, value| limits.string = value,
+        &|limits, value| limits.key = value,
+        &|limits, value| limits.text = value,
+    ];
+    // Only the text still has what a repeated key hides.
+    let written = value.to_string();
+    for set in fields {
+        let of_value = smallest(set, &|limits| limits.check_value(&value).is_ok());
+        let of_written = smallest(set, &|limits| limits.check(written.as_bytes()).is_ok());
+        assert_eq!(of_value, of_written);
+        assert!(of_value <= smallest(set, &|limits| limits.check(bytes).is_ok()));
+    }
+    limits.depth = 0;
+    assert_eq!(limits.check(bytes).is_err(), value.is_array() || value.is_object());
 }

@@ -6,6 +6,7 @@
 //! - [`Extractor`] emits the fields that you declare, by path, as they become known.
 //! - [`PartialValue`] has the value so far at any time, and says at the end whether it is whole.
 //! - [`Parser`] is what both are built on.
+//! - [`InputLimits`] bound the depth and the number of values of JSON from outside, before it is parsed or stored.
 //!
 //! ```
 //! use headwater_json::{Chunk, Extractor, Fields};
@@ -48,6 +49,7 @@ mod completion;
 mod error;
 mod extract;
 mod fields;
+mod limits;
 mod options;
 mod parser;
 mod partial;
@@ -59,6 +61,7 @@ pub use completion::Completion;
 pub use error::{Error, ErrorKind};
 pub use extract::Extractor;
 pub use fields::{FieldError, FieldErrorKind, FieldKind, Fields, FieldsBuilder};
+pub use limits::{InputLimits, LimitExceeded, LimitKind};
 pub use options::{LeadIn, Limits, Options, Trailing};
 pub use parser::Parser;
 pub use partial::PartialValue;

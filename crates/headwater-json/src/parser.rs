@@ -17,6 +17,8 @@ use lead::Lead;
 use number::Digits;
 use string::Escape;
 
+pub(crate) use scan::plain_end;
+
 /// Reads a JSON text that comes in pieces, cut anywhere, and tells a [`Visit`] what is in it.
 ///
 /// Most want [`Extractor`](crate::Extractor) or [`PartialValue`](crate::PartialValue), which are built on it.

@@ -8,7 +8,7 @@ const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 ///
 /// Eight bytes are looked at in one step. The masks may have false hits above the first true one, never below.
 #[inline]
-pub(super) fn plain_end(bytes: &[u8], from: usize) -> usize {
+pub(crate) fn plain_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         let found = stops(u64::from_le_bytes(*word));

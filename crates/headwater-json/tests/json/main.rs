@@ -17,6 +17,7 @@ mod generate;
 mod kortyx;
 mod laws;
 mod lead_in;
+mod limits;
 mod linear;
 mod partial_vectors;
 mod reduce;
