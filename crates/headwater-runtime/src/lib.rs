@@ -7,6 +7,7 @@
 //! See [`Agent`] for the shortest program.
 
 mod agent;
+mod codec;
 mod cx;
 mod error;
 #[cfg(feature = "yaml")]

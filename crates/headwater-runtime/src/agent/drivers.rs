@@ -358,7 +358,7 @@ impl AgentInner {
 
     pub(super) async fn get_meta(&self, run: &RunId) -> Result<Option<RunMeta>> {
         let Some(value) = self.store.get(&meta::key(run)).await? else { return Ok(None) };
-        serde_json::from_slice(&value.bytes).map(Some).map_err(|error| {
+        crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("what is known about {run} cannot be read: {error}"))
         })
     }

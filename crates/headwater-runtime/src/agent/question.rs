@@ -116,7 +116,7 @@ impl Agent {
         let mut open = Vec::new();
         loop {
             let page = self.0.store.list(QUESTIONS, after.as_deref(), PAGE).await?;
-            let read = page.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok());
+            let read = page.iter().filter_map(|(_, value)| crate::codec::decode(&value.bytes).ok());
             open.extend(read.filter(|question: &OpenQuestion| question.waits(now)).take(limit - open.len()));
             match page.last() {
                 Some((key, _)) if page.len() == PAGE && open.len() < limit => after = Some(key.clone()),
@@ -269,7 +269,7 @@ impl AgentInner {
 
     pub(super) async fn question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
         let Some(value) = self.store.get(&format!("{QUESTIONS}{request}")).await? else { return Ok(None) };
-        serde_json::from_slice(&value.bytes).map(Some).map_err(|error| {
+        crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("question {request} cannot be read: {error}"))
         })
     }

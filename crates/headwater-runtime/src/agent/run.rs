@@ -221,7 +221,7 @@ impl Agent {
     pub async fn runs(&self, after: Option<&RunId>, limit: usize) -> Result<Vec<RunMeta>> {
         let after = after.map(meta::key);
         let values = self.0.store.list(meta::PREFIX, after.as_deref(), limit).await?;
-        Ok(values.iter().filter_map(|(_, value)| serde_json::from_slice(&value.bytes).ok()).collect())
+        Ok(values.iter().filter_map(|(_, value)| crate::codec::decode(&value.bytes).ok()).collect())
     }
 }
 

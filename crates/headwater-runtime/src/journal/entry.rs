@@ -35,7 +35,7 @@ impl Entry {
         if let Some((event, origin)) = delta(record) {
             return Ok(Self::Event(Box::new(Record::new(record.seq, event).at(record.time.0).from(origin))));
         }
-        let body: Body = serde_json::from_slice(&record.body).map_err(|error| unreadable(record, &error))?;
+        let body: Body = crate::codec::decode(&record.body).map_err(|error| unreadable(record, &error))?;
         match body {
             Body { event: Some(event), origin, .. } => {
                 Ok(Self::Event(Box::new(Record::new(record.seq, event).at(record.time.0).from(origin))))
@@ -94,7 +94,7 @@ pub(crate) fn delta(record: &headwater_store::Record) -> Option<(Event, Origin)>
     if !text && !is(br#"{"event":{"type":"reasoning-delta","#) {
         return None;
     }
-    let Body { event: Delta { id, delta, metadata }, origin } = serde_json::from_slice(&record.body).ok()?;
+    let Body { event: Delta { id, delta, metadata }, origin } = crate::codec::decode(&record.body).ok()?;
     let event = if text {
         Event::TextDelta { id, delta, metadata }
     } else {
@@ -163,7 +163,7 @@ pub(super) struct Stored {
 
 impl Stored {
     pub(super) fn read(record: &headwater_store::Record) -> Result<Self> {
-        serde_json::from_slice(&record.body).map_err(|error| unreadable(record, &error))
+        crate::codec::decode(&record.body).map_err(|error| unreadable(record, &error))
     }
 }
 

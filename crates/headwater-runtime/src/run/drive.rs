@@ -277,7 +277,7 @@ impl Driver {
                     return Ok(Some(Some(reason).filter(|reason| !reason.is_empty())));
                 }
                 let request = RequestId::from(name);
-                let sent: Sent = serde_json::from_slice(&value.bytes).map_err(|error| {
+                let sent: Sent = crate::codec::decode(&value.bytes).map_err(|error| {
                     Error::new(ErrorKind::Store, format!("the answer to {request} cannot be read: {error}"))
                 })?;
                 let wait = {

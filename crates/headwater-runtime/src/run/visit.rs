@@ -559,7 +559,7 @@ async fn run_node(node: &Arc<NodeRun>, handler: &Handler) -> Executed {
 
 /// An event as it was written down.
 fn as_json(written: &str) -> Option<Value> {
-    serde_json::from_str(written).ok()
+    crate::codec::decode(written.as_bytes()).ok()
 }
 
 fn panicked(node: &NodeRun, panic: &(dyn Any + Send)) -> Error {

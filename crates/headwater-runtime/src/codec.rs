@@ -1,0 +1,89 @@
+//! Reading our own records: what was written can be read back, however deeply it is nested.
+//!
+//! serde_json refuses JSON that is nested deeper than 128 levels, also where it wrote it itself. A value within the limit
+//! of the edge can be deeper than that once it is part of a record, and a record that cannot be read again blocks
+//! its run for ever. So everything that comes from the store is decoded here.
+
+use serde::de::{Deserialize, Error as _};
+
+/// The deepest nesting that is decoded. Far above what the edge lets in (64) plus what records add around it, and low
+/// enough for the stack of a worker thread.
+const MAX_DEPTH: usize = 512;
+
+/// Decodes a record, head, checkpoint or other value of ours.
+///
+/// # Errors
+/// When the bytes are no JSON of that form, or are nested deeper than anything that we write.
+pub(crate) fn decode<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> serde_json::Result<T> {
+    // Decoding recurses: what lies in the store decides how far, so it is measured first.
+    if exceeds(bytes, MAX_DEPTH) {
+        return Err(serde_json::Error::custom(format!("nested deeper than {MAX_DEPTH} levels")));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    reader.disable_recursion_limit();
+    let value = T::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// Whether JSON is nested deeper than so many levels. Looks at brackets outside of strings only.
+fn exceeds(bytes: &[u8], levels: usize) -> bool {
+    // Each level takes a bracket to open and one to close.
+    if bytes.len() <= levels.saturating_mul(2) {
+        return false;
+    }
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                if depth > levels {
+                    return true;
+                }
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_protocol::Event;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", "{\"a\":[".repeat(levels / 2), "]}".repeat(levels / 2))
+    }
+
+    #[test]
+    fn values_nested_deeper_than_serde_json_allows_are_read() {
+        let text = nested(MAX_DEPTH - 20);
+        assert!(serde_json::from_str::<Value>(&text).is_err(), "the case is one that serde_json refuses");
+        let value: Value = decode(text.as_bytes()).unwrap();
+        assert_eq!(value.to_string(), text);
+        // Tagged enums keep what they read before they know their type, which takes more of the stack.
+        let event = format!("{{\"type\":\"data\",\"name\":\"n\",\"data\":{text}}}");
+        decode::<Event>(event.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn values_nested_too_deep_for_the_stack_are_refused() {
+        let text = nested(1_000_000);
+        let error = decode::<Value>(text.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("nested deeper than 512 levels"), "{error}");
+    }
+
+    #[test]
+    fn brackets_in_strings_are_not_nesting() {
+        let text = format!("[\"{}\", \"\\\"{}\\\\\"]", "[".repeat(2_000), "{".repeat(2_000));
+        decode::<Value>(text.as_bytes()).unwrap();
+        assert!(decode::<Value>(b"[1] trailing").is_err());
+    }
+}
