@@ -48,5 +48,5 @@ pub use journal::{Class, EpochStart, JournalId, JournalInfo, Page, ReadLimit, Re
 pub use lease::Lease;
 pub use memory::{Memory, MemoryOptions};
 pub use secret::Secret;
-pub use store::{Pending, Store, Swept};
+pub use store::{Limits, Pending, Store, Swept};
 pub use value::{Expect, Value, Watch};

@@ -388,6 +388,10 @@ impl Store for Memory {
     fn flush(&self) -> Pending<'_, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
+
+    fn limits(&self) -> crate::Limits {
+        crate::Limits::new(self.options.max_record_bytes, self.options.max_journal_bytes)
+    }
 }
 
 fn check_name(what: &str, name: &str) -> Result<()> {

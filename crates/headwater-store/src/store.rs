@@ -109,6 +109,36 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Waits until everything that was appended so far is durable.
     fn flush(&self) -> Pending<'_, ()>;
+
+    /// The largest sizes that are taken, so that a caller can keep within them and leave itself room to end a journal.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+}
+
+/// The largest sizes that a store takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The bytes of one record.
+    pub record: usize,
+    /// The bytes of all records that one journal keeps.
+    pub journal: u64,
+}
+
+impl Default for Limits {
+    /// 16 MiB for a record, 1 GiB for a journal.
+    fn default() -> Self {
+        Self { record: 16 << 20, journal: 1 << 30 }
+    }
+}
+
+impl Limits {
+    /// Limits of a store.
+    #[must_use]
+    pub const fn new(record: usize, journal: u64) -> Self {
+        Self { record, journal }
+    }
 }
 
 /// What a sweep let go.

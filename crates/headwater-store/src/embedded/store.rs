@@ -246,4 +246,9 @@ impl Store for Embedded {
             self.wait_for(batch).await
         })
     }
+
+    fn limits(&self) -> crate::Limits {
+        let options = &self.shared.options;
+        crate::Limits::new(options.max_record_bytes, options.max_journal_bytes)
+    }
 }

@@ -173,4 +173,8 @@ impl Store for Crashing {
     fn watch(&self, prefix: &str) -> Watch {
         self.store.watch(prefix)
     }
+
+    fn limits(&self) -> headwater_store::Limits {
+        self.store.limits()
+    }
 }

@@ -526,6 +526,10 @@ impl Store for Liar {
     fn flush(&self) -> Pending<'_, ()> {
         self.inner.flush()
     }
+
+    fn limits(&self) -> headwater_store::Limits {
+        self.inner.limits()
+    }
 }
 
 /// What the store in memory answers at once.
