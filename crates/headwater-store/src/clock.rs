@@ -1,12 +1,19 @@
 //! The time, so that tests can set it.
+//!
+//! There are two clocks. The wall clock says when something happened; it may be set, by a person or by NTP, at any
+//! moment. The monotonic clock says how much time has passed in this process; nothing sets it. What decides whether a
+//! driver has died (leases) is measured on the monotonic clock alone, and retention never runs ahead of it.
 
 use std::{
     fmt,
-    sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-/// Milliseconds since 1970, as the store's clock tells them.
+/// Milliseconds since 1970 on the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(pub u64);
 
@@ -14,7 +21,7 @@ impl Time {
     /// The time that is `duration` later.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(milliseconds(duration)))
     }
 }
 
@@ -24,57 +31,175 @@ impl fmt::Display for Time {
     }
 }
 
-/// Tells the time to a store.
-pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The time now.
-    fn now(&self) -> Time;
+/// Milliseconds on a clock that is never set. Only differences mean something, and only within one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Monotonic(pub u64);
+
+impl Monotonic {
+    /// The moment that is `duration` later.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(milliseconds(duration)))
+    }
+
+    /// How much time has passed since an earlier moment.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
 }
 
-/// The system's clock.
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The clocks of a store.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// The time on the wall. It may step forward or back.
+    fn now(&self) -> Time;
+
+    /// A clock that only moves forward, at the same rate as the timers that renew leases.
+    fn monotonic(&self) -> Monotonic;
+}
+
+/// The system's clocks.
+///
+/// The monotonic one is that of [`Instant`], on which tokio's timers run too. On Linux and macOS it stands still while
+/// the machine is suspended: a lease and the timer that renews it sleep together, so that a suspended laptop or a
+/// paused machine does not wake up with every lease expired.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Time {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        Time(milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()))
+    }
+
+    fn monotonic(&self) -> Monotonic {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        Monotonic(milliseconds(START.elapsed()))
     }
 }
 
-/// A clock that moves only when it is told to.
+/// Clocks that move only when a test moves them.
 ///
 /// ```
 /// use std::time::Duration;
-/// use headwater_store::{Clock, ManualClock, Time};
+/// use headwater_store::{Clock, ManualClock, Monotonic, Time};
 ///
 /// let clock = ManualClock::at(1_000);
 /// clock.advance(Duration::from_secs(2));
-/// assert_eq!(clock.now(), Time(3_000));
+/// assert_eq!((clock.now(), clock.monotonic()), (Time(3_000), Monotonic(2_000)));
+///
+/// clock.set_wall(Time(500));
+/// assert_eq!((clock.now(), clock.monotonic()), (Time(500), Monotonic(2_000)));
 /// ```
 #[derive(Debug, Default)]
-pub struct ManualClock(AtomicU64);
+pub struct ManualClock {
+    wall: AtomicU64,
+    monotonic: AtomicU64,
+}
 
 impl ManualClock {
-    /// A clock that stands at so many milliseconds.
+    /// Clocks of which the wall clock stands at so many milliseconds.
     #[must_use]
     pub const fn at(milliseconds: u64) -> Self {
-        Self(AtomicU64::new(milliseconds))
+        Self { wall: AtomicU64::new(milliseconds), monotonic: AtomicU64::new(0) }
     }
 
-    /// Moves the clock on.
+    /// Lets time pass on both clocks.
     pub fn advance(&self, duration: Duration) {
-        self.0.fetch_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+        self.wall.fetch_add(milliseconds(duration), Ordering::SeqCst);
+        self.monotonic.fetch_add(milliseconds(duration), Ordering::SeqCst);
+    }
+
+    /// Sets the wall clock, as a person or NTP does. No time passes.
+    pub fn set_wall(&self, time: Time) {
+        self.wall.store(time.0, Ordering::SeqCst);
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Time {
-        Time(self.0.load(Ordering::SeqCst))
+        Time(self.wall.load(Ordering::SeqCst))
+    }
+
+    fn monotonic(&self) -> Monotonic {
+        Monotonic(self.monotonic.load(Ordering::SeqCst))
     }
 }
 
-impl<T: Clock> Clock for std::sync::Arc<T> {
+impl<T: Clock> Clock for Arc<T> {
     fn now(&self) -> Time {
         (**self).now()
+    }
+
+    fn monotonic(&self) -> Monotonic {
+        (**self).monotonic()
+    }
+}
+
+/// The times by which values and closed journals go. Whatever the wall clock does while the store is open, nothing goes
+/// before its time has really passed.
+///
+/// Expiry is written as wall time, because it must mean something after a restart. So a deadline is set by the later of
+/// the wall clock and of the time that has passed since the store was opened, and it is over by the earlier of the two: a
+/// step makes things stay longer, at most by the step and until the store is opened anew. What is over stays over when
+/// the clock is set back.
+#[derive(Debug)]
+pub(crate) struct Retention {
+    clock: Arc<dyn Clock>,
+    opened: (Time, Monotonic),
+    latest: AtomicU64,
+}
+
+impl Retention {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        let opened = (clock.now(), clock.monotonic());
+        Self { clock, opened, latest: AtomicU64::new(0) }
+    }
+
+    fn passed(&self) -> Time {
+        let (wall, monotonic) = self.opened;
+        wall.after(self.clock.monotonic().since(monotonic))
+    }
+
+    /// When something goes that is kept for so long from now on.
+    pub(crate) fn deadline(&self, keep: Duration) -> Time {
+        self.clock.now().max(self.passed()).after(keep)
+    }
+
+    /// What has this deadline or an earlier one is over.
+    pub(crate) fn now(&self) -> Time {
+        let now = self.clock.now().min(self.passed());
+        Time(self.latest.fetch_max(now.0, Ordering::SeqCst).max(now.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadline_passes_only_when_its_time_has_passed() {
+        let day = Duration::from_secs(86_400);
+        for stepped in [day, Duration::from_secs(40), Duration::ZERO] {
+            for (put, then) in [(1, 2), (2, 1), (0, 1), (1, 0), (0, 2), (2, 0)] {
+                let clock = Arc::new(ManualClock::at(day.as_millis() as u64 * 9));
+                let retention = Retention::new(clock.clone());
+                let walls =
+                    [Time(clock.now().0 - milliseconds(stepped)), clock.now(), clock.now().after(stepped)];
+                clock.set_wall(walls[put]);
+                let deadline = retention.deadline(Duration::from_secs(60));
+                clock.set_wall(walls[then]);
+                clock.advance(Duration::from_secs(59));
+                assert!(retention.now() < deadline, "early: {stepped:?} {put} {then}");
+                clock.set_wall(Time(u64::MAX / 2));
+                clock.advance(Duration::from_secs(1));
+                if put <= 1 {
+                    assert!(retention.now() >= deadline, "late: {stepped:?} {put} {then}");
+                }
+            }
+        }
     }
 }

@@ -42,8 +42,8 @@ pub use folder::Folder;
 pub use options::{Fsync, Options, Writer};
 pub use sweep::compact;
 
-use self::{core::Core, handles::Handles, log::Log, segment::ListCache};
-use crate::{Error, ErrorKind, Result};
+use self::{batch::Room, core::Core, handles::Handles, log::Log, segment::ListCache};
+use crate::{Error, ErrorKind, Result, clock::Retention};
 
 /// A store in a folder.
 ///
@@ -86,6 +86,8 @@ struct Shared {
     quit: AtomicBool,
     lists: ListCache,
     handles: Arc<Handles>,
+    room: Arc<Room>,
+    retention: Retention,
     options: Options,
     files: Arc<dyn Files>,
     _guard: Box<dyn Guard>,
@@ -150,6 +152,8 @@ impl Embedded {
 impl Shared {
     fn new(core: Core, log: Log, options: Options, files: Arc<dyn Files>, guard: Box<dyn Guard>) -> Self {
         let handles = log.handles.clone();
+        let room = core.room.clone();
+        let retention = Retention::new(options.clock.clone());
         Self {
             core: Mutex::new(core),
             log: Mutex::new(log),
@@ -157,6 +161,8 @@ impl Shared {
             quit: AtomicBool::new(false),
             lists: ListCache::default(),
             handles,
+            room,
+            retention,
             options,
             files,
             _guard: guard,
@@ -176,7 +182,7 @@ impl Shared {
         let mut log = self.log();
         let buffer = std::mem::take(&mut log.buffer);
         let Some(mut taken) = self.core().take(buffer) else { return Ok(false) };
-        let now = self.options.clock.now();
+        let now = self.options.clock.monotonic();
         let rotated = if log.is_full() { log.rotate(&self.core, now) } else { Ok(()) };
         let outcome = rotated.and_then(|()| log.write(&mut taken, now));
         let failed = outcome.as_ref().err().cloned();

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{Class, JournalId, Time};
+use crate::{Class, JournalId, Monotonic};
 
 /// The result of asking a store for something.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -34,7 +34,7 @@ pub enum ErrorKind {
         /// Who.
         owner: Arc<str>,
         /// Until when, unless renewed.
-        expires: Time,
+        expires: Monotonic,
     },
     /// There is no such journal.
     Unknown,
@@ -52,8 +52,14 @@ pub enum ErrorKind {
     },
     /// A record, batch, key or value is larger than allowed.
     TooLarge,
-    /// The store, or the journal's share of it, is full.
+    /// The journal's share of the store is used up, or the memory of a store in memory. It stays so until something is
+    /// trimmed or deleted: repeating the call does not help.
     Full,
+    /// More waits to be written than the store takes: the disk is slower than its callers. Nothing was appended; wait for
+    /// [`room`](crate::Store::room) and repeat the call.
+    Busy,
+    /// The disk has no space left. This stops the store.
+    NoSpace,
     /// Stored bytes are not what was written.
     Corrupt,
     /// The file system refused or failed.
@@ -97,6 +103,8 @@ impl ErrorKind {
             Self::Conflict { .. } => "store.conflict",
             Self::TooLarge => "store.too-large",
             Self::Full => "store.full",
+            Self::Busy => "store.busy",
+            Self::NoSpace => "store.no-space",
             Self::Corrupt => "store.corrupt",
             Self::Io => "store.io",
             Self::Locked => "store.locked",
@@ -135,10 +143,12 @@ impl Error {
         self.0.kind.code()
     }
 
-    /// Whether the same call may succeed later.
+    /// Whether the same call may succeed later, with nothing changed but the time. All other refusals stay: a record that
+    /// is [`TooLarge`](ErrorKind::TooLarge) or a journal that is [`Full`](ErrorKind::Full) is so for ever, and a store that
+    /// has [`Stopped`](ErrorKind::Stopped) must be opened anew.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self.0.kind, ErrorKind::Held { .. } | ErrorKind::Full | ErrorKind::Locked)
+        matches!(self.0.kind, ErrorKind::Held { .. } | ErrorKind::Busy | ErrorKind::Locked)
     }
 
     /// The lease has been taken over.
@@ -166,9 +176,9 @@ impl Error {
 
     /// The lease is another's.
     #[must_use]
-    pub fn held(journal: &JournalId, owner: &Arc<str>, expires: Time) -> Self {
+    pub fn held(journal: &JournalId, owner: &Arc<str>, expires: Monotonic) -> Self {
         let message =
-            format!("journal {journal} is driven by {owner} until {expires}, unless that is renewed");
+            format!("journal {journal} is driven by {owner}, whose lease has not run out; try again later");
         Self::new(ErrorKind::Held { owner: owner.clone(), expires }, message)
     }
 

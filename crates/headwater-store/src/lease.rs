@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{JournalId, Time};
+use crate::{JournalId, Monotonic};
 
 /// The right of one process to drive one run, with an epoch that fences out the previous holder.
 ///
@@ -16,8 +16,8 @@ pub struct Lease {
     pub epoch: u64,
     /// Who holds it.
     pub owner: Arc<str>,
-    /// When it ends, unless renewed.
-    pub expires: Time,
+    /// When it ends, unless renewed, on the monotonic clock of the process that gave it.
+    pub expires: Monotonic,
     /// The sequence of the first record that this epoch writes.
     pub first: u64,
 }

@@ -40,7 +40,7 @@ mod secret;
 mod store;
 mod value;
 
-pub use clock::{Clock, ManualClock, SystemClock, Time};
+pub use clock::{Clock, ManualClock, Monotonic, SystemClock, Time};
 pub use cursor::{Cursor, Place};
 pub use embedded::Embedded;
 pub use error::{CursorFault, Error, ErrorKind, Result};

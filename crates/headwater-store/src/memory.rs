@@ -23,7 +23,7 @@ use self::{
 };
 use crate::{
     Class, Clock, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt,
-    Result, Store, Swept, SystemClock, Tail, Value, Watch,
+    Result, Store, Swept, SystemClock, Tail, Value, Watch, clock::Retention,
 };
 
 /// The longest key of a value and the longest name of a journal, in bytes.
@@ -81,6 +81,7 @@ pub struct Memory {
     journals: RwLock<HashMap<JournalId, Arc<Mutex<Journal>>>>,
     values: Mutex<Values>,
     used: Usage,
+    retention: Retention,
     options: MemoryOptions,
 }
 
@@ -130,6 +131,7 @@ impl Memory {
             journals: RwLock::default(),
             values: Mutex::default(),
             used: Usage { bytes: AtomicU64::new(0), max: options.max_bytes },
+            retention: Retention::new(options.clock.clone()),
             options,
         }
     }
@@ -156,7 +158,7 @@ impl Memory {
 
     fn claim_now(&self, id: &JournalId, owner: &str, ttl: Duration) -> Result<Lease> {
         check_name("journal name", id.as_str())?;
-        let now = self.options.clock.now();
+        let now = self.options.clock.monotonic();
         let epoch = || EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
         let mut journals = self.writing();
         if let Some(journal) = journals.get(id) {
@@ -172,7 +174,7 @@ impl Memory {
     }
 
     fn delete_now(&self, id: &JournalId) -> Result<()> {
-        let now = self.options.clock.now();
+        let now = self.options.clock.monotonic();
         let mut journals = self.writing();
         let Some(journal) = journals.get(id).cloned() else {
             return Ok(());
@@ -194,7 +196,7 @@ impl Memory {
     }
 
     fn sweep_now(&self) -> Swept {
-        let now = self.options.clock.now();
+        let now = self.retention.now();
         let (values, bytes) = lock(&self.values).sweep(now);
         self.used.give_back(bytes);
         let mut swept = Swept { journals: 0, values, bytes };
@@ -225,9 +227,8 @@ impl Memory {
             let what = format!("value {key}");
             return Err(Error::too_large(&what, bytes.len(), self.options.max_value_bytes));
         }
-        let now = self.options.clock.now();
-        let expires = ttl.map(|ttl| now.after(ttl));
-        lock(&self.values).put(key, bytes, expect, expires, now, &self.used)
+        let expires = ttl.map(|ttl| self.retention.deadline(ttl));
+        lock(&self.values).put(key, bytes, expect, expires, self.retention.now(), &self.used)
     }
 }
 
@@ -303,7 +304,7 @@ impl Store for Memory {
 
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
         Box::pin(async move {
-            let goes = keep.map(|keep| self.options.clock.now().after(keep));
+            let goes = keep.map(|keep| self.retention.deadline(keep));
             self.driving(lease, |journal| journal.close(goes))
         })
     }
@@ -326,7 +327,7 @@ impl Store for Memory {
 
     fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Pending<'a, Lease> {
         Box::pin(async move {
-            let expires = self.options.clock.now().after(ttl);
+            let expires = self.options.clock.monotonic().after(ttl);
             self.driving(lease, |journal| journal.renew(expires))?;
             Ok(Lease { expires, ..lease.clone() })
         })
@@ -338,7 +339,7 @@ impl Store for Memory {
 
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {
         Box::pin(async move {
-            let now = self.options.clock.now();
+            let now = self.options.clock.monotonic();
             let mut expired: Vec<_> = self
                 .reading()
                 .iter()
@@ -351,7 +352,7 @@ impl Store for Memory {
     }
 
     fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>> {
-        Box::pin(async move { Ok(lock(&self.values).get(key, self.options.clock.now())) })
+        Box::pin(async move { Ok(lock(&self.values).get(key, self.retention.now())) })
     }
 
     fn put<'a>(
@@ -365,7 +366,7 @@ impl Store for Memory {
     }
 
     fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool> {
-        Box::pin(async move { lock(&self.values).remove(key, expect, self.options.clock.now(), &self.used) })
+        Box::pin(async move { lock(&self.values).remove(key, expect, self.retention.now(), &self.used) })
     }
 
     fn list<'a>(
@@ -374,7 +375,7 @@ impl Store for Memory {
         after: Option<&'a str>,
         limit: usize,
     ) -> Pending<'a, Vec<(String, Value)>> {
-        Box::pin(async move { Ok(lock(&self.values).list(prefix, after, limit, self.options.clock.now())) })
+        Box::pin(async move { Ok(lock(&self.values).list(prefix, after, limit, self.retention.now())) })
     }
 
     fn watch(&self, prefix: &str) -> Watch {

@@ -26,6 +26,8 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 ///   seen, and epochs are never used twice.
 /// * **A failed write stops the store.** It is never tried again as if nothing had happened: every later write fails
 ///   with [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), while reads go on.
+/// * **Leases do not depend on the wall clock.** However it is set, a lease ends when its time has passed. What has a
+///   lifetime (values, closed journals) never goes before that has passed while the store is open.
 /// * **Readers cost nothing.** A reader is a sequence number; one that stopped reading holds nothing.
 ///
 /// `headwater_testkit::store::behaviour` holds any store to this.
@@ -38,10 +40,24 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// At once [`Stale`](crate::ErrorKind::Stale), [`Closed`](crate::ErrorKind::Closed),
     /// [`Unknown`](crate::ErrorKind::Unknown), [`TooLarge`](crate::ErrorKind::TooLarge),
-    /// [`Full`](crate::ErrorKind::Full) or [`Stopped`](crate::ErrorKind::Stopped), with nothing appended; any of them
-    /// and [`Io`](crate::ErrorKind::Io) from the receipt, with the records never seen or, for deltas that were, gone
-    /// after the next claim.
+    /// [`Full`](crate::ErrorKind::Full), [`Busy`](crate::ErrorKind::Busy) or [`Stopped`](crate::ErrorKind::Stopped), with
+    /// nothing appended; any of them, [`NoSpace`](crate::ErrorKind::NoSpace) and [`Io`](crate::ErrorKind::Io) from the
+    /// receipt, with the records never seen or, for deltas that were, gone after the next claim.
+    ///
+    /// `TooLarge` and `Full` are permanent for this record and this journal. `Busy` is not: wait for
+    /// [`room`](Store::room) and repeat the call.
     fn append(&self, lease: &Lease, class: Class, bodies: &[Bytes]) -> Result<Receipt>;
+
+    /// Waits while more waits to be written than the disk keeps up with. Ready at once nearly always.
+    ///
+    /// This is the store's back-pressure: wait for it before taking the next piece from a source that can be slowed down,
+    /// such as a model's stream, and memory stays bounded while a disk stalls. It is a hint, and reserves nothing: there is
+    /// room again when half of what may wait is free, so that a few callers at the same time do not meet
+    /// [`Busy`](crate::ErrorKind::Busy); a call that does waits for room and is repeated. Facts are refused only at twice
+    /// the bytes at which deltas are, because their callers wait for each of them.
+    fn room(&self) -> Pending<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Reads the records after a sequence, as far as they may be seen. An empty page is not an error.
     fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page>;

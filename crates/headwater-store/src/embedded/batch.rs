@@ -1,6 +1,9 @@
 //! What is written together, and those who wait for it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio::sync::Notify;
 
@@ -29,5 +32,35 @@ impl Batch {
         }
         settled.await;
         self.outcome.get().cloned().unwrap_or(Ok(()))
+    }
+}
+
+/// Whether there is room for more in the commit that gathers.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    closed: AtomicBool,
+    opened: Notify,
+}
+
+impl Room {
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn open(&self) {
+        if self.closed.swap(false, Ordering::SeqCst) {
+            self.opened.notify_waiters();
+        }
+    }
+
+    pub(super) async fn wait(&self) {
+        while self.closed.load(Ordering::SeqCst) {
+            let mut opened = std::pin::pin!(self.opened.notified());
+            // Registered before the second look, or an opening between the two would wake nobody.
+            opened.as_mut().enable();
+            if self.closed.load(Ordering::SeqCst) {
+                opened.await;
+            }
+        }
     }
 }

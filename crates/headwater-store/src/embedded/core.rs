@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::{
     Damage, Options,
-    batch::Batch,
+    batch::{Batch, Room},
     files::File,
     format::{COMMIT_HEADER, Counters},
     frame::{Frame, encode_records},
@@ -44,6 +44,8 @@ pub(super) struct Core {
     /// Sealed segments in which something died since they were looked at.
     pub(super) stale_segments: BTreeSet<u64>,
     pub(super) damages: Vec<Damage>,
+    /// Whether callers should wait before they append more.
+    pub(super) room: Arc<Room>,
     gather: Gather,
     stopped: Option<Error>,
     limits: Limits,
@@ -155,13 +157,14 @@ impl Core {
             active,
             stale_segments: BTreeSet::new(),
             damages: Vec::new(),
+            room: Arc::default(),
             gather: Gather::default(),
             stopped: None,
             limits: Limits {
                 record: options.max_record_bytes,
                 value: options.max_value_bytes,
                 journal: options.max_journal_bytes,
-                pending: options.max_pending_bytes.min(1 << 30),
+                pending: options.max_pending_bytes.min(1 << 29),
                 deltas: options.delta_limit,
                 recent_each: options.tail_bytes,
                 recent_all: options.cache_bytes,
@@ -185,6 +188,7 @@ impl Core {
             return None;
         }
         let gather = std::mem::take(&mut self.gather);
+        self.room.open();
         bytes.clear();
         bytes.resize(COMMIT_HEADER, 0);
         let mut spans = Vec::with_capacity(gather.dirty.len());
@@ -232,6 +236,8 @@ impl Core {
     pub(super) fn stop(&mut self, cause: Error) {
         let gather = std::mem::take(&mut self.gather);
         gather.batch.settle(Err(cause.clone()));
+        // There is none, but the next append says that better than a wait without end.
+        self.room.open();
         self.stopped.get_or_insert(cause);
         for journal in self.journals.values_mut() {
             journal.wake();
@@ -264,6 +270,9 @@ impl Core {
             Op::Put { bytes, .. } => bytes.len(),
             _ => 0,
         };
+        if self.gather.bytes > self.limits.pending / 2 {
+            self.room.close();
+        }
         self.gather.ops.push(op);
         self.gather.urgent = true;
         self.gather.batch.clone()

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::Notify;
 
 use super::frame::Entry;
-use crate::{Class, EpochStart, JournalId, JournalInfo, ReadLimit, Record, Tail, Time};
+use crate::{Class, EpochStart, JournalId, JournalInfo, Monotonic, ReadLimit, Record, Tail, Time};
 
 /// One journal.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(super) struct Journal {
 pub(super) struct Held {
     pub(super) epoch: u64,
     pub(super) owner: Arc<str>,
-    pub(super) expires: Time,
+    pub(super) expires: Monotonic,
     pub(super) first: u64,
 }
 

@@ -12,7 +12,7 @@ use super::{
     index::{SegmentIndex, footer::Footer},
     segment::{Lists, Sealed},
 };
-use crate::{Error, ErrorKind, Result, Time};
+use crate::{Error, ErrorKind, Monotonic, Result};
 
 /// The largest segment, so that offsets have room in 32 bits together with one commit and a footer.
 const MAX_SEGMENT: u64 = 1 << 30;
@@ -39,7 +39,7 @@ pub(super) struct Log {
     pub(super) marked: bool,
     fsync: Fsync,
     segment_bytes: u64,
-    last_sync: Time,
+    last_sync: Monotonic,
     /// The buffer of the last commit, to be used for the next.
     pub(super) buffer: Vec<u8>,
 }
@@ -65,7 +65,7 @@ impl Log {
             marked: true,
             fsync: options.fsync,
             segment_bytes: options.segment_bytes.min(MAX_SEGMENT),
-            last_sync: options.clock.now(),
+            last_sync: options.clock.monotonic(),
             buffer: Vec::new(),
         }
     }
@@ -95,13 +95,12 @@ impl Log {
     }
 
     /// Writes a commit, and makes it durable if the policy says so. Gives its place.
-    pub(super) fn write(&mut self, taken: &mut Taken, now: Time) -> Result<u64> {
+    pub(super) fn write(&mut self, taken: &mut Taken, now: Monotonic) -> Result<u64> {
         let at = self.offset;
         if taken.frames > 0 {
             self.write_commit(&mut taken.bytes, taken.frames)?;
         }
-        // A clock that went back must not put the next fsync off.
-        let since = |interval| self.last_sync.after(interval) <= now || now < self.last_sync;
+        let since = |interval| self.last_sync.after(interval) <= now;
         let due = match self.fsync {
             Fsync::Commit => taken.urgent || since(DELTAS),
             Fsync::Interval(interval) => since(interval),
@@ -135,7 +134,7 @@ impl Log {
     }
 
     /// Makes everything durable that was written.
-    pub(super) fn sync(&mut self, now: Time) -> Result<()> {
+    pub(super) fn sync(&mut self, now: Monotonic) -> Result<()> {
         if self.synced < self.commit {
             self.file.sync().map_err(|error| {
                 write_error(format_args!("making {} durable", segment_name(self.segment)), error)
@@ -165,13 +164,13 @@ impl Log {
     }
 
     /// Makes durable, whatever the policy, that another generation has begun.
-    pub(super) fn begin_generation(&mut self, now: Time) -> Result<()> {
+    pub(super) fn begin_generation(&mut self, now: Monotonic) -> Result<()> {
         self.write_commit(&mut [0; COMMIT_HEADER], 0)?;
         self.sync(now)
     }
 
     /// Seals the segment and begins the next.
-    pub(super) fn rotate(&mut self, core: &std::sync::Mutex<Core>, now: Time) -> Result<()> {
+    pub(super) fn rotate(&mut self, core: &std::sync::Mutex<Core>, now: Monotonic) -> Result<()> {
         let lock = || core.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.sync(now)?;
         self.write_commit(&mut [0; COMMIT_HEADER], 0)?;
@@ -210,11 +209,11 @@ impl Log {
     }
 }
 
-/// A failed write: full if the disk is.
+/// A failed write.
 pub(super) fn write_error(doing: std::fmt::Arguments<'_>, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            Error::new(ErrorKind::Full, format!("{doing}: {error}; make room and open the store anew"))
+            Error::new(ErrorKind::NoSpace, format!("{doing}: {error}; make room and open the store anew"))
         }
         _ => Error::io(doing, error),
     }

@@ -28,7 +28,8 @@ pub struct Options {
     pub max_value_bytes: usize,
     /// The most that one journal keeps.
     pub max_journal_bytes: u64,
-    /// The most that waits to be written, over all journals: more is refused as full. At most 1 GiB.
+    /// The deltas that wait to be written, over all journals: more are refused as busy. Callers that wait for
+    /// [`room`](crate::Store::room) wait from half of it on; facts and values have twice as much. At most 512 MiB.
     pub max_pending_bytes: usize,
     /// How long deltas wait for others before they are written together.
     pub delta_window: Duration,

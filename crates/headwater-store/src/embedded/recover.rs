@@ -161,7 +161,7 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     rebuild.counters.begin(generation);
     let mut core = rebuild.finish(Core::new(options, active));
     let mut log = Log::resume(handles, options, at, commit, generation);
-    if let Err(cause) = log.begin_generation(options.clock.now()) {
+    if let Err(cause) = log.begin_generation(options.clock.monotonic()) {
         // On a disk that is full, what is there can still be read.
         core.stop(cause);
     }

@@ -11,13 +11,13 @@ use super::{
     values::Stored,
 };
 use crate::{
-    Class, Expect, JournalId, JournalInfo, Lease, Page, Pending, ReadLimit, Receipt, Result, Store, Swept,
-    Tail, Time, Value, Watch,
+    Class, ErrorKind, Expect, JournalId, JournalInfo, Lease, Monotonic, Page, Pending, ReadLimit, Receipt,
+    Result, Store, Swept, Tail, Value, Watch,
 };
 
 impl Embedded {
-    fn now(&self) -> Time {
-        self.shared.options.clock.now()
+    fn monotonic(&self) -> Monotonic {
+        self.shared.options.clock.monotonic()
     }
 
     fn wake(&self) {
@@ -90,12 +90,19 @@ impl Embedded {
 
 impl Store for Embedded {
     fn append(&self, lease: &Lease, class: Class, bodies: &[Bytes]) -> Result<Receipt> {
-        let now = self.now();
+        let now = self.shared.options.clock.now();
         let (receipt, wake) = self.shared.core().append(lease, class, bodies, now)?;
         if wake {
             self.wake();
         }
         Ok(receipt)
+    }
+
+    fn room(&self) -> Pending<'_, ()> {
+        Box::pin(async move {
+            self.shared.room.wait().await;
+            Ok(())
+        })
     }
 
     fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page> {
@@ -126,7 +133,7 @@ impl Store for Embedded {
 
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
         Box::pin(async move {
-            let goes = keep.map(|keep| self.now().after(keep));
+            let goes = keep.map(|keep| self.shared.retention.deadline(keep));
             self.settled(|core| Ok(Some(((), core.close(lease, goes)?)))).await.map(drop)
         })
     }
@@ -146,7 +153,7 @@ impl Store for Embedded {
 
     fn delete<'a>(&'a self, journal: &'a JournalId) -> Pending<'a, ()> {
         Box::pin(async move {
-            let now = self.now();
+            let now = self.monotonic();
             let delete = |core: &mut Core| Ok(core.delete(journal, now)?.map(|batch| ((), batch)));
             self.settled(delete).await.map(drop)
         })
@@ -155,7 +162,7 @@ impl Store for Embedded {
     fn claim<'a>(&'a self, journal: &'a JournalId, owner: &'a str, ttl: Duration) -> Pending<'a, Lease> {
         Box::pin(async move {
             loop {
-                let claim = self.shared.core().claim(journal, owner, ttl, self.now())?;
+                let claim = self.shared.core().claim(journal, owner, ttl, self.monotonic())?;
                 match claim {
                     Claim::Given(lease, batch) => return self.wait_for(batch).await.map(|()| lease),
                     Claim::Later(batch) => self.wait_for(batch).await?,
@@ -165,7 +172,7 @@ impl Store for Embedded {
     }
 
     fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Pending<'a, Lease> {
-        Box::pin(async move { self.shared.core().renew(lease, ttl, self.now()) })
+        Box::pin(async move { self.shared.core().renew(lease, ttl, self.monotonic()) })
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> Pending<'a, ()> {
@@ -173,14 +180,14 @@ impl Store for Embedded {
     }
 
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>> {
-        Box::pin(async move { Ok(self.shared.core().expired(limit, self.now())) })
+        Box::pin(async move { Ok(self.shared.core().expired(limit, self.monotonic())) })
     }
 
     fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>> {
         Box::pin(async move {
             let found = {
                 let core = self.shared.core();
-                core.values.get(key, self.now()).map(|stored| (stored, core.locate(&stored)))
+                core.values.get(key, self.shared.retention.now()).map(|stored| (stored, core.locate(&stored)))
             };
             found.map(|(stored, found)| self.value(key, &stored, found)).transpose()
         })
@@ -194,17 +201,22 @@ impl Store for Embedded {
         ttl: Option<Duration>,
     ) -> Pending<'a, u64> {
         Box::pin(async move {
-            let now = self.now();
-            let expires = ttl.map(|ttl| now.after(ttl));
-            let (version, batch) = self.shared.core().put(key, bytes, expect, expires, now)?;
-            self.wait_for(batch).await?;
-            Ok(version)
+            let retention = &self.shared.retention;
+            let expires = ttl.map(|ttl| retention.deadline(ttl));
+            loop {
+                let put = self.shared.core().put(key, bytes.clone(), expect, expires, retention.now());
+                match put {
+                    Err(error) if *error.kind() == ErrorKind::Busy => self.shared.room.wait().await,
+                    Err(error) => return Err(error),
+                    Ok((version, batch)) => return self.wait_for(batch).await.map(|()| version),
+                }
+            }
         })
     }
 
     fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool> {
         Box::pin(async move {
-            let now = self.now();
+            let now = self.shared.retention.now();
             let (was_there, batch) = self.shared.core().remove(key, expect, now)?;
             if let Some(batch) = batch {
                 self.wait_for(batch).await?;
@@ -222,7 +234,7 @@ impl Store for Embedded {
         Box::pin(async move {
             let found: Vec<_> = {
                 let core = self.shared.core();
-                let values = core.values.list(prefix, after, limit, self.now());
+                let values = core.values.list(prefix, after, limit, self.shared.retention.now());
                 values.into_iter().map(|(key, stored)| (key, stored, core.locate(&stored))).collect()
             };
             found

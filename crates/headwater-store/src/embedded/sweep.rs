@@ -67,7 +67,7 @@ impl Embedded {
     /// Deletes what is over, and rewrites what is mostly dead in a thread of its own, so that no task is blocked.
     pub(super) async fn sweep_all(&self) -> Result<Swept> {
         let mut swept = Swept::default();
-        let now = self.shared.options.clock.now();
+        let now = self.shared.retention.now();
         let over = {
             let mut core = self.shared.core();
             core.running()?;
@@ -227,7 +227,7 @@ impl Shared {
     /// Makes durable, whatever the policy, what says that something is dead. A power cut would else bring back a journal
     /// whose records are gone.
     fn make_deaths_durable(&self) -> Result<()> {
-        let synced = self.log().sync(self.options.clock.now());
+        let synced = self.log().sync(self.options.clock.monotonic());
         synced.map_err(|cause| self.fail(cause))
     }
 
@@ -346,11 +346,10 @@ fn read_index(sealed: &Sealed) -> Result<SegmentIndex> {
 /// Like [`Embedded::open`], and what stopped the store.
 pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
     let options = Options { writer: Writer::Manual, ..Options::default() };
-    let now = options.clock.now();
     let guard = recover::lock(&*files, "of the store")?;
     let (core, log) = recover::recover(&files, &options)?;
     let shared = Shared::new(core, log, options, files, guard);
-    let over = shared.core().let_go(now);
+    let over = shared.core().let_go(shared.retention.now());
     let mut swept = Swept::default();
     if let Some((journals, values, _)) = over {
         (swept.journals, swept.values) = (journals, values);
@@ -359,7 +358,7 @@ pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
     // What is dead in the active segment can only be left out once that is sealed.
     let size = shared.log().offset;
     if size > super::format::SEGMENT_HEADER as u64 {
-        shared.log().rotate(&shared.core, now)?;
+        shared.log().rotate(&shared.core, shared.options.clock.monotonic())?;
     }
     let everything: Vec<u64> = shared.core().sealed.keys().copied().collect();
     shared.core().stale_segments.extend(everything);

@@ -79,7 +79,7 @@ fn keep_house(shared: &Shared) -> Result<()> {
     }
     let mut log = shared.log();
     if log.sync_after().is_some() {
-        return log.sync(shared.options.clock.now());
+        return log.sync(shared.options.clock.monotonic());
     }
     log.mark()
 }
@@ -91,7 +91,7 @@ fn close(shared: &Shared) {
         return;
     }
     let mut log = shared.log();
-    let now = shared.options.clock.now();
+    let now = shared.options.clock.monotonic();
     // Nobody is left to be told; what could not be made durable is found when the store is opened.
     let _ = log.sync(now).and_then(|()| log.mark()).and_then(|()| log.sync(now));
 }

@@ -11,7 +11,8 @@ use tokio::sync::{Notify, futures::Notified};
 
 use super::{EPOCH_COST, JOURNAL_COST, lock};
 use crate::{
-    Class, EpochStart, Error, JournalId, JournalInfo, Lease, Page, ReadLimit, Record, Result, Tail, Time,
+    Class, EpochStart, Error, JournalId, JournalInfo, Lease, Monotonic, Page, ReadLimit, Record, Result,
+    Tail, Time,
 };
 
 /// One journal.
@@ -44,7 +45,7 @@ enum Hold {
     Free,
     Leased {
         owner: Arc<str>,
-        expires: Time,
+        expires: Monotonic,
     },
     Closed {
         goes: Option<Time>,
@@ -98,7 +99,7 @@ impl Journal {
     }
 
     /// Whether it may be deleted.
-    pub(super) fn check_nobody_holds(&self, id: &JournalId, now: Time) -> Result<()> {
+    pub(super) fn check_nobody_holds(&self, id: &JournalId, now: Monotonic) -> Result<()> {
         match &self.hold {
             Hold::Leased { owner, expires } if now < *expires => Err(Error::held(id, owner, *expires)),
             _ => Ok(()),
@@ -109,7 +110,7 @@ impl Journal {
         &mut self,
         id: &JournalId,
         owner: &str,
-        now: Time,
+        now: Monotonic,
         ttl: Duration,
         epoch: impl FnOnce() -> u64,
     ) -> Result<Lease> {
@@ -124,7 +125,7 @@ impl Journal {
         Ok(Lease { journal: id.clone(), epoch: start.epoch, owner, expires, first: start.first })
     }
 
-    pub(super) fn renew(&mut self, until: Time) {
+    pub(super) fn renew(&mut self, until: Monotonic) {
         if let Hold::Leased { expires, .. } = &mut self.hold {
             *expires = until;
         }
@@ -136,7 +137,7 @@ impl Journal {
     }
 
     /// When its lease ran out, if it has.
-    pub(super) fn expired_at(&self, now: Time) -> Option<Time> {
+    pub(super) fn expired_at(&self, now: Monotonic) -> Option<Monotonic> {
         match self.hold {
             Hold::Leased { expires, .. } if expires <= now => Some(expires),
             _ => None,

@@ -107,7 +107,7 @@ fn open_failing(place: &Place, writes: bool, error: io::ErrorKind) -> (Stepped, 
 #[test]
 fn a_failed_fsync_stops_the_store_and_shows_nothing_that_was_not_durable() {
     for (writes, error, cause) in
-        [(false, io::ErrorKind::Other, "store.io"), (true, io::ErrorKind::StorageFull, "store.full")]
+        [(false, io::ErrorKind::Other, "store.io"), (true, io::ErrorKind::StorageFull, "store.no-space")]
     {
         let place = Place::new();
         let (store, left) = open_failing(&place, writes, error);

@@ -1,6 +1,8 @@
 //! Journals and leases.
 
-use headwater_store::{Class, Cursor, EpochStart, Place as CursorPlace, ReadLimit, Store};
+use std::task::{Context, Waker};
+
+use headwater_store::{Class, Cursor, EpochStart, Expect, Place as CursorPlace, ReadLimit, Store};
 
 use crate::support::{MINUTE, Place, bodies, code};
 
@@ -217,6 +219,37 @@ fn what_is_too_large_or_too_much_is_refused_with_nothing_appended() {
     assert_eq!(code(store.0.append(&lease, Class::Fact, &["0123456789".into()])), "store.full");
     store.drive(store.0.trim(&lease, 2)).unwrap();
     assert_eq!(store.fact(&lease, "0123456789"), 3);
+}
+
+#[test]
+fn deltas_of_a_disk_that_is_too_slow_wait_for_room_and_facts_still_have_some() {
+    let place = Place::new();
+    let mut options = place.options();
+    options.max_pending_bytes = 1_000;
+    let store = place.open_with(options);
+    let lease = store.claim("run");
+    let ready = |room: &mut headwater_store::Pending<'_, ()>| {
+        room.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    };
+    store.delta(&lease, "x".repeat(300));
+    assert!(ready(&mut store.0.room()), "under half of the limit");
+    store.delta(&lease, "x".repeat(300));
+    let mut room = store.0.room();
+    assert!(!ready(&mut room));
+    let refused = store.0.append(&lease, Class::Delta, &["x".repeat(300).into()]).unwrap_err();
+    assert_eq!((refused.code(), refused.is_retryable()), ("store.busy", true));
+    let fact = store.0.append(&lease, Class::Fact, &["x".repeat(900).into()]).unwrap();
+    let refused = store.0.append(&lease, Class::Fact, &["x".repeat(900).into()]);
+    assert_eq!(code(refused), "store.busy");
+    // A value waits by itself.
+    let mut put = store.0.put("key", "x".repeat(500).into(), Expect::Any, None);
+    assert!(put.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert!(!ready(&mut room));
+    store.0.step().unwrap();
+    assert!(ready(&mut room));
+    store.drive(put).unwrap();
+    assert_eq!(store.drive(fact).unwrap(), 3, "nothing of what was refused is there");
+    store.delta(&lease, "x".repeat(300));
 }
 
 #[test]

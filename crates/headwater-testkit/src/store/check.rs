@@ -4,7 +4,7 @@ use std::{fmt, future::Future, pin::Pin, task::Poll, time::Duration};
 
 use bytes::Bytes;
 use headwater_store::{
-    Class, Clock as _, Error, ErrorKind, JournalId, Lease, ReadLimit, Record, Store, Time,
+    Class, Clock as _, Error, ErrorKind, JournalId, Lease, Monotonic, ReadLimit, Record, Store, Time,
 };
 
 use super::{PATIENCE, Subject};
@@ -108,6 +108,16 @@ where
 impl Subject {
     pub(super) fn now(&self) -> Time {
         self.setup.clock.now()
+    }
+
+    pub(super) fn monotonic(&self) -> Monotonic {
+        self.setup.clock.monotonic()
+    }
+
+    /// Sets the wall clock forward or back, while no time passes.
+    pub(super) fn step_wall(&self, seconds: i64) {
+        let wall = self.now().0.saturating_add_signed(seconds * 1_000);
+        self.setup.clock.set_wall(Time(wall));
     }
 
     pub(super) fn advance(&self, duration: Duration) {

@@ -141,6 +141,10 @@ impl Store for Crashing {
         self.writing(|| self.store.flush())
     }
 
+    fn room(&self) -> Pending<'_, ()> {
+        self.store.room()
+    }
+
     fn read<'a>(&'a self, journal: &'a JournalId, after: u64, limit: ReadLimit) -> Pending<'a, Page> {
         self.store.read(journal, after, limit)
     }

@@ -19,7 +19,7 @@ use std::{
 
 use bytes::Bytes;
 use headwater_store::{
-    Cursor, Error, ErrorKind, JournalId, Lease, ManualClock,
+    Cursor, Error, ErrorKind, JournalId, Lease, ManualClock, Time,
     embedded::{Embedded, Fsync, Options, Writer},
 };
 
@@ -66,6 +66,8 @@ pub struct Summary {
     pub faults: u64,
     /// Bits that were turned around.
     pub flips: u64,
+    /// Times that the wall clock was set.
+    pub clock_steps: u64,
 }
 
 impl std::ops::AddAssign for Summary {
@@ -78,16 +80,17 @@ impl std::ops::AddAssign for Summary {
         self.power_cuts += other.power_cuts;
         self.faults += other.faults;
         self.flips += other.flips;
+        self.clock_steps += other.clock_steps;
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { steps, records, values, commits, kills, power_cuts, faults, flips } = self;
+        let Self { steps, records, values, commits, kills, power_cuts, faults, flips, clock_steps } = self;
         write!(
             f,
             "{steps} steps, {records} records, {values} values, {commits} commits, {kills} kills, \
-             {power_cuts} power cuts, {faults} faults of the disk, {flips} flipped bits"
+             {power_cuts} power cuts, {faults} faults of the disk, {flips} flipped bits, {clock_steps} clock steps"
         )
     }
 }
@@ -171,6 +174,8 @@ struct Simulation {
     random: Random,
     disk: Disk,
     clock: Arc<ManualClock>,
+    /// What goes at this time or before it is over.
+    over: Time,
     options: Options,
     store: Option<Arc<Embedded>>,
     oracle: Oracle,
@@ -198,8 +203,7 @@ impl Simulation {
         if settings.disk_lies {
             disk.lie_about_sync();
         }
-        // Later than any real clock, so that an offline compaction finds nothing that is over.
-        let clock = Arc::new(ManualClock::at(9_000_000_000_000));
+        let clock = Arc::new(ManualClock::at(act::START.0));
         let mut options = Options::default();
         options.writer = Writer::Manual;
         options.clock = clock.clone();
@@ -219,6 +223,7 @@ impl Simulation {
             random,
             disk,
             clock,
+            over: act::START,
             options,
             store: None,
             oracle: Oracle::new(),
@@ -326,8 +331,7 @@ impl Simulation {
         // A write that failed half-way may be found or not when the store is opened anew.
         self.hear_of_faults();
         let open = failed.as_ref().is_some_and(|error| {
-            matches!(error.kind(), ErrorKind::Io | ErrorKind::Stopped)
-                || (*error.kind() == ErrorKind::Full && self.oracle.is_stopped())
+            matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Stopped)
         });
         self.judge(call, answer, open)
     }

@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use headwater_store::{
-    Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Memory, MemoryOptions, Page, Pending,
-    ReadLimit, Receipt, Result, Store, Swept, Tail, Time, Value, Watch,
+    Class, Clock, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, ManualClock, Memory,
+    MemoryOptions, Monotonic, Page, Pending, ReadLimit, Receipt, Result, Store, Swept, Tail, Time, Value,
+    Watch,
 };
 use headwater_testkit::store::Setup;
 use tokio::sync::Notify;
@@ -45,6 +46,7 @@ pub(crate) enum Lie {
     IgnoresEpochs,
     ClaimsHeldJournals,
     NeverExpires,
+    GoesByTheWallClock,
     ExpiresOneMomentEarly,
     RenewsNothing,
     FencesWhatRanOut,
@@ -83,7 +85,7 @@ pub(crate) enum Lie {
 }
 
 impl Lie {
-    pub(crate) const ALL: [Self; 61] = [
+    pub(crate) const ALL: [Self; 62] = [
         Self::LosesTheLastOfABatch,
         Self::TurnsBatchesAround,
         Self::MakesDeltasFacts,
@@ -112,6 +114,7 @@ impl Lie {
         Self::IgnoresEpochs,
         Self::ClaimsHeldJournals,
         Self::NeverExpires,
+        Self::GoesByTheWallClock,
         Self::ExpiresOneMomentEarly,
         Self::RenewsNothing,
         Self::FencesWhatRanOut,
@@ -157,12 +160,30 @@ pub(crate) struct Liar {
     filled: std::sync::atomic::AtomicBool,
 }
 
+/// One clock for everything.
+#[derive(Debug)]
+struct WallClock(Time, Arc<ManualClock>);
+
+impl Clock for WallClock {
+    fn now(&self) -> Time {
+        self.1.now()
+    }
+
+    fn monotonic(&self) -> Monotonic {
+        Monotonic(self.now().0.saturating_sub(self.0.0))
+    }
+}
+
 const MOMENT: Duration = Duration::from_millis(1);
 
 impl Liar {
     pub(crate) fn new(setup: Setup, lie: Lie) -> Self {
         let limits = setup.limits;
-        let mut options = MemoryOptions { clock: setup.clock, ..MemoryOptions::default() };
+        let clock: Arc<dyn Clock> = match lie {
+            Lie::GoesByTheWallClock => Arc::new(WallClock(setup.clock.now(), setup.clock)),
+            _ => setup.clock,
+        };
+        let mut options = MemoryOptions { clock, ..MemoryOptions::default() };
         if lie != Lie::HasNoLimits {
             options.max_record_bytes = limits.record_bytes;
             options.max_value_bytes = limits.value_bytes;
@@ -357,7 +378,7 @@ impl Store for Liar {
                         journal: journal.clone(),
                         epoch: 0,
                         owner: "".into(),
-                        expires: Time(0),
+                        expires: Monotonic(0),
                         first: 1,
                     };
                     drop(self.inner.release(&self.newest(&lease).await).await);

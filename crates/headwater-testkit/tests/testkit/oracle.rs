@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use headwater_store::{
-    Class, Cursor, CursorFault, EpochStart, Error, ErrorKind, JournalId, JournalInfo, Lease, Place, Record,
-    Tail, Time, Value,
+    Class, Cursor, CursorFault, EpochStart, Error, ErrorKind, JournalId, JournalInfo, Lease, Monotonic,
+    Place, Record, Tail, Time, Value,
 };
 use headwater_testkit::store::simulation::{
     Settings,
@@ -16,13 +16,16 @@ use headwater_testkit::store::simulation::{
 const NOW: Time = Time(1_000);
 const LATER: Time = Time(100_000);
 const EXPIRES: Time = Time(50_000);
+const AT: Monotonic = Monotonic(1_000);
+const LATE: Monotonic = Monotonic(100_000);
+const RUNS_OUT: Monotonic = Monotonic(50_000);
 
 fn run_id() -> JournalId {
     "run".into()
 }
 
 fn lease(epoch: u64, first: u64) -> Lease {
-    Lease { journal: run_id(), epoch, owner: "driver".into(), expires: EXPIRES, first }
+    Lease { journal: run_id(), epoch, owner: "driver".into(), expires: RUNS_OUT, first }
 }
 
 fn body(seq: u64) -> Bytes {
@@ -46,7 +49,7 @@ fn info(last: u64) -> JournalInfo {
 fn appended(facts: u64, deltas: u64) -> Oracle {
     let mut oracle = Oracle::new();
     oracle.began(&run_id(), Control::Claim);
-    oracle.claimed(&lease(1, 1), NOW).unwrap();
+    oracle.claimed(&lease(1, 1), NOW, AT).unwrap();
     for (class, seqs) in [(Class::Fact, 1..=facts), (Class::Delta, facts + 1..=facts + deltas)] {
         for seq in seqs {
             oracle.appended(&lease(1, 1), class, &[body(seq)], seq, NOW).unwrap();
@@ -98,7 +101,7 @@ fn a_right_history_passes() {
     oracle.crashed();
     oracle.informed(&run_id(), Some(&info(3)), NOW).unwrap();
     oracle.began(&run_id(), Control::Claim);
-    oracle.claimed(&lease(5, 4), NOW).unwrap();
+    oracle.claimed(&lease(5, 4), NOW, AT).unwrap();
     let cursor = |seq| Cursor { journal: run_id(), epoch: 1, seq, frame: 0, count: 0 };
     oracle.placed(&cursor(3), &body(3), Ok(Place::After(3))).unwrap();
     oracle.placed(&cursor(4), &body(4), Ok(Place::Moved(3))).unwrap();
@@ -156,7 +159,7 @@ fn lost() -> Vec<Rule> {
             oracle.informed(&run_id(), None, NOW)
         }),
         // A takeover begins before the end of what was durable.
-        caught(rule, crashed(3, 0).claimed(&lease(2, 3), NOW)),
+        caught(rule, crashed(3, 0).claimed(&lease(2, 3), NOW, AT)),
         // A read gives nothing where there is something, or fails without reason.
         caught(rule, committed(3, 0).read(&run_id(), 1, &[], tail(3))),
         caught(rule, committed(3, 0).read_failed(&run_id(), 1, &Error::unknown(&run_id()))),
@@ -221,7 +224,7 @@ fn old_epochs() -> Vec<Rule> {
     let rule = Rule::OldEpochsAreRefused;
     let taken_over = || {
         let mut oracle = committed(1, 0);
-        oracle.claimed(&lease(2, 2), LATER).unwrap();
+        oracle.claimed(&lease(2, 2), LATER, LATE).unwrap();
         oracle
     };
     let append = |mut oracle: Oracle| oracle.appended(&lease(1, 1), Class::Fact, &[body(2)], 2, NOW);
@@ -236,10 +239,10 @@ fn old_epochs() -> Vec<Rule> {
             append(oracle)
         }),
         // Claimed while it is held.
-        caught(rule, committed(1, 0).claimed(&lease(2, 2), NOW)),
+        caught(rule, committed(1, 0).claimed(&lease(2, 2), NOW, AT)),
         // Refused although nobody else has it.
         caught(rule, committed(1, 0).write_refused(&lease(1, 1), &stale)),
-        caught(rule, committed(1, 0).claim_refused(&run_id(), &Error::closed(&run_id()), NOW)),
+        caught(rule, committed(1, 0).claim_refused(&run_id(), &Error::closed(&run_id()), AT)),
         caught(rule, committed(1, 0).control_refused(&run_id(), &stale)),
     ]
 }
@@ -251,12 +254,12 @@ fn epochs() -> Vec<Rule> {
         committed(1, 0).informed(&run_id(), Some(&JournalInfo { epochs, ..info(1) }), NOW)
     };
     vec![
-        caught(rule, committed(1, 0).claimed(&lease(1, 2), LATER)),
+        caught(rule, committed(1, 0).claimed(&lease(1, 2), LATER, LATE)),
         caught(rule, {
             // Not even when the journal was deleted meanwhile.
             let mut oracle = committed(1, 0);
             acknowledge(&mut oracle, Control::Delete);
-            oracle.claimed(&lease(1, 1), LATER)
+            oracle.claimed(&lease(1, 1), LATER, LATE)
         }),
         caught(rule, told(&[])),
         caught(rule, told(&[(1, 1), (9, 2)])),
@@ -340,7 +343,7 @@ fn closes() -> Vec<Rule> {
     vec![
         caught(rule, closed(None).informed(&run_id(), Some(&info(1)), NOW)),
         caught(rule, closed(None).appended(&lease(1, 1), Class::Fact, &[body(2)], 2, NOW)),
-        caught(rule, closed(None).claimed(&lease(2, 2), LATER)),
+        caught(rule, closed(None).claimed(&lease(2, 2), LATER, LATE)),
         caught(rule, {
             let other = JournalInfo { tail: end, goes: Some(LATER), ..info(1) };
             closed(Some(EXPIRES)).informed(&run_id(), Some(&other), NOW)
@@ -398,7 +401,7 @@ fn cursors() -> Vec<Rule> {
         oracle.appended(&lease(1, 1), Class::Delta, &[body(3)], 3, NOW).unwrap();
         oracle.crashed();
         oracle.informed(&run_id(), Some(&info(2)), NOW).unwrap();
-        oracle.claimed(&lease(2, 3), LATER).unwrap();
+        oracle.claimed(&lease(2, 3), LATER, LATE).unwrap();
         oracle.appended(&lease(2, 3), Class::Fact, &["other".into()], 3, NOW).unwrap();
         oracle
     };
@@ -430,7 +433,7 @@ fn stops() -> Vec<Rule> {
     };
     vec![
         caught(rule, stopped().appended(&lease(1, 1), Class::Delta, &[body(2)], 2, NOW)),
-        caught(rule, stopped().claimed(&lease(2, 2), LATER)),
+        caught(rule, stopped().claimed(&lease(2, 2), LATER, LATE)),
         caught(rule, stopped().acknowledged(&run_id())),
         caught(rule, stopped().put("key", 2, true)),
         caught(rule, stopped().removed("key", true, true)),

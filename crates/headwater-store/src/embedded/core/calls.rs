@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Batch, Core, Journal, Op};
 use crate::{
-    Class, EpochStart, Error, Expect, JournalId, Lease, Receipt, Result, Time,
+    Class, EpochStart, Error, ErrorKind, Expect, JournalId, Lease, Monotonic, Receipt, Result, Time,
     embedded::{frame::Entry, journal::Held},
 };
 
@@ -89,12 +89,10 @@ impl Core {
             return Err(Error::full(&lease.journal, class, limits.journal));
         }
         bytes += RECORD_OVERHEAD * bodies.len();
-        if waiting > 0 && waiting + bytes > limits.pending {
-            let message = format!(
-                "{waiting} bytes wait to be written and at most {} may: the disk is too slow, try again",
-                limits.pending
-            );
-            return Err(Error::new(crate::ErrorKind::Full, message));
+        // Whoever appends a fact waits for it, so facts are few: they have room even when deltas have none.
+        let room = if class == Class::Fact { limits.pending.saturating_mul(2) } else { limits.pending };
+        if waiting > 0 && waiting.saturating_add(bytes) > room {
+            return Err(self.busy(waiting, room));
         }
         let first = journal.last + 1;
         let count = bodies.len() as u64;
@@ -125,6 +123,9 @@ impl Core {
             gather.dirty.push(number);
         }
         gather.bytes += bytes;
+        if gather.bytes > limits.pending / 2 {
+            self.room.close();
+        }
         let urgent = !at_once || gather.bytes > URGENT_BYTES;
         let wake = was_idle || (urgent && !gather.urgent);
         gather.urgent |= urgent;
@@ -135,13 +136,22 @@ impl Core {
         Ok((Receipt::later(first, last, Box::pin(batch.wait())), wake))
     }
 
+    /// Refuses a write until the one after it begins to be written.
+    fn busy(&self, waiting: usize, room: usize) -> Error {
+        self.room.close();
+        let message = format!(
+            "{waiting} bytes wait to be written and at most {room} may: the disk is too slow; wait for room and try again"
+        );
+        Error::new(ErrorKind::Busy, message)
+    }
+
     /// Asks for the lease of a journal.
     pub(in crate::embedded) fn claim(
         &mut self,
         name: &JournalId,
         owner: &str,
         ttl: Duration,
-        now: Time,
+        now: Monotonic,
     ) -> Result<Claim> {
         self.running()?;
         if name.as_str().len() > MAX_NAME {
@@ -178,7 +188,12 @@ impl Core {
     }
 
     /// Makes a lease last longer. That is not written: all leases end with the process.
-    pub(in crate::embedded) fn renew(&mut self, lease: &Lease, ttl: Duration, now: Time) -> Result<Lease> {
+    pub(in crate::embedded) fn renew(
+        &mut self,
+        lease: &Lease,
+        ttl: Duration,
+        now: Monotonic,
+    ) -> Result<Lease> {
         let (_, journal) = self.leased(lease)?;
         let expires = now.after(ttl);
         let mut renewed = Lease { expires, ..lease.clone() };
@@ -222,7 +237,11 @@ impl Core {
     }
 
     /// Deletes a journal.
-    pub(in crate::embedded) fn delete(&mut self, name: &JournalId, now: Time) -> Result<Option<Arc<Batch>>> {
+    pub(in crate::embedded) fn delete(
+        &mut self,
+        name: &JournalId,
+        now: Monotonic,
+    ) -> Result<Option<Arc<Batch>>> {
         self.running()?;
         let Ok((number, journal)) = self.journal_mut(name) else { return Ok(None) };
         if journal.deleting {
@@ -254,9 +273,9 @@ impl Core {
             return Err(Error::too_large("value", bytes.len(), self.limits.value));
         }
         self.values.check(key, expect, now)?;
-        if self.gather.bytes + bytes.len() > self.limits.pending {
-            let message = format!("value {key}: too much waits to be written, try again");
-            return Err(Error::new(crate::ErrorKind::Full, message));
+        let (waiting, room) = (self.gather.bytes, self.limits.pending.saturating_mul(2));
+        if waiting > 0 && waiting.saturating_add(bytes.len()) > room {
+            return Err(self.busy(waiting, room));
         }
         self.counters.version += 1;
         let version = self.counters.version;

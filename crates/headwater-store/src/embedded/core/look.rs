@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::Core;
 use crate::{
-    Error, JournalId, JournalInfo, ReadLimit, Record, Result, Tail, Time,
+    Error, JournalId, JournalInfo, Monotonic, ReadLimit, Record, Result, Tail,
     embedded::{
         journal::Journal,
         segment::{Reading, Source, ValueAt},
@@ -112,7 +112,7 @@ impl Core {
     }
 
     /// Journals whose drivers have died.
-    pub(in crate::embedded) fn expired(&self, limit: usize, now: Time) -> Vec<JournalId> {
+    pub(in crate::embedded) fn expired(&self, limit: usize, now: Monotonic) -> Vec<JournalId> {
         let journals = self.driven.iter().filter_map(|number| self.journals.get(number));
         journals
             .filter(|journal| journal.is_known() && !journal.deleting)

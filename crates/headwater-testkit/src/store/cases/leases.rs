@@ -28,6 +28,10 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "a lease that was given back does nothing any more", run: |s| Box::pin(released(s)) },
     Case { name: "a closed journal takes no more and has no driver", run: |s| Box::pin(closed(s)) },
     Case { name: "only journals whose drivers died are listed as expired", run: |s| Box::pin(expired(s)) },
+    Case {
+        name: "a lease ends when its time has passed, however the wall clock is set",
+        run: |s| Box::pin(wall_steps(s)),
+    },
     Case { name: "epochs grow over the whole store", run: |s| Box::pin(epochs_grow(s)) },
     Case { name: "of many claims at once one is given", run: |s| Box::pin(one_wins(s)) },
     Case { name: "a journal lists where each of its epochs begins", run: |s| Box::pin(listed(s)) },
@@ -42,7 +46,7 @@ async fn begins(s: Subject) -> Outcome {
     let lease = s.store.claim(&"run".into(), "driver", TTL).await?;
     same("the lease's journal", lease.journal.as_str(), "run")?;
     same("the lease's owner", &*lease.owner, "driver")?;
-    same("the lease's end", lease.expires, s.now().after(TTL))?;
+    same("the lease's end", lease.expires, s.monotonic().after(TTL))?;
     same("the first sequence", lease.first, 1)?;
     let expected = JournalInfo {
         first: 1,
@@ -73,7 +77,7 @@ async fn runs_out(s: Subject) -> Outcome {
     let second = s.store.claim(&first.journal, "another", TTL * 2).await?;
     holds("the second epoch is higher", second.epoch > first.epoch)?;
     same("where the second begins", second.first, 3)?;
-    same("when the second ends", second.expires, s.now().after(TTL * 2))?;
+    same("when the second ends", second.expires, s.monotonic().after(TTL * 2))?;
     same("its first record", s.append(&second, Class::Fact, &["three"]).await?, 3)?;
     let epochs: Vec<u64> = s.all(&first.journal).await?.iter().map(|record| record.epoch).collect();
     same("the epochs of the records", epochs, vec![first.epoch, first.epoch, second.epoch])
@@ -84,7 +88,7 @@ async fn still_writes(s: Subject) -> Outcome {
     s.advance(TTL * 3);
     s.append(&lease, Class::Fact, &["late"]).await?;
     let renewed = s.store.renew(&lease, TTL).await?;
-    same("the renewed lease's end", renewed.expires, s.now().after(TTL))?;
+    same("the renewed lease's end", renewed.expires, s.monotonic().after(TTL))?;
     let claimed = s.store.claim(&lease.journal, "another", TTL).await;
     refused_with(
         "a claim after the renewal",
@@ -101,7 +105,7 @@ async fn renewed(s: Subject) -> Outcome {
     let lease = s.claim("run").await?;
     s.advance(TTL / 2);
     let renewed = s.store.renew(&lease, TTL).await?;
-    same("the renewed lease", &renewed, &Lease { expires: s.now().after(TTL), ..lease.clone() })?;
+    same("the renewed lease", &renewed, &Lease { expires: s.monotonic().after(TTL), ..lease.clone() })?;
     s.advance(TTL - Duration::from_millis(1));
     let wanted = ErrorKind::Held { owner: lease.owner.clone(), expires: renewed.expires };
     refused("a claim", s.store.claim(&lease.journal, "another", TTL).await, &wanted)?;
@@ -186,6 +190,27 @@ async fn expired(s: Subject) -> Outcome {
     s.store.claim(first, "another", TTL).await?;
     same("how many are left after a claim", s.store.expired(10).await?.len(), 4)?;
     holds("the claimed one is not among them", !s.store.expired(10).await?.contains(first))
+}
+
+async fn wall_steps(s: Subject) -> Outcome {
+    let lease = s.claim("run").await?;
+    let wanted = ErrorKind::Held { owner: lease.owner.clone(), expires: lease.expires };
+    for step in [40, -40, 86_400, -86_400, -86_400, 86_400] {
+        s.step_wall(step);
+        same("the expired journals after a step", s.store.expired(10).await?, vec![])?;
+        refused("a claim after a step", s.store.claim(&lease.journal, "another", TTL).await, &wanted)?;
+        refused("a delete after a step", s.store.delete(&lease.journal).await, &wanted)?;
+        s.append(&lease, Class::Fact, &["x"]).await?;
+    }
+    s.step_wall(-86_400);
+    let renewed = s.store.renew(&lease, TTL).await?;
+    same("the renewed lease's end", renewed.expires, s.monotonic().after(TTL))?;
+    s.advance(TTL - Duration::from_millis(1));
+    same("the expired journals just before the end", s.store.expired(10).await?, vec![])?;
+    // A clock that went back does not make a dead driver's lease last longer either.
+    s.step_wall(-86_400);
+    s.advance(Duration::from_millis(1));
+    same("the expired journals at the end", s.store.expired(10).await?, vec![lease.journal])
 }
 
 async fn epochs_grow(s: Subject) -> Outcome {

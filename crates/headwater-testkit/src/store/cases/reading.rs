@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use headwater_store::{Class, ErrorKind, JournalId, Lease, ReadLimit, Record, Store, Tail, Time};
+use headwater_store::{Class, ErrorKind, JournalId, Lease, Monotonic, ReadLimit, Record, Store, Tail};
 use tokio::task::JoinSet;
 
 use super::super::{
@@ -72,7 +72,8 @@ async fn unknown(s: Subject) -> Outcome {
     refused("a wait", soon("the wait", s.store.wait(&journal, 0)).await?, &ErrorKind::Unknown)?;
     same("the info", s.store.info(&journal).await?, None)?;
     s.store.delete(&journal).await?;
-    let made_up = Lease { journal: journal.clone(), epoch: 1, owner: "x".into(), expires: Time(0), first: 1 };
+    let made_up =
+        Lease { journal: journal.clone(), epoch: 1, owner: "x".into(), expires: Monotonic(0), first: 1 };
     let fenced = |kind: &ErrorKind| matches!(kind, ErrorKind::Unknown | ErrorKind::Stale { .. });
     let store = &s.store;
     let appended = store.append(&made_up, Class::Fact, &["x".into()]);

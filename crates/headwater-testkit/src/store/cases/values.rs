@@ -19,6 +19,10 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "a version is never used twice", run: |s| Box::pin(versions(s)) },
     Case { name: "of many writers that expect the same version one wins", run: |s| Box::pin(counter(s)) },
     Case { name: "a value goes when its time is over", run: |s| Box::pin(expires(s)) },
+    Case {
+        name: "nothing goes before its time has passed, however the wall clock is set",
+        run: |s| Box::pin(wall_steps(s)),
+    },
     Case { name: "a put sets the time anew", run: |s| Box::pin(time_anew(s)) },
     Case {
         name: "a sweep lets go of values whose time is over, and of no others",
@@ -158,6 +162,28 @@ async fn expires(s: Subject) -> Outcome {
     same("a removal", s.store.remove("key", Expect::Any).await?, false)?;
     put(&s, "key", "anew", Expect::Absent).await?;
     same("the value put anew", text(&s, "key").await?, Some("anew".to_owned()))
+}
+
+async fn wall_steps(s: Subject) -> Outcome {
+    for (before, after) in [(0, 40), (0, 86_400), (-40, 40), (-86_400, 86_400), (86_400, -86_400), (0, -40)] {
+        s.step_wall(before);
+        s.store.put("key", "x".into(), Expect::Any, Some(TTL)).await?;
+        let journal = s.claim("run").await?;
+        s.store.close(&journal, Some(TTL)).await?;
+        s.step_wall(after);
+        s.advance(TTL - Duration::from_millis(1));
+        let swept = s.store.sweep().await?;
+        same("what a sweep lets go after a step", (swept.journals, swept.values), (0, 0))?;
+        same("the value in its last moment", text(&s, "key").await?, Some("x".to_owned()))?;
+        holds("the journal in its last moment", s.store.info(&journal.journal).await?.is_some())?;
+        // Whatever is late by a step that was not undone goes when the clock is right again.
+        s.step_wall(-before - after);
+        s.advance(Duration::from_secs(86_400) + TTL);
+        let swept = s.store.sweep().await?;
+        same("what a sweep lets go in the end", (swept.journals, swept.values), (1, 1))?;
+        same("the value in the end", text(&s, "key").await?, None)?;
+    }
+    Ok(())
 }
 
 async fn time_anew(s: Subject) -> Outcome {

@@ -13,6 +13,9 @@ use super::{
     oracle::{Change, Control, Rule, Verdict, Violation},
 };
 
+/// When the simulation begins: later than any real clock, so that an offline compaction finds nothing that is over.
+pub(super) const START: Time = Time(9_000_000_000_000);
+
 /// How long a lease lasts.
 const TTL: Duration = Duration::from_secs(10);
 
@@ -29,7 +32,8 @@ impl Simulation {
             70..=77 => self.change_value(),
             78..=82 => self.get(),
             83..=85 => self.look_at_cursor(),
-            86..=88 => self.pass_time(),
+            86..=87 => self.pass_time(),
+            88 => self.set_wall_clock(),
             89..=91 => self.sweep(),
             92 => self.flush(),
             93 => self.list(),
@@ -47,8 +51,27 @@ impl Simulation {
             .ok_or_else(|| Violation { rule: Rule::FailuresStop, what: "no store is open".into() })
     }
 
+    /// The time by which something is over: no clock that was set makes that earlier, and what is over stays so.
     fn now(&self) -> Time {
-        self.clock.now()
+        self.over
+    }
+
+    /// Notes that the clocks have moved, and lets the store see it.
+    pub(super) fn look_at_clocks(&mut self) {
+        self.over = self.over.max(self.clock.now().min(self.truth()));
+        if let Some(store) = &self.store {
+            drop(now_or_never(store.get("nothing")));
+        }
+    }
+
+    /// When something goes that is kept for so long from now on.
+    fn deadline(&self, keep: Duration) -> Time {
+        self.clock.now().max(self.truth()).after(keep)
+    }
+
+    /// What a clock that nobody sets would say.
+    pub(super) fn truth(&self) -> Time {
+        Time(START.0 + self.clock.monotonic().0)
     }
 
     fn a_journal(&mut self) -> JournalId {
@@ -73,7 +96,7 @@ impl Simulation {
         match store.append(&lease, class, &bodies) {
             Ok(receipt) => {
                 let name = format!("{name} at {}", receipt.first());
-                self.oracle.appended(&lease, class, &bodies, receipt.first(), self.now())?;
+                self.oracle.appended(&lease, class, &bodies, receipt.first(), self.clock.now())?;
                 self.summary.records += bodies.len() as u64;
                 let future = async move {
                     let _open = store;
@@ -115,6 +138,7 @@ impl Simulation {
             let future = async move { Answer::Done(store.delete(&deleted).await) };
             return self.begin(format!("delete {journal}"), Call::Control(journal), Box::pin(future));
         };
+        let mut kept = None;
         let (name, control) = match self.random.below(8) {
             0 | 1 => return self.renew(&lease),
             2 | 3 => ("release", Control::Release),
@@ -124,14 +148,13 @@ impl Simulation {
                 ("trim", Control::Trim(self.random.below(reach) as u64))
             }
             _ => {
-                let keep = self.random.one_in(2).then_some(TTL * 2);
-                ("close", Control::Close(keep.map(|keep| self.now().after(keep))))
+                kept = self.random.one_in(2).then_some(TTL * 2);
+                ("close", Control::Close(kept.map(|keep| self.deadline(keep))))
             }
         };
         self.busy.insert(journal.to_string());
         self.oracle.began(&journal, control.clone());
         let name = format!("{name} {journal}: {control:?}");
-        let now = self.now();
         if control == Control::Release || matches!(control, Control::Close(_)) {
             self.leases.remove(&journal);
             self.old.push(lease.clone());
@@ -140,10 +163,7 @@ impl Simulation {
             Answer::Done(match control {
                 Control::Release => store.release(&lease).await,
                 Control::Trim(before) => store.trim(&lease, before).await,
-                Control::Close(goes) => {
-                    let keep = goes.map(|goes| Duration::from_millis(goes.0 - now.0));
-                    store.close(&lease, keep).await
-                }
+                Control::Close(_) => store.close(&lease, kept).await,
                 Control::Claim | Control::Delete => Ok(()),
             })
         };
@@ -221,7 +241,7 @@ impl Simulation {
         }
         let bytes = self.body();
         let ttl = self.random.one_in(3).then_some(TTL / 2);
-        self.oracle.began_change(&key, Change::Put(bytes.clone(), ttl.map(|ttl| now.after(ttl))), now);
+        self.oracle.began_change(&key, Change::Put(bytes.clone(), ttl.map(|ttl| self.deadline(ttl))), now);
         let name = format!("put {key} {:?}, {expect:?}, {ttl:?}", bytes.get(..8).unwrap_or(&bytes));
         let future = async move { Answer::Version(store.put(&named, bytes, expect, ttl).await) };
         self.begin(name, Call::Put(key, fits), Box::pin(future))
@@ -322,8 +342,21 @@ impl Simulation {
     fn pass_time(&mut self) -> Verdict {
         let passed = if self.random.one_in(3) { TTL } else { Duration::from_millis(700) };
         self.clock.advance(passed);
+        self.look_at_clocks();
         self.tell(format!("{passed:?} pass"));
         // The driver of a lease that ran out does not know it, and goes on until somebody takes over.
+        Ok(())
+    }
+
+    /// A person or NTP sets the wall clock, while no time passes.
+    fn set_wall_clock(&mut self) -> Verdict {
+        let by = *self.random.pick(&[0, 40_000, 86_400_000]).unwrap_or(&0);
+        let truth = self.truth();
+        let wall = if self.random.one_in(2) { truth.0 + by } else { truth.0 - by };
+        self.clock.set_wall(Time(wall));
+        self.look_at_clocks();
+        self.summary.clock_steps += 1;
+        self.tell(format!("the wall clock is set to {wall}, true is {truth}"));
         Ok(())
     }
 
@@ -341,7 +374,7 @@ impl Simulation {
 
     /// Tells the oracle how a call ended.
     pub(super) fn judge(&mut self, call: Call, answer: Answer, open: bool) -> Verdict {
-        let now = self.now();
+        let (now, at) = (self.now(), self.clock.monotonic());
         if let Call::Claim(name) | Call::Control(name) = &call
             && !open
         {
@@ -365,11 +398,11 @@ impl Simulation {
                 if let Some(before) = self.leases.insert(journal, lease.clone()) {
                     self.old.push(before);
                 }
-                self.oracle.claimed(&lease, now)
+                self.oracle.claimed(&lease, now, at)
             }
             (Call::Claim(journal), Answer::Leased(Err(error))) => {
                 self.oracle.refused(&journal);
-                self.oracle.claim_refused(&journal, &error, now)
+                self.oracle.claim_refused(&journal, &error, at)
             }
             (Call::Control(journal), Answer::Done(Ok(()))) => self.oracle.acknowledged(&journal),
             (Call::Control(journal), Answer::Done(Err(error))) => {

@@ -285,7 +285,7 @@ impl Oracle {
     /// When neither a failing disk nor damage explains it.
     pub fn excuse(&self, what: &str, error: &Error) -> Verdict {
         match error.kind() {
-            ErrorKind::Io | ErrorKind::Stopped => Ok(()),
+            ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Stopped => Ok(()),
             ErrorKind::Corrupt => hold(Rule::DamageIsFound, self.damaged, || {
                 format!("{what}: called damaged, and it is not: {error}")
             }),

@@ -26,6 +26,9 @@ impl Simulation {
         self.disk.make_room();
         self.hear_of_faults();
         self.write_failed = false;
+        // A clock that is wrong when a process begins is wrong for all that it finds: nothing can be promised then.
+        self.clock.set_wall(self.truth());
+        self.over = self.truth();
         self.reopen()
     }
 

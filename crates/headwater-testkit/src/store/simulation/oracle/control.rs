@@ -1,6 +1,6 @@
 //! Claims, and whatever else is called for a whole journal.
 
-use headwater_store::{Error, ErrorKind, JournalId, Lease, Time};
+use headwater_store::{Error, ErrorKind, JournalId, Lease, Monotonic, Time};
 
 use super::{Control, Journal, Oracle, Rule, Verdict, hold};
 
@@ -31,23 +31,23 @@ impl Oracle {
     ///
     /// # Errors
     /// When it should have been refused, or its epoch or first sequence is wrong.
-    pub fn claimed(&mut self, lease: &Lease, now: Time) -> Verdict {
+    pub fn claimed(&mut self, lease: &Lease, now: Time, at: Monotonic) -> Verdict {
         self.wrote("a claim")?;
         hold(Rule::EpochsGrow, lease.epoch > self.highest_epoch, || {
             format!("{}: claimed with epoch {} after {}", lease.journal, lease.epoch, self.highest_epoch)
         })?;
         self.highest_epoch = lease.epoch;
-        self.journals.entry(lease.journal.clone()).or_default().claimed(lease, now)
+        self.journals.entry(lease.journal.clone()).or_default().claimed(lease, now, at)
     }
 
     /// A claim was refused.
     ///
     /// # Errors
     /// When it should have been given.
-    pub fn claim_refused(&self, id: &JournalId, error: &Error, now: Time) -> Verdict {
+    pub fn claim_refused(&self, id: &JournalId, error: &Error, at: Monotonic) -> Verdict {
         let life = self.journals.get(id).and_then(Journal::life);
         let fine = match (error.kind(), life) {
-            (ErrorKind::Held { .. }, Some(life)) => life.holder.is_some() && now < life.expires,
+            (ErrorKind::Held { .. }, Some(life)) => life.holder.is_some() && at < life.expires,
             (ErrorKind::Closed, Some(life)) => life.closed.is_some(),
             _ => self.stopped,
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use headwater_store::{Class, EpochStart, JournalId, JournalInfo, Lease, Record, Tail, Time};
+use headwater_store::{Class, EpochStart, JournalId, JournalInfo, Lease, Monotonic, Record, Tail, Time};
 
 use super::{Control, Rule, Verdict, broken, hold};
 
@@ -32,7 +32,9 @@ pub(super) struct Life {
     pub(super) epochs: Vec<EpochStart>,
     /// The epoch that may write.
     pub(super) holder: Option<u64>,
-    pub(super) expires: Time,
+    pub(super) expires: Monotonic,
+    /// The time of the last record of this process: the next one's is not before it, however the clock is set.
+    time: Time,
     /// The newest lease was given back.
     pub(super) released: bool,
     pub(super) closed: Option<Option<Time>>,
@@ -72,6 +74,7 @@ impl Journal {
         if let Some(life) = &mut self.life {
             life.unsure = true;
             life.holder = None;
+            life.time = Time(0);
         }
     }
 
@@ -115,6 +118,8 @@ impl Journal {
             format!("{id}: {first} is given where {next} comes next")
         })?;
         let epoch = lease.epoch;
+        life.time = life.time.max(time);
+        let time = life.time;
         for (seq, body) in (next..).zip(bodies) {
             let entry = Entry { epoch, class, time, body: body.clone() };
             self.ever.insert((epoch, seq), entry.clone());
@@ -142,14 +147,14 @@ impl Journal {
         }
     }
 
-    pub(super) fn claimed(&mut self, lease: &Lease, now: Time) -> Verdict {
+    pub(super) fn claimed(&mut self, lease: &Lease, now: Time, at: Monotonic) -> Verdict {
         self.in_flight = None;
         let id = &lease.journal;
         // A sweep has let go of what was over.
         self.life.take_if(|life| life.is_over(now));
         let life = self.life.get_or_insert_with(Life::new);
         hold(Rule::ClosesStay, life.closed.is_none(), || format!("{id}: a closed journal was claimed"))?;
-        let held = life.holder.is_some() && now < life.expires;
+        let held = life.holder.is_some() && at < life.expires;
         hold(Rule::OldEpochsAreRefused, !held, || format!("{id}: claimed while {:?} holds it", life.holder))?;
         let next = life.records.len() as u64 + 1;
         hold(Rule::NothingIsLost, lease.first == next, || {
@@ -236,7 +241,8 @@ impl Life {
             first: 1,
             epochs: Vec::new(),
             holder: None,
-            expires: Time(0),
+            expires: Monotonic(0),
+            time: Time(0),
             released: false,
             closed: None,
             durable: 0,
