@@ -16,7 +16,7 @@ use std::{sync::Arc, time::Duration};
 
 use headwater_models::Models;
 use headwater_runtime::{Agent, AgentOptions};
-use headwater_server::{Agents, ApiKeys, Limits, Metrics, Options, Server, Several, Shows};
+use headwater_server::{Agents, ApiKeys, Connections, Limits, Metrics, Options, Server, Several, Shows};
 use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
 
@@ -54,9 +54,14 @@ pub(crate) async fn serve(
     if let (Some(files), true) = (files, settings.watch) {
         tasks.spawn(keep_reading(files, server.clone(), stopped.clone()));
     }
-    let routes = server.router().merge(page::routes(server.clone(), default, listen::has_keys(settings)));
+    let page = page::routes(server.clone(), default, listen::has_keys(settings))?;
+    let routes = server.application(page);
     let (going, mut gone) = (server.clone(), stopped);
-    let serving = headwater_server::serve(listener, routes, async move {
+    let mut connections = Connections::default().idle(settings.limits.idle).stall(settings.limits.stall);
+    if let Some(most) = settings.limits.connections {
+        connections = connections.most(most);
+    }
+    let serving = connections.serve(listener, routes, async move {
         // An error is that nobody can stop it any more: then it is stopped.
         let _ = gone.wait_for(|stopped| *stopped).await;
         going.let_go();

@@ -4,36 +4,74 @@ mod jwt;
 mod keys;
 mod several;
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{
+    fmt,
+    future::Future,
+    hash::{Hash, Hasher},
+    pin::Pin,
+    sync::Arc,
+    time::SystemTime,
+};
 
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 
-pub use jwt::{Fetched, Jwt, KeyError};
+pub use jwt::{Fetched, Jwt, KeyError, PublishedKeys};
 pub use keys::ApiKeys;
 pub use several::Several;
 
 use crate::ApiError;
 
 /// Who is asking: the owner of the runs and sessions that they begin. Nobody else reads, answers or stops these.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<str>);
+///
+/// Two with the same name are the same principal.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    id: Arc<str>,
+    expires: Option<SystemTime>,
+}
 
 impl Principal {
     /// A principal by a name that is theirs alone.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self(id.into())
+        Self { id: id.into(), expires: None }
+    }
+
+    /// Sets until when the request counts as theirs. Streams that it opened end then, so that their reader reconnects with a
+    /// fresh token.
+    #[must_use]
+    pub fn expires(mut self, time: SystemTime) -> Self {
+        self.expires = Some(time);
+        self
     }
 
     /// The name.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.0
+        &self.id
+    }
+
+    pub(crate) fn expiry(&self) -> Option<SystemTime> {
+        self.expires
+    }
+}
+
+impl PartialEq for Principal {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Principal {}
+
+impl Hash for Principal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
     }
 }
 
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.id)
     }
 }
 

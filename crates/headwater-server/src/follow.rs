@@ -16,9 +16,12 @@ pub(crate) use view::{Names, View};
 
 use headwater_protocol::RequestCursor;
 use headwater_runtime::Run;
-use headwater_store::{Cursor, CursorFault, Place};
+use headwater_store::{Cursor, CursorFault, Place, ReadLimit};
 
 use crate::ApiError;
+
+/// How much of a journal is encoded at once for a reader: what it has not taken yet stays in the store. One record may be larger.
+const PAGE: ReadLimit = ReadLimit { records: 256, bytes: 32 << 10 };
 
 /// Where a reader begins.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! say that it is JSON, which a page elsewhere cannot do without asking first.
 
 mod cors;
+mod headers;
 mod host;
 mod origin;
 
@@ -17,6 +18,7 @@ use axum::{
 };
 
 pub(crate) use cors::cors;
+pub(crate) use headers::secure;
 
 use crate::{ApiError, Server, seeing};
 
@@ -64,13 +66,6 @@ fn check_content_type(parts: &Parts) -> Result<(), ApiError> {
         None => "say what the body is: send `content-type: application/json`".to_owned(),
     };
     Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "body.not-json", message))
-}
-
-/// The host that a request names, with its port.
-fn named_host(parts: &Parts) -> Option<&str> {
-    let header = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    // HTTP/2 names it in the target.
-    header.or_else(|| parts.uri.authority().map(axum::http::uri::Authority::as_str))
 }
 
 /// The methods that routes have.

@@ -35,12 +35,13 @@ mod shows;
 
 pub use agents::Agents;
 pub use auth::{
-    ApiKeys, Authenticated, Authenticator, Fetched, Jwt, KeyError, Open, Principal, Several, unauthorized,
+    ApiKeys, Authenticated, Authenticator, Fetched, Jwt, KeyError, Open, Principal, PublishedKeys, Several,
+    unauthorized,
 };
 pub use error::{ApiError, CODES};
 pub use options::{Limits, Options};
 pub use router::{check_path, router};
 pub use seeing::{METRICS, Metrics};
-pub use serve::serve;
+pub use serve::{Connections, serve};
 pub use server::Server;
 pub use shows::Shows;

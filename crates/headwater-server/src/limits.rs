@@ -7,7 +7,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use axum::http::StatusCode;
@@ -49,6 +49,11 @@ impl Permit {
         }
         *count += 1;
         Some(Self { counts: counts.clone(), principal: principal.clone() })
+    }
+
+    /// Until when the principal is known, by a token that expires.
+    pub(crate) fn expiry(&self) -> Option<SystemTime> {
+        self.principal.expiry()
     }
 }
 

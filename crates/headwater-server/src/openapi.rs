@@ -8,20 +8,41 @@ mod operations;
 mod schemas;
 
 use axum::{
-    Json,
     extract::State,
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
+use bytes::Bytes;
 use headwater_protocol::dialects;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use self::operations::{Answer, Operation};
 use crate::{Server, error};
 
-/// `GET /openapi.json`.
-pub(crate) async fn document(State(server): State<Server>) -> Response {
-    Json(build(&server)).into_response()
+/// The document as it is sent.
+#[derive(Debug)]
+pub(crate) struct Document {
+    text: Bytes,
+    tag: String,
+}
+
+/// `GET /openapi.json`. Written once: that takes milliseconds, and the route needs no key.
+pub(crate) async fn document(State(server): State<Server>, request: HeaderMap) -> Response {
+    let Document { text, tag } = server.document(|| {
+        let text = build(&server).to_string();
+        let digest: String = Sha256::digest(&text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        Document { text: text.into(), tag: format!("\"{digest}\"") }
+    });
+    let known = request.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|tags| tags.to_str().ok());
+    let unchanged =
+        known.flat_map(|tags| tags.split(',')).any(|known| known.trim().trim_start_matches("W/") == tag);
+    let headers = [(header::ETAG, tag.as_str()), (header::CACHE_CONTROL, "no-cache")];
+    if unchanged {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    (headers, [(header::CONTENT_TYPE, "application/json")], text.clone()).into_response()
 }
 
 /// The document of a server.
@@ -153,7 +174,8 @@ fn refusals(operation: &Operation, method: &str) -> Vec<(u16, Value)> {
     let mut codes: Vec<&'static str> = operation.codes.to_vec();
     codes.extend(["host.refused"]);
     if !operation.open {
-        codes.extend(["auth.missing", "auth.unknown", "auth.invalid", "auth.expired", "store", "internal"]);
+        codes.extend(["auth.missing", "auth.unknown", "auth.invalid", "auth.expired", "auth.unavailable"]);
+        codes.extend(["store", "internal"]);
     }
     if method != "GET" {
         codes.extend(["origin.refused", "body.not-json"]);

@@ -12,9 +12,9 @@ use headwater_protocol::dialects;
 
 use crate::{Agents, ApiError, Options, Server, chat, control, guard, health, openapi, seeing, sessions};
 
-/// A router that serves agents to whoever can reach it: mount it in an application of your own, or serve it as it is.
+/// A router that serves agents without keys: mount it in an application of your own, or serve it as it is.
 ///
-/// With a [`Server`] there is more to say: who may ask, and for what.
+/// It answers for its own routes only. With a [`Server`] there are [`Options`]: who may ask, and for what.
 pub fn router(agents: Agents) -> Router {
     Server::new(agents, Options::default()).router()
 }
@@ -117,19 +117,58 @@ impl Routes {
         self.listed
     }
 
-    /// The router. What is added last sees a request first.
+    /// The routes, to be merged into an application. Paths that are not among them are the application's.
     pub(crate) fn into_router(self, server: &Server) -> Router {
-        let unsupported = || async {
-            let message = "the route is there, but not for this method: see /openapi.json";
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method.unsupported", message)
-        };
-        self.guarded
-            .layer(middleware::from_fn_with_state(server.clone(), guard::authenticate))
-            .merge(self.open)
+        let (admit, server) = (middleware::from_fn_with_state(server.clone(), guard::admit), server);
+        // Around each route only: around the router, these would answer for paths that are not here. The last one sees a
+        // request first.
+        self.merged(server)
+            .route_layer(admit)
+            .route_layer(guard::cors(server))
+            .route_layer(middleware::map_response(guard::secure))
+            .route_layer(middleware::from_fn(seeing::see))
+            .with_state(server.clone())
+    }
+
+    /// The routes and those of `more`, with an answer for every other path.
+    pub(crate) fn into_application(self, server: &Server, more: Router) -> Router {
+        let unknown =
+            || async { ApiError::not_found("route.unknown", "there is no such route: see /openapi.json") };
+        self.merged(server)
+            .merge(more.with_state(()))
+            .fallback(unknown)
             .method_not_allowed_fallback(unsupported)
             .layer(middleware::from_fn_with_state(server.clone(), guard::admit))
             .layer(guard::cors(server))
+            .layer(middleware::map_response(guard::secure))
             .layer(middleware::from_fn(seeing::see))
             .with_state(server.clone())
+    }
+
+    fn merged(self, server: &Server) -> Router<Server> {
+        warn_of_wildcards(server.options());
+        self.guarded
+            .route_layer(middleware::from_fn_with_state(server.clone(), guard::authenticate))
+            .merge(self.open)
+            .method_not_allowed_fallback(unsupported)
+    }
+}
+
+async fn unsupported() -> ApiError {
+    let message = "the route does not have this method: see /openapi.json";
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method.unsupported", message)
+}
+
+/// Logs that `*` counts for nothing without keys.
+fn warn_of_wildcards(options: &Options) {
+    if !options.authenticator.is_open() {
+        return;
+    }
+    for (setting, names) in [("hosts", &options.hosts), ("origins", &options.origins)] {
+        if names.iter().any(|name| name == "*") {
+            tracing::error!(
+                "`*` in `{setting}` is ignored: without keys every web page could drive this server"
+            );
+        }
     }
 }

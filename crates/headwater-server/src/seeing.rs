@@ -7,7 +7,7 @@ mod stream;
 
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, header},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
@@ -53,11 +53,6 @@ pub(crate) async fn see(mut request: Request, next: Next) -> Response {
         request.headers_mut().insert("x-request-id", id.clone());
     }
     let mut response = next.run(request).instrument(span.clone()).await;
-    if matched.is_none() && response.status() == StatusCode::NOT_FOUND {
-        // Not a fallback of the router: an application that it is merged into may have one of its own.
-        let unknown = ApiError::not_found("route.unknown", "there is no such route: see /openapi.json");
-        response = unknown.into_response();
-    }
     let status = response.status();
     // A number without a sign would be exported as text.
     span.record("http.response.status_code", i64::from(status.as_u16()));

@@ -1,35 +1,136 @@
-//! Taking connections. `axum::serve` does as well; this takes half of its memory for a reader that waits, and lets go of
-//! whoever does not say what they want.
+//! Accepting connections. `axum::serve` does as well; this takes half of its memory for a reader that waits, and closes
+//! connections whose peer neither asks for anything nor reads what it is sent.
 
-use std::{io, pin::pin, time::Duration};
+mod activity;
+mod io;
+
+use std::{io as std_io, num::NonZeroUsize, pin::pin, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper::server::conn::{http1, http2};
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::graceful::{GracefulShutdown, Watcher},
+    rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::{sleep, timeout},
 };
 
-/// How long somebody who has connected, or whose last request was answered, may take to say what they want.
-const HEAD: Duration = Duration::from_secs(30);
+use self::{
+    activity::{Activity, Counted, StreamTasks},
+    io::Progressing,
+};
 
-/// How long it waits when no more connections can be had, as when too many files are open.
+/// How long to wait when no connection can be accepted, as when too many files are open.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What HTTP/2 begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long it waits for the rest of that: what was looked at and not taken is ready at once.
+/// How long to wait for the rest of that: what was peeked at is ready at once.
 const REST: Duration = Duration::from_millis(20);
 
-/// Serves routes over HTTP/1.1 and HTTP/2 without TLS, until `stop` comes. Then nobody else is let in, and the responses
-/// that are under way may come to their ends.
+/// The most bytes that a connection, or a stream of HTTP/2, buffers before it takes no more of an answer, and the longest head
+/// of a request.
+const BUFFER: usize = 64 << 10;
+
+/// The answer to a connection that is one too many.
+const REFUSAL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 88\r\n\
+    retry-after: 1\r\nconnection: close\r\n\r\n\
+    {\"error\":\"too many connections are open: try again later\",\"code\":\"connections.too-many\"}";
+
+/// How connections are served, over HTTP/1.1 and HTTP/2 without TLS.
+///
+/// ```no_run
+/// # async fn example(agents: headwater_server::Agents) -> std::io::Result<()> {
+/// use std::time::Duration;
+/// use headwater_server::{Connections, Options, Server};
+///
+/// let server = Server::new(agents, Options::default());
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
+/// let routes = server.application(axum::Router::new());
+/// Connections::default().idle(Duration::from_secs(10)).serve(listener, routes, std::future::pending()).await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Connections {
+    idle: Duration,
+    stall: Duration,
+    most: Option<NonZeroUsize>,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(30), stall: Duration::from_secs(60), most: None }
+    }
+}
+
+impl Connections {
+    /// Sets how long a connection may be open without a request: 30 s. It is also the time that the head of a request may take.
+    #[must_use]
+    pub fn idle(mut self, idle: Duration) -> Self {
+        self.idle = idle;
+        self
+    }
+
+    /// Sets how long a reader may take nothing of what it is sent before its connection, or its stream of HTTP/2, is closed: 60 s.
+    /// The run continues, and the reader may reconnect with its cursor.
+    #[must_use]
+    pub fn stall(mut self, stall: Duration) -> Self {
+        self.stall = stall;
+        self
+    }
+
+    /// Sets how many connections may be open at once: what the process may open as files, less an eighth for the store, models
+    /// and tools. Another one gets 503 at once.
+    #[must_use]
+    pub fn most(mut self, most: NonZeroUsize) -> Self {
+        self.most = Some(most);
+        self
+    }
+
+    /// Serves routes until `stop` comes. Then no connection is accepted, and answers that have begun may end.
+    pub async fn serve(self, listener: TcpListener, routes: Router, stop: impl Future<Output = ()>) {
+        // Made ready once: from here on a clone is a pointer.
+        let routes = TowerToHyperService::new(routes.with_state(()));
+        let most = self.most.map_or_else(open_files, NonZeroUsize::get).min(Semaphore::MAX_PERMITS);
+        let permits = Arc::new(Semaphore::new(most));
+        // Connections hold the receiver, so the sender knows when the last one has ended.
+        let (stopping, stopped) = watch::channel(false);
+        let mut stop = pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = &mut stop => break,
+            };
+            match accepted {
+                Ok((stream, _)) => match permits.clone().try_acquire_owned() {
+                    Ok(permit) => {
+                        let (limits, routes, stopped) = (self.clone(), routes.clone(), stopped.clone());
+                        let connection = Connection { stream, routes, stopped, limits, _permit: permit };
+                        tokio::spawn(connection.serve());
+                    }
+                    Err(_) => refuse(&stream),
+                },
+                // One that was closed before it was accepted.
+                Err(error) if is_of_connection(&error) => {}
+                Err(error) => {
+                    tracing::error!(%error, "cannot accept a connection");
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+        drop((listener, stopped));
+        stopping.send_replace(true);
+        stopping.closed().await;
+    }
+}
+
+/// Serves routes with the usual limits of [`Connections`] until `stop` comes.
 ///
 /// ```no_run
 /// # async fn example(agents: headwater_server::Agents) -> std::io::Result<()> {
@@ -37,9 +138,9 @@ const REST: Duration = Duration::from_millis(20);
 ///
 /// let server = Server::new(agents, Options::default());
 /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
-/// serve(listener, server.router(), async {
+/// serve(listener, server.application(axum::Router::new()), async {
 ///     let _ = tokio::signal::ctrl_c().await;
-///     // Readers come back, here or elsewhere.
+///     // Readers reconnect, here or elsewhere.
 ///     server.let_go();
 /// })
 /// .await;
@@ -47,46 +148,38 @@ const REST: Duration = Duration::from_millis(20);
 /// # }
 /// ```
 pub async fn serve(listener: TcpListener, routes: Router, stop: impl Future<Output = ()>) {
-    // Made ready once: from here on a clone is a pointer.
-    let routes = TowerToHyperService::new(routes.with_state(()));
-    let connections = GracefulShutdown::new();
-    let (stopping, stopped) = watch::channel(false);
-    let mut stop = pin!(stop);
-    loop {
-        let taken = tokio::select! {
-            taken = listener.accept() => taken,
-            () = &mut stop => break,
-        };
-        match taken {
-            Ok((stream, _)) => {
-                let connection = Connection {
-                    stream,
-                    routes: routes.clone(),
-                    stopped: stopped.clone(),
-                    watcher: connections.watcher(),
-                };
-                tokio::spawn(connection.serve());
-            }
-            // One that was given up before it was taken.
-            Err(error) if is_of_connection(&error) => {}
-            Err(error) => {
-                tracing::error!(%error, "no connection can be taken");
-                sleep(PAUSE).await;
-            }
-        }
-    }
-    drop(listener);
-    stopping.send_replace(true);
-    connections.shutdown().await;
+    Connections::default().serve(listener, routes, stop).await;
 }
 
-fn is_of_connection(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+/// How many connections fit into what the process may open, with an eighth left for everything else.
+fn open_files() -> usize {
+    #[cfg(unix)]
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let limit: Option<u64> = None;
+    let limit = usize::try_from(limit.unwrap_or(1 << 20)).unwrap_or(usize::MAX);
+    // A few files are needed however low the limit is.
+    limit.saturating_sub((limit / 8).max(32)).max(1)
+}
+
+/// Answers a connection that is one too many, as far as that is possible without waiting.
+fn refuse(stream: &TcpStream) {
+    metrics::counter!("headwater_connections_refused_total").increment(1);
+    let _ = stream.try_write(REFUSAL);
+}
+
+fn is_of_connection(error: &std_io::Error) -> bool {
+    use std_io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
+/// Waits until the server stops.
+async fn stop(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
 /// Whether a connection begins as HTTP/2 does.
-async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
+async fn speaks_http2(stream: &TcpStream) -> std_io::Result<bool> {
     let mut begin = [0; PREFACE.len()];
     loop {
         let length = stream.peek(&mut begin).await?;
@@ -101,12 +194,13 @@ async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// A connection that was taken. Its task ends with it, or when the server does.
+/// An accepted connection. Its task ends with it, or when the server does.
 struct Connection {
     stream: TcpStream,
     routes: TowerToHyperService<Router>,
     stopped: watch::Receiver<bool>,
-    watcher: Watcher,
+    limits: Connections,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Connection {
@@ -115,25 +209,52 @@ impl Connection {
         if let Err(error) = self.stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection may hold back small pieces");
         }
-        // Looked at beforehand: who finds out while reading keeps twice the room for what is read.
-        let looked = tokio::select! {
-            looked = timeout(HEAD, speaks_http2(&self.stream)) => looked,
-            _ = self.stopped.wait_for(|stopped| *stopped) => return,
+        // Peeked at beforehand: finding out while reading takes twice the room for what is read.
+        let peeked = tokio::select! {
+            peeked = timeout(self.limits.idle, speaks_http2(&self.stream)) => peeked,
+            () = stop(&mut self.stopped) => return,
         };
-        let Ok(Ok(http2)) = looked else { return };
-        let Self { stream, routes, watcher, .. } = self;
-        let stream = TokioIo::new(stream);
-        let served = if http2 {
-            let mut http2 = http2::Builder::new(TokioExecutor::new());
-            http2.timer(TokioTimer::new()).keep_alive_interval(HEAD).keep_alive_timeout(HEAD);
-            Box::pin(watcher.watch(http2.serve_connection(stream, routes))).await
-        } else {
-            let mut http1 = http1::Builder::new();
-            http1.timer(TokioTimer::new()).header_read_timeout(HEAD);
-            watcher.watch(http1.serve_connection(stream, routes)).await
-        };
+        let Ok(Ok(http2)) = peeked else { return };
+        let served = if http2 { Box::pin(self.serve_http2()).await } else { self.serve_http1().await };
         if let Err(error) = served {
-            tracing::debug!(%error, "a connection was cut");
+            tracing::debug!(%error, "a connection was closed");
         }
+    }
+
+    async fn serve_http1(self) -> hyper::Result<()> {
+        let Self { stream, routes, mut stopped, limits, .. } = self;
+        let mut http1 = http1::Builder::new();
+        http1.timer(TokioTimer::new()).header_read_timeout(limits.idle).max_buf_size(BUFFER);
+        let stream = TokioIo::new(Progressing::new(stream, limits.stall));
+        let mut connection = pin!(http1.serve_connection(stream, routes));
+        tokio::select! {
+            served = connection.as_mut() => return served,
+            () = stop(&mut stopped) => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        connection.await
+    }
+
+    async fn serve_http2(self) -> hyper::Result<()> {
+        let Self { stream, routes, mut stopped, limits, .. } = self;
+        let mut http2 = http2::Builder::new(StreamTasks::new(limits.stall));
+        http2.timer(TokioTimer::new()).keep_alive_interval(limits.idle).keep_alive_timeout(limits.idle);
+        http2.max_send_buf_size(BUFFER);
+        let activity = Arc::new(Activity::default());
+        let routes = Counted::new(routes, activity.clone());
+        let stream = TokioIo::new(Progressing::new(stream, limits.stall));
+        let mut connection = pin!(http2.serve_connection(stream, routes));
+        tokio::select! {
+            served = connection.as_mut() => return served,
+            () = stop(&mut stopped) => {
+                connection.as_mut().graceful_shutdown();
+                return connection.await;
+            }
+            // A client that answers pings is alive, but may still want nothing.
+            () = activity.idle(limits.idle) => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        // It ends when the client confirms; one that does not is closed all the same.
+        timeout(limits.idle, connection).await.unwrap_or(Ok(()))
     }
 }

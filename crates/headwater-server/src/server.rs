@@ -1,6 +1,6 @@
 //! What all routes share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::{Router, http::request::Parts};
 use serde_json::{Map, Value};
@@ -9,6 +9,7 @@ use crate::{
     Agents, ApiError, Options, Principal,
     follow::Streams,
     limits::{InUse, Permit},
+    openapi::Document,
     router,
 };
 
@@ -21,7 +22,7 @@ use crate::{
 /// let server = Server::new(agents, Options::default());
 /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
 /// // As a make service the router is not copied for each connection.
-/// axum::serve(listener, server.router().into_make_service()).await
+/// axum::serve(listener, server.application(axum::Router::new()).into_make_service()).await
 /// # }
 /// ```
 #[derive(Debug, Clone)]
@@ -33,6 +34,7 @@ struct Inner {
     options: Options,
     streams: Streams,
     in_use: InUse,
+    document: OnceLock<Document>,
 }
 
 impl Server {
@@ -40,12 +42,26 @@ impl Server {
     #[must_use]
     pub fn new(agents: Agents, options: Options) -> Self {
         let (streams, in_use) = (Streams::default(), InUse::default());
-        Self(Arc::new(Inner { agents, options, streams, in_use }))
+        Self(Arc::new(Inner { agents, options, streams, in_use, document: OnceLock::new() }))
     }
 
-    /// The routes, to be served or mounted.
+    /// The routes, to be merged into an application: it answers for every other path itself.
+    ///
+    /// ```no_run
+    /// # fn routes(server: headwater_server::Server) -> axum::Router {
+    /// use axum::{Router, routing::get};
+    ///
+    /// Router::new().route("/about", get(|| async { "mine" })).merge(server.router()).fallback(|| async { "my own 404" })
+    /// # }
+    /// ```
     pub fn router(&self) -> Router {
         router::routes(self).into_router(self)
+    }
+
+    /// The routes as an application of their own, with `more` beside them: other paths get 404 `route.unknown`. What `more` has
+    /// needs no key, and is behind the same guard as the rest.
+    pub fn application(&self, more: Router) -> Router {
+        router::routes(self).into_application(self, more)
     }
 
     /// The routes by method and path, in the order in which they are added.
@@ -71,6 +87,11 @@ impl Server {
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.0.options
+    }
+
+    /// The OpenAPI document, which never changes.
+    pub(crate) fn document(&self, build: impl FnOnce() -> Document) -> &Document {
+        self.0.document.get_or_init(build)
     }
 
     pub(crate) fn streams(&self) -> &Streams {

@@ -1,6 +1,6 @@
 //! The settings as types, checked.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use headwater_protocol::{Dialect, dialects};
 use headwater_server::{Agents, Options, Server, check_path};
@@ -76,8 +76,12 @@ pub(crate) struct Jwt {
     pub(crate) public_key: Option<PathBuf>,
     pub(crate) jwks: Option<PathBuf>,
     pub(crate) jwks_url: Option<String>,
+    pub(crate) max_age: Duration,
     pub(crate) issuer: Option<String>,
     pub(crate) audience: Option<String>,
+    pub(crate) claim: String,
+    pub(crate) prefix: String,
+    pub(crate) types: Vec<String>,
 }
 
 /// What clients may ask for at most.
@@ -89,6 +93,9 @@ pub(crate) struct Limits {
     pub(crate) streams: usize,
     pub(crate) run_time: Option<Duration>,
     pub(crate) body_time: Duration,
+    pub(crate) connections: Option<NonZeroUsize>,
+    pub(crate) idle: Duration,
+    pub(crate) stall: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,8 +131,15 @@ impl Settings {
                 Some(_) => Some(read.with("jwt.jwks_url", key_set_url)?),
                 None => None,
             },
+            max_age: read.with("jwt.max_age", some_time)?,
             issuer: read.optional("jwt.issuer"),
             audience: read.optional("jwt.audience"),
+            claim: read.with("jwt.claim", |claim| match claim {
+                "" => Err("name a claim, such as `sub`".to_owned()),
+                _ => Ok(claim.to_owned()),
+            })?,
+            prefix: read.one("jwt.prefix"),
+            types: read.many("jwt.typ"),
         };
         let checks =
             jwt.secret.is_some() || jwt.public_key.is_some() || jwt.jwks.is_some() || jwt.jwks_url.is_some();
@@ -143,6 +157,17 @@ impl Settings {
             None => None,
         };
         let paths = paths(&read)?;
+        let api_keys = read.secrets("api_keys");
+        let (cors, hosts) = (read.many("cors"), read.many("hosts"));
+        if api_keys.is_empty() && jwt.is_none() {
+            for (name, values) in [("cors", &cors), ("hosts", &hosts)] {
+                if values.iter().any(|value| value == "*") {
+                    let wrong = "`*` needs keys: without them every web page that is opened on this machine could drive its \
+                                 agents. Set a key (--api-key, `api_keys` or `jwt`), or name the origins and hosts";
+                    return Err(read.wrong(name, wrong));
+                }
+            }
+        }
         Ok(Self {
             listen: read.with("listen", address)?,
             agents: read.many("agents").into_iter().map(Into::into).collect(),
@@ -151,10 +176,10 @@ impl Settings {
             store,
             data,
             fsync: read.with("fsync", fsync)?,
-            api_keys: read.secrets("api_keys"),
+            api_keys,
             jwt,
-            cors: read.many("cors"),
-            hosts: read.many("hosts"),
+            cors,
+            hosts,
             metrics: read.with("metrics", parse::switch)?,
             otel,
             limits: Limits {
@@ -167,6 +192,15 @@ impl Settings {
                     None => None,
                 },
                 body_time: read.with("limits.body_time", parse::length)?,
+                connections: match read.optional("limits.connections") {
+                    Some(_) => Some(read.with("limits.connections", |text| {
+                        NonZeroUsize::new(parse::count(text)?)
+                            .ok_or_else(|| "`0` would refuse everything".to_owned())
+                    })?),
+                    None => None,
+                },
+                idle: read.with("limits.idle", some_time)?,
+                stall: read.with("limits.stall", some_time)?,
             },
             heartbeat: read.with("heartbeat", |text| match parse::length(text)? {
                 Duration::ZERO => Err("`0` would never stop sending: write `15s` or the like".to_owned()),
@@ -272,25 +306,29 @@ fn store_url(text: &str) -> Result<StoreUrl, String> {
     }
 }
 
-/// Where keys are fetched from. Whoever could change them on the way could sign tokens.
-fn key_set_url(text: &str) -> Result<String, String> {
-    if text.starts_with("https://") {
-        return Ok(text.to_owned());
+/// A length of time that is more than nothing.
+fn some_time(text: &str) -> Result<Duration, String> {
+    match parse::length(text)? {
+        Duration::ZERO => Err("`0` leaves no time at all: write `30s` or the like".to_owned()),
+        length => Ok(length),
     }
-    let host = text.strip_prefix("http://").map(|rest| {
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        match authority.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => authority.split(':').next().unwrap_or_default(),
-        }
-    });
-    let loops = host.is_some_and(|host| {
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-    });
-    if loops {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("`{text}` is not an address that begins with `https://`"))
+}
+
+/// Where keys are fetched from. A set that can be changed on the way could hold anybody's keys, so only this machine needs no TLS.
+fn key_set_url(text: &str) -> Result<String, String> {
+    let wrong = || format!("`{text}` is not an address that begins with `https://`");
+    let url = reqwest::Url::parse(text).map_err(|_| wrong())?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("the address of a key set has no user and no password".to_owned());
+    }
+    // As the client that fetches it reads the host.
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let loops =
+        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    match url.scheme() {
+        "https" => Ok(text.to_owned()),
+        "http" if loops => Ok(text.to_owned()),
+        _ => Err(wrong()),
     }
 }
 

@@ -87,7 +87,14 @@ fn every_setting_can_be_made_in_a_file() {
         public_key = "key.pem"
         issuer = "me"
         audience = "you"
+        claim = "uid"
+        prefix = "login/"
+        typ = ["at+jwt"]
+        max_age = "1m"
         [limits]
+        connections = 100
+        idle = "10s"
+        stall = "20s"
         body = 1024
         messages = 10
         runs = 2
@@ -111,6 +118,15 @@ fn every_setting_can_be_made_in_a_file() {
     let names: Vec<_> = settings.api_keys.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["ann@example.com", "web"]);
     assert!(settings.jwt.as_ref().unwrap().public_key.as_ref().unwrap().ends_with("key.pem"));
+    let jwt = settings.jwt.as_ref().unwrap();
+    assert_eq!(
+        (jwt.claim.as_str(), jwt.prefix.as_str(), jwt.max_age),
+        ("uid", "login/", Duration::from_secs(60))
+    );
+    assert_eq!(jwt.types, ["at+jwt"]);
+    let limits = settings.limits;
+    assert_eq!(limits.connections.map(std::num::NonZeroUsize::get), Some(100));
+    assert_eq!((limits.idle, limits.stall), (Duration::from_secs(10), Duration::from_secs(20)));
     let paths: Vec<_> =
         settings.paths.iter().map(|(dialect, path)| (dialect.name(), path.as_str())).collect();
     assert_eq!(paths, [("kortyx", "/a"), ("kortyx", "/b"), ("ai-sdk", "/api/chat")]);
@@ -189,6 +205,61 @@ fn a_mistake_is_told_with_its_place_and_what_was_meant() {
     );
     let missing = Layers::gather(Vec::new(), [], Some(Path::new("no/such.toml"))).unwrap_err();
     assert_eq!(missing.to_string(), "cannot read no/such.toml: there is no such file");
+}
+
+#[test]
+fn wildcards_need_keys() {
+    for name in ["cors", "hosts"] {
+        let text = format!("{name} = [\"https://app.test\", \"*\"]\n");
+        let refused = mistake(&text);
+        assert!(refused.starts_with(&format!("headwater.toml:1: `{name}`: `*` needs keys")), "{refused}");
+        settings(&format!("{text}[api_keys]\nweb = \"0123456789abcdef\"\n"));
+        settings(&format!("{text}[jwt]\nsecret = \"0123456789abcdef0123456789abcdef\"\n"));
+    }
+}
+
+#[test]
+fn principals_of_tokens_are_not_those_of_keys() {
+    let text =
+        "[api_keys]\nann = \"0123456789abcdef\"\n[jwt]\nsecret = \"0123456789abcdef0123456789abcdef\"\n";
+    let both = settings(text);
+    let prefix = &both.jwt.as_ref().unwrap().prefix;
+    assert_eq!(prefix, "jwt:");
+    assert!(!both.api_keys.iter().any(|(name, _)| name.starts_with(prefix.as_str())));
+    assert!(!parse::is_name("jwt:ann"), "no key has such a name");
+    assert_eq!(settings(&format!("{text}prefix = \"\"\n")).jwt.unwrap().prefix, "");
+}
+
+#[test]
+fn key_sets_come_over_tls_or_from_this_machine() {
+    let url = |url: &str| {
+        with_file(&format!("[jwt]\njwks_url = \"{url}\"\n"))
+            .map(|layers| Settings::of(&layers).is_ok())
+            .unwrap()
+    };
+    for good in [
+        "https://login.example/keys",
+        "http://localhost:1/keys",
+        "http://127.0.0.1/keys",
+        "http://[::1]:8/keys",
+    ] {
+        assert!(url(good), "{good}");
+    }
+    for bad in [
+        "http://login.example/keys",
+        "http://localhost:x@evil.test/",
+        "http://localhost@evil.test/",
+        "http://127.0.0.1:80@evil.test/",
+        "http://[::1]@evil.test/",
+        "http://localhost.evil.test/",
+        "http://evil.test/#localhost",
+        "http:/\\\\evil.test/localhost",
+        "https://user:password@login.example/keys",
+        "ftp://localhost/keys",
+        "localhost/keys",
+    ] {
+        assert!(!url(bad), "{bad}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, path::Path, time::Duration};
 
-use headwater_server::Jwt;
+use headwater_server::{Jwt, PublishedKeys};
 use rustls::crypto::CryptoProvider;
 
 use crate::{config, failure::Failure};
@@ -27,11 +27,15 @@ pub(super) async fn checkers(settings: &config::Jwt) -> Result<Vec<Jwt>, Failure
         all.push(of_file("jwt.jwks", path, Jwt::jwks)?);
     }
     if let Some(url) = &settings.jwks_url {
-        all.push(
-            published(url).await.map_err(|error| Failure::new(format!("`jwt.jwks_url`: {url}: {error}")))?,
-        );
+        let jwt = published(url).await;
+        let jwt = jwt.map_err(|error| Failure::new(format!("`jwt.jwks_url`: {url}: {error}")))?;
+        all.push(jwt.max_age(settings.max_age));
     }
-    let named = |mut jwt: Jwt| {
+    let named = |jwt: Jwt| {
+        let mut jwt = jwt.principal_claim(&settings.claim).prefix(&settings.prefix);
+        if !settings.types.is_empty() {
+            jwt = jwt.types(&settings.types);
+        }
         if let Some(issuer) = &settings.issuer {
             jwt = jwt.issuer(issuer);
         }
@@ -73,14 +77,15 @@ async fn published(url: &str) -> Result<Jwt, Broken> {
         let (client, url) = (client.clone(), url.clone());
         Box::pin(async move { fetch(&client, &url).await }) as headwater_server::Fetched
     };
-    Ok(Jwt::published(&first, again)?)
+    Ok(Jwt::published(first, again)?)
 }
 
-async fn fetch(client: &reqwest::Client, url: &str) -> Result<String, Broken> {
+async fn fetch(client: &reqwest::Client, url: &str) -> Result<PublishedKeys, Broken> {
     let mut answer = client.get(url).header("accept", "application/json").send().await?;
     if !answer.status().is_success() {
         return Err(format!("the answer was {}", answer.status()).into());
     }
+    let max_age = answer.headers().get("cache-control").and_then(|header| max_age(header.to_str().ok()?));
     let mut text = Vec::new();
     while let Some(bytes) = answer.chunk().await? {
         if text.len() + bytes.len() > LARGEST {
@@ -88,5 +93,36 @@ async fn fetch(client: &reqwest::Client, url: &str) -> Result<String, Broken> {
         }
         text.extend_from_slice(&bytes);
     }
-    Ok(String::from_utf8(text)?)
+    Ok(PublishedKeys::from(String::from_utf8(text)?).max_age(max_age))
+}
+
+/// How long `Cache-Control` allows an answer to be used.
+fn max_age(header: &str) -> Option<Duration> {
+    header.split(',').find_map(|directive| {
+        let directive = directive.trim().to_ascii_lowercase();
+        if directive == "no-store" || directive == "no-cache" {
+            return Some(Duration::ZERO);
+        }
+        directive.strip_prefix("max-age=")?.trim_matches('"').parse().ok().map(Duration::from_secs)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn max_age_is_read_from_cache_control() {
+        for (header, seconds) in [
+            ("max-age=300", Some(300)),
+            ("public, Max-Age=19800, must-revalidate, no-transform", Some(19_800)),
+            ("no-store", Some(0)),
+            ("no-cache, max-age=60", Some(0)),
+            ("s-maxage=9", None),
+            ("max-age=soon", None),
+            ("", None),
+        ] {
+            assert_eq!(max_age(header), seconds.map(Duration::from_secs), "{header}");
+        }
+    }
 }

@@ -60,7 +60,43 @@ fn it_serves_the_demo_agents_and_says_where() {
     assert_eq!(page.status, 200);
     assert!(page.head.contains("text/html"), "{}", page.head);
     assert!(page.body.contains(r#""agents":["chat","email","flaky","table","tools"]"#), "{}", page.body);
+    let policy = page.head.lines().find(|line| line.starts_with("content-security-policy: ")).unwrap();
+    assert!(policy.contains("script-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
     assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn unknown_routes_and_the_page_are_answered_by_the_server() {
+    let folder = folder();
+    let server = Server::start(&folder.path().join("data"), &["--store", "memory:"]);
+    for (method, path, status, code) in [
+        ("GET", "/v1/nope", 404, "route.unknown"),
+        ("GET", "/nope", 404, "route.unknown"),
+        ("POST", "/", 405, "method.unsupported"),
+        ("DELETE", "/v1/runs", 405, "method.unsupported"),
+    ] {
+        let answer = server.ask(method, path, &[("x-request-id", "r-7")], "");
+        assert_eq!((answer.status, &answer.json()["code"]), (status, &json!(code)), "{method} {path}");
+        assert!(answer.head.contains("\r\nx-request-id: r-7"), "{}", answer.head);
+        assert_eq!(status == 405, answer.head.contains("\r\nallow: "), "{}", answer.head);
+    }
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    std::io::Write::write_all(&mut stream, b"GET / HTTP/1.1\r\nhost: evil.test\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    let mut refused = String::new();
+    stream.read_to_string(&mut refused).unwrap();
+    assert!(refused.starts_with("HTTP/1.1 403 ") && refused.contains("host.refused"), "{refused}");
+}
+
+#[test]
+fn wildcards_without_keys_are_refused_at_the_start() {
+    for setting in ["cors=*", "hosts=*"] {
+        let args = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--set", setting];
+        let output = command().args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{setting}");
+        let refused = String::from_utf8(output.stderr).unwrap();
+        assert!(refused.contains("`*` needs keys"), "{refused}");
+    }
 }
 
 #[test]

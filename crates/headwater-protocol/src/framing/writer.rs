@@ -27,6 +27,9 @@ pub enum Heartbeat {
     Blank,
 }
 
+/// How many bytes of room a writer keeps for the next frames.
+const KEPT: usize = 64 << 10;
+
 /// Writes a stream of frames into a buffer.
 ///
 /// Take what was written with [`bytes`](Self::bytes) and then [`clear`](Self::clear): once the
@@ -326,6 +329,8 @@ impl FrameWriter {
     pub fn clear(&mut self) {
         self.gone = self.written();
         self.out.clear();
+        // One large frame must not be paid for as long as its reader lives.
+        self.out.shrink_to(KEPT);
     }
 
     /// Gives the buffer away; the writer begins a new one.

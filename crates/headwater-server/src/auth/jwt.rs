@@ -1,6 +1,6 @@
-//! JSON Web Tokens that somebody else signs.
+//! JSON Web Tokens that another party signs.
 //!
-//! Written on `ring`, which TLS brings along: the crates for this cost about a hundred further ones, and what is needed
+//! Verified on `ring`, which TLS brings along, and not by a crate for tokens: `docs/security.md` has the reasons. What is needed
 //! here is to verify four algorithms, each with a key that is bound to it.
 
 mod key;
@@ -12,25 +12,32 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use axum::http::request::Parts;
+use axum::http::{StatusCode, request::Parts};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub use key::KeyError;
-use key::{Algorithm, Key};
-pub use set::Fetched;
+use key::{Algorithm, Key, Origin};
 use set::KeySet;
+pub use set::{Fetched, PublishedKeys};
 
 use super::{Authenticated, Authenticator, Principal, refused, sent_key, unauthorized};
 use crate::ApiError;
 
-/// A token that is longer is not looked at.
+/// The longest token that is read.
 const LONGEST: usize = 16 << 10;
+
+/// What the principals of tokens begin with, so that none is a principal of API keys.
+const PREFIX: &str = "jwt:";
+
+/// The types of tokens (`typ`) that are accepted, beside no type at all.
+const TYPES: [&str; 2] = ["JWT", "at+jwt"];
 
 /// Tokens that are signed by HS256, RS256, ES256 or EdDSA, sent as `Authorization: Bearer …`.
 ///
-/// A token must expire. Where it names an audience, the server must be one of it.
+/// A token must expire. Where it names an audience, the server must be one of it. Its principal is `jwt:` and the claim `sub`; where
+/// several issuers are accepted, the issuer is a part of it.
 ///
 /// ```
 /// use headwater_server::{Jwt, Options};
@@ -49,11 +56,14 @@ pub struct Jwt {
     leeway: Duration,
     claim: String,
     prefix: String,
+    /// The accepted types of tokens; otherwise the usual ones.
+    types: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Header {
     alg: String,
+    typ: Option<String>,
     kid: Option<String>,
     crit: Option<Value>,
 }
@@ -88,28 +98,43 @@ impl Jwt {
     /// # Errors
     /// When the text is no such set, or none of its keys can be used.
     pub fn jwks(text: &str) -> Result<Self, KeyError> {
-        Ok(Self::with(key::set(text)?))
+        Ok(Self::with(key::set(text, Origin::Local)?))
     }
 
-    /// As [`jwks`](Self::jwks), with a way to get the set anew: it is asked when a token names a key that is not known,
-    /// at most once a minute. What cannot be read leaves the set as it was.
+    /// As [`jwks`](Self::jwks), for a set that its issuer publishes and may change. It is fetched again while tokens come in,
+    /// before it reaches its [maximum age](Self::max_age), and when a token names a key that it does not have, at most once a
+    /// minute. A secret (`oct`) in it is left out.
     ///
     /// ```
-    /// use headwater_server::Jwt;
+    /// use headwater_server::{Jwt, PublishedKeys};
     ///
-    /// # fn keys(published: &str) -> Result<Jwt, headwater_server::KeyError> {
-    /// Jwt::published(published, || Box::pin(async { std::fs::read_to_string("/etc/keys.json").map_err(Into::into) }))
+    /// # fn keys(first: String) -> Result<Jwt, headwater_server::KeyError> {
+    /// Jwt::published(first.into(), || {
+    ///     Box::pin(async { Ok(PublishedKeys::from(std::fs::read_to_string("/etc/keys.json")?)) })
+    /// })
     /// # }
     /// ```
     ///
     /// # Errors
     /// When the text is no such set, or none of its keys can be used.
     pub fn published(
-        text: &str,
+        first: PublishedKeys,
         fetch: impl Fn() -> Fetched + Send + Sync + 'static,
     ) -> Result<Self, KeyError> {
-        let keys = KeySet::new(key::set(text)?).fetched_by(fetch);
+        let keys = KeySet::published(&first, fetch)?;
         Ok(Self { keys: Arc::new(keys), ..Self::with(Vec::new()) })
+    }
+
+    /// Sets how long a published set is used without being fetched again: 10 minutes. Its issuer may ask for less by
+    /// `Cache-Control: max-age`. A key that is removed from the set is refused after that time; while the set cannot be fetched,
+    /// the last one is used for an hour longer, and then no token is accepted.
+    #[must_use]
+    pub fn max_age(mut self, age: Duration) -> Self {
+        // Nothing else has the set before the first request.
+        if let Some(keys) = Arc::get_mut(&mut self.keys) {
+            keys.set_max_age(age);
+        }
+        self
     }
 
     fn with(keys: Vec<Key>) -> Self {
@@ -119,11 +144,13 @@ impl Jwt {
             audiences: Vec::new(),
             leeway: Duration::from_secs(60),
             claim: "sub".to_owned(),
-            prefix: String::new(),
+            prefix: PREFIX.to_owned(),
+            types: None,
         }
     }
 
-    /// Takes tokens of this issuer (`iss`); may be called for several. Otherwise any that has the key.
+    /// Takes tokens of this issuer (`iss`); may be called for several, whose principals then differ by issuer. Otherwise `iss` is
+    /// not looked at: all that have the key are one issuer.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuers.push(issuer.into());
@@ -151,11 +178,44 @@ impl Jwt {
         self
     }
 
-    /// Puts something before the names of principals, so that they cannot be those of another authenticator.
+    /// Sets what the principals begin with: `jwt:`, which keeps them apart from those of [`ApiKeys`](super::ApiKeys). With an
+    /// empty prefix `ann` of the tokens is `ann` of the keys.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
+    }
+
+    /// Takes tokens of these types (`typ`) only, such as `at+jwt` for access tokens. Otherwise `JWT`, `at+jwt` and tokens without
+    /// a type.
+    #[must_use]
+    pub fn types<T: Into<String>>(mut self, types: impl IntoIterator<Item = T>) -> Self {
+        self.types = Some(types.into_iter().map(Into::into).collect());
+        self
+    }
+
+    fn accepts_type(&self, typ: Option<&str>) -> bool {
+        // A media type may be written without its first half.
+        let short = |name: &str| name.to_ascii_lowercase().trim_start_matches("application/").to_owned();
+        let same = |accepted: &str| typ.is_some_and(|typ| short(typ) == short(accepted));
+        match &self.types {
+            Some(types) => types.iter().any(|accepted| same(accepted)),
+            None => typ.is_none() || TYPES.into_iter().any(same),
+        }
+    }
+
+    /// The principal of a name that a token holds.
+    fn principal(&self, claims: &Map<String, Value>, name: &str) -> Principal {
+        let prefix = &self.prefix;
+        let issuer = claims.get("iss").and_then(Value::as_str).filter(|_| self.issuers.len() > 1);
+        match issuer {
+            // Without `|` in the first part, no two pairs are written alike.
+            Some(issuer) => {
+                let issuer = issuer.replace('%', "%25").replace('|', "%7C");
+                Principal::new(format!("{prefix}{issuer}|{name}"))
+            }
+            None => Principal::new(format!("{prefix}{name}")),
+        }
     }
 
     fn verify(&self, token: &str, now: u64) -> Result<Principal, ApiError> {
@@ -171,12 +231,15 @@ impl Jwt {
         if header.crit.is_some() {
             return Err(invalid("it needs an extension that is not known here"));
         }
+        if !self.accepts_type(header.typ.as_deref()) {
+            return Err(invalid("its type (`typ`) is not one that is accepted here"));
+        }
         let algorithm = Algorithm::named(&header.alg)
             .ok_or_else(|| invalid("it must be signed by HS256, RS256, ES256 or EdDSA"))?;
         let signature =
             URL_SAFE_NO_PAD.decode(signature).map_err(|_| invalid("its signature cannot be read"))?;
         let signed = token.rsplit_once('.').map_or("", |(signed, _)| signed).as_bytes();
-        let keys = self.keys.now();
+        let keys = self.keys.keys();
         let mut fitting = keys.iter().filter(|key| key.is_for(algorithm, header.kid.as_deref()));
         if !fitting.any(|key| key.verifies(signed, &signature)) {
             return Err(invalid("its signature is not by a key that is known here"));
@@ -185,24 +248,29 @@ impl Jwt {
         let claims: Map<String, Value> = claims
             .and_then(|claims| serde_json::from_slice(&claims).ok())
             .ok_or_else(|| invalid("its claims cannot be read"))?;
-        self.check(&claims, now)?;
+        let expires = self.check(&claims, now)?;
         let name = match claims.get(&self.claim) {
             Some(Value::String(name)) if !name.is_empty() => name.clone(),
             Some(Value::Number(number)) => number.to_string(),
             _ => return Err(invalid(&format!("it has no `{}` that names somebody", self.claim))),
         };
-        Ok(Principal::new(format!("{}{name}", self.prefix)))
+        let principal = self.principal(&claims, &name);
+        Ok(match expires {
+            Some(time) => principal.expires(time),
+            None => principal,
+        })
     }
 
-    fn check(&self, claims: &Map<String, Value>, now: u64) -> Result<(), ApiError> {
+    /// Checks the claims, and gives when the token expires.
+    fn check(&self, claims: &Map<String, Value>, now: u64) -> Result<Option<SystemTime>, ApiError> {
         let invalid = |what: &str| refused("auth.invalid", format!("the token is not valid: {what}"));
         #[expect(clippy::cast_precision_loss, reason = "seconds of this millennium are exact")]
         let (now, leeway) = (now as f64, self.leeway.as_secs_f64());
-        match claims.get("exp").map(Value::as_f64) {
-            Some(Some(expires)) if now < expires + leeway => {}
+        let expires = match claims.get("exp").map(Value::as_f64) {
+            Some(Some(expires)) if now < expires + leeway => expires + leeway,
             Some(Some(_)) => return Err(refused("auth.expired", "the token has expired: get a new one")),
             Some(None) | None => return Err(invalid("it must say in `exp` when it expires")),
-        }
+        };
         match claims.get("nbf").map(Value::as_f64) {
             None => {}
             Some(Some(begins)) if now + leeway >= begins => {}
@@ -224,14 +292,16 @@ impl Jwt {
         if !meant && !anyone {
             return Err(invalid("it is for another audience"));
         }
-        Ok(())
+        let expires = Duration::try_from_secs_f64(expires).ok();
+        // One beyond what the clock can show never does.
+        Ok(expires.and_then(|since| UNIX_EPOCH.checked_add(since)))
     }
 }
 
 impl fmt::Debug for Jwt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Jwt")
-            .field("keys", &self.keys.now().len())
+            .field("keys", &self.keys.keys().len())
             .field("issuers", &self.issuers)
             .field("audiences", &self.audiences)
             .field("claim", &self.claim)
@@ -247,9 +317,13 @@ impl Authenticator for Jwt {
             };
             if token.len() <= LONGEST
                 && let Some(header) = token.split('.').next().and_then(Header::read)
-                && let (Some(kid), Some(_)) = (header.kid, Algorithm::named(&header.alg))
+                && Algorithm::named(&header.alg).is_some()
             {
-                self.keys.look_for(&kid).await;
+                self.keys.refresh(header.kid.as_deref()).await.map_err(|_| {
+                    let message = "the keys of tokens are too old and cannot be fetched: try again later";
+                    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "auth.unavailable", message)
+                        .retry_after(60)
+                })?;
             }
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
             self.verify(token, now)

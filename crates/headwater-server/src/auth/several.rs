@@ -6,8 +6,8 @@ use super::{Authenticated, Authenticator, unauthorized};
 
 /// More than one way to show who is asking: the first that knows the request decides.
 ///
-/// The names of principals are one space: `ann` of the API keys and `ann` of the tokens are the same person. Where they
-/// must not be, give one of them a prefix ([`Jwt::prefix`](super::Jwt::prefix)).
+/// The names of principals are one space. Those of tokens begin with `jwt:` unless [`Jwt::prefix`](super::Jwt::prefix) changes that,
+/// so `ann` of the API keys and `ann` of the tokens are two principals; two authenticators of tokens need two prefixes to be apart.
 ///
 /// ```
 /// use headwater_server::{ApiKeys, Jwt, Several};

@@ -74,6 +74,8 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (500, "internal", "something went wrong inside the server: its log says what"),
     (500, "random", "the system has no random bytes"),
     (500, "store", "the store failed: the log says how"),
+    (503, "auth.unavailable", "the keys of tokens are too old and cannot be fetched; see `Retry-After`"),
+    (503, "connections.too-many", "too many connections are open; see `Retry-After`"),
     (503, "run.busy", "another process drives the run just now; see `Retry-After`"),
     (503, "server.leaving", "the server is about to stop; see `Retry-After`"),
     (503, "store.failed", "the store does not answer; see `Retry-After`"),

@@ -1,6 +1,9 @@
 //! The body of a response: what a reader is given, with signs of life in between.
 
-use std::{pin::Pin, time::Duration};
+use std::{
+    pin::Pin,
+    time::{Duration, SystemTime},
+};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -64,7 +67,7 @@ struct Following {
     /// When something was sent last.
     spoke: Instant,
     padding: Option<Bytes>,
-    /// Comes when the server lets go of its readers. Kept, so that it is not waited for anew with each frame.
+    /// Ends when the reader must reconnect: the server stops, or its token has expired. Kept, so that it is not waited for anew with each frame.
     closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// Kept until the stream is over.
     stream: OpenStream,
@@ -79,6 +82,7 @@ pub(crate) fn body(
     stream: OpenStream,
 ) -> Body {
     let Options { heartbeat, padding, .. } = *server.options();
+    let closing = server.streams().closing();
     let state = Following {
         source,
         sign_of_life: sign_of_life(keep_alive, framing),
@@ -86,7 +90,15 @@ pub(crate) fn body(
         silence: Box::pin(tokio::time::sleep(heartbeat)),
         spoke: Instant::now(),
         padding: (padding > 0).then(|| pad(keep_alive, framing, padding)),
-        closing: Box::pin(let_go(server.streams().closing())),
+        closing: match stream.expiry() {
+            None => Box::pin(let_go(closing)),
+            Some(time) => Box::pin(async move {
+                tokio::select! {
+                    () = let_go(closing) => {}
+                    () = expired(time) => {}
+                }
+            }),
+        },
         stream,
     };
     // In a box: it is moved for each frame.
@@ -103,6 +115,14 @@ pub(crate) fn body(
 async fn let_go(mut closing: watch::Receiver<bool>) {
     // A server that is gone has let go as well.
     let _ = closing.wait_for(|closing| *closing).await;
+}
+
+/// Waits until a time of the wall clock.
+async fn expired(time: SystemTime) {
+    // The clock may be set meanwhile, and a timer cannot run for centuries.
+    while let Ok(left) = time.duration_since(SystemTime::now()) {
+        tokio::time::sleep(left.clamp(Duration::from_millis(1), Duration::from_secs(60))).await;
+    }
 }
 
 impl Following {

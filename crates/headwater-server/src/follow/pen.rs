@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use headwater_protocol::{Encoder, Event, EventKind, Framing, Merge as _, Record};
 use headwater_runtime::{Run, Teller, Told};
-use headwater_store::{Cursor, JournalId, Page, ReadLimit, Secret};
+use headwater_store::{Cursor, JournalId, Page, Secret};
 
-use super::{Ending, View};
+use super::{Ending, PAGE, View};
 use crate::ApiError;
 
 /// How many bytes are kept ready for the text of the next delta.
@@ -181,7 +181,19 @@ impl Pen {
     /// Reads up to a record, or as far as there is something.
     async fn read(&mut self, run: &Run, until: Option<u64>) -> Result<(), ApiError> {
         while until.is_none_or(|until| self.after < until) {
-            let page = run.agent().store().read(&self.journal, self.after, ReadLimit::default()).await?;
+            let page = run.agent().store().read(&self.journal, self.after, PAGE).await?;
+            if page.records.is_empty() {
+                break;
+            }
+            self.write(&page, until)?;
+        }
+        Ok(())
+    }
+
+    /// Reads up to a record until the frames are left out that are to be, and not further: the rest is read when the reader wants it.
+    async fn skip_frames(&mut self, run: &Run, until: Option<u64>) -> Result<(), ApiError> {
+        while self.skip > 0 && until.is_none_or(|until| self.after < until) {
+            let page = run.agent().store().read(&self.journal, self.after, PAGE).await?;
             if page.records.is_empty() {
                 break;
             }

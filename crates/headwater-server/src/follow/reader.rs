@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use headwater_runtime::Run;
-use headwater_store::{JournalId, ReadLimit};
+use headwater_store::JournalId;
 
 use super::{
-    Ending, From,
+    Ending, From, PAGE,
     pace::Pace,
     pen::Pen,
     shared::{Batch, Given, Known, Shared},
@@ -138,7 +138,7 @@ impl Alone {
             return Ok(Given::Over);
         }
         let pen = &mut self.pen;
-        let page = run.agent().store().read(pen.journal(), pen.after, ReadLimit::default()).await?;
+        let page = run.agent().store().read(pen.journal(), pen.after, PAGE).await?;
         if page.records.is_empty() && !self.fresh && !page.tail.closed {
             return Ok(Given::Nothing(pen.after));
         }

@@ -7,10 +7,9 @@ use std::{
 
 use bytes::Bytes;
 use headwater_runtime::Run;
-use headwater_store::ReadLimit;
 use tokio::sync::{Mutex, watch};
 
-use super::{Ending, From, View, pace::Pace, pen::Pen, reader::Reader};
+use super::{Ending, From, PAGE, View, pace::Pace, pen::Pen, reader::Reader};
 use crate::ApiError;
 
 /// How much is kept of a stream that several readers share.
@@ -208,7 +207,7 @@ impl Shared {
                 return Ok(given);
             }
             let Source { pen, fresh } = &mut *source;
-            let page = run.agent().store().read(pen.journal(), pen.after, ReadLimit::default()).await?;
+            let page = run.agent().store().read(pen.journal(), pen.after, PAGE).await?;
             if page.records.is_empty() && !*fresh && !page.tail.closed {
                 return Ok(Given::Nothing(pen.after));
             }

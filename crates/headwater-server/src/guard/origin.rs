@@ -2,39 +2,104 @@
 
 use axum::http::{HeaderValue, StatusCode, header, request::Parts};
 
-use super::{host::without_port, named_host};
+use super::host;
 use crate::{ApiError, Options};
 
 /// Refuses a request that a page elsewhere makes its reader's browser send.
 pub(super) fn check(options: &Options, parts: &Parts) -> Result<(), ApiError> {
-    let Some(origin) = parts.headers.get(header::ORIGIN) else {
+    let mut origins = parts.headers.get_all(header::ORIGIN).into_iter().peekable();
+    if origins.peek().is_none() {
         // No page sent it, or one of an old browser, which says at least this.
         let site = parts.headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
-        return if site == Some("cross-site") { Err(refused("a page elsewhere")) } else { Ok(()) };
-    };
-    let text = origin.to_str().unwrap_or_default();
-    if is_listed(options, origin) || is_same(options, text, named_host(parts)) {
-        return Ok(());
+        return if site == Some("cross-site") { Err(refused()) } else { Ok(()) };
     }
-    Err(refused(text))
+    let allowed = |origin: &HeaderValue| is_listed(options, origin) || is_same(options, origin, parts);
+    if origins.all(allowed) { Ok(()) } else { Err(refused()) }
 }
 
 /// Whether a page is one of those elsewhere that may ask.
 pub(super) fn is_listed(options: &Options, origin: &HeaderValue) -> bool {
-    let listed = |known: &String| known == "*" || known.trim_end_matches('/').as_bytes() == origin.as_bytes();
+    // Without keys `*` would let every page drive the server, so it is not looked at.
+    let any = |known: &str| known == "*" && !options.authenticator.is_open();
+    let listed = |known: &String| any(known) || known.trim_end_matches('/').as_bytes() == origin.as_bytes();
     options.origins.iter().any(listed)
 }
 
 /// Whether a page comes from this server, or from a host that it is known by.
-fn is_same(options: &Options, origin: &str, host: Option<&str>) -> bool {
-    let Some((_, authority)) = origin.split_once("://") else { return false };
-    let named = |known: &String| known.eq_ignore_ascii_case(without_port(authority));
-    host.is_some_and(|host| host.eq_ignore_ascii_case(authority)) || options.hosts.iter().any(named)
+fn is_same(options: &Options, origin: &HeaderValue, parts: &Parts) -> bool {
+    let Some((scheme, authority)) = origin.to_str().ok().and_then(|origin| origin.split_once("://")) else {
+        return false;
+    };
+    let Some(host) = host::host_of(authority) else { return false };
+    let own = || host::named(parts).any(|named| named.eq_ignore_ascii_case(authority));
+    let known = || options.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
+    // A proxy may have taken TLS off, so the scheme is not compared.
+    matches!(scheme, "http" | "https") && (own() || known())
 }
 
-fn refused(origin: &str) -> ApiError {
-    let message = format!(
-        "a page of {origin} asked for this, and may not: name its origin in the options of the server if it should"
-    );
+fn refused() -> ApiError {
+    let message =
+        "a page of another origin sent this request: add its origin to `cors` if it may use the server";
     ApiError::new(StatusCode::FORBIDDEN, "origin.refused", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+
+    use super::*;
+    use crate::ApiKeys;
+
+    fn passes(options: &Options, origins: &[&str]) -> bool {
+        let mut request = Request::post("/v1/runs").header("host", "localhost:8787");
+        for origin in origins {
+            request = request.header("origin", *origin);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        check(options, &parts).is_ok()
+    }
+
+    #[test]
+    fn only_own_and_listed_origins_pass() {
+        let options = Options::default().host("agents.test").origin("https://app.test/");
+        for origin in [
+            "http://localhost:8787",
+            "https://localhost:8787",
+            "http://agents.test",
+            "https://Agents.test:8443",
+            "https://app.test",
+        ] {
+            assert!(passes(&options, &[origin]), "{origin}");
+        }
+        for origin in [
+            "",
+            "null",
+            "://localhost:8787",
+            "localhost:8787",
+            "file://localhost:8787",
+            "http://localhost",
+            "http://localhost:87870",
+            "http://localhost:8787@evil.test",
+            "http://evil.test#localhost:8787",
+            "http://[::1].evil.test",
+            "http://localhost:8787/",
+            "http://app.test",
+            "https://app.test.evil.test",
+            "https://evil.test",
+            "https://agents.test.evil.test",
+            "http://http://localhost:8787",
+        ] {
+            assert!(!passes(&options, &[origin]), "{origin}");
+        }
+        assert!(passes(&options, &[]), "no page sent it");
+        assert!(!passes(&options, &["https://app.test", "https://evil.test"]));
+    }
+
+    #[test]
+    fn any_origin_passes_only_with_keys() {
+        let any = Options::default().origin("*");
+        assert!(!passes(&any, &["https://evil.test"]));
+        let keys = any.authenticator(ApiKeys::new().add("ann", "secret"));
+        assert!(passes(&keys, &["https://evil.test"]));
+    }
 }

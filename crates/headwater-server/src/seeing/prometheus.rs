@@ -1,6 +1,7 @@
 //! What is counted, as Prometheus reads it. Takes what the crates say through the `metrics` facade.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     fmt::{self, Write as _},
     sync::{
@@ -10,7 +11,8 @@ use std::{
 };
 
 use metrics::{
-    Counter, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+    Counter, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Label, Metadata, Recorder, SharedString,
+    Unit,
 };
 
 /// What is counted by this crate and by the runtime: the name, the kind, and what it is.
@@ -19,6 +21,11 @@ pub const METRICS: &[(&str, &str, &str)] = &[
     ("headwater_streams_open", "gauge", "Streams that are open, by dialect."),
     ("headwater_stream_frames_total", "counter", "Frames that were sent in streams, by dialect."),
     ("headwater_stream_bytes_total", "counter", "Bytes that were sent in streams, by dialect."),
+    (
+        "headwater_connections_refused_total",
+        "counter",
+        "Connections that were refused because too many were open.",
+    ),
     ("headwater_stream_bytes_held", "gauge", "Bytes that are kept for readers of the same stream."),
     ("headwater_runs_started_total", "counter", "Runs that were begun, by agent."),
     ("headwater_runs_resumed_total", "counter", "Runs that were taken up after a wait or a crash, by agent."),
@@ -36,13 +43,17 @@ pub const METRICS: &[(&str, &str, &str)] = &[
     ("headwater_model_call_seconds", "histogram", "Time of a call, by model."),
     ("headwater_tool_calls_total", "counter", "Calls of tools: output, failed, denied or stopped, by tool."),
     ("headwater_store_errors_total", "counter", "Runs that were let go because the store failed, by code."),
+    (DROPPED, "counter", "Updates that were not counted because there are 10,000 series of their kind."),
 ];
 
 /// The upper ends of a histogram's buckets, in seconds.
 const BUCKETS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
 
-/// How many series are kept at most. What comes after them is not counted.
+/// How many series of a kind are kept at most. Updates of further ones are dropped, and only counted.
 const MOST: usize = 10_000;
+
+/// The series that counts what was dropped.
+const DROPPED: &str = "headwater_metrics_dropped_total";
 
 /// What this process counts, to be shown at `/metrics`.
 ///
@@ -63,6 +74,7 @@ struct Registry {
     /// Bits of floating point numbers.
     gauges: Series<AtomicU64>,
     histograms: Series<Buckets>,
+    dropped: AtomicU64,
 }
 
 type Series<T> = RwLock<HashMap<Key, Arc<T>>>;
@@ -117,6 +129,8 @@ impl Metrics {
             families.entry(key.name().to_owned()).or_default().push(buckets.render(key));
         }
         drop(histograms);
+        let dropped = self.0.dropped.load(Ordering::Relaxed);
+        families.insert(DROPPED.to_owned(), vec![format!("{DROPPED} {dropped}")]);
         let mut text = String::new();
         for (name, mut lines) in families {
             if let Some((_, kind, help)) = METRICS.iter().find(|(known, ..)| *known == name) {
@@ -180,16 +194,49 @@ fn labels(key: &Key, end: Option<&str>) -> String {
     format!("{{{}}}", escaped.collect::<Vec<_>>().join(","))
 }
 
-/// The series of a key, if there are not too many.
-fn series<T: Default>(all: &Series<T>, key: &Key) -> Option<Arc<T>> {
-    if let Some(known) = all.read().unwrap_or_else(PoisonError::into_inner).get(key) {
-        return Some(known.clone());
+/// A name as Prometheus allows it: letters, digits and `_`, in names of metrics also `:`, and no digit first. One that it does not
+/// allow would make it refuse everything.
+fn allowed_name(name: &str, colons: bool) -> Cow<'_, str> {
+    let allowed = |char: char| char.is_ascii_alphanumeric() || char == '_' || colons && char == ':';
+    let digit = name.starts_with(|char: char| char.is_ascii_digit());
+    if !name.is_empty() && !digit && name.chars().all(allowed) {
+        return Cow::Borrowed(name);
     }
-    let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
-    if all.len() >= MOST && !all.contains_key(key) {
-        return None;
+    let rest = name.chars().map(|char| if allowed(char) { char } else { '_' });
+    let first = (digit || name.is_empty()).then_some('_');
+    Cow::Owned(first.into_iter().chain(rest).collect())
+}
+
+/// A key whose names are allowed, so that two that are shown alike are one series.
+fn allowed(key: &Key) -> Cow<'_, Key> {
+    let name = allowed_name(key.name(), true);
+    let labels: BTreeMap<_, _> =
+        key.labels().map(|label| (allowed_name(label.key(), false), label.value())).collect();
+    let same = matches!(name, Cow::Borrowed(_))
+        && labels.len() == key.labels().len()
+        && labels.keys().all(|name| matches!(name, Cow::Borrowed(_)));
+    if same {
+        return Cow::Borrowed(key);
     }
-    Some(all.entry(key.clone()).or_default().clone())
+    let labels: Vec<_> =
+        labels.into_iter().map(|(name, value)| Label::new(name.into_owned(), value.to_owned())).collect();
+    Cow::Owned(Key::from_parts(name.into_owned(), labels))
+}
+
+impl Registry {
+    /// The series of a key, if there are not too many.
+    fn series<T: Default>(&self, all: &Series<T>, key: &Key) -> Option<Arc<T>> {
+        let key = allowed(key);
+        if let Some(known) = all.read().unwrap_or_else(PoisonError::into_inner).get(&*key) {
+            return Some(known.clone());
+        }
+        let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST && !all.contains_key(&*key) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(all.entry(key.into_owned()).or_default().clone())
+    }
 }
 
 impl Recorder for Metrics {
@@ -199,15 +246,15 @@ impl Recorder for Metrics {
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
         let as_counter = |series: Arc<AtomicU64>| Counter::from_arc::<AtomicU64>(series);
-        series(&self.0.counters, key).map_or_else(Counter::noop, as_counter)
+        self.0.series(&self.0.counters, key).map_or_else(Counter::noop, as_counter)
     }
 
     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        series(&self.0.gauges, key).map_or_else(Gauge::noop, Gauge::from_arc::<AtomicU64>)
+        self.0.series(&self.0.gauges, key).map_or_else(Gauge::noop, Gauge::from_arc::<AtomicU64>)
     }
 
     fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        series(&self.0.histograms, key).map_or_else(Histogram::noop, Histogram::from_arc::<Buckets>)
+        self.0.series(&self.0.histograms, key).map_or_else(Histogram::noop, Histogram::from_arc::<Buckets>)
     }
 }
 
@@ -251,6 +298,33 @@ mod tests {
                 counter!("headwater_requests_total", "route" => number.to_string()).increment(1);
             }
         });
-        assert_eq!(metrics.render().lines().filter(|line| !line.starts_with('#')).count(), MOST);
+        let text = metrics.render();
+        assert_eq!(text.lines().filter(|line| line.starts_with("headwater_requests_total{")).count(), MOST);
+        assert!(text.contains("\nheadwater_metrics_dropped_total 100\n"), "{DROPPED} is not 100");
+    }
+
+    #[test]
+    fn names_that_prometheus_refuses_are_rewritten() {
+        let metrics = Metrics(Arc::default());
+        with_local_recorder(&metrics, || {
+            counter!("a.b", "x.y" => "1").increment(1);
+            counter!("a_b", "x_y" => "1").increment(1);
+            counter!("9 \n} 1", "0" => "z", "le gal" => "\n").increment(3);
+            gauge!("", "" => "").set(4.0);
+            counter!("two", "l.m" => "1", "l_m" => "2").increment(5);
+        });
+        let text = metrics.render();
+        for line in ["a_b{x_y=\"1\"} 2", "_9____1{_0=\"z\",le_gal=\"\\n\"} 3", "_{_=\"\"} 4"] {
+            assert!(text.lines().any(|shown| shown == line), "no `{line}` in\n{text}");
+        }
+        let two: Vec<_> = text.lines().filter(|line| line.starts_with("two{")).collect();
+        assert_eq!(two, ["two{l_m=\"2\"} 5"], "a label is there once");
+        let word = |text: &str| {
+            text.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
+                && text.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+        };
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            assert!(word(line.split(['{', ' ']).next().unwrap()), "{line}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What is counted of an open stream.
 
+use std::time::SystemTime;
+
 use bytes::Bytes;
 use headwater_protocol::Framing;
 use memchr::{memchr_iter, memmem};
@@ -14,7 +16,7 @@ pub(crate) struct OpenStream {
     open: Gauge,
     bytes: Counter,
     frames: Counter,
-    _permit: Permit,
+    permit: Permit,
 }
 
 impl OpenStream {
@@ -26,8 +28,13 @@ impl OpenStream {
             open,
             bytes: counter!("headwater_stream_bytes_total", "dialect" => dialect),
             frames: counter!("headwater_stream_frames_total", "dialect" => dialect),
-            _permit: permit,
+            permit,
         }
+    }
+
+    /// When the reader's token expires.
+    pub(crate) fn expiry(&self) -> Option<SystemTime> {
+        self.permit.expiry()
     }
 
     /// Takes note of what is about to be sent.

@@ -116,7 +116,7 @@ async fn keys_and_tokens_show_who_is_asking() {
     let begun = world.post_with("/v1/runs", &json!({ "input": "hello" }), &[("x-api-key", "a-key")]).await;
     assert_eq!(begun.status, 201, "{}", begun.body);
     let mine = world.get_with("/v1/runs", &[("authorization", &token("ann", 4_102_444_800))]).await;
-    assert_eq!(mine.json()["runs"].as_array().unwrap().len(), 1, "the same person by key and by token");
+    assert_eq!(mine.json()["runs"], json!([]), "`ann` of the tokens is not `ann` of the keys");
     let other = world.get_with("/v1/runs", &[("authorization", &token("bob", 4_102_444_800))]).await;
     assert_eq!(other.json()["runs"], json!([]));
     refused(&world.get_with("/v1/runs", &[("authorization", &token("ann", 1))]).await, 401, "auth.expired");
@@ -140,4 +140,113 @@ async fn what_tells_nothing_about_anybody_needs_no_key() {
         };
         refused(&said, 401, "auth.missing");
     }
+}
+
+#[tokio::test]
+async fn application_answers_for_unknown_paths_and_a_merged_router_does_not() {
+    use axum::{Router, routing::get};
+    let world = World::new().await;
+    let unknown = world.get_with("/v1/nope", &[("x-request-id", "r-1")]).await;
+    refused(&unknown, 404, "route.unknown");
+    assert_eq!(unknown.header("x-request-id"), "r-1");
+    refused(&world.get_with("/v1/nope", &[("host", "evil.test")]).await, 403, "host.refused");
+    let method = world.delete_with("/v1/runs", &[]).await;
+    refused(&method, 405, "method.unsupported");
+    assert_eq!(method.header("allow"), "GET,HEAD,POST");
+
+    let own = Router::new()
+        .route("/about", get(|| async { "mine" }))
+        .fallback(|| async { (axum::http::StatusCode::NOT_FOUND, "my own") });
+    for app in [own.clone().merge(world.server.router()), world.server.router().merge(own)] {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let task = tokio::spawn(headwater_server::serve(listener, app, std::future::pending()));
+        let get = async |path: &str| {
+            let said =
+                world.http.get(format!("{base}{path}")).header("host", "evil.test").send().await.unwrap();
+            (said.status().as_u16(), said.headers().contains_key("x-request-id"), said.text().await.unwrap())
+        };
+        assert_eq!(get("/about").await, (200, false, "mine".to_owned()));
+        assert_eq!(get("/nowhere").await, (404, false, "my own".to_owned()));
+        let guarded = get("/v1/runs").await;
+        assert_eq!((guarded.0, guarded.1), (403, true), "its own routes are guarded");
+        task.abort();
+    }
+}
+
+#[tokio::test]
+async fn page_beside_the_routes_is_behind_the_guard_and_needs_no_key() {
+    use axum::{Router, routing::get};
+    let options = Options::default().authenticator(ApiKeys::new().add("ann", "a-key")).host("agents.test");
+    let world = World::with(options).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let app = world.server.application(Router::new().route("/", get(|| async { "page" })));
+    let task = tokio::spawn(headwater_server::serve(listener, app, std::future::pending()));
+    let ask = |host: &'static str| world.http.get(format!("{base}/")).header("host", host).send();
+    let page = ask("agents.test").await.unwrap();
+    assert_eq!(page.status().as_u16(), 200);
+    assert_eq!(page.headers()["x-content-type-options"], "nosniff");
+    assert_eq!(ask("evil.test").await.unwrap().status().as_u16(), 403);
+    task.abort();
+}
+
+#[tokio::test]
+async fn every_answer_has_the_headers_that_browsers_need() {
+    let world = World::new().await;
+    let stream = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "hello")).await;
+    assert_eq!(stream.header("cache-control"), "no-cache, no-transform", "a stream keeps its own");
+    let document = world.get("/openapi.json").await;
+    for said in [
+        &stream,
+        &document,
+        &world.get("/v1/runs").await,
+        &world.get("/v1/runs/none").await,
+        &world.get("/nowhere").await,
+        &world.get_with("/v1/runs", &[("host", "evil.test")]).await,
+        &world.delete_with("/v1/runs", &[]).await,
+    ] {
+        assert_eq!(said.header("x-content-type-options"), "nosniff");
+        assert_eq!(said.header("referrer-policy"), "no-referrer");
+        assert_eq!(said.header("cross-origin-resource-policy"), "same-origin");
+        assert!(said.header("content-security-policy").starts_with("default-src 'none'"));
+        assert!(!said.header("x-request-id").is_empty());
+        assert!(!said.header("cache-control").is_empty());
+    }
+    assert_eq!(world.get("/v1/runs").await.header("cache-control"), "no-store");
+    let tag = document.header("etag");
+    let again = world.get_with("/openapi.json", &[("if-none-match", tag)]).await;
+    assert_eq!((again.status, again.body.as_str()), (304, ""));
+    let changed = world.get_with("/openapi.json", &[("if-none-match", "\"other\"")]).await;
+    assert_eq!((changed.status, &changed.body), (200, &document.body));
+}
+
+#[tokio::test]
+async fn stream_ends_when_the_token_of_its_reader_expires() {
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+    const SECRET: &[u8] = b"a secret of at least thirty-two bytes";
+    let tokens = Jwt::hs256(SECRET).unwrap().leeway(Duration::ZERO);
+    let world = World::with(Options::default().authenticator(tokens)).await;
+    let token = |seconds: u64| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let claims = json!({ "sub": "ann", "exp": now + seconds }).to_string();
+        let signed =
+            format!("{}.{}", URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#), URL_SAFE_NO_PAD.encode(claims));
+        let tag = ring::hmac::sign(&ring::hmac::Key::new(ring::hmac::HMAC_SHA256, SECRET), signed.as_bytes());
+        format!("Bearer {signed}.{}", URL_SAFE_NO_PAD.encode(tag))
+    };
+    let long = token(3_600);
+    let begun =
+        world.post_with("/v1/runs", &json!({ "input": "let me choose" }), &[("authorization", &long)]).await;
+    let path = format!("/v1/runs/{}/events?until=end", begun.json()["run"].as_str().unwrap());
+    // The run waits for an answer that never comes, so only the token ends its stream.
+    let short = token(2);
+    let headers = [("authorization", short.as_str())];
+    let ends = world.get_with(&path, &headers);
+    let said = tokio::time::timeout(Duration::from_secs(60), ends).await.expect("the stream goes on");
+    assert_eq!(said.status, 200, "{}", said.body);
+    assert!(!said.ids().is_empty(), "it was a stream: {}", said.body);
+    refused(&world.get_with(&path, &[("authorization", &short)]).await, 401, "auth.expired");
 }

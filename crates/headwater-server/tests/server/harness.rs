@@ -67,7 +67,7 @@ impl World {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let router = server.router();
+        let router = server.application(axum::Router::new());
         let task = tokio::spawn(headwater_server::serve(listener, router, std::future::pending()));
         Self { base, agent, server, http: reqwest::Client::new(), task }
     }

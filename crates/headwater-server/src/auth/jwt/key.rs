@@ -37,6 +37,15 @@ pub(super) enum Algorithm {
     EdDsa,
 }
 
+/// Where a set of keys comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The operator's own file or text, which may hold secrets.
+    Local,
+    /// An address that everyone can read, where a secret is none.
+    Published,
+}
+
 impl Algorithm {
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
@@ -95,14 +104,18 @@ impl Key {
         self.id.as_deref() == Some(id)
     }
 
-    pub(super) fn is_for(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
-        let own = match self.material {
+    /// The only algorithm that the key verifies.
+    fn algorithm(&self) -> Algorithm {
+        match self.material {
             Material::Secret(_) => Algorithm::Hs256,
             Material::Rsa { .. } => Algorithm::Rs256,
             Material::P256(_) => Algorithm::Es256,
             Material::Ed25519(_) => Algorithm::EdDsa,
-        };
-        own == algorithm && (id.is_none() || self.id.is_none() || self.id.as_deref() == id)
+        }
+    }
+
+    pub(super) fn is_for(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
+        self.algorithm() == algorithm && (id.is_none() || self.id.is_none() || self.id.as_deref() == id)
     }
 
     pub(super) fn verifies(&self, signed: &[u8], signature: &[u8]) -> bool {
@@ -132,6 +145,7 @@ struct Jwk {
     kid: Option<String>,
     #[serde(rename = "use")]
     usage: Option<String>,
+    key_ops: Option<Vec<String>>,
     alg: Option<String>,
     crv: Option<String>,
     n: Option<String>,
@@ -142,13 +156,14 @@ struct Jwk {
 }
 
 /// The keys of a set. One that cannot be read is left out: the others are no worse for it.
-pub(super) fn set(text: &str) -> Result<Vec<Key>, KeyError> {
+pub(super) fn set(text: &str, origin: Origin) -> Result<Vec<Key>, KeyError> {
     let set: Set = serde_json::from_str(text)
         .map_err(|error| wrong(format!("this is no JSON Web Key Set, an object with `keys`: {error}")))?;
     let mut keys = Vec::new();
     let mut unread = String::new();
     for (at, jwk) in set.keys.into_iter().enumerate() {
-        let read = serde_json::from_value(jwk).map_err(|error| wrong(error.to_string())).and_then(from_jwk);
+        let read = serde_json::from_value(jwk).map_err(|error| wrong(error.to_string()));
+        let read = read.and_then(|jwk| from_jwk(jwk, origin));
         match read {
             Ok(key) => keys.extend(key),
             Err(error) => {
@@ -164,12 +179,19 @@ pub(super) fn set(text: &str) -> Result<Vec<Key>, KeyError> {
 }
 
 /// A key of a set, if it is one to verify tokens with.
-fn from_jwk(jwk: Jwk) -> Result<Option<Key>, KeyError> {
-    if jwk.usage.as_deref().is_some_and(|usage| usage != "sig")
-        || jwk.alg.as_deref().is_some_and(|alg| Algorithm::named(alg).is_none())
-    {
+fn from_jwk(jwk: Jwk, origin: Origin) -> Result<Option<Key>, KeyError> {
+    let for_signatures = jwk.usage.as_deref().is_none_or(|usage| usage == "sig")
+        && jwk.key_ops.as_ref().is_none_or(|operations| operations.iter().any(|it| it == "verify"));
+    if !for_signatures {
         return Ok(None);
     }
+    let alg = jwk.alg.clone();
+    let key = read_jwk(jwk, origin)?;
+    // A key that names another algorithm than its own is for something that is not verified here.
+    Ok(key.filter(|key| alg.is_none_or(|alg| Algorithm::named(&alg) == Some(key.algorithm()))))
+}
+
+fn read_jwk(jwk: Jwk, origin: Origin) -> Result<Option<Key>, KeyError> {
     let read = |name: &str, value: Option<&str>| {
         let value = value.and_then(|value| URL_SAFE_NO_PAD.decode(value.trim_end_matches('=')).ok());
         let id = jwk.kid.as_deref().unwrap_or("without a `kid`");
@@ -189,6 +211,9 @@ fn from_jwk(jwk: Jwk) -> Result<Option<Key>, KeyError> {
             Material::P256([&[4][..], &x, &y].concat())
         }
         ("OKP", Some("Ed25519")) => Material::Ed25519(read("x", jwk.x.as_deref())?),
+        ("oct", _) if origin == Origin::Published => {
+            return Err(wrong("a published set cannot hold a secret (`oct`): everyone could sign with it"));
+        }
         ("oct", _) => {
             let secret = read("k", jwk.k.as_deref())?;
             return Key::secret(&secret, jwk.kid).map(Some);

@@ -1,4 +1,8 @@
-//! Keys that may be replaced by whoever publishes them.
+//! The keys of tokens, and how a published set of them stays current.
+//!
+//! A published set is fetched again while it is in use, so that a key that its issuer has removed is refused after at most the
+//! set's maximum age. Half of that age is a margin: from then on a request starts a fetch in the background, and only a set that
+//! is past its age makes requests wait for one.
 
 use std::{
     error::Error,
@@ -11,71 +15,174 @@ use std::{
 
 use tokio::{sync::Mutex, time::Instant};
 
-use super::key::{self, Key};
+use super::key::{self, Key, Origin};
 
-/// How long a set is not fetched again: whoever invents names of keys must not make us ask for each.
+/// The shortest time between two fetches, so that invented key ids do not cause one each.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// A JSON Web Key Set as it is published now.
-pub type Fetched = Pin<Box<dyn Future<Output = Result<String, Box<dyn Error + Send + Sync>>> + Send>>;
+/// How long a set is used unless its issuer or the settings say less.
+const MAX_AGE: Duration = Duration::from_secs(10 * 60);
 
-/// Keys, and a way to get them anew.
+/// How long after its maximum age a set is still used while it cannot be fetched.
+const GRACE: Duration = Duration::from_secs(60 * 60);
+
+/// A JSON Web Key Set as it is published.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PublishedKeys {
+    /// The set.
+    pub text: String,
+    /// How long its issuer allows it to be used, as in `Cache-Control: max-age`.
+    pub max_age: Option<Duration>,
+}
+
+impl PublishedKeys {
+    /// Keys that may be used for so long; shorter if the settings say so.
+    #[must_use]
+    pub fn max_age(mut self, age: Option<Duration>) -> Self {
+        self.max_age = age;
+        self
+    }
+}
+
+impl From<String> for PublishedKeys {
+    fn from(text: String) -> Self {
+        Self { text, max_age: None }
+    }
+}
+
+/// A fetch of a published set.
+pub type Fetched = Pin<Box<dyn Future<Output = Result<PublishedKeys, Box<dyn Error + Send + Sync>>> + Send>>;
+
 pub(super) struct KeySet {
-    keys: RwLock<Arc<[Key]>>,
+    current: RwLock<Current>,
     source: Option<Source>,
+}
+
+#[derive(Clone)]
+struct Current {
+    keys: Arc<[Key]>,
+    fetched: Instant,
+    /// What the issuer allows.
+    allowed: Option<Duration>,
 }
 
 struct Source {
     fetch: Box<dyn Fn() -> Fetched + Send + Sync>,
-    /// When it was asked last. Held while it is asked, so that it is asked once for all who wait.
-    asked: Mutex<Option<Instant>>,
+    max_age: Duration,
+    /// When the last fetch started. Locked during a fetch, so that one fetch serves all requests that wait.
+    started: Mutex<Option<Instant>>,
 }
+
+/// The set is too old to be trusted and cannot be fetched.
+#[derive(Debug)]
+pub(super) struct TooOld;
 
 impl KeySet {
     pub(super) fn new(keys: Vec<Key>) -> Self {
-        Self { keys: RwLock::new(keys.into()), source: None }
+        let current = Current { keys: keys.into(), fetched: Instant::now(), allowed: None };
+        Self { current: RwLock::new(current), source: None }
     }
 
-    pub(super) fn fetched_by(self, fetch: impl Fn() -> Fetched + Send + Sync + 'static) -> Self {
-        Self { source: Some(Source { fetch: Box::new(fetch), asked: Mutex::default() }), ..self }
+    pub(super) fn published(
+        first: &PublishedKeys,
+        fetch: impl Fn() -> Fetched + Send + Sync + 'static,
+    ) -> Result<Self, key::KeyError> {
+        let set = Self::new(key::set(&first.text, Origin::Published)?);
+        set.replace(|current| current.allowed = first.max_age);
+        let source = Source { fetch: Box::new(fetch), max_age: MAX_AGE, started: Mutex::default() };
+        Ok(Self { source: Some(source), ..set })
     }
 
-    /// The keys that are known now.
-    pub(super) fn now(&self) -> Arc<[Key]> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn set_max_age(&mut self, age: Duration) {
+        if let Some(source) = &mut self.source {
+            source.max_age = age;
+        }
     }
 
-    /// Gets the set anew if it has no key of this name, and was not fetched just now.
-    pub(super) async fn look_for(&self, kid: &str) {
+    pub(super) fn keys(&self) -> Arc<[Key]> {
+        self.current().keys
+    }
+
+    fn current(&self) -> Current {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn replace(&self, change: impl FnOnce(&mut Current)) {
+        change(&mut self.current.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Brings a published set up to date before a token that names this key is verified.
+    pub(super) async fn refresh(self: &Arc<Self>, kid: Option<&str>) -> Result<(), TooOld> {
+        let Some(source) = &self.source else { return Ok(()) };
+        let current = self.current();
+        let max_age = source.max_age_of(&current);
+        let age = current.fetched.elapsed();
+        let unknown = kid.is_some_and(|kid| !current.has(kid));
+        if age >= max_age || unknown {
+            self.fetch(|current| {
+                current.fetched.elapsed() < max_age && kid.is_none_or(|kid| current.has(kid))
+            })
+            .await;
+        } else if age >= max_age / 2
+            && source.started.try_lock().is_ok_and(|started| source.may_start(*started))
+        {
+            let set = self.clone();
+            tokio::spawn(async move { set.fetch(|current| current.fetched.elapsed() < max_age / 2).await });
+        }
+        if self.current().fetched.elapsed() < max_age + GRACE { Ok(()) } else { Err(TooOld) }
+    }
+
+    /// Fetches the set, unless another request has just done it.
+    async fn fetch(&self, is_enough: impl Fn(&Current) -> bool) {
         let Some(source) = &self.source else { return };
-        if self.has(kid) {
+        let mut started = source.started.lock().await;
+        if is_enough(&self.current()) || !source.may_start(*started) {
             return;
         }
-        let mut asked = source.asked.lock().await;
-        if self.has(kid) || asked.is_some_and(|asked| asked.elapsed() < PAUSE) {
-            return;
-        }
-        // Also if this is dropped before there is an answer.
-        *asked = Some(Instant::now());
-        let keys = match (source.fetch)().await {
-            Ok(text) => key::set(&text).map_err(Into::into),
+        // Set before the answer: a request that is dropped while it waits has still caused a fetch.
+        *started = Some(Instant::now());
+        let read = match (source.fetch)().await {
+            Ok(published) => key::set(&published.text, Origin::Published)
+                .map(|keys| (keys, published.max_age))
+                .map_err(Into::into),
             Err(error) => Err(error),
         };
-        match keys {
-            Ok(keys) => *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.into(),
+        match read {
+            Ok((keys, allowed)) => self.replace(|current| {
+                *current = Current { keys: keys.into(), fetched: Instant::now(), allowed };
+            }),
             Err(error) => {
-                tracing::warn!(%error, "the set of keys cannot be fetched: the one that is known stays");
+                let age = self.current().fetched.elapsed().as_secs();
+                tracing::warn!(?error, age, "cannot fetch the key set: the last one stays in use for now");
             }
         }
     }
+}
 
+impl Current {
     fn has(&self, kid: &str) -> bool {
-        self.now().iter().any(|key| key.is_named(kid))
+        self.keys.iter().any(|key| key.is_named(kid))
+    }
+}
+
+impl Source {
+    fn pause(&self) -> Duration {
+        PAUSE.min(self.max_age)
+    }
+
+    fn may_start(&self, last: Option<Instant>) -> bool {
+        last.is_none_or(|last| last.elapsed() >= self.pause())
+    }
+
+    fn max_age_of(&self, current: &Current) -> Duration {
+        // An issuer that allows no caching is asked as often as any.
+        current.allowed.map_or(self.max_age, |allowed| allowed.clamp(self.pause(), self.max_age))
     }
 }
 
 impl fmt::Debug for KeySet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeySet({} keys)", self.now().len())
+        write!(f, "KeySet({} keys)", self.keys().len())
     }
 }
