@@ -13,7 +13,7 @@ use std::{
     thread,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 mod batch;
 mod check;
@@ -37,7 +37,7 @@ mod values;
 mod writer;
 
 pub use check::{Damage, Report, check};
-pub use files::{File, Files, Guard};
+pub use files::{File, Files, Guard, is_out_of_descriptors};
 pub use folder::Folder;
 pub use options::{Fsync, Options, Writer};
 pub use sweep::compact;
@@ -87,6 +87,8 @@ struct Shared {
     lists: ListCache,
     handles: Arc<Handles>,
     room: Arc<Room>,
+    /// Why the store has stopped.
+    failure: Arc<watch::Sender<Option<Error>>>,
     retention: Retention,
     options: Options,
     files: Arc<dyn Files>,
@@ -98,7 +100,7 @@ impl Embedded {
     ///
     /// # Errors
     /// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder, [`Format`](crate::ErrorKind::Format) if
-    /// a newer version wrote it, [`Io`](crate::ErrorKind::Io). Damage is not an error here: what is left is served, and
+    /// a program with another format wrote it, [`Io`](crate::ErrorKind::Io). Damage is not an error here: what is left is served, and
     /// [`damages`](Self::damages) tells.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
         Self::open_folder(folder, Options::default())
@@ -126,7 +128,8 @@ impl Embedded {
 
     fn open_at(files: Arc<dyn Files>, options: Options, place: &str) -> Result<Self> {
         let guard = recover::lock(&*files, place)?;
-        let (core, log) = recover::recover(&files, &options)?;
+        let handles = Handles::new(files.clone(), options.max_open_files);
+        let (core, log) = recover::recover(&files, handles, &options)?;
         let manual = options.writer == Writer::Manual;
         let shared = Arc::new(Shared::new(core, log, options, files, guard));
         let writer = if manual { None } else { Some(writer::start(&shared)?) };
@@ -142,6 +145,21 @@ impl Embedded {
         self.shared.commit()
     }
 
+    /// Opens the folder anew, in place, after a failure has stopped the store: all is as if the process had died and been
+    /// started again, but what had failed is not there. Leases have ended, so drivers find that they are stale; their journals
+    /// are listed as [expired](crate::Store::expired). Does nothing to a store that has not stopped.
+    ///
+    /// It takes as long as opening does, in the calling thread.
+    ///
+    /// # Errors
+    /// Why it cannot be opened yet: the disk is still full, or still fails. The store stays stopped, and this can be tried
+    /// again.
+    pub async fn recover(&self) -> Result<()> {
+        let stopped = || Error::new(ErrorKind::Stopped, "the store was closed");
+        let _no_sweep = self.sweeping.acquire().await.map_err(|_| stopped())?;
+        self.shared.recover()
+    }
+
     /// What was found damaged when the store was opened.
     #[must_use]
     pub fn damages(&self) -> Vec<Damage> {
@@ -153,6 +171,7 @@ impl Shared {
     fn new(core: Core, log: Log, options: Options, files: Arc<dyn Files>, guard: Box<dyn Guard>) -> Self {
         let handles = log.handles.clone();
         let room = core.room.clone();
+        let failure = core.failure.clone();
         let retention = Retention::new(options.clock.clone());
         Self {
             core: Mutex::new(core),
@@ -162,6 +181,7 @@ impl Shared {
             lists: ListCache::default(),
             handles,
             room,
+            failure,
             retention,
             options,
             files,
@@ -175,6 +195,21 @@ impl Shared {
 
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recover(&self) -> Result<()> {
+        let mut log = self.log();
+        if self.core().running().is_ok() {
+            return Ok(());
+        }
+        log.cut_off_failed()?;
+        let (core, opened) = recover::recover(&self.files, self.handles.clone(), &self.options)?;
+        core.running()?;
+        core.replace(&mut self.core());
+        *log = opened;
+        self.lists.clear();
+        self.wake.notify_all();
+        Ok(())
     }
 
     /// Writes one commit with all that was called so far.

@@ -5,7 +5,7 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 use bytes::Bytes;
 
 use crate::{
-    Class, Expect, JournalId, JournalInfo, Lease, Page, ReadLimit, Receipt, Result, Tail, Value, Watch,
+    Class, Error, Expect, JournalId, JournalInfo, Lease, Page, ReadLimit, Receipt, Result, Tail, Value, Watch,
 };
 
 /// What a store will have done.
@@ -25,7 +25,8 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 /// * **Fencing.** Only the newest epoch of a journal writes to it. A claim is durable before its epoch's first record is
 ///   seen, and epochs are never used twice.
 /// * **A failed write stops the store.** It is never tried again as if nothing had happened: every later write fails
-///   with [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), while reads go on.
+///   with [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), while reads go on, until the store is opened anew.
+///   [`stopped`](Store::stopped) waits for that.
 /// * **Leases do not depend on the wall clock.** However it is set, a lease ends when its time has passed. What has a
 ///   lifetime (values, closed journals) never goes before that has passed while the store is open.
 /// * **Readers cost nothing.** A reader is a sequence number; one that stopped reading holds nothing.
@@ -125,6 +126,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Waits until everything that was appended so far is durable.
     fn flush(&self) -> Pending<'_, ()>;
+
+    /// Waits until a failure has stopped the store, and gives it. A store that cannot fail waits for ever.
+    fn stopped(&self) -> Pin<Box<dyn Future<Output = Error> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
 
     /// The largest sizes that are taken, so that a caller can keep within them and leave itself room to end a journal.
     fn limits(&self) -> Limits {

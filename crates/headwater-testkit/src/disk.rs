@@ -56,6 +56,8 @@ pub enum Fault {
     CreateError,
     /// A read fails.
     ReadError,
+    /// The process has no descriptor left: nothing can be opened or made, until [`Disk::free_descriptors`].
+    NoDescriptors,
     /// The process dies in the middle of the operation: it fails, and so does every later one of this process.
     Death,
 }
@@ -72,6 +74,7 @@ struct State {
     dead: bool,
     locked: bool,
     full: bool,
+    no_descriptors: bool,
     lies_about_sync: bool,
     armed: Vec<(Fault, u64)>,
     fired: Vec<Fault>,
@@ -92,6 +95,7 @@ enum Operation {
     Sync,
     SyncNames,
     Create,
+    Open,
     Read,
     Other,
 }
@@ -104,6 +108,7 @@ impl Fault {
             Self::NamesError => matches!(operation, Operation::SyncNames),
             Self::CreateError => matches!(operation, Operation::Create),
             Self::ReadError => matches!(operation, Operation::Read),
+            Self::NoDescriptors => matches!(operation, Operation::Create | Operation::Open),
             Self::Death => true,
         }
     }
@@ -124,6 +129,7 @@ impl Disk {
             dead: false,
             locked: false,
             full: false,
+            no_descriptors: false,
             lies_about_sync: false,
             armed: Vec::new(),
             fired: Vec::new(),
@@ -158,9 +164,20 @@ impl Disk {
         self.state().operations
     }
 
+    /// Whether [`Fault::NoSpace`] has happened and is not over.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.state().full
+    }
+
     /// Ends [`Fault::NoSpace`].
     pub fn make_room(&self) {
         self.state().full = false;
+    }
+
+    /// Ends [`Fault::NoDescriptors`].
+    pub fn free_descriptors(&self) {
+        self.state().no_descriptors = false;
     }
 
     /// From now on the disk says that bytes are durable when they are not: to show that a test would notice.
@@ -219,6 +236,9 @@ impl State {
         if self.full && operation == Operation::Write {
             return Ok(Some(Fault::NoSpace));
         }
+        if self.no_descriptors && Fault::NoDescriptors.happens_to(operation) {
+            return Err(no_descriptors());
+        }
         let mut happens = None;
         for (at, (fault, skip)) in self.armed.iter_mut().enumerate() {
             if fault.happens_to(operation) {
@@ -234,6 +254,7 @@ impl State {
         self.fired.push(fault);
         match fault {
             Fault::NoSpace => self.full = true,
+            Fault::NoDescriptors => self.no_descriptors = true,
             Fault::Death => self.dead = true,
             _ => {}
         }
@@ -241,6 +262,7 @@ impl State {
         match (fault, operation) {
             (Fault::Death, Operation::Write | Operation::Sync) => Ok(Some(fault)),
             (Fault::Death, _) => Err(gone()),
+            (Fault::NoDescriptors, _) => Err(no_descriptors()),
             (Fault::NamesError | Fault::CreateError | Fault::ReadError, _) => Err(broken()),
             _ => Ok(Some(fault)),
         }
@@ -250,6 +272,7 @@ impl State {
         self.process += 1;
         self.dead = false;
         self.locked = false;
+        self.no_descriptors = false;
         self.armed.clear();
     }
 
@@ -281,6 +304,11 @@ fn broken() -> io::Error {
     io::Error::other("the disk failed, as it was told to")
 }
 
+fn no_descriptors() -> io::Error {
+    // `EMFILE`
+    io::Error::from_raw_os_error(24)
+}
+
 fn full() -> io::Error {
     io::Error::from(io::ErrorKind::StorageFull)
 }
@@ -300,7 +328,7 @@ impl Files for Disk {
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
-        let state = self.begin(Operation::Other)?;
+        let state = self.begin(Operation::Open)?;
         let inode = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
         let process = state.process;
         drop(state);

@@ -101,7 +101,7 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// [`Locked`](crate::ErrorKind::Locked) if another process uses the folder, [`Format`](crate::ErrorKind::Format) if a
-/// newer version wrote it, [`Io`](crate::ErrorKind::Io). What is damaged is not an error but in the report.
+/// program with another format wrote it, [`Io`](crate::ErrorKind::Io). What is damaged is not an error but in the report.
 pub fn check(files: Arc<dyn Files>) -> Result<Report> {
     let _guard = recover::lock(&*files, "of the store")?;
     let numbers = recover::segments(&*files)?;
@@ -119,10 +119,6 @@ pub fn check(files: Arc<dyn Files>) -> Result<Report> {
         let scan = opened.scan(until, sealed)?;
         report.segments += 1;
         report.bytes += opened.size;
-        if !sealed && opened.header.is_none() && scan.commits == 0 && opened.was_never_begun()? {
-            report.torn += opened.size;
-            continue;
-        }
         report.commits += scan.commits;
         report.frames += scan.frames;
         report.records += scan.records;
@@ -143,6 +139,10 @@ pub fn check(files: Arc<dyn Files>) -> Result<Report> {
             None => {}
         }
         all.apply(number, &scan.index);
+        all.suspects.join(scan.suspects);
+        if Some(number) == last && footer.is_some() {
+            recover::note_missing_segment(&*files, number, &mut all)?;
+        }
         let Opened { file, size, .. } = opened;
         active = Some(Active { number: number + 1, file, index: SegmentIndex::default() });
         let (file, lists) = (SegmentFile::new(number, &handles), Lists::Memory(scan.index));

@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use tokio::sync::watch;
 
 use super::{
     Damage, Options,
@@ -48,6 +49,8 @@ pub(super) struct Core {
     pub(super) room: Arc<Room>,
     gather: Gather,
     stopped: Option<Error>,
+    /// The same for those who wait for it.
+    pub(super) failure: Arc<watch::Sender<Option<Error>>>,
     limits: Limits,
     /// The memory of all journals' recent records.
     recent_bytes: usize,
@@ -94,8 +97,8 @@ struct Gather {
 #[derive(Debug)]
 pub(super) enum Op {
     Claimed { journal: u64, name: JournalId, epoch: u64, first: u64 },
-    Released { journal: u64, epoch: u64 },
-    Closed { journal: u64, goes: Option<Time> },
+    Released { journal: u64, epoch: u64, last: u64 },
+    Closed { journal: u64, goes: Option<Time>, last: u64 },
     Trimmed { journal: u64, before: u64 },
     Deleted { journal: u64 },
     Put { key: Arc<str>, version: u64, expires: Option<Time>, bytes: Bytes },
@@ -108,8 +111,12 @@ impl Op {
             Self::Claimed { journal, name, epoch, first } => {
                 Frame::Claimed { journal: *journal, name: name.as_str(), epoch: *epoch, first: *first }
             }
-            Self::Released { journal, epoch } => Frame::Released { journal: *journal, epoch: *epoch },
-            Self::Closed { journal, goes } => Frame::Closed { journal: *journal, goes: *goes },
+            Self::Released { journal, epoch, last } => {
+                Frame::Released { journal: *journal, epoch: *epoch, last: *last }
+            }
+            Self::Closed { journal, goes, last } => {
+                Frame::Closed { journal: *journal, goes: *goes, last: *last }
+            }
             Self::Trimmed { journal, before } => Frame::Trimmed { journal: *journal, before: *before },
             Self::Deleted { journal } => Frame::Deleted { journal: *journal },
             Self::Put { key, version, expires, bytes } => {
@@ -160,6 +167,7 @@ impl Core {
             room: Arc::default(),
             gather: Gather::default(),
             stopped: None,
+            failure: Arc::new(watch::Sender::new(None)),
             limits: Limits {
                 record: options.max_record_bytes,
                 value: options.max_value_bytes,
@@ -238,7 +246,8 @@ impl Core {
         gather.batch.settle(Err(cause.clone()));
         // There is none, but the next append says that better than a wait without end.
         self.room.open();
-        self.stopped.get_or_insert(cause);
+        let cause = self.stopped.get_or_insert(cause).clone();
+        self.failure.send_replace(Some(cause));
         for journal in self.journals.values_mut() {
             journal.wake();
         }
@@ -255,6 +264,15 @@ impl Core {
                 Err(Error::new(ErrorKind::Stopped, message))
             }
         }
+    }
+
+    /// Takes the place of a core that has stopped, for those who wait on that one.
+    pub(super) fn replace(mut self, stopped: &mut Self) {
+        self.room = stopped.room.clone();
+        self.failure = stopped.failure.clone();
+        self.values.keep_watches(&mut stopped.values);
+        *stopped = self;
+        stopped.failure.send_replace(None);
     }
 
     /// A batch that is settled when all that was called so far is durable.

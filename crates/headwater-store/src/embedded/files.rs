@@ -47,3 +47,11 @@ pub trait File: fmt::Debug + Send + Sync {
 
 /// Holds the folder for this process.
 pub trait Guard: fmt::Debug + Send + Sync {}
+
+/// Whether an error is that this process, or the system, has no descriptor left. That passes.
+#[must_use]
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    // `EMFILE` and `ENFILE` of every Unix, and `ERROR_TOO_MANY_OPEN_FILES`.
+    let numbers: &[i32] = if cfg!(windows) { &[4] } else { &[24, 23] };
+    error.raw_os_error().is_some_and(|number| numbers.contains(&number))
+}

@@ -3,28 +3,55 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use super::files::{File, Files, Guard};
+use super::{
+    files::{File, Files, Guard, is_out_of_descriptors},
+    format::segment_number,
+};
 
-/// A folder of the file system.
+/// A folder of the file system, which only its owner may read.
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
+    /// Whether others could read it before.
+    was_open_to_others: bool,
+    reserve: Arc<Reserve>,
 }
 
 /// The name of the file whose lock is the folder's.
 const LOCK: &str = "lock";
 
+/// How many descriptors are kept for when there are no others.
+const RESERVED: usize = 4;
+
+/// Descriptors that the store needs whatever else the process has open.
+#[derive(Debug)]
+struct Reserve {
+    /// The folder itself: its names are made durable through it.
+    #[cfg(unix)]
+    folder: fs::File,
+    spare: Mutex<Vec<fs::File>>,
+}
+
 impl Folder {
-    /// A folder, which is made if it is not there.
+    /// A folder, which is made if it is not there. What is made can be read and written by its owner alone; a store that
+    /// others can read is closed to them, and [`was_open_to_others`](Self::was_open_to_others) tells.
     ///
     /// # Errors
     /// What the file system says.
     pub fn new(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        fs::create_dir_all(&path)?;
-        Ok(Self { path })
+        make(&path)?;
+        let was_open_to_others = close_to_others(&path)?;
+        let reserve = Reserve {
+            #[cfg(unix)]
+            folder: fs::File::open(&path)?,
+            spare: Mutex::default(),
+        };
+        reserve.refill();
+        Ok(Self { path, was_open_to_others, reserve: Arc::new(reserve) })
     }
 
     /// Where it is.
@@ -32,19 +59,113 @@ impl Folder {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Whether others than the owner could read the store that was found here. They no longer can.
+    #[must_use]
+    pub const fn was_open_to_others(&self) -> bool {
+        self.was_open_to_others
+    }
+}
+
+impl Reserve {
+    #[cfg(unix)]
+    fn refill(&self) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        while spare.len() < RESERVED {
+            let Ok(file) = self.folder.try_clone() else { return };
+            spare.push(file);
+        }
+    }
+
+    /// Elsewhere a process may open as many files as it likes.
+    #[cfg(not(unix))]
+    fn refill(&self) {}
+
+    /// Opens something, with descriptors of the reserve if there are no others.
+    fn open<T>(&self, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        let mut opened = open();
+        let mut spent = false;
+        while let Err(error) = &opened
+            && is_out_of_descriptors(error)
+        {
+            // Another thread may take what is given back here: then there are more in the reserve.
+            let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            if spare.is_none() {
+                return opened;
+            }
+            drop(spare);
+            spent = true;
+            opened = open();
+        }
+        if !spent {
+            self.refill();
+        }
+        opened
+    }
+}
+
+#[cfg(unix)]
+fn make(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn make(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+/// Takes the rights of others from a folder that is a store and nothing else, and from its files. Gives whether they had
+/// any. A folder with other files in it may be anybody's: it stays as it is.
+#[cfg(unix)]
+fn close_to_others(path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let ours = entry.file_name().to_str().is_some_and(|name| {
+            name == LOCK || segment_number(name.strip_suffix(".new").unwrap_or(name)).is_some()
+        });
+        if !ours {
+            return Ok(false);
+        }
+        files.push((entry.path(), 0o600));
+    }
+    files.push((path.to_owned(), 0o700));
+    let mut was_open = false;
+    for (path, mode) in files {
+        let open = fs::metadata(&path)?.permissions().mode() & 0o077 != 0;
+        // Only the owner may; who else opens it has been given the right to.
+        was_open |= open && fs::set_permissions(&path, fs::Permissions::from_mode(mode)).is_ok();
+    }
+    Ok(was_open)
+}
+
+#[cfg(not(unix))]
+fn close_to_others(_path: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// How files are made: for their owner alone.
+fn for_owner() -> fs::OpenOptions {
+    let mut options = fs::File::options();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 impl Files for Folder {
     fn lock(&self) -> io::Result<Box<dyn Guard>> {
         let path = self.path.join(LOCK);
-        let file = fs::File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = self.reserve.open(|| for_owner().create(true).truncate(false).open(&path))?;
         file.try_lock()?;
         Ok(Box::new(Locked { _file: file }))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
+        for entry in self.reserve.open(|| fs::read_dir(&self.path))? {
             let entry = entry?;
             // A name that is not text is not one of ours.
             if let (true, Ok(name)) = (entry.file_type()?.is_file(), entry.file_name().into_string()) {
@@ -55,12 +176,14 @@ impl Files for Folder {
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
-        let file = fs::File::options().read(true).write(true).open(self.path.join(name))?;
+        let path = self.path.join(name);
+        let file = self.reserve.open(|| for_owner().open(&path))?;
         Ok(Box::new(OnDisk(file)))
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
-        let file = fs::File::options().read(true).write(true).create_new(true).open(self.path.join(name))?;
+        let path = self.path.join(name);
+        let file = self.reserve.open(|| for_owner().create_new(true).open(&path))?;
         Ok(Box::new(OnDisk(file)))
     }
 
@@ -74,7 +197,7 @@ impl Files for Folder {
 
     #[cfg(unix)]
     fn sync_names(&self) -> io::Result<()> {
-        fs::File::open(&self.path)?.sync_all()
+        self.reserve.folder.sync_all()
     }
 
     /// Elsewhere a folder cannot be opened as a file, and the file system keeps names by itself.

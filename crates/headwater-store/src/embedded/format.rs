@@ -3,8 +3,8 @@
 
 use crate::{Error, ErrorKind, Result};
 
-/// The format that this code writes, and the newest that it reads.
-pub(super) const VERSION: u32 = 1;
+/// The format that this code writes, and the only one that it reads.
+pub(super) const VERSION: u32 = 2;
 
 pub(super) const SEGMENT_HEADER: usize = 64;
 pub(super) const COMMIT_HEADER: usize = 40;
@@ -89,12 +89,13 @@ impl SegmentHeader {
     /// Reads a header; `Ok(None)` if it is damaged or not there.
     ///
     /// # Errors
-    /// [`ErrorKind::Format`] if a newer program wrote it.
+    /// [`ErrorKind::Format`] if a program with another format wrote it.
     pub(super) fn decode(bytes: &[u8], file: &str) -> Result<Option<Self>> {
         let Some(version) = Self::version(bytes) else { return Ok(None) };
-        if version > VERSION {
+        if version != VERSION {
             let message = format!(
-                "{file} has format {version} and this program knows formats up to {VERSION}: use the newer program"
+                "{file} has format {version} and this program reads format {VERSION}: use the program that wrote it, or \
+                 begin a new folder"
             );
             return Err(Error::new(ErrorKind::Format, message));
         }

@@ -22,8 +22,8 @@ const REMOVED: u8 = 8;
 pub(super) enum Frame<'a> {
     Records(Records<'a>),
     Claimed { journal: u64, name: &'a str, epoch: u64, first: u64 },
-    Released { journal: u64, epoch: u64 },
-    Closed { journal: u64, goes: Option<Time> },
+    Released { journal: u64, epoch: u64, last: u64 },
+    Closed { journal: u64, goes: Option<Time>, last: u64 },
     Trimmed { journal: u64, before: u64 },
     Deleted { journal: u64 },
     Put { key: &'a str, version: u64, expires: Option<Time>, bytes: &'a [u8] },
@@ -119,8 +119,10 @@ impl<'a> Frame<'a> {
                 epoch: input.varint()?,
                 first: input.varint()?,
             },
-            RELEASED => Self::Released { journal: input.varint()?, epoch: input.varint()? },
-            CLOSED => Self::Closed { journal: input.varint()?, goes: input.time()? },
+            RELEASED => {
+                Self::Released { journal: input.varint()?, epoch: input.varint()?, last: input.varint()? }
+            }
+            CLOSED => Self::Closed { journal: input.varint()?, goes: input.time()?, last: input.varint()? },
             TRIMMED => Self::Trimmed { journal: input.varint()?, before: input.varint()? },
             DELETED => Self::Deleted { journal: input.varint()? },
             PUT => Self::Put {
@@ -153,15 +155,17 @@ impl<'a> Frame<'a> {
                 put_varint(out, epoch);
                 put_varint(out, first);
             }
-            Self::Released { journal, epoch } => {
+            Self::Released { journal, epoch, last } => {
                 out.push(RELEASED);
                 put_varint(out, journal);
                 put_varint(out, epoch);
+                put_varint(out, last);
             }
-            Self::Closed { journal, goes } => {
+            Self::Closed { journal, goes, last } => {
                 out.push(CLOSED);
                 put_varint(out, journal);
                 put_time(out, goes);
+                put_varint(out, last);
             }
             Self::Trimmed { journal, before } => {
                 out.push(TRIMMED);
@@ -271,9 +275,9 @@ mod tests {
     fn every_kind_of_frame_comes_back() {
         let frames = [
             Frame::Claimed { journal: 1, name: "run", epoch: 300, first: 1 },
-            Frame::Released { journal: 1, epoch: 300 },
-            Frame::Closed { journal: 1, goes: None },
-            Frame::Closed { journal: 1, goes: Some(Time(0)) },
+            Frame::Released { journal: 1, epoch: 300, last: 7 },
+            Frame::Closed { journal: 1, goes: None, last: 0 },
+            Frame::Closed { journal: 1, goes: Some(Time(0)), last: 300 },
             Frame::Trimmed { journal: 1, before: 9 },
             Frame::Deleted { journal: u64::MAX },
             Frame::Put { key: "a/b", version: 7, expires: Some(Time(8)), bytes: b"xyz" },

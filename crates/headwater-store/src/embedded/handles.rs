@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    files::{File, Files},
+    files::{File, Files, is_out_of_descriptors},
     format::segment_name,
 };
 
@@ -47,7 +47,13 @@ impl Handles {
         if let Some(file) = self.open().by_id.get(&id) {
             return Ok(file.clone());
         }
-        let file: Arc<dyn File> = self.files.open(&segment_name(segment))?.into();
+        let name = segment_name(segment);
+        let opened = match self.files.open(&name) {
+            // One that is open already is given up for it.
+            Err(error) if is_out_of_descriptors(&error) && self.forget_oldest() => self.files.open(&name),
+            opened => opened,
+        };
+        let file: Arc<dyn File> = opened?.into();
         let mut open = self.open();
         if open.by_id.insert(id, file.clone()).is_none() {
             open.order.push_back(id);
@@ -58,6 +64,12 @@ impl Handles {
             }
         }
         Ok(file)
+    }
+
+    fn forget_oldest(&self) -> bool {
+        let mut open = self.open();
+        let oldest = open.order.pop_front();
+        oldest.is_some_and(|oldest| open.by_id.remove(&oldest).is_some())
     }
 
     fn forget(&self, id: u64) {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     format::{Input, put_varint},
-    frame::Frame,
+    frame::{Frame, Records},
 };
 use crate::{EpochStart, JournalId, Time};
 
@@ -29,6 +29,8 @@ pub(super) struct Part {
     /// The first sequence that is kept, or 0.
     pub(super) trimmed: u64,
     pub(super) deleted: bool,
+    /// A sequence that the journal had reached, or 0: without its record, its end is lost.
+    pub(super) last: u64,
     pub(super) list: FrameList,
 }
 
@@ -188,11 +190,16 @@ impl SegmentIndex {
                     part.epochs.push(EpochStart { epoch, first });
                 }
             }
-            Frame::Released { journal, epoch } => {
+            Frame::Released { journal, epoch, last } => {
                 let part = self.journal(journal);
                 part.released = part.released.max(epoch);
+                part.last = part.last.max(last);
             }
-            Frame::Closed { journal, goes } => self.journal(journal).closed = Some(goes),
+            Frame::Closed { journal, goes, last } => {
+                let part = self.journal(journal);
+                part.closed = Some(goes);
+                part.last = part.last.max(last);
+            }
             Frame::Trimmed { journal, before } => {
                 let part = self.journal(journal);
                 part.trimmed = part.trimmed.max(before);
@@ -203,6 +210,15 @@ impl SegmentIndex {
             }
             Frame::Removed { key, version } => self.value(key, ValuePart::Removed { version }),
         }
+    }
+
+    /// Whether records of a frame that is damaged are the next ones of the journal that it names: then it names the right
+    /// one, for no other has that epoch.
+    pub(super) fn goes_on_with(&self, records: &Records<'_>) -> bool {
+        self.journals.get(&records.journal).is_some_and(|part| {
+            let has_epoch = part.epochs.last().is_some_and(|start| start.epoch == records.epoch);
+            has_epoch && (part.list.frames == 0 || part.list.last + 1 == records.first)
+        })
     }
 
     /// Whether it says of something that it is gone.

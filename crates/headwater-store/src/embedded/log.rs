@@ -6,15 +6,18 @@ use super::{
     Fsync, Options,
     core::{Active, Core, Taken},
     disk::write_all,
-    files::{File, Files},
-    format::{COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, segment_name},
+    files::{File, Files, is_out_of_descriptors},
+    format::{
+        COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, rewrite_name, segment_name,
+    },
     handles::{Handles, SegmentFile},
     index::{SegmentIndex, footer::Footer},
     segment::{Lists, Sealed},
 };
 use crate::{Error, ErrorKind, Monotonic, Result};
 
-/// The largest segment, so that offsets have room in 32 bits together with one commit and a footer.
+/// The largest segment, so that offsets have room in 32 bits together with one commit and a footer, and even when it has
+/// to grow to twice that.
 const MAX_SEGMENT: u64 = 1 << 30;
 
 /// How long deltas that no fact has followed may be without an fsync. A power cut that takes them retracts their attempt, as
@@ -40,6 +43,8 @@ pub(super) struct Log {
     fsync: Fsync,
     segment_bytes: u64,
     last_sync: Monotonic,
+    /// Where a commit begins that was not written or not made durable.
+    unsettled: Option<u64>,
     /// The buffer of the last commit, to be used for the next.
     pub(super) buffer: Vec<u8>,
 }
@@ -66,6 +71,7 @@ impl Log {
             fsync: options.fsync,
             segment_bytes: options.segment_bytes.min(MAX_SEGMENT),
             last_sync: options.clock.monotonic(),
+            unsettled: None,
             buffer: Vec::new(),
         }
     }
@@ -78,16 +84,10 @@ impl Log {
         counters: Counters,
         generation: u32,
     ) -> Result<Arc<dyn File>> {
-        let name = segment_name(number);
         let header = SegmentHeader { number, commit_before, counters, generation };
-        let create = || -> io::Result<Box<dyn File>> {
-            let file = files.create(&name)?;
-            write_all(&*file, 0, &header.encode())?;
-            file.sync()?;
-            files.sync_names()?;
-            Ok(file)
-        };
-        create().map(Arc::from).map_err(|error| write_error(format_args!("beginning {name}"), error))
+        let file = prepare(files, number).map_err(|error| beginning(number, error))?;
+        begin(files, &*file, &header).map_err(|error| beginning(number, error))?;
+        Ok(file.into())
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -97,6 +97,7 @@ impl Log {
     /// Writes a commit, and makes it durable if the policy says so. Gives its place.
     pub(super) fn write(&mut self, taken: &mut Taken, now: Monotonic) -> Result<u64> {
         let at = self.offset;
+        self.unsettled = Some(at);
         if taken.frames > 0 {
             self.write_commit(&mut taken.bytes, taken.frames)?;
         }
@@ -109,7 +110,20 @@ impl Log {
         if taken.sync || due {
             self.sync(now)?;
         }
+        self.unsettled = None;
         Ok(at)
+    }
+
+    /// Removes the commit that failed, as far as it was written. Its callers know that it failed, so nobody may see it when
+    /// the folder is opened anew in the same process.
+    pub(super) fn cut_off_failed(&mut self) -> Result<()> {
+        let Some(at) = self.unsettled else { return Ok(()) };
+        let cut = self.file.truncate(at).and_then(|()| self.file.sync());
+        cut.map_err(|error| {
+            write_error(format_args!("cutting {} off at offset {at}", segment_name(self.segment)), error)
+        })?;
+        self.unsettled = None;
+        Ok(())
     }
 
     fn write_commit(&mut self, bytes: &mut [u8], frames: u32) -> Result<()> {
@@ -169,9 +183,17 @@ impl Log {
         self.sync(now)
     }
 
-    /// Seals the segment and begins the next.
+    /// Seals the segment and begins the next. Without a descriptor for that, the segment goes on for now.
     pub(super) fn rotate(&mut self, core: &std::sync::Mutex<Core>, now: Monotonic) -> Result<()> {
         let lock = || core.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let number = self.segment + 1;
+        // First of all, so that nothing that follows needs another descriptor.
+        let file = match prepare(&*self.files, number) {
+            Ok(file) => file,
+            Err(error) if is_out_of_descriptors(&error) && self.offset < 2 * MAX_SEGMENT => return Ok(()),
+            Err(error) => return Err(beginning(number, error)),
+        };
+        self.files.sync_names().map_err(|error| beginning(number, error))?;
         self.sync(now)?;
         self.write_commit(&mut [0; COMMIT_HEADER], 0)?;
         let (footer, counters, tombstones) = {
@@ -193,8 +215,10 @@ impl Log {
             tombstones,
             damaged: false.into(),
         };
-        let number = self.segment + 1;
-        let file = Self::create(&*self.files, number, self.commit, counters, self.generation)?;
+        let header =
+            SegmentHeader { number, commit_before: self.commit, counters, generation: self.generation };
+        begin(&*self.files, &*file, &header).map_err(|error| beginning(number, error))?;
+        let file: Arc<dyn File> = file.into();
         self.segment = number;
         self.file = file.clone();
         self.offset = SEGMENT_HEADER as u64;
@@ -207,6 +231,32 @@ impl Log {
     fn footer(&self, index: &SegmentIndex) -> (Footer, Vec<u8>) {
         Footer::encode(index, self.segment, u32::try_from(self.offset).unwrap_or(u32::MAX))
     }
+}
+
+/// Makes the file of a segment, under a name that it has until it is begun.
+fn prepare(files: &dyn Files, number: u64) -> io::Result<Box<dyn File>> {
+    let name = rewrite_name(number);
+    match files.create(&name) {
+        // Left by a process that died here. It is never removed, so that a sealed segment without a next one is damage.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let file = files.open(&name)?;
+            file.truncate(0)?;
+            Ok(file)
+        }
+        made => made,
+    }
+}
+
+/// Gives a segment its header and its name, both durable.
+fn begin(files: &dyn Files, file: &dyn File, header: &SegmentHeader) -> io::Result<()> {
+    write_all(file, 0, &header.encode())?;
+    file.sync()?;
+    files.rename(&rewrite_name(header.number), &segment_name(header.number))?;
+    files.sync_names()
+}
+
+fn beginning(number: u64, error: io::Error) -> Error {
+    write_error(format_args!("beginning {}", segment_name(number)), error)
 }
 
 /// A failed write.

@@ -5,10 +5,11 @@ use std::{io, sync::Arc};
 use super::{
     Damage, Options,
     core::{Active, Core},
-    disk::{Window, read_exact, read_up_to, write_all},
+    disk::{read_exact, read_up_to, write_all},
     files::{File, Files, Guard},
     format::{
-        COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, segment_name, segment_number,
+        COMMIT_HEADER, CommitHeader, Counters, SEGMENT_HEADER, SegmentHeader, rewrite_name, segment_name,
+        segment_number,
     },
     handles::{Handles, SegmentFile},
     index::{SegmentIndex, footer::Footer},
@@ -92,39 +93,25 @@ impl Opened {
         Ok(scan)
     }
 
-    /// Whether it has neither a good header nor anything else: a header is durable before anything follows it.
-    pub(super) fn was_never_begun(&self) -> Result<bool> {
-        if self.size <= SEGMENT_HEADER as u64 {
-            return Ok(true);
-        }
-        let mut window = Window::new(&*self.file);
-        let mut at = 0;
-        while at < self.size {
-            let bytes = window.get(at, 64 << 10).map_err(|error| self.failed(error))?;
-            if bytes.iter().any(|byte| *byte != 0) {
-                return Ok(false);
-            }
-            at += bytes.len().max(1) as u64;
-        }
-        Ok(true)
-    }
-
     pub(super) fn failed(&self, error: io::Error) -> Error {
         Error::io(format_args!("reading {}", segment_name(self.number)), error)
     }
 }
 
 /// Opens the store in a folder that this process has locked.
-pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core, Log)> {
+pub(super) fn recover(
+    files: &Arc<dyn Files>,
+    handles: Arc<Handles>,
+    options: &Options,
+) -> Result<(Core, Log)> {
     remove_leftovers(&**files)?;
     // The name of the last segment may not be durable either.
     files.sync_names().map_err(|error| Error::io("making the folder's names durable", error))?;
     let mut numbers = segments(&**files)?;
     let mut last = None;
     if let Some(number) = numbers.pop() {
-        last = open_last(&**files, number)?;
+        last = Some(open_last(&**files, number)?);
     }
-    let handles = Handles::new(files.clone(), options.max_open_files);
     let mut rebuild = Rebuild::default();
     for number in numbers {
         read_sealed(&Opened::open(&**files, number)?, &handles, &mut rebuild)?;
@@ -132,12 +119,14 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     let generation = |rebuild: &Rebuild| rebuild.generation.saturating_add(1);
     let place = match last {
         Some(Last::Active(opened, scan)) => {
+            let scan = *scan;
             rebuild.header(opened.header.as_ref());
             rebuild.generation = rebuild.generation.max(scan.generation);
             rebuild.counters.raise(&scan.counters);
             rebuild.faults(opened.number, &scan.faults);
             cut_off(&opened, scan.unsure, scan.end)?;
             rebuild.apply(opened.number, &scan.index);
+            rebuild.suspects.join(scan.suspects);
             let active = Active { number: opened.number, file: opened.file.clone(), index: scan.index };
             (active, scan.end, scan.commit)
         }
@@ -145,10 +134,11 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
             let (mut number, mut commit) = (1, 0);
             if let Some(Last::Sealed(opened)) = last {
                 commit = make_footer_durable(&opened)?;
+                if opened.whole_footer()?.is_some() {
+                    note_missing_segment(&**files, opened.number, &mut rebuild)?;
+                }
                 read_sealed(&opened, &handles, &mut rebuild)?;
                 number = opened.number + 1;
-            } else if let Some(newest) = rebuild.newest_segment() {
-                number = newest + 1;
             }
             rebuild.leap_if_damaged();
             let file = Log::create(&**files, number, commit, rebuild.counters, generation(&rebuild))?;
@@ -168,41 +158,48 @@ pub(super) fn recover(files: &Arc<dyn Files>, options: &Options) -> Result<(Core
     Ok((core, log))
 }
 
-/// Removes files of a rewriting that did not come to its end.
+/// Removes files of a rewriting that did not come to its end. The one that was to become the next segment stays until it
+/// is that: see [`note_missing_segment`].
 fn remove_leftovers(files: &dyn Files) -> Result<()> {
     let failed = |error| Error::io("removing what an interrupted rewriting left", error);
     let names = files.list().map_err(failed)?;
-    for name in names.iter().filter(|name| name.ends_with(".seg.new")) {
+    let next = segments(files)?.last().map(|newest| rewrite_name(newest + 1));
+    for name in names.iter().filter(|name| name.ends_with(".seg.new") && Some(*name) != next.as_ref()) {
         files.remove(name).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Notes, for a last segment that is sealed, that the one after it is gone. A segment is sealed only when the file of the
+/// next one is there durably, under the name that it has until it is begun.
+pub(super) fn note_missing_segment(files: &dyn Files, sealed: u64, rebuild: &mut Rebuild) -> Result<()> {
+    let names = files.list().map_err(|error| Error::io("listing the folder's files", error))?;
+    if !names.contains(&rewrite_name(sealed + 1)) {
+        let what = format!("the segment is missing: what was written after {} is lost", segment_name(sealed));
+        rebuild.lost(sealed + 1, what, None);
     }
     Ok(())
 }
 
 enum Last {
     /// To be written on.
-    Active(Opened, Scan),
+    Active(Opened, Box<Scan>),
     /// Complete, or damaged from its beginning.
     Sealed(Opened),
 }
 
-/// Opens the last segment; `None` if it was only just being made.
-fn open_last(files: &dyn Files, number: u64) -> Result<Option<Last>> {
+/// Opens the last segment.
+fn open_last(files: &dyn Files, number: u64) -> Result<Last> {
     let opened = Opened::open(files, number)?;
     if opened.whole_footer()?.is_some() {
-        return Ok(Some(Last::Sealed(opened)));
+        return Ok(Last::Sealed(opened));
     }
     let scan = opened.scan(opened.size, false)?;
     if opened.header.is_none() && scan.commits == 0 {
-        if !opened.was_never_begun()? {
-            return Ok(Some(Last::Sealed(opened)));
-        }
-        let name = segment_name(number);
-        let failed = |error| Error::io(format_args!("removing {name}, which was never begun"), error);
-        files.remove(&name).map_err(failed)?;
-        files.sync_names().map_err(failed)?;
-        return Ok(None);
+        // A segment gets its name when its header is durable, so this is damage and nothing of it is left.
+        return Ok(Last::Sealed(opened));
     }
-    Ok(Some(Last::Active(opened, scan)))
+    Ok(Last::Active(opened, Box::new(scan)))
 }
 
 /// Cuts off what is after the last good commit, and makes the rest durable.
@@ -265,6 +262,7 @@ fn read_sealed(opened: &Opened, handles: &Arc<Handles>, rebuild: &mut Rebuild) -
             rebuild.counters.raise(&scan.counters);
             rebuild.faults(number, &scan.faults);
             rebuild.apply(number, &scan.index);
+            rebuild.suspects.join(scan.suspects);
             // Rewriting gives the segment a footer again.
             rebuild.core_stale.push(number);
             let tombstones = scan.index.has_tombstones();

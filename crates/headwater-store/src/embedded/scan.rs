@@ -1,6 +1,9 @@
 //! Reads a segment from front to back and tells a torn end from damage.
 
-use std::{collections::VecDeque, io};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    io,
+};
 
 use super::{
     disk::Window,
@@ -29,6 +32,40 @@ pub(super) struct Scan {
     pub(super) frames: u64,
     pub(super) records: u64,
     pub(super) faults: Vec<Fault>,
+    /// What may have lost its end.
+    pub(super) suspects: Suspects,
+}
+
+/// Journals whose last records may be among those that are damaged.
+#[derive(Debug, Default)]
+pub(super) struct Suspects {
+    /// Journals with damaged records and nothing good after them.
+    named: BTreeSet<u64>,
+    /// Where bytes are damaged so that no journal can be named, all are suspects but those with something good after them.
+    cleared: Option<BTreeSet<u64>>,
+}
+
+impl Suspects {
+    /// Something good of a journal: it shows whether records before it are missing.
+    pub(super) fn clear(&mut self, journal: u64) {
+        self.named.remove(&journal);
+        if let Some(cleared) = &mut self.cleared {
+            cleared.insert(journal);
+        }
+    }
+
+    /// What is found in a later segment.
+    pub(super) fn join(&mut self, later: Self) {
+        self.named.extend(later.named);
+        if later.cleared.is_some() {
+            self.cleared = later.cleared;
+        }
+    }
+
+    pub(super) fn contains(&self, journal: u64) -> bool {
+        self.named.contains(&journal)
+            || self.cleared.as_ref().is_some_and(|cleared| !cleared.contains(&journal))
+    }
 }
 
 /// A place where a segment is not what was written.
@@ -150,7 +187,10 @@ impl Scan {
             }
             _ => {}
         }
-        self.counters.journal = self.counters.journal.max(frame.journal().unwrap_or_default());
+        if let Some(journal) = frame.journal() {
+            self.counters.journal = self.counters.journal.max(journal);
+            self.suspects.clear(journal);
+        }
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
         self.index.add(frame, offset, u32::try_from(length).unwrap_or(u32::MAX));
     }
@@ -169,7 +209,15 @@ impl Scan {
                 continue;
             }
             let length = frame_length(rest);
-            let journal = length.and_then(|length| Frame::guess(rest.get(..length)?)?.journal());
+            let guess = length.and_then(|length| Frame::guess(rest.get(..length)?));
+            match guess {
+                Some(Frame::Records(records)) if self.index.goes_on_with(&records) => {
+                    self.suspects.named.insert(records.journal);
+                }
+                Some(Frame::Records(_)) | None => self.suspects.cleared = Some(BTreeSet::new()),
+                Some(_) => {}
+            }
+            let journal = guess.and_then(|frame| frame.journal());
             let bytes = length.unwrap_or(rest.len()) as u64;
             self.faults.push(Fault { offset, bytes, what: "a frame is damaged", journal });
             let Some(length) = length else { break };

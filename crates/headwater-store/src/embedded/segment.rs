@@ -297,6 +297,10 @@ impl ListCache {
         Ok(list)
     }
 
+    pub(super) fn clear(&self) {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Forgets a segment that is gone, whose file would else stay open.
     pub(super) fn forget(&self, segment: u64) {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);

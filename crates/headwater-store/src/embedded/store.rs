@@ -1,6 +1,6 @@
 //! The store's trait, on top of the core: locks, waits, reads.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
@@ -11,8 +11,8 @@ use super::{
     values::Stored,
 };
 use crate::{
-    Class, ErrorKind, Expect, JournalId, JournalInfo, Lease, Monotonic, Page, Pending, ReadLimit, Receipt,
-    Result, Store, Swept, Tail, Value, Watch,
+    Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Monotonic, Page, Pending, ReadLimit,
+    Receipt, Result, Store, Swept, Tail, Value, Watch,
 };
 
 impl Embedded {
@@ -256,6 +256,15 @@ impl Store for Embedded {
         Box::pin(async move {
             let batch = self.shared.core().flush()?;
             self.wait_for(batch).await
+        })
+    }
+
+    fn stopped(&self) -> Pin<Box<dyn Future<Output = Error> + Send + '_>> {
+        Box::pin(async move {
+            let mut failure = self.shared.failure.subscribe();
+            let cause = failure.wait_for(Option::is_some).await.ok().and_then(|cause| cause.clone());
+            // The sender lives as long as the store.
+            cause.unwrap_or_else(|| Error::new(ErrorKind::Stopped, "the store was closed"))
         })
     }
 

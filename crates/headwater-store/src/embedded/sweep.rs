@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::{
     Embedded, Files, Options, Shared, Writer,
     format::segment_name,
+    handles::Handles,
     index::{SegmentIndex, ValuePart, footer::Footer},
     recover,
     segment::{Lists, Sealed},
@@ -347,7 +348,8 @@ fn read_index(sealed: &Sealed) -> Result<SegmentIndex> {
 pub fn compact(files: Arc<dyn Files>) -> Result<Swept> {
     let options = Options { writer: Writer::Manual, ..Options::default() };
     let guard = recover::lock(&*files, "of the store")?;
-    let (core, log) = recover::recover(&files, &options)?;
+    let handles = Handles::new(files.clone(), options.max_open_files);
+    let (core, log) = recover::recover(&files, handles, &options)?;
     let shared = Shared::new(core, log, options, files, guard);
     let over = shared.core().let_go(shared.retention.now());
     let mut swept = Swept::default();

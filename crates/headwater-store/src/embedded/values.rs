@@ -157,6 +157,12 @@ impl Values {
         }
     }
 
+    /// Goes on with the watches of others, which may have missed something.
+    pub(super) fn keep_watches(&mut self, others: &mut Self) {
+        self.watchers = std::mem::take(&mut others.watchers);
+        self.watchers.tell_all();
+    }
+
     pub(super) fn watch(&mut self, prefix: &str) -> Watch {
         self.watchers.add(prefix)
     }
@@ -238,6 +244,11 @@ impl Watchers {
                 notify.notify_one();
             }
         }
+    }
+
+    fn tell_all(&self) {
+        let watchers = self.by_prefix.values().flatten().filter_map(Weak::upgrade);
+        watchers.for_each(|notify| notify.notify_one());
     }
 
     fn let_go_of_the_dead(&mut self) {

@@ -4,8 +4,9 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    task::{Context, Waker},
     time::Duration,
 };
 
@@ -137,6 +138,133 @@ fn a_failed_fsync_stops_the_store_and_shows_nothing_that_was_not_durable() {
         assert!(store.0.damages().is_empty());
         store.claim("run");
     }
+}
+
+#[test]
+fn store_that_stopped_recovers_in_place_without_what_had_failed() {
+    for (writes, error) in [(false, io::ErrorKind::Other), (true, io::ErrorKind::StorageFull)] {
+        let place = Place::new();
+        let (store, left) = open_failing(&place, writes, error);
+        let says_stopped =
+            || store.0.stopped().as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        let lease = store.claim("run");
+        store.fact(&lease, "durable");
+        assert!(!says_stopped());
+        let mut watch = store.0.watch("key");
+        left.store(0, Ordering::SeqCst);
+        let receipt = store.0.append(&lease, Class::Fact, &["failed".into()]).unwrap();
+        let put = store.0.put("key", "failed".into(), Expect::Any, None);
+        store.drive(put).unwrap_err();
+        store.drive(receipt).unwrap_err();
+        assert!(says_stopped());
+        // What stopped it is not over.
+        store.drive(store.0.recover()).unwrap_err();
+        assert_eq!(code(store.drive(store.0.flush())), "store.stopped");
+        left.store(1_000, Ordering::SeqCst);
+        store.drive(store.0.recover()).unwrap();
+        assert!(!says_stopped());
+        assert_eq!(store.bodies("run", 0), ["durable"]);
+        assert_eq!(store.get("key"), None);
+        assert_eq!(code(store.0.append(&lease, Class::Fact, &["stale".into()])), "store.stale");
+        assert_eq!(store.expired(), ["run".into()]);
+        let next = store.claim("run");
+        assert_eq!((next.first, next.epoch > lease.epoch), (2, true));
+        store.fact(&next, "goes on");
+        store.drive(watch.changed());
+        store.put("key", "new");
+        store.drive(watch.changed());
+        drop(store);
+        let store = place.open();
+        assert_eq!(store.bodies("run", 0), ["durable", "goes on"]);
+        assert!(store.0.damages().is_empty());
+    }
+}
+
+/// A folder in which nothing can be opened or made while there are no descriptors.
+#[derive(Debug)]
+struct NoDescriptors(Folder, Arc<AtomicBool>);
+
+impl Files for NoDescriptors {
+    fn lock(&self) -> io::Result<Box<dyn Guard>> {
+        self.0.lock()
+    }
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.0.list()
+    }
+    fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
+        if self.1.load(Ordering::SeqCst) { Err(io::Error::from_raw_os_error(24)) } else { self.0.open(name) }
+    }
+    fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+        if self.1.load(Ordering::SeqCst) {
+            Err(io::Error::from_raw_os_error(24))
+        } else {
+            self.0.create(name)
+        }
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.0.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.0.remove(name)
+    }
+    fn sync_names(&self) -> io::Result<()> {
+        self.0.sync_names()
+    }
+}
+
+#[test]
+fn segment_goes_on_while_there_is_no_descriptor_for_the_next() {
+    let place = Place::new();
+    let none = Arc::new(AtomicBool::new(false));
+    let files = NoDescriptors(Folder::new(place.folder.path()).unwrap(), none.clone());
+    let mut options = place.options();
+    options.segment_bytes = 1_000;
+    let store = Stepped(Embedded::open_with(Arc::new(files), options).unwrap());
+    let lease = store.claim("run");
+    none.store(true, Ordering::SeqCst);
+    for n in 0..30 {
+        store.fact(&lease, format!("{n:0100}"));
+    }
+    assert_eq!(place.segments().len(), 1);
+    none.store(false, Ordering::SeqCst);
+    store.fact(&lease, "then");
+    assert_eq!(place.segments().len(), 2);
+    assert_eq!(store.bodies("run", 0).len(), 31);
+    drop(store);
+    assert!(place.check().is_good());
+    assert_eq!(place.open().bodies("run", 0).len(), 31);
+}
+
+#[cfg(unix)]
+#[test]
+fn folder_and_files_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let path = place.folder.path().join("data").join("store");
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let modes = || {
+        let files = std::fs::read_dir(&path).unwrap().map(|entry| mode(&entry.unwrap().path()));
+        files.collect::<std::collections::BTreeSet<u32>>()
+    };
+    drop(Embedded::open(&path).unwrap());
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o700, 0o700));
+    assert_eq!(modes(), [0o600].into());
+    // A store that others can read is closed to them.
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for entry in std::fs::read_dir(&path).unwrap() {
+        let wide = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(entry.unwrap().path(), wide).unwrap();
+    }
+    assert!(Folder::new(&path).unwrap().was_open_to_others());
+    assert!(!Folder::new(&path).unwrap().was_open_to_others());
+    assert_eq!((mode(&path), modes()), (0o700, [0o600].into()));
+    // A folder with files of others may be anybody's.
+    let shared = place.folder.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    std::fs::write(shared.join("notes.txt"), "not ours").unwrap();
+    std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!Folder::new(&shared).unwrap().was_open_to_others());
+    assert_eq!(mode(&shared), 0o755);
 }
 
 #[test]

@@ -178,6 +178,10 @@ impl Store for Crashing {
         self.store.watch(prefix)
     }
 
+    fn stopped(&self) -> std::pin::Pin<Box<dyn Future<Output = Error> + Send + '_>> {
+        self.store.stopped()
+    }
+
     fn limits(&self) -> headwater_store::Limits {
         self.store.limits()
     }

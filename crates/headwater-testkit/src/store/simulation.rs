@@ -19,11 +19,14 @@ use std::{
 
 use bytes::Bytes;
 use headwater_store::{
-    Cursor, Error, ErrorKind, JournalId, Lease, ManualClock, Time,
+    Cursor, Error, ErrorKind, JournalId, Lease, ManualClock, Store as _, Time,
     embedded::{Embedded, Fsync, Options, Writer},
 };
 
-use self::oracle::{Oracle, Verdict, Violation};
+use self::{
+    act::now_or_never,
+    oracle::{Oracle, Verdict, Violation},
+};
 use crate::{
     disk::{Disk, Fault},
     random::Random,
@@ -68,6 +71,12 @@ pub struct Summary {
     pub flips: u64,
     /// Times that the wall clock was set.
     pub clock_steps: u64,
+    /// Times that the disk stalled.
+    pub stalls: u64,
+    /// Appends that a stalled disk had no room for.
+    pub refused: u64,
+    /// Times that a store which had stopped was opened anew in place.
+    pub recoveries: u64,
 }
 
 impl std::ops::AddAssign for Summary {
@@ -81,16 +90,21 @@ impl std::ops::AddAssign for Summary {
         self.faults += other.faults;
         self.flips += other.flips;
         self.clock_steps += other.clock_steps;
+        self.stalls += other.stalls;
+        self.refused += other.refused;
+        self.recoveries += other.recoveries;
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { steps, records, values, commits, kills, power_cuts, faults, flips, clock_steps } = self;
+        let Self { steps, records, values, commits, kills, power_cuts, faults, flips, .. } = self;
+        let Self { clock_steps, stalls, refused, recoveries, .. } = self;
         write!(
             f,
             "{steps} steps, {records} records, {values} values, {commits} commits, {kills} kills, \
-             {power_cuts} power cuts, {faults} faults of the disk, {flips} flipped bits, {clock_steps} clock steps"
+             {power_cuts} power cuts, {faults} faults of the disk, {flips} flipped bits, {clock_steps} clock steps, \
+             {stalls} stalls with {refused} refused appends, {recoveries} recoveries in place"
         )
     }
 }
@@ -188,6 +202,8 @@ struct Simulation {
     /// Leases of drivers that should have stopped.
     old: Vec<Lease>,
     cursors: Vec<(Cursor, Bytes)>,
+    /// For so many more commits the disk does nothing.
+    stalled: usize,
     /// A write of this process has failed.
     write_failed: bool,
     /// Makes each body another.
@@ -216,6 +232,7 @@ impl Simulation {
         options.tail_bytes = *random.pick(&[0, 200, 4_096, 256 << 10]).unwrap_or(&0);
         options.cache_bytes = *random.pick(&[0, 1_000, 32 << 20]).unwrap_or(&0);
         options.max_journal_bytes = 1 << 20;
+        options.max_pending_bytes = *random.pick(&[4_096, 16_384, 64 << 20]).unwrap_or(&4_096);
         let journals = ["run", "läuft 🦀", "third"];
         let journals = journals.iter().take(1 + random.below(3)).map(|name| JournalId::from(*name)).collect();
         let keys = (0..=random.below(4)).map(|key| format!("key/{key}")).collect();
@@ -234,6 +251,7 @@ impl Simulation {
             leases: BTreeMap::new(),
             old: Vec::new(),
             cursors: Vec::new(),
+            stalled: 0,
             write_failed: false,
             bodies: 0,
             summary: Summary::default(),
@@ -251,7 +269,7 @@ impl Simulation {
                 self.tell("the process dies of its fault");
                 self.crash()?;
             } else if self.oracle.is_stopped() && self.random.one_in(8) {
-                self.crash()?;
+                if self.random.one_in(2) { self.recover()? } else { self.crash()? }
             }
         }
         self.tell("the end");
@@ -342,12 +360,18 @@ impl Simulation {
         if !fired.is_empty() {
             self.tell(format!("the disk has failed: {fired:?}"));
         }
-        self.write_failed |= fired.iter().any(|fault| !matches!(fault, Fault::ReadError | Fault::ShortWrite));
+        let harmless = [Fault::ReadError, Fault::ShortWrite, Fault::NoDescriptors];
+        self.write_failed |= fired.iter().any(|fault| !harmless.contains(fault));
     }
 
     /// One commit.
     fn step(&mut self) -> Verdict {
         let Some(store) = self.store.clone() else { return Ok(()) };
+        if self.stalled > 0 {
+            self.stalled -= 1;
+            self.tell("the disk stalls");
+            return Ok(());
+        }
         match store.step() {
             Ok(something) => {
                 self.tell(format!("step: {something}"));
@@ -356,13 +380,21 @@ impl Simulation {
                     self.oracle.committed();
                 }
                 self.summary.commits += u64::from(something);
+                let has_room = now_or_never(store.room()).is_some();
+                self.oracle.caught_up(has_room)?;
             }
             Err(error) => {
                 self.tell(format!("step: {} ({error})", error.code()));
-                self.oracle.stopped();
+                self.hear_of_faults();
+                self.oracle.failed(self.write_failed, self.says_stopped(&store))?;
             }
         }
         self.listen()
+    }
+
+    /// Whether the store says that it has stopped.
+    fn says_stopped(&self, store: &Embedded) -> bool {
+        store.stopped().as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     fn arm(&mut self) {
@@ -374,6 +406,8 @@ impl Simulation {
             Fault::NamesError,
             Fault::CreateError,
             Fault::ReadError,
+            Fault::NoDescriptors,
+            Fault::NoDescriptors,
             Fault::Death,
             Fault::Death,
         ];

@@ -436,8 +436,43 @@ fn stops() -> Vec<Rule> {
         caught(rule, stopped().claimed(&lease(2, 2), LATER, LATE)),
         caught(rule, stopped().acknowledged(&run_id())),
         caught(rule, stopped().put("key", 2, true)),
+        caught(rule, committed(1, 0).failed(false, true)),
+        caught(rule, committed(1, 0).failed(true, false)),
+        caught(rule, stopped().recovered(false, false)),
+        caught(rule, stopped().recovered(true, true)),
+        caught(rule, stopped().not_recovered(true)),
         caught(rule, stopped().removed("key", true, true)),
     ]
+}
+
+/// What is there after a store was opened anew in place.
+fn recoveries() -> Vec<Rule> {
+    let recovered = || {
+        let mut oracle = committed(2, 0);
+        oracle.appended(&lease(1, 1), Class::Fact, &[body(3)], 3, NOW).unwrap();
+        oracle.stopped();
+        oracle.recovered(true, false).unwrap();
+        oracle
+    };
+    recovered().informed(&run_id(), Some(&info(2)), NOW).unwrap();
+    vec![
+        // What had failed is there, and what had not is gone.
+        caught(Rule::NothingIsOther, recovered().informed(&run_id(), Some(&info(3)), NOW)),
+        caught(Rule::NothingDisappears, recovered().informed(&run_id(), Some(&info(1)), NOW)),
+        caught(
+            Rule::OldEpochsAreRefused,
+            recovered().appended(&lease(1, 1), Class::Fact, &[body(3)], 3, NOW),
+        ),
+    ]
+}
+
+fn room() -> Vec<Rule> {
+    let rule = Rule::RoomComesBack;
+    let busy = Error::new(ErrorKind::Busy, "the disk is slow");
+    appended(0, 1).write_refused(&lease(1, 1), &busy).unwrap();
+    let mut idle = appended(0, 1);
+    idle.caught_up(true).unwrap();
+    vec![caught(rule, idle.write_refused(&lease(1, 1), &busy)), caught(rule, appended(1, 0).caught_up(false))]
 }
 
 fn damage() -> Vec<Rule> {
@@ -450,7 +485,13 @@ fn damage() -> Vec<Rule> {
     // Wrong bytes are wrong, damaged or not.
     let wrong = Record { body: "wrong".into(), ..record(1, Class::Fact) };
     caught(Rule::NothingIsOther, damaged.read(&run_id(), 0, &[wrong], tail(3)));
+    let mut shortened = committed(3, 0);
+    shortened.crashed();
+    shortened.damaged();
+    shortened.informed(&run_id(), Some(&info(2)), NOW).unwrap();
+    shortened.read_failed(&run_id(), 2, &corrupt).unwrap();
     vec![
+        caught(rule, shortened.read(&run_id(), 2, &[], tail(2))),
         caught(rule, damaged.checked(false)),
         caught(rule, committed(3, 0).checked(true)),
         caught(rule, committed(3, 0).read_failed(&run_id(), 0, &corrupt)),
@@ -475,6 +516,8 @@ fn every_rule_catches_what_breaks_it() {
         trims(),
         cursors(),
         stops(),
+        recoveries(),
+        room(),
         damage(),
     ];
     let caught: BTreeSet<Rule> = all.concat().into_iter().collect();

@@ -209,9 +209,9 @@ impl Core {
         let (number, journal) = self.leased(lease)?;
         journal.held = None;
         journal.released = true;
-        let epoch = lease.epoch;
+        let (epoch, last) = (lease.epoch, journal.last);
         self.driven.remove(&number);
-        Ok(self.gather_op(Op::Released { journal: number, epoch }))
+        Ok(self.gather_op(Op::Released { journal: number, epoch, last }))
     }
 
     /// Ends a journal.
@@ -219,8 +219,9 @@ impl Core {
         let (number, journal) = self.leased(lease)?;
         journal.held = None;
         journal.closing = true;
+        let last = journal.last;
         self.driven.remove(&number);
-        Ok(self.gather_op(Op::Closed { journal: number, goes }))
+        Ok(self.gather_op(Op::Closed { journal: number, goes, last }))
     }
 
     /// Lets go of the records before a sequence. Those that are not durable yet must become so first.

@@ -200,8 +200,8 @@ fn encode_summary(index: &SegmentIndex) -> Vec<u8> {
             put_varint(&mut out, start.first);
         }
         let list = &part.list;
-        for number in [part.released, part.trimmed, list.bytes, list.first, list.last, u64::from(list.frames)]
-        {
+        let (bytes, frames) = (list.bytes, u64::from(list.frames));
+        for number in [part.released, part.trimmed, part.last, bytes, list.first, list.last, frames] {
             put_varint(&mut out, number);
         }
     }
@@ -237,6 +237,7 @@ fn decode_summary(mut input: Input<'_>) -> Option<SegmentIndex> {
             closed: (flags & 4 != 0).then_some(goes),
             released: input.varint()?,
             trimmed: input.varint()?,
+            last: input.varint()?,
             list: FrameList {
                 bytes: input.varint()?,
                 first: input.varint()?,

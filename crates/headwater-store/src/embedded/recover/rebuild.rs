@@ -14,7 +14,7 @@ use crate::{
         format::{Counters, SegmentHeader, segment_name},
         index::{SegmentIndex, ValuePart},
         journal::{Journal, Piece},
-        scan::Fault,
+        scan::{Fault, Suspects},
         segment::Sealed,
         values::Stored,
     },
@@ -32,6 +32,7 @@ pub(in crate::embedded) struct Rebuild {
     /// Damage, and the journal's number where it is known.
     damages: Vec<(Damage, Option<u64>)>,
     leapt: bool,
+    pub(in crate::embedded) suspects: Suspects,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +43,8 @@ struct Found {
     closed: Option<Option<Time>>,
     trimmed: u64,
     deleted: bool,
+    /// A sequence that it had reached.
+    last: u64,
     /// Pieces with their last sequence.
     pieces: Vec<(Piece, u64)>,
     segments: Vec<u64>,
@@ -53,10 +56,6 @@ impl Rebuild {
             self.counters.raise(&header.counters);
             self.generation = self.generation.max(header.generation);
         }
-    }
-
-    pub(in crate::embedded) fn newest_segment(&self) -> Option<u64> {
-        self.sealed.iter().map(|sealed| sealed.number).max()
     }
 
     pub(in crate::embedded) fn faults(&mut self, segment: u64, faults: &[Fault]) {
@@ -76,6 +75,8 @@ impl Rebuild {
             found.closed = found.closed.or(part.closed);
             found.trimmed = found.trimmed.max(part.trimmed);
             found.deleted |= part.deleted;
+            found.last = found.last.max(part.last);
+            self.suspects.clear(*number);
             found.segments.push(segment);
             if part.list.frames > 0 {
                 let piece = Piece { segment, first: part.list.first, bytes: part.list.bytes };
@@ -166,10 +167,21 @@ impl Rebuild {
             journal.pieces.push(piece);
             next = last + 1;
         }
-        if newest.first > next {
-            let what = format!("records {next} to {} are missing", newest.first - 1);
-            self.lost(found.segments.last().copied().unwrap_or_default(), what, Some(name.clone()));
-            next = newest.first;
+        let segment = found.segments.last().copied().unwrap_or_default();
+        let end = newest.first.max(found.last + 1);
+        if end > next {
+            let what = format!("records {next} to {} are missing", end - 1);
+            self.lost(segment, what, Some(name.clone()));
+            next = end;
+        }
+        // A journal that was closed or given back has said how far it goes.
+        let is_driven = found.closed.is_none() && found.released < newest.epoch;
+        if is_driven && self.suspects.contains(number) {
+            let what = format!("record {next} and those after it may be missing");
+            self.lost(segment, what, Some(name.clone()));
+            next += 1;
+            // So that this is known when the segment is sealed, too.
+            core.active.index.journal(number).last = next - 1;
         }
         journal.last = next - 1;
         (journal.visible, journal.taken, journal.durable) = (journal.last, journal.last, journal.last);

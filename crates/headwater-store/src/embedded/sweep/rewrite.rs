@@ -228,7 +228,7 @@ impl Wanted {
             Frame::Claimed { journal, .. } | Frame::Closed { journal, .. } => {
                 self.journals.contains_key(&journal)
             }
-            Frame::Released { journal, epoch } => {
+            Frame::Released { journal, epoch, .. } => {
                 self.journals.get(&journal).is_some_and(|(_, newest)| epoch >= *newest)
             }
             Frame::Trimmed { journal, before } => {

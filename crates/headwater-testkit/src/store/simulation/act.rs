@@ -22,7 +22,7 @@ const TTL: Duration = Duration::from_secs(10);
 impl Simulation {
     /// One step.
     pub(super) fn act(&mut self) -> Verdict {
-        match self.random.below(100) {
+        match self.random.below(104) {
             0..=29 => self.append(),
             30..=49 => self.step(),
             50..=56 => self.look(),
@@ -41,7 +41,13 @@ impl Simulation {
                 self.arm();
                 Ok(())
             }
-            _ => self.crash(),
+            97..=99 => self.crash(),
+            100 => self.stall(),
+            101 => {
+                self.disk.free_descriptors();
+                Ok(())
+            }
+            _ => self.recover(),
         }
     }
 
@@ -107,9 +113,18 @@ impl Simulation {
             Err(error) => {
                 self.tell(format!("{name}: {} ({error})", error.code()));
                 self.hear_of_stop(&error);
+                self.summary.refused += u64::from(*error.kind() == ErrorKind::Busy);
                 self.oracle.write_refused(&lease, &error)
             }
         }
+    }
+
+    /// The disk takes long: commits pile up while time passes.
+    fn stall(&mut self) -> Verdict {
+        self.stalled = 2 + self.random.below(8);
+        self.summary.stalls += 1;
+        self.tell(format!("the disk stalls for {} commits", self.stalled));
+        Ok(())
     }
 
     fn claim(&mut self) -> Verdict {

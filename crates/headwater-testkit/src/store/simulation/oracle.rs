@@ -51,11 +51,13 @@ pub enum Rule {
     FailuresStop,
     /// Damage is found, and sound data is not called damaged.
     DamageIsFound,
+    /// Writes are refused for want of room only while others wait, and there is room when those are written.
+    RoomComesBack,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::NothingIsLost,
         Self::NothingIsOther,
         Self::NothingDisappears,
@@ -71,6 +73,7 @@ impl Rule {
         Self::CursorsAreTrue,
         Self::FailuresStop,
         Self::DamageIsFound,
+        Self::RoomComesBack,
     ];
 }
 
@@ -134,6 +137,8 @@ pub struct Oracle {
     /// The highest version before the last crash: what was in flight then has a higher one.
     version_before: u64,
     stopped: bool,
+    /// Whether something was called that no commit has taken.
+    waiting: bool,
     /// Stored bytes were changed on purpose: what is lost must be told, and may be lost.
     damaged: bool,
 }
@@ -148,6 +153,7 @@ impl Oracle {
     /// The process died, or the store was dropped: what was not durable may be gone, what was in flight may be done or not.
     pub fn crashed(&mut self) {
         self.stopped = false;
+        self.waiting = false;
         self.version_before = self.highest_version;
         self.journals.values_mut().for_each(Journal::crashed);
         self.values.values_mut().for_each(Key::crashed);
@@ -170,6 +176,49 @@ impl Oracle {
     /// A write failed: from now on the store takes no more.
     pub fn stopped(&mut self) {
         self.stopped = true;
+    }
+
+    /// A write failed, because the disk did or for another reason, and the store says that it has stopped or does not.
+    ///
+    /// # Errors
+    /// When nothing that must stop it had failed, or it does not say so.
+    pub fn failed(&mut self, disk_failed: bool, says_so: bool) -> Verdict {
+        self.stopped = true;
+        hold(Rule::FailuresStop, disk_failed, || "it stops, and no write has failed".to_owned())?;
+        hold(Rule::FailuresStop, says_so, || "it has stopped, and does not say so".to_owned())
+    }
+
+    /// It was opened anew in place, or could not be, though nothing fails any more. What had failed is not there.
+    ///
+    /// # Errors
+    /// When it could not be, or still says that it has stopped.
+    pub fn recovered(&mut self, opened: bool, says_stopped: bool) -> Verdict {
+        hold(Rule::FailuresStop, opened && !says_stopped, || {
+            "nothing fails any more, and it does not recover".to_owned()
+        })?;
+        self.stopped = false;
+        self.waiting = false;
+        self.version_before = self.highest_version;
+        self.journals.values_mut().for_each(Journal::recovered);
+        self.values.values_mut().for_each(Key::recovered);
+        Ok(())
+    }
+
+    /// It was to be opened anew in place on a disk that is still full.
+    ///
+    /// # Errors
+    /// When it says that it was.
+    pub fn not_recovered(&self, opened: bool) -> Verdict {
+        hold(Rule::FailuresStop, !opened, || "it recovers, and the disk is still full".to_owned())
+    }
+
+    /// A commit was made, or there was nothing to write: there is room, or not.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn caught_up(&mut self, has_room: bool) -> Verdict {
+        self.waiting = false;
+        hold(Rule::RoomComesBack, has_room, || "all is written, and there is no room".to_owned())
     }
 
     /// A commit succeeded: all that was appended before is durable.
@@ -206,6 +255,7 @@ impl Oracle {
         time: Time,
     ) -> Verdict {
         self.wrote("an append")?;
+        self.waiting |= !bodies.is_empty();
         let journal = self.journals.entry(lease.journal.clone()).or_default();
         journal.appended(lease, class, bodies, first, time)
     }
@@ -239,6 +289,11 @@ impl Oracle {
     /// # Errors
     /// When it should have been taken.
     pub fn write_refused(&self, lease: &Lease, error: &Error) -> Verdict {
+        if *error.kind() == ErrorKind::Busy {
+            return hold(Rule::RoomComesBack, self.waiting, || {
+                format!("{}: refused, and nothing waits to be written: {error}", lease.journal)
+            });
+        }
         let excused = self.stopped || matches!(error.kind(), ErrorKind::Full | ErrorKind::TooLarge);
         let holder = self.journals.get(&lease.journal).and_then(Journal::life);
         let may = holder.is_some_and(|life| life.holder == Some(lease.epoch) && life.closed.is_none());
@@ -300,7 +355,12 @@ impl Oracle {
     pub fn informed(&mut self, id: &JournalId, info: Option<&JournalInfo>, now: Time) -> Verdict {
         let damaged = self.damaged;
         let journal = self.journals.entry(id.clone()).or_default();
-        let epoch = journal.informed(id, info, now, damaged)?;
+        // What may have lost its end counts as longer than it is, so that reading it to the end fails.
+        let mut info = info.cloned();
+        if let (true, Some(info), Some(life)) = (damaged, &mut info, journal.life()) {
+            info.tail.last = info.tail.last.min(life.last());
+        }
+        let epoch = journal.informed(id, info.as_ref(), now, damaged)?;
         self.highest_epoch = self.highest_epoch.max(epoch);
         Ok(())
     }
@@ -310,7 +370,13 @@ impl Oracle {
     /// # Errors
     /// When it is not what was appended.
     pub fn read(&mut self, id: &JournalId, after: u64, records: &[Record], tail: Tail) -> Verdict {
-        self.life(id)?.read(id, after, records, tail)
+        let damaged = self.damaged;
+        let life = self.life(id)?;
+        if damaged {
+            life.ends_with_a_word(id, after, records)?;
+        }
+        let last = if damaged { tail.last.min(life.last()) } else { tail.last };
+        life.read(id, after, records, Tail { last, ..tail })
     }
 
     /// A read failed.

@@ -9,6 +9,7 @@ use headwater_store::{
 
 use super::{
     Answer, Call, Simulation,
+    act::now_or_never,
     oracle::{Rule, Verdict, Violation},
 };
 
@@ -26,10 +27,49 @@ impl Simulation {
         self.disk.make_room();
         self.hear_of_faults();
         self.write_failed = false;
+        self.stalled = 0;
         // A clock that is wrong when a process begins is wrong for all that it finds: nothing can be promised then.
         self.clock.set_wall(self.truth());
         self.over = self.truth();
         self.reopen()
+    }
+
+    /// Opens a store that has stopped anew in place, when what stopped it is over.
+    pub(super) fn recover(&mut self) -> Verdict {
+        let store = self.store()?;
+        // A sweep that failed may have stopped it.
+        if self.says_stopped(&store) {
+            self.oracle.stopped();
+        }
+        if !self.oracle.is_stopped() {
+            let recovered = now_or_never(Box::pin(store.recover()));
+            if matches!(recovered, Some(Ok(()))) {
+                return Ok(());
+            }
+            let what = format!("a store that has not stopped: {recovered:?}");
+            return Err(Violation { rule: Rule::FailuresStop, what });
+        }
+        self.disk.disarm();
+        self.disk.free_descriptors();
+        let full = self.disk.is_full();
+        if full && self.random.one_in(2) {
+            let recovered = now_or_never(Box::pin(store.recover()));
+            self.tell(format!("recover a full disk: {recovered:?}"));
+            return self.oracle.not_recovered(recovered.is_some_and(|done| done.is_ok()));
+        }
+        self.disk.make_room();
+        let recovered = now_or_never(Box::pin(store.recover()));
+        self.tell(format!("recover: {recovered:?}"));
+        // All that waited was answered when the store stopped.
+        self.listen()?;
+        let says_stopped = self.says_stopped(&store);
+        self.oracle.recovered(matches!(recovered, Some(Ok(()))), says_stopped)?;
+        self.summary.recoveries += 1;
+        self.flights.clear();
+        self.busy.clear();
+        self.old.extend(std::mem::take(&mut self.leases).into_values());
+        self.write_failed = false;
+        self.survey()
     }
 
     /// Kills the process, or cuts the power.
@@ -147,6 +187,7 @@ impl Simulation {
     pub(super) fn flip(&mut self) -> Verdict {
         // The last commit cannot be told from one that was never complete, so it is followed by two more.
         let before = self.disk.sizes();
+        self.stalled = 0;
         for _ in 0..2 {
             self.begin_marking()?;
             self.step()?;

@@ -48,6 +48,8 @@ pub(super) struct Life {
     seen: u64,
     /// Not all of the records may be there: the process has died.
     unsure: bool,
+    /// So many were durable when it died.
+    owed: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +77,17 @@ impl Journal {
             life.unsure = true;
             life.holder = None;
             life.time = Time(0);
+        }
+    }
+
+    /// The store was opened anew in place: what had failed is not there, and all else is.
+    pub(super) fn recovered(&mut self) {
+        self.in_flight = None;
+        if let Some(life) = &mut self.life {
+            life.records.truncate(usize::try_from(life.committed).unwrap_or(usize::MAX));
+            life.holder = None;
+            life.time = Time(0);
+            (life.durable, life.seen) = (life.committed, life.committed);
         }
     }
 
@@ -250,6 +263,7 @@ impl Life {
             committed: 0,
             seen: 0,
             unsure: false,
+            owed: 0,
         }
     }
 
@@ -346,6 +360,7 @@ impl Life {
                 format!("{id}: {} is the last, {all} were appended", tail.last)
             })?;
             self.records.truncate(usize::try_from(tail.last).unwrap_or(usize::MAX));
+            self.owed = self.durable;
             self.unsure = false;
             // What was found is shown from now on, so its facts may not be lost any more.
             self.committed = tail.last;
@@ -393,6 +408,13 @@ impl Life {
         })?;
         self.epochs = told.to_vec();
         Ok(told.iter().map(|start| start.epoch).max().unwrap_or(0))
+    }
+
+    /// A journal that damage has cut short does not end as if it were whole.
+    pub(super) fn ends_with_a_word(&self, id: &JournalId, after: u64, records: &[Record]) -> Verdict {
+        hold(Rule::DamageIsFound, !records.is_empty() || after >= self.owed, || {
+            format!("{id}: it ends after {after} without a word, {} were durable", self.owed)
+        })
     }
 
     pub(super) fn read(&mut self, id: &JournalId, after: u64, records: &[Record], tail: Tail) -> Verdict {

@@ -8,6 +8,7 @@ use super::{Change, Oracle, Rule, Verdict, hold};
 impl Oracle {
     /// A change of a value has begun.
     pub fn began_change(&mut self, key: &str, change: Change, now: Time) {
+        self.waiting |= matches!(change, Change::Put(..));
         self.values.entry(key.to_owned()).or_default().began(change, now);
     }
 
@@ -123,6 +124,11 @@ impl Key {
         if let Some(change) = self.in_flight.take() {
             self.perhaps = Some(change);
         }
+    }
+
+    /// What had failed was not done.
+    pub(super) fn recovered(&mut self) {
+        self.in_flight = None;
     }
 
     pub(super) fn forget(&mut self) {
