@@ -3,14 +3,16 @@
 mod effect;
 mod entry;
 mod history;
+mod park;
 mod told;
 mod writer;
 
 pub use effect::{Answer, Begun, Invalidated};
-pub(crate) use effect::{Effect, Left, Outcome, Visit, Wait, WaitKind};
+pub(crate) use effect::{Effect, Left, Outcome, Parked, Visit, Wait, WaitKind};
 pub(crate) use entry::Emitted;
 pub use entry::Entry;
 pub(crate) use entry::{delta, is_answer, is_snapshot};
 pub(crate) use history::{Emits, History, HookRecord, Walked, fingerprint};
+pub(crate) use park::Park;
 pub use told::{Teller, Told};
 pub(crate) use writer::Journal;

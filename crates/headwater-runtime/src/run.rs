@@ -3,6 +3,7 @@
 mod close;
 mod drive;
 mod inbox;
+mod park;
 mod shared;
 mod show;
 mod visit;

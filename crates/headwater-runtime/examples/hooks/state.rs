@@ -1,6 +1,6 @@
 //! What a run remembers, what the route approved for it, and effects that are recorded.
 
-use headwater_runtime::{Cx, END, Next, NodeResult, Result, START, Workflow};
+use headwater_runtime::{Cx, END, Next, NodeResult, Result, START, Text, Workflow};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -22,6 +22,18 @@ async fn count(cx: Cx, _: ()) -> NodeResult {
 async fn list(cx: Cx, _: ()) -> NodeResult {
     let todos = cx.workflow_state("todos", Vec::<String>::new())?.get()?;
     Ok(Next::message(todos.join(", ")))
+}
+
+/// A block that runs once, though the node starts from the top after the wait.
+async fn guard(cx: Cx, _: ()) -> NodeResult {
+    let started = cx.node_state("started", false)?;
+    if !started.get()? {
+        cx.structured("lifecycle").stream("lifecycle").finish(&json!({ "step": "start" }))?;
+        started.set(true)?;
+    }
+    let account = cx.interrupt(Text::new("Which account?")).id("resume-safe-step").await?;
+    started.set(false)?;
+    Ok(Next::message(account))
 }
 
 #[derive(Deserialize)]
@@ -62,5 +74,5 @@ pub(crate) fn workflows() -> Result<Vec<Workflow>> {
         .edge_when("count", "done", "list")
         .edge("list", END)
         .build()?;
-    Ok(vec![remember, single("context", context)?, single("pay", pay)?])
+    Ok(vec![remember, single("guard", guard)?, single("context", context)?, single("pay", pay)?])
 }

@@ -9,8 +9,22 @@ use crate::{Error, Result, error::ErrorKind, run::NodeRun};
 
 /// A piece of state. Small, and JSON.
 ///
-/// A node that is run again, because the run was resumed or the node is retried, sees the state as it was when the node
-/// was entered, and writes it again: so a write happens once, however often the node is run.
+/// A node that is run again after a crash, or because it is retried, sees the state as it was when the node was entered,
+/// and writes it again. One that is run again because it waited and was answered finds its node state as it was when the
+/// wait began, so that the state can guard what is to be done once:
+///
+/// ```no_run
+/// # use headwater_runtime::{Cx, Next, NodeResult, Text};
+/// async fn ask(cx: Cx, _: ()) -> NodeResult {
+///     let started = cx.node_state("started", false)?;
+///     if !started.get()? {
+///         cx.emit().status("looking for somebody")?;
+///         started.set(true)?;
+///     }
+///     let answer = cx.interrupt(Text::new("Who is it?")).id("who").await?;
+///     Ok(Next::message(answer))
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct State<T> {
     node: Arc<NodeRun>,
@@ -36,7 +50,11 @@ impl<T: Serialize + DeserializeOwned> State<T> {
 
     fn begun(self, initial: T) -> Result<Self> {
         if self.stored().is_none() {
-            self.set(initial)?;
+            let initial = self.checked(initial)?;
+            match self.scope {
+                Scope::Node => self.node.begin_node_state(&self.key, initial),
+                Scope::Workflow => self.node.set_workflow_state(&self.key, initial),
+            }
         }
         Ok(self)
     }
@@ -64,6 +82,16 @@ impl<T: Serialize + DeserializeOwned> State<T> {
     /// # Errors
     /// When it does not serialise, or is larger than a run's state may be.
     pub fn set(&self, value: T) -> Result<()> {
+        let value = self.checked(value)?;
+        match self.scope {
+            Scope::Node => self.node.set_node_state(&self.key, value),
+            Scope::Workflow => self.node.set_workflow_state(&self.key, value),
+        }
+        Ok(())
+    }
+
+    /// The value as it is kept, if it is not too large.
+    fn checked(&self, value: T) -> Result<Value> {
         let value = serde_json::to_value(value).map_err(|error| {
             Error::new(ErrorKind::State, format!("state `{}` does not serialise: {error}", self.key))
         })?;
@@ -74,18 +102,21 @@ impl<T: Serialize + DeserializeOwned> State<T> {
                 format!("state `{}` has {size} bytes, a run may have {limit}: keep it elsewhere", self.key);
             return Err(Error::new(ErrorKind::Limit, message).with_code("state.too-large"));
         }
-        match self.scope {
-            Scope::Node => self.node.set_node_state(&self.key, value),
-            Scope::Workflow => self.node.set_workflow_state(&self.key, value),
-        }
-        Ok(())
+        Ok(value)
     }
 
-    /// Changes it.
+    /// Changes it. An update before a wait is not done again when the node is run again after the wait.
     ///
     /// # Errors
     /// As [`State::get`] and [`State::set`].
     pub fn update(&self, change: impl FnOnce(T) -> T) -> Result<()> {
+        let name = match self.scope {
+            Scope::Node => format!("node/{}", self.key),
+            Scope::Workflow => format!("workflow/{}", self.key),
+        };
+        if self.node.was_updated(&name, matches!(self.scope, Scope::Node)) {
+            return Ok(());
+        }
         self.set(change(self.get()?))
     }
 }

@@ -1,6 +1,6 @@
 //! What replay needs and no reader sees.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use headwater_protocol::{
     CheckpointId, ClientTool, FinishReason, Interrupt, Message, MessageId, RequestId, RunId, SessionId,
@@ -23,6 +23,8 @@ pub(crate) enum Effect {
     Entered { visit: Visit },
     /// A try of a node failed; the hooks that failed in it are done again.
     Failed { visit: Visit, error: Error },
+    /// A visit that has written node state begins to wait.
+    Parked(Box<Parked>),
     /// A node is done.
     Left(Box<Left>),
     /// A hook is done.
@@ -42,6 +44,31 @@ pub(crate) enum Effect {
     /// The records up to `before` are those of another run up to a sequence there, and the ones up to `total` answer
     /// what that run waited for. A journal that ends before `total` is half of a copy.
     Copied { run: RunId, seq: u64, before: u64, total: u64 },
+}
+
+/// How far a visit had come when it began to wait. It is run again from here: with the state that it had written, so that
+/// what the state guards is not done again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Parked {
+    pub(crate) visit: Visit,
+    /// The hooks that wait.
+    pub(crate) waits: Vec<String>,
+    pub(crate) node_state: Map<String, Value>,
+    /// The workflow state that the visit has written.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) workflow_state: Map<String, Value>,
+    /// How often each hook id was used.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) uses: BTreeMap<String, u32>,
+    /// How often each state was updated.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) updates: BTreeMap<String, u32>,
+    #[serde(default)]
+    pub(crate) emitted: usize,
+    /// Whether hooks ran at the same time: then their order says nothing about which of them were skipped.
+    #[serde(default)]
+    pub(crate) concurrent: bool,
 }
 
 /// What a visit of a node leaves behind.

@@ -1,13 +1,16 @@
 //! What a run has done so far, read from its journal: what each hook returns when its node is run again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use headwater_protocol::{AttemptId, Event, Origin, Record, RequestId, RunState, Usage};
 use headwater_store::{JournalId, ReadLimit, Store};
 use serde_json::Value;
 
 use super::{
-    Answer, Begun, Effect, Left, Outcome, Visit, Wait,
+    Answer, Begun, Effect, Left, Outcome, Park, Visit, Wait,
     entry::{Emitted, Stored},
 };
 use crate::{Error, Result, error::ErrorKind, usage};
@@ -28,6 +31,8 @@ pub(crate) struct History {
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, Answer>,
     pub(crate) emits: Emits,
+    /// Where the visits are run again from that waited, by visit.
+    pub(crate) parks: HashMap<String, Arc<Park>>,
     /// The attempts that were under way, with the structured streams that they had begun.
     pub(crate) open_attempts: Vec<OpenAttempt>,
     pub(crate) tool_calls: HashSet<String>,
@@ -152,6 +157,10 @@ impl History {
                     matches!(hook.outcome, Outcome::Value(_)) || !key.starts_with(&prefix)
                 });
                 self.walk.push(Walked::Failed(visit));
+            }
+            Effect::Parked(parked) => {
+                let park = Park::new(*parked, &self.hooks, &self.asked);
+                self.parks.insert(park.visit(), Arc::new(park));
             }
             Effect::Left(left) => self.walk.push(Walked::Left(left)),
             Effect::Done { key, kind, fingerprint, outcome } => {

@@ -87,6 +87,7 @@ impl Driver {
                 Walked::Failed(visit) => *self.failures.entry(visit).or_default() += 1,
                 Walked::Left(left) => {
                     self.entries.remove(&left.visit);
+                    self.run.replay().parks.remove(&left.visit.to_string());
                     open.retain(|visit| *visit != left.visit);
                     self.walk.leave(&left)?;
                     // The workflow that followed is the one whose nodes were entered.
@@ -198,6 +199,7 @@ impl Driver {
     async fn executed(&mut self, node: &Arc<NodeRun>, executed: Executed) -> Result<()> {
         match executed {
             Executed::Parked(requests) => {
+                node.park(&requests)?;
                 self.parked.push((node.visit.clone(), requests));
                 // Somebody may have answered just before the question was in the journal.
                 self.look = true;
@@ -257,6 +259,7 @@ impl Driver {
         let told = left.error.as_ref().map(|error| Event::Error { error: error.info(), terminal: false });
         let told = told.map(|event| (&origin, event));
         drop(self.run.record(&Effect::Left(Box::new(left)), told)?);
+        self.run.replay().parks.remove(&node.name);
         self.entries.remove(&node.visit);
         Ok(())
     }

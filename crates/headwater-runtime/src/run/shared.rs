@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use crate::{
     Error, Result,
     agent::AgentInner,
-    journal::{Answer, Begun, Effect, Emits, History, HookRecord, Journal, Outcome, Wait},
+    journal::{Answer, Begun, Effect, Emits, History, HookRecord, Journal, Outcome, Park, Parked, Wait},
     replay::Rehearsal,
 };
 
@@ -50,6 +50,7 @@ pub(crate) struct Replay {
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, Answer>,
     pub(crate) emits: Emits,
+    pub(crate) parks: HashMap<String, Arc<Park>>,
     pub(crate) tool_calls: HashSet<String>,
 }
 
@@ -70,6 +71,7 @@ impl RunShared {
             asked: history.asked,
             answers: history.answers,
             emits: history.emits,
+            parks: history.parks,
             tool_calls: history.tool_calls,
         };
         Self {
@@ -153,6 +155,16 @@ impl RunShared {
         replay.began.remove(key);
         replay.hooks.insert(key.to_owned(), hook);
         Ok(receipt)
+    }
+
+    /// Records how far a visit came that waits now.
+    pub(crate) fn park(&self, parked: Parked) -> Result<()> {
+        let effect = Effect::Parked(Box::new(parked.clone()));
+        drop(self.journal.effect(&effect)?);
+        let mut replay = self.replay();
+        let park = Park::new(parked, &replay.hooks, &replay.asked);
+        replay.parks.insert(park.visit(), Arc::new(park));
+        Ok(())
     }
 
     /// Forgets the hooks of a visit that failed, so that they are done again.

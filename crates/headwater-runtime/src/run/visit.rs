@@ -21,7 +21,7 @@ use super::{EntryState, RunShared};
 use crate::{
     Cx, Error, Next, Result,
     error::ErrorKind,
-    journal::{Emitted, Left, Outcome, Visit},
+    journal::{Emitted, Left, Outcome, Park, Visit},
     replay::DivergenceKind,
     seeing,
     workflow::{Handler, NodeOptions},
@@ -37,25 +37,40 @@ pub(crate) struct NodeRun {
     pub(crate) input: crate::workflow::NodeInput,
     /// A try of it has failed before: what that try did and this one does not is no divergence.
     retried: bool,
+    /// Where it is run again from, if it waited with node state of its own.
+    pub(super) park: Option<Arc<Park>>,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+pub(super) struct Inner {
     /// How often each id was used.
-    uses: HashMap<String, u32>,
+    pub(super) uses: HashMap<String, u32>,
     /// Hooks without an id that are under way.
     unnamed: HashSet<&'static str>,
+    /// How many hooks are under way.
+    pub(super) alive: usize,
+    /// Whether hooks were under way at the same time.
+    pub(super) concurrent: bool,
     asked_for: HashSet<String>,
-    emitted: usize,
+    /// The number of the next emit.
+    pub(super) emitted: usize,
+    /// The number of the next emit from before the wait.
+    pub(super) reemitted: usize,
     running: usize,
     waiting: Vec<RequestId>,
     /// Why the last model stopped.
     finish: Option<FinishReason>,
-    node_state: Map<String, Value>,
+    pub(super) node_state: Map<String, Value>,
     node_state_changed: bool,
-    workflow_state: Map<String, Value>,
-    workflow_writes: Map<String, Value>,
+    /// Whether this execution has written something else than what was there.
+    pub(super) node_state_written: bool,
+    /// How often each state was updated.
+    pub(super) updates: HashMap<String, u32>,
+    /// Whether what the visit waited for was answered, in this execution.
+    pub(super) wait_over: bool,
+    pub(super) workflow_state: Map<String, Value>,
+    pub(super) workflow_writes: Map<String, Value>,
     /// The texts that readers have seen already.
     streamed: Vec<String>,
 }
@@ -80,8 +95,10 @@ pub(crate) struct HookKey {
 
 impl Drop for HookKey {
     fn drop(&mut self) {
+        let mut inner = self.node.inner();
+        inner.alive -= 1;
         if !self.named {
-            self.node.inner().unnamed.remove(self.kind);
+            inner.unnamed.remove(self.kind);
         }
     }
 }
@@ -105,19 +122,20 @@ impl Drop for Busy<'_> {
 
 impl NodeRun {
     fn new(run: Arc<RunShared>, entry: EntryState, retried: bool) -> Self {
-        let inner =
+        let name = entry.visit.to_string();
+        let park = run.replay().parks.get(&name).cloned();
+        let mut inner =
             Inner { node_state: entry.node_state, workflow_state: entry.workflow_state, ..Inner::default() };
-        Self {
-            run,
-            name: entry.visit.to_string(),
-            visit: entry.visit,
-            input: entry.input,
-            retried,
-            inner: Mutex::new(inner),
+        if let Some(Park { parked, .. }) = park.as_deref() {
+            inner.node_state.clone_from(&parked.node_state);
+            inner.node_state_changed = true;
+            inner.concurrent = parked.concurrent;
+            inner.emitted = parked.emitted;
         }
+        Self { run, name, visit: entry.visit, input: entry.input, retried, park, inner: Mutex::new(inner) }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,9 +170,21 @@ impl NodeRun {
         }
         let named = id.is_some();
         let id = id.unwrap_or(kind);
+        inner.concurrent |= inner.alive > 0;
+        if !named && self.is_ambiguous(&inner, kind) {
+            let message = format!(
+                "node `{}` changed its node state before it waited, and has several `{kind}` hooks without an id \
+                 there: which of them are skipped now cannot be told: give them ids",
+                self.visit.node
+            );
+            let error = Error::new(ErrorKind::Hook, message);
+            self.run.fail(&error);
+            return Err(error);
+        }
         let uses = inner.uses.entry(id.to_owned()).or_insert(0);
         let text = format!("{}/{id}#{uses}", self.name);
         *uses += 1;
+        inner.alive += 1;
         drop(inner);
         let key = HookKey { text, kind, node: self.clone(), named };
         match self.recorded_kind(&key.text) {
@@ -216,13 +246,16 @@ impl NodeRun {
         if hook.kind != kind {
             return Err(self.other_kind(key, &hook.kind, kind));
         }
+        // State that survived a wait may lead around a hook: then the next one of its name finds the wrong record.
+        let may_be_another = self.park.as_ref().is_some_and(|park| park.may_skip(key));
         if let (Some(now), Some(then)) = (fingerprint, hook.fingerprint.as_deref())
             && now != then
         {
             let message = format!(
                 "`{key}` was called with something else than the journal says; what was recorded is used"
             );
-            if self.run.agent.options.strict_replay || self.run.rehearsal.is_some() {
+            let strict = self.run.agent.options.strict_replay || self.run.rehearsal.is_some();
+            if strict || may_be_another {
                 let recorded = match hook.outcome {
                     Outcome::Value(value) => Some(value),
                     Outcome::Error(error) => serde_json::to_value(error.info()).ok(),
@@ -376,6 +409,10 @@ impl NodeRun {
 
     /// Emits an event, unless an earlier execution of this visit did.
     pub(crate) fn emit(&self, origin: &Origin, event: Event) -> Result<()> {
+        let now = crate::journal::fingerprint(&event);
+        if self.was_emitted_before_the_wait(&now) {
+            return Ok(());
+        }
         let number = {
             let mut inner = self.inner();
             inner.emitted += 1;
@@ -385,7 +422,6 @@ impl NodeRun {
         if let Some(Err(error)) = self.recorded(&refused, "emit", None)? {
             return Err(error);
         }
-        let now = crate::journal::fingerprint(&event);
         let before = self.run.replay().emits.get(&self.name).and_then(|emits| emits.get(&number).cloned());
         match before {
             Some(before) if before == now => return Ok(()),
@@ -435,6 +471,14 @@ impl NodeRun {
     }
 
     pub(crate) fn set_node_state(&self, key: &str, value: Value) {
+        let mut inner = self.inner();
+        inner.node_state_changed = true;
+        inner.node_state_written |= inner.node_state.get(key) != Some(&value);
+        inner.node_state.insert(key.to_owned(), value);
+    }
+
+    /// Gives a node state its first value. That is no write: the node gives it again when it is run again.
+    pub(crate) fn begin_node_state(&self, key: &str, value: Value) {
         let mut inner = self.inner();
         inner.node_state_changed = true;
         inner.node_state.insert(key.to_owned(), value);
@@ -487,7 +531,10 @@ impl NodeRun {
         if self.retried {
             return None;
         }
-        let asked = |key: &&String| key.starts_with(&prefix) && !inner.asked_for.contains(*key);
+        let asked = |key: &&String| {
+            let skipped = self.park.as_ref().is_some_and(|park| park.may_skip(key));
+            key.starts_with(&prefix) && !skipped && !inner.asked_for.contains(*key)
+        };
         let mut lost: Vec<_> = replay.hooks.keys().chain(replay.asked.keys()).filter(asked).collect();
         lost.sort_unstable();
         lost.first().map(|key| (*key).clone())

@@ -155,7 +155,11 @@ impl Progress {
                     self.answers.push((request, GivenAnswer { key, answer }));
                 }
             }
-            Effect::Failed { .. } | Effect::Done { .. } | Effect::Began { .. } | Effect::Copied { .. } => {}
+            Effect::Failed { .. }
+            | Effect::Parked(_)
+            | Effect::Done { .. }
+            | Effect::Began { .. }
+            | Effect::Copied { .. } => {}
         }
     }
 

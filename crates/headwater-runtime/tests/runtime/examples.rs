@@ -161,6 +161,9 @@ async fn a_run_remembers_knows_its_context_and_records_its_effects() {
     assert_eq!(ran.text(), "Hei Ada!");
     let (ran, _) = run("pay").await;
     assert_eq!(ran.told(), ["status", "data", "message", "run-finished"]);
+    let (ran, _) = run("guard").await;
+    let ran = ran.answer("42").await;
+    assert_eq!((&*ran.text(), ran.count("structured")), ("42", 1));
 }
 
 #[tokio::test]

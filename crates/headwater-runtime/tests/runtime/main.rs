@@ -16,6 +16,7 @@ mod emitting;
 mod examples;
 mod failures;
 mod files;
+mod guards;
 mod harness;
 mod interrupts;
 mod kills;

@@ -57,6 +57,7 @@ pub(super) const ALL: &[Scenario] = &[
     scenario("asking tool", |world| one_tool(world, Unfinished::Ask)),
     scenario("approvals", approvals),
     scenario("questions", questions),
+    scenario("guard", guard),
     Scenario { parallel: true, ..scenario("branches", branches) },
     scenario("failover", failover),
     Scenario { flaky: true, ..scenario("retries", retries) },
@@ -147,6 +148,45 @@ fn talk(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
         .edge_when("speak", "again", "speak")
         .edge_when("speak", "done", "sum")
         .edge("sum", END);
+    (agent(workflow, &m), vec![m])
+}
+
+/// State that guards what comes before a wait, with hooks that are counted on both sides of it.
+fn guard(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
+    async fn node(cx: Cx, world: World) -> NodeResult {
+        let started = cx.node_state("started", None::<String>)?;
+        let log = cx.workflow_state("log", Vec::<String>::new())?;
+        let note = |what: &str| {
+            let what = what.to_owned();
+            log.update(|mut log| {
+                log.push(what);
+                log
+            })
+        };
+        cx.emit().status("begins")?;
+        note("before")?;
+        if started.get()?.is_none() {
+            cx.emit().status("works")?;
+            note("guarded")?;
+            cx.step("pay", || async { Ok(world.did("step pay before")) }).await?;
+            started.set(Some(cx.id()?))?;
+        }
+        let colour = cx.interrupt(Text::new("Which colour?")).id("colour").await?;
+        cx.emit().status("works")?;
+        note(&colour)?;
+        cx.step("pay", || async { Ok(world.did("step pay after")) }).await?;
+        let same = started.get()? == Some(cx.id()?);
+        let reply = cx.reason("m").input(colour).await?;
+        started.set(None)?;
+        let shape = cx.interrupt(Text::new("Which shape?")).id("shape").await?;
+        Ok(Next::message(format!("{} {shape} {same}", reply.text)).with_result(&log.get()?)?)
+    }
+    let m = model(Script::new("guard").rule(Rule::always().text("It is {input}.")));
+    let world = world.clone();
+    let workflow = Workflow::new("guard")
+        .node("node", move |cx: Cx, (): ()| node(cx, world.clone()))
+        .edge(START, "node")
+        .edge("node", END);
     (agent(workflow, &m), vec![m])
 }
 

@@ -1,0 +1,36 @@
+//! Where a visit is run again from that waited with node state of its own.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{HookRecord, Parked, Wait};
+
+/// A visit that waits, or waited, with node state that it had written before.
+#[derive(Debug)]
+pub(crate) struct Park {
+    pub(crate) parked: Parked,
+    /// The hooks that were done before: the state may lead around them when the visit is run again. The hooks that wait
+    /// are not among them, or an answer could get lost.
+    skippable: HashSet<String>,
+}
+
+impl Park {
+    pub(crate) fn new(
+        parked: Parked,
+        hooks: &HashMap<String, HookRecord>,
+        asked: &HashMap<String, Wait>,
+    ) -> Self {
+        let prefix = format!("{}/", parked.visit);
+        let done = |key: &&String| key.starts_with(&prefix) && !parked.waits.contains(key);
+        let skippable = hooks.keys().chain(asked.keys()).filter(done).cloned().collect();
+        Self { parked, skippable }
+    }
+
+    /// The visit as text.
+    pub(crate) fn visit(&self) -> String {
+        self.parked.visit.to_string()
+    }
+
+    pub(crate) fn may_skip(&self, key: &str) -> bool {
+        self.skippable.contains(key)
+    }
+}

@@ -1,0 +1,129 @@
+//! State that survives a wait.
+//!
+//! A node is run again from the top when it was answered. Node state that it wrote before it waited is there then, so that
+//! `if !started { …; started.set(true) }` is done once. What was done before the wait and is led around by the state now is
+//! no divergence; what comes after the wait finds state, counts and emits as they were when the wait began.
+
+use std::sync::Arc;
+
+use headwater_protocol::RequestId;
+
+use super::{NodeRun, visit::Inner};
+use crate::{Error, Result, error::ErrorKind, journal::Parked, replay::DivergenceKind};
+
+impl NodeRun {
+    /// Records how far the visit came, if it has written node state since it was last recorded.
+    pub(crate) fn park(&self, requests: &[RequestId]) -> Result<()> {
+        let parked = {
+            let mut waits: Vec<_> = {
+                let replay = self.run.replay();
+                let waits = replay.asked.iter().filter(|(_, wait)| requests.contains(&wait.request));
+                waits.map(|(key, _)| key.clone()).collect()
+            };
+            waits.sort_unstable();
+            let inner = self.inner();
+            if !inner.node_state_written {
+                return Ok(());
+            }
+            Parked {
+                visit: self.visit.clone(),
+                waits,
+                node_state: inner.node_state.clone(),
+                workflow_state: inner.workflow_writes.clone(),
+                uses: inner.uses.iter().map(|(id, uses)| (id.clone(), *uses)).collect(),
+                updates: inner.updates.iter().map(|(key, updates)| (key.clone(), *updates)).collect(),
+                emitted: inner.emitted,
+                concurrent: inner.concurrent,
+            }
+        };
+        let size = [&parked.node_state, &parked.workflow_state]
+            .map(|state| serde_json::to_string(state).map_or(0, |text| text.len()));
+        let (size, limit) = (size.iter().sum::<usize>(), self.run.agent.options.max_state_bytes);
+        if size > limit {
+            let message = format!(
+                "node `{}` waits with {size} bytes of state, a run may have {limit}: keep large things elsewhere and \
+                 store their names",
+                self.visit.node
+            );
+            return Err(Error::new(ErrorKind::Limit, message).with_code("state.too-large"));
+        }
+        self.run.park(parked)
+    }
+
+    /// What the visit waited for was answered: what follows finds everything as it was when the wait began.
+    pub(crate) fn wait_is_over(&self, key: &str) -> Result<()> {
+        let Some(park) = self.park.as_deref().filter(|park| park.parked.waits.iter().any(|wait| wait == key))
+        else {
+            return Ok(());
+        };
+        let parked = &park.parked;
+        let mut inner = self.inner();
+        if std::mem::replace(&mut inner.wait_over, true) {
+            return Ok(());
+        }
+        inner.node_state.clone_from(&parked.node_state);
+        inner.node_state_written = false;
+        inner.workflow_state.extend(parked.workflow_state.clone());
+        inner.workflow_writes.clone_from(&parked.workflow_state);
+        if parked.concurrent {
+            // A hook beside the one that waited may still have to find its record: nothing is counted as skipped.
+            return Ok(());
+        }
+        inner.reemitted = parked.emitted;
+        for (id, before) in &parked.uses {
+            let uses = inner.uses.entry(id.clone()).or_insert(0);
+            let now = std::mem::replace(uses, (*uses).max(*before));
+            if now > 0 && now < *before {
+                drop(inner);
+                let what = format!(
+                    "`{id}` was used {before} times before the wait and {now} times now, so that it cannot be told \
+                     which of them the node state leads around"
+                );
+                return Err(self.differs(DivergenceKind::Missing, key, None, None, &what));
+            }
+        }
+        for (state, before) in &parked.updates {
+            let updates = inner.updates.entry(state.clone()).or_insert(0);
+            *updates = (*updates).max(*before);
+        }
+        Ok(())
+    }
+
+    /// Whether a hook without an id could be one of several from before the wait.
+    pub(super) fn is_ambiguous(&self, inner: &Inner, kind: &str) -> bool {
+        // The others can have no id. They ask nobody, and what was counted is compared when the wait is over.
+        let can_have_id = matches!(kind, "reason" | "interrupt");
+        let before = self.park.as_ref().and_then(|park| park.parked.uses.get(kind).copied()).unwrap_or(0);
+        can_have_id && before > 1 && !inner.wait_over
+    }
+
+    /// Whether an event is the next of those that were emitted before the wait, or one after it: those between were led
+    /// around.
+    pub(super) fn was_emitted_before_the_wait(&self, now: &str) -> bool {
+        let Some(park) = &self.park else { return false };
+        let replay = self.run.replay();
+        let mut inner = self.inner();
+        let Some(emits) = replay.emits.get(&self.name).filter(|_| inner.reemitted < park.parked.emitted)
+        else {
+            return false;
+        };
+        let before = emits.range(inner.reemitted..park.parked.emitted).find(|(_, before)| *before == now);
+        match before {
+            Some((number, _)) => {
+                inner.reemitted = number + 1;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Counts an update of a state, and says whether the state has it already.
+    pub(crate) fn was_updated(self: &Arc<Self>, state: &str, survives: bool) -> bool {
+        let mut inner = self.inner();
+        let updates = inner.updates.entry(state.to_owned()).or_insert(0);
+        *updates += 1;
+        let number = *updates;
+        let before = self.park.as_ref().and_then(|park| park.parked.updates.get(state).copied()).unwrap_or(0);
+        number <= before && (survives || inner.wait_over)
+    }
+}
