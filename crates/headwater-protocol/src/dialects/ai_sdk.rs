@@ -157,7 +157,12 @@ impl Dialect for AiSdk {
     }
 
     fn rules(&self) -> Rules {
-        Rules { tool_scope: ToolScope::Step, ui_message_parts: true, ..Rules::default() }
+        Rules {
+            tool_scope: ToolScope::Step,
+            ui_message_parts: true,
+            goes_on_after_end: true,
+            ..Rules::default()
+        }
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {

@@ -178,6 +178,7 @@ impl Dialect for Mui {
             absent_is_erased: true,
             unknown_calls_are_ignored: true,
             end_closes_blocks: true,
+            goes_on_after_end: true,
             ..Rules::default()
         }
     }

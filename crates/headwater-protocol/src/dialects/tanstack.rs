@@ -43,6 +43,7 @@ use crate::{
     framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
     request::{ChatRequest, RawRequest},
+    state::Rules,
 };
 
 pub use chunk::{
@@ -158,6 +159,11 @@ impl Dialect for TanStack {
             | EventKind::Warning
             | EventKind::Trace => HW,
         }
+    }
+
+    fn rules(&self) -> Rules {
+        // Its client treats an `error` chunk as one of many.
+        Rules { goes_on_after_end: true, ..Rules::default() }
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {

@@ -150,19 +150,32 @@ impl RunState {
         }
     }
 
+    /// Whether the run is over and nothing changes it any more. A stream that was cut may be gone on with.
+    fn has_ended(&self) -> bool {
+        let cut = self.run.error.as_ref().is_some_and(|error| error.code.as_deref() == Some("cut"));
+        match self.run.status {
+            RunStatus::Finished | RunStatus::Cancelled => !self.rules.goes_on_after_end,
+            RunStatus::Failed => !cut && !self.rules.goes_on_after_end,
+            _ => false,
+        }
+    }
+
     /// The run failed: what is open is marked so.
     pub fn fail(&mut self, error: ErrorInfo) {
         self.run.error = Some(error);
         self.end(RunStatus::Failed, MessageStatus::Error);
     }
 
-    /// Applies one event.
+    /// Applies one event. After the end of the run nothing is applied but the beginning of another one.
     ///
     /// # Errors
     /// A structured update or a state change that does not fit what is there is refused and changes
     /// nothing. No other event can fail.
     pub fn apply(&mut self, record: &Record) -> Result<(), Error> {
         let origin = &record.origin;
+        if self.has_ended() && !matches!(record.event, Event::RunStarted(_)) {
+            return Ok(());
+        }
         if self.run.status == RunStatus::Waiting {
             self.go_on(&record.event);
         }

@@ -57,6 +57,31 @@ fn interleaved_blocks_grow_where_they_began() {
 }
 
 #[test]
+fn end_of_a_run_is_the_end_of_its_messages() {
+    let end = |end: Event| vec![text("a", "1"), end, text("a", "2"), text("b", "3"), output("c", 1, false)];
+    let finished = || Event::RunFinished { reason: None, usage: None, data: None };
+    let failed = || Event::RunFailed(ErrorInfo::new("broken"));
+    let cancelled = || Event::RunCancelled { reason: None };
+    for last in [finished, failed, cancelled] {
+        let state = reduce(Rules::default(), end(last()));
+        let parts = state["messages"][0]["parts"].as_array().unwrap();
+        assert_eq!((parts.len(), &parts[0]["text"]), (1, &json!("1")), "{state}");
+        let on = reduce(Rules { goes_on_after_end: true, ..Rules::default() }, end(last()));
+        assert_eq!(on["messages"][0]["parts"].as_array().unwrap().len(), 3, "{on}");
+    }
+    // Another run may begin, and a stream that was cut may be gone on with.
+    let mut again = end(finished());
+    again.extend([Event::RunStarted(crate::event::RunStarted::default()), text("d", "4")]);
+    let state = reduce(Rules::default(), again);
+    assert!(state.to_string().contains("\"4\""), "{state}");
+    let mut cut = RunState::default();
+    cut.apply(&Record::new(0, text("a", "1"))).unwrap();
+    cut.end_of_stream();
+    cut.apply(&Record::new(1, text("a", "2"))).unwrap();
+    assert_eq!(cut.messages()[0].plain_text(), "12");
+}
+
+#[test]
 fn a_tool_call_lives_through_approval_to_its_output() {
     let tool = ToolCall::new("c1", "mail");
     let events = vec![
