@@ -138,6 +138,12 @@ impl Agent {
         &self.0.store
     }
 
+    /// How long a process that died keeps its runs from being taken over.
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        self.0.options.lease
+    }
+
     /// The newest version of each of its workflows.
     pub fn workflows(&self) -> impl Iterator<Item = &Workflow> {
         self.0.workflows.values().filter_map(|versions| versions.all.get(&versions.newest))
@@ -205,6 +211,20 @@ impl AgentInner {
     pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>> {
         let meant = self.aliases.get(name).map_or(name, String::as_str);
         self.models.get(meant).map_err(|error| Error::new(ErrorKind::UnknownModel, error.to_string()))
+    }
+}
+
+impl AgentInner {
+    /// The name of the model that answers in a workflow, as far as it is known before the workflow asks one: the one that
+    /// the workflow names, or the agent's only model.
+    fn answering_model(&self, workflow: &Workflow) -> Option<String> {
+        if let Some(model) = &workflow.graph().model {
+            return Some(model.resolve(self).ok()?.name().to_owned());
+        }
+        let names = self.models.names().chain(self.aliases.keys().map(String::as_str));
+        let mut models = names.filter_map(|name| Some(self.model(name).ok()?.name().to_owned()));
+        let first = models.next()?;
+        models.all(|other| other == first).then_some(first)
     }
 }
 

@@ -5,6 +5,8 @@
 
 mod model;
 
+use std::time::Duration;
+
 use headwater_protocol::{ErrorInfo, RunStatus, SessionId};
 use metrics::{counter, gauge};
 use tracing::{Span, field::Empty, info_span};
@@ -89,26 +91,59 @@ impl Drop for Going {
 }
 
 /// A run was begun, or taken up again.
-pub(crate) fn run_started(agent: &str, again: bool) {
-    let name = if again { "headwater_runs_resumed_total" } else { "headwater_runs_started_total" };
-    counter!(name, "agent" => agent.to_owned()).increment(1);
+pub(crate) fn run_started(run: &RunShared, again: bool) {
+    let begun = &run.begun;
+    let (name, what) = match again {
+        true => ("headwater_runs_resumed_total", "run resumed"),
+        false => ("headwater_runs_started_total", "run started"),
+    };
+    counter!(name, "agent" => begun.agent.clone()).increment(1);
+    // Without the span, whose fields would be written once more.
+    tracing::info!(
+        target: "headwater::run",
+        parent: None,
+        run = run.id.as_str(),
+        agent = begun.agent,
+        workflow = begun.workflow,
+        session = begun.session.as_ref().map(SessionId::as_str),
+        "{what}"
+    );
 }
 
-/// A run has ended, or waits for somebody.
-pub(crate) fn run_settled(agent: &str, status: RunStatus, error: Option<&ErrorInfo>) {
+/// A run has ended, or waits for somebody. Nothing is logged of what was said, and of an error only its code.
+pub(crate) fn run_settled(run: &RunShared, status: RunStatus, error: Option<&ErrorInfo>, took: Duration) {
+    let agent = run.begun.agent.as_str();
+    let code = error.and_then(|error| error.code.as_deref());
+    let usage = run.journal.usage();
+    let log = |what: &str| {
+        tracing::info!(
+            target: "headwater::run",
+            parent: None,
+            run = run.id.as_str(),
+            agent,
+            session = run.begun.session.as_ref().map(SessionId::as_str),
+            ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            input_tokens = usage.input_tokens,
+            output_tokens = usage.output_tokens,
+            code = code.filter(|_| status == RunStatus::Failed),
+            "{what}"
+        );
+    };
     let outcome = match status {
         RunStatus::Waiting => {
             counter!("headwater_runs_waited_total", "agent" => agent.to_owned()).increment(1);
+            log("run waiting");
             return;
         }
         RunStatus::Finished => "finished",
         RunStatus::Failed => {
-            failed(&Span::current(), error.and_then(|error| error.code.as_deref()).unwrap_or("_OTHER"));
+            failed(&Span::current(), code.unwrap_or("_OTHER"));
             "failed"
         }
         RunStatus::Cancelled => "cancelled",
         _ => return,
     };
+    log(&format!("run {outcome}"));
     counter!("headwater_runs_ended_total", "agent" => agent.to_owned(), "outcome" => outcome).increment(1);
 }
 

@@ -9,6 +9,8 @@ pub use build::WorkflowBuilder;
 pub(crate) use node::{Handler, erase};
 pub use node::{NodeFunction, NodeInput};
 
+use crate::ModelRef;
+
 /// Where every workflow begins.
 pub const START: &str = "__start__";
 /// Where every workflow ends.
@@ -34,6 +36,8 @@ pub(crate) struct Graph {
     pub(crate) id: String,
     pub(crate) version: String,
     pub(crate) description: Option<String>,
+    /// The model that answers, where the workflow names it.
+    pub(crate) model: Option<ModelRef>,
     pub(crate) nodes: HashMap<String, Node>,
     /// The edges of each node, in the order in which they were given.
     pub(crate) edges: HashMap<String, Vec<Edge>>,
@@ -196,12 +200,13 @@ impl Workflow {
 
     /// The same under another version, to replay what another version began.
     pub(crate) fn as_version(&self, version: &str) -> Self {
-        let Graph { id, version: _, description, nodes, edges, joins, max_steps } = &*self.0;
+        let Graph { id, version: _, description, model, nodes, edges, joins, max_steps } = &*self.0;
         let copy = |node: &Node| Node { run: node.run.clone(), options: node.options.clone() };
         Self(Arc::new(Graph {
             id: id.clone(),
             version: version.to_owned(),
             description: description.clone(),
+            model: model.clone(),
             nodes: nodes.iter().map(|(name, node)| (name.clone(), copy(node))).collect(),
             edges: edges.clone(),
             joins: joins.clone(),

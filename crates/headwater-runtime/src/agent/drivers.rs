@@ -79,6 +79,7 @@ impl AgentInner {
             run: Some(run.clone()),
             session: begun.session.clone(),
             workflow: Some(begun.workflow.clone()),
+            model: self.answering_model(&workflow),
             ..RunStarted::default()
         };
         let effect = Effect::Begun(Box::new(begun.clone()));
@@ -226,15 +227,15 @@ impl AgentInner {
         if drivers.waiting.remove(&run) {
             seeing::runs_waiting(&self.name, drivers.waiting.len());
         }
-        seeing::run_started(&self.name, resumed);
+        seeing::run_started(&shared, resumed);
         let span = seeing::run_span(&shared, resumed);
         let agent = self.clone();
         let work = async move {
-            let going = seeing::Going::new(&agent.name);
+            let (going, since) = (seeing::Going::new(&agent.name), Instant::now());
             let driven = drive(shared.clone(), walk, recorded, resumed, wake).await;
             drop(going);
             // In a box: it takes more room than the run did, and only at its end.
-            Box::pin(agent.settle(shared, driven)).await;
+            Box::pin(agent.settle(shared, driven, since)).await;
         };
         let task = tokio::spawn(work.instrument(span));
         if let Some(driver) = drivers.all.get_mut(&run) {
@@ -243,12 +244,12 @@ impl AgentInner {
     }
 
     /// What is to be done when a driver has come to its end.
-    async fn settle(self: &Arc<Self>, shared: Arc<RunShared>, driven: Result<Driven>) {
+    async fn settle(self: &Arc<Self>, shared: Arc<RunShared>, driven: Result<Driven>, since: Instant) {
         let run = shared.id.clone();
         if driven.is_ok() {
             let (status, error) =
                 shared.journal.with_state(|state| (state.run().status, state.run().error.clone()));
-            seeing::run_settled(&self.name, status, error.as_ref());
+            seeing::run_settled(&shared, status, error.as_ref(), since.elapsed());
         }
         let settled = match driven {
             Ok(Driven::Ended) => self.ended(&shared).await,

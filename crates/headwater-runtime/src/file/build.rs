@@ -1,6 +1,11 @@
 //! Making an agent of a file, with what only the program can bring along.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet, VecDeque},
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+};
 
 use headwater_models::{Models, scripted::ScriptedModel};
 use headwater_store::Store;
@@ -12,7 +17,7 @@ use super::{
     check::END_WORD,
     error::{FileError, FileErrorKind, FileErrors, unknown},
     format::{
-        ModelText,
+        ModelText, WorkflowText,
         node::{NodeText, OnErrorText},
     },
     load::{Defined, WorkflowPart},
@@ -243,6 +248,9 @@ impl AgentFile {
         if let Some(description) = &text.description {
             builder = builder.description(description);
         }
+        if let Some(model) = first_model(text) {
+            builder = builder.model(model);
+        }
         if let Some(steps) = self.0.limits.as_ref().and_then(|limits| limits.max_steps) {
             builder = builder.max_steps(steps);
         }
@@ -277,6 +285,24 @@ impl AgentFile {
         }
         builder.build()
     }
+}
+
+/// The model of the first `reason` node that a run comes to.
+fn first_model(text: &WorkflowText) -> Option<&str> {
+    let mut open = VecDeque::from([text.start.value.as_str()]);
+    let mut seen = HashSet::new();
+    while let Some(name) = open.pop_front() {
+        if !seen.insert(name) {
+            continue;
+        }
+        let (_, node) = text.nodes.0.iter().find(|(known, _)| known.value == name)?;
+        if let Some(reason) = &node.reason {
+            return Some(&reason.model.value);
+        }
+        let edges = text.edges.iter().filter(|edge| edge.value.from.value == name);
+        open.extend(edges.map(|edge| edge.value.to.value.as_str()).filter(|to| *to != END_WORD));
+    }
+    None
 }
 
 /// The version of a workflow: as the file says, unless the same version was of another content before.

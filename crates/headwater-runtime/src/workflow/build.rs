@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::{END, Edge, Graph, Node, NodeFunction, NodeOptions, OnError, START, Workflow, erase};
-use crate::{Error, Result, error::ErrorKind};
+use crate::{Error, ModelRef, Result, error::ErrorKind};
 
 /// How many nodes one run enters at most, unless the workflow says otherwise.
 const MAX_STEPS: u32 = 1_000;
@@ -17,6 +17,7 @@ pub struct WorkflowBuilder {
     id: String,
     version: String,
     description: Option<String>,
+    model: Option<ModelRef>,
     nodes: Vec<(String, Node)>,
     edges: Vec<(String, Edge)>,
     joins: Vec<(String, String)>,
@@ -35,6 +36,7 @@ impl WorkflowBuilder {
             id,
             version: "1".into(),
             description: None,
+            model: None,
             nodes: Vec::new(),
             edges: Vec::new(),
             joins: Vec::new(),
@@ -51,6 +53,13 @@ impl WorkflowBuilder {
     /// Says what it does, for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
+        self
+    }
+
+    /// Says which model answers, for readers who are told so when a run begins. Where it is not said, it is the agent's
+    /// only model, if it has one; in a file, the model of the first `reason` node.
+    pub fn model(mut self, model: impl Into<ModelRef>) -> Self {
+        self.model = Some(model.into());
         self
     }
 
@@ -207,6 +216,7 @@ impl WorkflowBuilder {
             id: self.id,
             version: self.version,
             description: self.description,
+            model: self.model,
             nodes: self.nodes.into_iter().collect(),
             edges,
             joins,
