@@ -25,6 +25,8 @@ mod args;
 mod commands;
 mod config;
 mod demo;
+#[cfg(test)]
+mod docs_tests;
 mod failure;
 mod input;
 mod recognise;

@@ -7,7 +7,6 @@ mod listen;
 pub(crate) mod logs;
 mod page;
 mod store;
-mod tend;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -45,12 +44,11 @@ pub(crate) async fn serve(
     let server = Server::new(served, options);
 
     // What a dead process left goes on before anybody asks for it.
-    tend::tend(&server.agents().all()).await;
+    server.recover().await;
     greeting::print(settings, address, &server.agents().names(), &default)?;
 
     let (stopping, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
-    tasks.spawn(keep_tending(server.clone(), tend::period(settings.lease), stopped.clone()));
     if let (Some(files), true) = (files, settings.watch) {
         tasks.spawn(keep_reading(files, server.clone(), stopped.clone()));
     }
@@ -176,17 +174,6 @@ async fn server_options(settings: &Settings) -> Result<Options, Failure> {
         }
     }
     Ok(if listen::has_keys(settings) { options.authenticator(either) } else { options })
-}
-
-async fn keep_tending(server: Server, period: Duration, mut stopped: watch::Receiver<bool>) {
-    let mut ticks = tokio::time::interval(period);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    while !*stopped.borrow_and_update() {
-        tokio::select! {
-            _ = ticks.tick() => tend::tend(&server.agents().all()).await,
-            _ = stopped.changed() => {}
-        }
-    }
 }
 
 /// Reads files again that have changed.

@@ -81,6 +81,19 @@ impl Agents {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         named.default.get_or_insert_with(|| name.clone());
         named.retired.remove(&name);
+        let shares = |other: &&Served| {
+            other.name != name
+                && other.agent.name() == agent.name()
+                && Arc::ptr_eq(other.agent.store(), agent.store())
+        };
+        if let Some(other) = named.agents.values().find(shares) {
+            tracing::error!(
+                "agents `{}` and `{name}` have one store and are both named `{}` there, so that each would take the \
+                 other's runs for its own: give them names with `Agent::builder().name(…)`",
+                other.name,
+                agent.name()
+            );
+        }
         named.agents.insert(name.clone(), Served { name, agent, shows });
     }
 
@@ -136,6 +149,15 @@ impl Agents {
                 };
                 Err(ApiError::not_found("agent.unknown", message))
             }
+        }
+    }
+
+    /// Names the agent of a run as this server does: requests and documents know no other name.
+    pub(crate) fn name_as_served(&self, meta: &mut RunMeta) {
+        let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = named.agents.values().chain(named.retired.values());
+        if let Some(served) = all.find(|served| served.agent.name() == meta.agent) {
+            meta.agent.clone_from(&served.name);
         }
     }
 

@@ -14,6 +14,7 @@ use std::{
 };
 
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
+use serde_json::{Map, Value};
 
 pub use jwt::{Fetched, Jwt, KeyError, PublishedKeys};
 pub use keys::ApiKeys;
@@ -24,16 +25,24 @@ use crate::ApiError;
 /// Who is asking: the owner of the runs and sessions that they begin. Nobody else reads, answers or stops these.
 ///
 /// Two with the same name are the same principal.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Principal {
     id: Arc<str>,
+    claims: Option<Arc<Map<String, Value>>>,
     expires: Option<SystemTime>,
 }
 
 impl Principal {
     /// A principal by a name that is theirs alone.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self { id: id.into(), expires: None }
+        Self { id: id.into(), claims: None, expires: None }
+    }
+
+    /// What else is known about them, as a token says it: for a run's `cx.runtime_context()`. It is kept with the run.
+    #[must_use]
+    pub fn with_claims(mut self, claims: Map<String, Value>) -> Self {
+        self.claims = Some(Arc::new(claims));
+        self
     }
 
     /// Sets until when the request counts as theirs. Streams that it opened end then, so that their reader reconnects with a
@@ -48,6 +57,12 @@ impl Principal {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The claims of the token that was sent; none for a key.
+    #[must_use]
+    pub fn claims(&self) -> Option<&Map<String, Value>> {
+        self.claims.as_deref()
     }
 
     pub(crate) fn expiry(&self) -> Option<SystemTime> {
@@ -66,6 +81,13 @@ impl Eq for Principal {}
 impl Hash for Principal {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.id.hash(state);
+    }
+}
+
+/// Without the claims, which are not for logs.
+impl fmt::Debug for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Principal").field(&self.id).finish()
     }
 }
 

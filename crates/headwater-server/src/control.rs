@@ -88,6 +88,8 @@ pub(crate) async fn list(
         runs.truncate(paging.limit());
         looked_to = runs.last().map(|meta| meta.run.as_str().to_owned());
     }
+    let agents = server.agents();
+    runs.iter_mut().for_each(|meta| agents.name_as_served(meta));
     Ok(Json(json!({ "runs": runs, "next": looked_to })).into_response())
 }
 
@@ -120,7 +122,8 @@ pub(crate) async fn inspect(
     Extension(principal): Extension<Principal>,
     Path(run): Path<String>,
 ) -> Result<Response, ApiError> {
-    let (served, run, meta) = owned(&server, &principal, &run).await?;
+    let (served, run, mut meta) = owned(&server, &principal, &run).await?;
+    meta.agent.clone_from(&served.name);
     let open = served.agent.open_questions(run.id()).await?;
     let open: Vec<_> = open.iter().map(question).collect();
     Ok(Json(json!({ "run": meta, "agent": served.name, "waitsFor": open })).into_response())

@@ -29,6 +29,7 @@ pub(crate) async fn admit(
     next: Next,
 ) -> Result<Response, ApiError> {
     server.watch_time();
+    server.ensure_recovering();
     let (parts, body) = request.into_parts();
     let options = server.options();
     host::check(options, &parts)?;

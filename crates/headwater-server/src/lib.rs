@@ -26,6 +26,7 @@ mod openapi;
 mod options;
 #[cfg(feature = "otel")]
 pub mod otel;
+mod recovery;
 mod router;
 mod seeing;
 mod serve;
@@ -40,6 +41,7 @@ pub use auth::{
 };
 pub use error::{ApiError, CODES};
 pub use options::{Limits, Options};
+pub use recovery::Recovery;
 pub use router::{check_path, router};
 pub use seeing::{METRICS, Metrics};
 pub use serve::{Connections, serve};

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use serde_json::{Map, Value};
 
 use crate::{
-    ApiError, Metrics,
+    ApiError, Metrics, Recovery,
     auth::{Authenticator, Open, Principal},
 };
 
@@ -47,6 +47,8 @@ pub struct Options {
     pub seam: String,
     /// Whether an attempt's text is held back until the attempt has ended.
     pub hold: bool,
+    /// How often runs are recovered whose process died.
+    pub recovery: Recovery,
     /// What is counted, to be shown at `/metrics`: to everyone who can reach the server.
     pub metrics: Option<Metrics>,
 }
@@ -101,6 +103,7 @@ impl Default for Options {
             replay: Duration::from_secs(5 * 60),
             seam: String::new(),
             hold: false,
+            recovery: Recovery::Automatic,
             metrics: None,
         }
     }
@@ -115,7 +118,8 @@ impl Options {
     }
 
     /// Gives runs their `cx.runtime_context()`: what the route approves of, made from who is asking, the request, and
-    /// what the client says about itself, which is not to be trusted.
+    /// what the client says about itself, which is not to be trusted. Without it the context is
+    /// `{"principal": …, "claims": …}`: the principal's name, and the claims of a token.
     ///
     /// ```
     /// use headwater_server::Options;
@@ -154,6 +158,13 @@ impl Options {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Says how often runs are recovered whose process died, or that were answered while nobody drove them.
+    #[must_use]
+    pub fn recovery(mut self, recovery: Recovery) -> Self {
+        self.recovery = recovery;
         self
     }
 

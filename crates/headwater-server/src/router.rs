@@ -147,6 +147,7 @@ impl Routes {
 
     fn merged(self, server: &Server) -> Router<Server> {
         warn_of_wildcards(server.options());
+        server.ensure_recovering();
         self.guarded
             .route_layer(middleware::from_fn_with_state(server.clone(), guard::authenticate))
             .merge(self.open)

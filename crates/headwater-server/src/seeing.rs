@@ -5,6 +5,8 @@
 mod prometheus;
 mod stream;
 
+use std::time::Instant;
+
 use axum::{
     extract::{MatchedPath, Request, State},
     http::{HeaderValue, header},
@@ -24,7 +26,7 @@ const LONGEST: usize = 128;
 
 /// Puts a span around a request, gives it a name, and counts it.
 pub(crate) async fn see(mut request: Request, next: Next) -> Response {
-    let method = request.method().clone();
+    let (method, began) = (request.method().clone(), Instant::now());
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let route = matched.as_ref().map_or("none", MatchedPath::as_str).to_owned();
     let id = request_id(&request);
@@ -61,6 +63,19 @@ pub(crate) async fn see(mut request: Request, next: Next) -> Response {
         span.record("error.type", status.as_str());
         span.record("otel.status_code", "ERROR");
     }
+    let named = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
+    // The route and not the path, which may have names in it. A stream is not at its end here, only begun.
+    let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    tracing::debug!(
+        target: "headwater::request",
+        parent: None,
+        %method,
+        route,
+        status = status.as_u16(),
+        ms,
+        request = named,
+        "request"
+    );
     if let Some(id) = id {
         response.headers_mut().insert("x-request-id", id);
     }

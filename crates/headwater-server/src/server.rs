@@ -1,15 +1,16 @@
 //! What all routes share.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use axum::{Router, http::request::Parts};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Agents, ApiError, Options, Principal,
     follow::Streams,
     limits::{InUse, Permit},
     openapi::Document,
+    recovery::{self, Recovering},
     router,
 };
 
@@ -35,14 +36,25 @@ struct Inner {
     streams: Streams,
     in_use: InUse,
     document: OnceLock<Document>,
+    recovering: Recovering,
+}
+
+/// A server that is not kept alive.
+#[derive(Debug)]
+pub(crate) struct WeakServer(Weak<Inner>);
+
+impl WeakServer {
+    pub(crate) fn upgrade(&self) -> Option<Server> {
+        self.0.upgrade().map(Server)
+    }
 }
 
 impl Server {
     /// A server of these agents.
     #[must_use]
     pub fn new(agents: Agents, options: Options) -> Self {
-        let (streams, in_use) = (Streams::default(), InUse::default());
-        Self(Arc::new(Inner { agents, options, streams, in_use, document: OnceLock::new() }))
+        let (streams, in_use, recovering, document) = Default::default();
+        Self(Arc::new(Inner { agents, options, streams, in_use, recovering, document }))
     }
 
     /// The routes, to be merged into an application: it answers for every other path itself.
@@ -54,12 +66,15 @@ impl Server {
     /// Router::new().route("/about", get(|| async { "mine" })).merge(server.router()).fallback(|| async { "my own 404" })
     /// # }
     /// ```
+    ///
+    /// From here on the server recovers the runs of its agents in the background, as [`Options::recovery`] says: for as long
+    /// as these routes or the server live, and within a Tokio runtime; where there is none yet, from the first request on.
     pub fn router(&self) -> Router {
         router::routes(self).into_router(self)
     }
 
     /// The routes as an application of their own, with `more` beside them: other paths get 404 `route.unknown`. What `more` has
-    /// needs no key, and is behind the same guard as the rest.
+    /// needs no key, and is behind the same guard as the rest. Runs are recovered as with [`Server::router`].
     pub fn application(&self, more: Router) -> Router {
         router::routes(self).into_application(self, more)
     }
@@ -104,6 +119,25 @@ impl Server {
         self.0.streams.close();
     }
 
+    /// Whether [`Server::let_go`] was called.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.0.streams.is_closing()
+    }
+
+    /// Recovers runs once: those whose process died are taken over, those that were answered meanwhile go on, and what
+    /// was waited for too long is given up. [`Server::router`] does so at an interval.
+    pub async fn recover(&self) {
+        recovery::recover(&self.0.agents).await;
+    }
+
+    pub(crate) fn ensure_recovering(&self) {
+        self.0.recovering.ensure_started(self);
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakServer {
+        WeakServer(Arc::downgrade(&self.0))
+    }
+
     /// How many bytes are kept for those who read the same run in the same way, however slow they are.
     #[must_use]
     pub fn bytes_held(&self) -> usize {
@@ -115,7 +149,8 @@ impl Server {
         self.0.in_use.run(&self.0.agents, &self.0.options.limits, principal)
     }
 
-    /// What the route approves of, where the request has no dialect.
+    /// What the route approves of: what the application's function gives, otherwise who is asking. What the client says
+    /// about itself is kept apart from it.
     pub(crate) async fn runtime_context(
         &self,
         principal: &Principal,
@@ -124,7 +159,7 @@ impl Server {
     ) -> Result<Value, ApiError> {
         match &self.0.options.context {
             Some(context) => context(principal.clone(), parts, client).await,
-            None => Ok(Value::Null),
+            None => Ok(json!({ "principal": principal.id(), "claims": principal.claims() })),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
 
 /// Begins to log as the settings say, and to export, if they say so. To be called within Tokio's runtime.
 pub(crate) fn begin(settings: &Settings) -> Result<Exporting, Failure> {
-    let filter = EnvFilter::try_new(&settings.log_level).map_err(|error| {
+    let filter = EnvFilter::try_new(filter(&settings.log_level)).map_err(|error| {
         Failure::new(format!("`log.level`: `{}` is not a filter of logs: {error}", settings.log_level))
     })?;
     let exporting = Exporting::new(settings)?;
@@ -27,6 +27,12 @@ pub(crate) fn begin(settings: &Settings) -> Result<Exporting, Failure> {
     };
     begun.map_err(|error| Failure::new(format!("cannot begin to log: {error}")))?;
     Ok(exporting)
+}
+
+/// What is logged. The MCP client's library reports every connection in long lines at `info`, so only its warnings are
+/// logged unless the setting names it.
+fn filter(level: &str) -> String {
+    if level.contains("rmcp") { level.to_owned() } else { format!("{level},rmcp=warn") }
 }
 
 /// What writes the lines.

@@ -8,6 +8,7 @@ mod extract;
 mod garbage;
 mod inspect;
 mod lint;
+mod logs;
 mod otel;
 mod reason;
 mod reduce;

@@ -92,6 +92,20 @@ impl Server {
         }
     }
 
+    /// All lines that it logs until one has a text in it, that one included.
+    pub(crate) fn logged_until(&self, text: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.logs.recv_timeout(Duration::from_secs(60));
+            let line = line.unwrap_or_else(|error| panic!("`{text}` was not logged: {error}"));
+            let found = line.contains(text);
+            lines.push(line);
+            if found {
+                return lines;
+            }
+        }
+    }
+
     /// Asks something, and reads the answer to its end.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut stream = self.send(method, path, headers, body);

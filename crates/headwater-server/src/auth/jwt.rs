@@ -254,7 +254,7 @@ impl Jwt {
             Some(Value::Number(number)) => number.to_string(),
             _ => return Err(invalid(&format!("it has no `{}` that names somebody", self.claim))),
         };
-        let principal = self.principal(&claims, &name);
+        let principal = self.principal(&claims, &name).with_claims(claims);
         Ok(match expires {
             Some(time) => principal.expires(time),
             None => principal,

@@ -107,12 +107,7 @@ impl Asked {
 
     /// What the route approves of.
     pub(crate) async fn runtime_context(&self) -> Result<Value, ApiError> {
-        match &self.server.options().context {
-            Some(context) => {
-                context(self.principal.clone(), self.parts.clone(), self.chat.context.clone()).await
-            }
-            None => Ok(Value::Null),
-        }
+        self.server.runtime_context(&self.principal, self.parts.clone(), self.chat.context.clone()).await
     }
 }
 

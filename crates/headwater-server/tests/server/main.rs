@@ -19,6 +19,7 @@ mod keys;
 mod limits;
 mod lost;
 mod principals;
+mod recovery;
 mod resume;
 mod sessions;
 mod stores;

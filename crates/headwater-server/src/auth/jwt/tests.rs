@@ -44,6 +44,16 @@ fn a_token_of_each_algorithm_names_its_principal() {
 }
 
 #[test]
+fn claims_of_a_token_stay_with_its_principal() {
+    let claims = json!({ "sub": "ann", "exp": NOW + 60, "plan": "free", "groups": ["staff"] });
+    let principal = jwt().prefix("jwt:").verify(&hs256(&claims), NOW).unwrap();
+    assert_eq!(Value::from(principal.claims().unwrap().clone()), claims);
+    // Who they are is their name alone, and a log has no claims.
+    assert_eq!(principal, Principal::new("jwt:ann"));
+    assert_eq!(format!("{principal:?}"), r#"Principal("jwt:ann")"#);
+}
+
+#[test]
 fn a_token_by_ed25519_names_its_principal() {
     use ring::{
         rand::SystemRandom,
