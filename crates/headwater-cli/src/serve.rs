@@ -14,8 +14,8 @@ mod tokens;
 use std::{sync::Arc, time::Duration};
 
 use headwater_models::Models;
-use headwater_runtime::{Agent, AgentOptions};
-use headwater_server::{Agents, ApiKeys, Connections, Limits, Metrics, Options, Server, Several, Shows};
+use headwater_runtime::{Agent, AgentOptions, FileVisibility};
+use headwater_server::{Agents, ApiKeys, Connections, Limits, Metrics, Options, Server, Several, Visibility};
 use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
 
@@ -38,8 +38,8 @@ pub(crate) async fn serve(
     let (agents, files) = agents(settings, models, program, &store)?;
     let default = agents.first().map(|(name, ..)| name.clone()).unwrap_or_default();
     let served = Agents::new();
-    for (name, agent, shows) in agents {
-        served.set(name, agent, shows);
+    for (name, agent, visibility) in agents {
+        served.set(name, agent, visibility);
     }
     let server = Server::new(served, options);
 
@@ -106,17 +106,24 @@ fn agents(
     options.lease = settings.lease;
     let (mut agents, files): (Vec<Named>, _) = if !settings.agents.is_empty() {
         let files = Files::load(&settings.agents, store, models, options)?;
-        let named = |loaded: &Loaded| (loaded.file.name().to_owned(), loaded.agent.clone(), shows(loaded));
+        let named =
+            |loaded: &Loaded| (loaded.file.name().to_owned(), loaded.agent.clone(), visibility(loaded));
         (files.loaded().iter().map(named).collect(), Some(files))
     } else if program.names().next().is_some() {
         let made = |name: &str| {
-            Some(program.make(name, store.clone())?.map(|agent| (name.to_owned(), agent, Shows::default())))
+            Some(
+                program
+                    .make(name, store.clone())?
+                    .map(|agent| (name.to_owned(), agent, Visibility::default())),
+            )
         };
         (program.names().filter_map(made).collect::<Result<_, _>>()?, None)
     } else {
         let demo = demo::agents(store, &options, settings.demo_pace)
             .map_err(|error| Failure::new(format!("the demo agents do not hold together: {error}")))?;
-        (demo.into_iter().map(|(name, agent)| (name, agent, Shows::default())).collect(), None)
+        // A demo hides nothing from the person who tries it.
+        let visibility = Visibility { errors: true, ..Visibility::default() };
+        (demo.into_iter().map(|(name, agent)| (name, agent, visibility)).collect(), None)
     };
     if let Some(wanted) = &settings.default_agent {
         let Some(at) = agents.iter().position(|(name, ..)| name == wanted) else {
@@ -132,11 +139,11 @@ fn agents(
 }
 
 /// An agent, its name, and what its readers see.
-type Named = (String, Agent, Shows);
+type Named = (String, Agent, Visibility);
 
-fn shows(loaded: &Loaded) -> Shows {
-    let shows = loaded.file.shows();
-    Shows { reasoning: shows.reasoning, tool_inputs: shows.tool_inputs, tool_outputs: shows.tool_outputs }
+fn visibility(loaded: &Loaded) -> Visibility {
+    let FileVisibility { reasoning, tool_inputs, tool_outputs, errors, .. } = loaded.file.visibility();
+    Visibility { reasoning, tool_inputs, tool_outputs, errors }
 }
 
 async fn server_options(settings: &Settings) -> Result<Options, Failure> {
@@ -204,7 +211,7 @@ async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Rece
                 // The log says what is so already.
                 Change::Loaded(loaded) => {
                     let (name, file) = (loaded.file.name(), loaded.path.display());
-                    server.agents().set(name, loaded.agent.clone(), shows(&loaded));
+                    server.agents().set(name, loaded.agent.clone(), visibility(&loaded));
                     tracing::info!(agent = name, %file, "read again: new runs take it, runs that wait keep their version");
                 }
                 Change::Removed(name) => {

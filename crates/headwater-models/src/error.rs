@@ -2,6 +2,7 @@
 
 use std::{fmt, time::Duration};
 
+use headwater_protocol::Secrets;
 use serde::{Deserialize, Serialize};
 
 /// What went wrong when a model was asked, whether to ask again, and what the provider said.
@@ -46,6 +47,9 @@ pub enum ModelErrorKind {
     Cut,
     /// The answer is not what the provider's documents say.
     Malformed,
+    /// The caller gave the call up. No script can say that.
+    #[serde(skip_deserializing)]
+    Aborted,
     /// Anything else that the provider reports.
     Provider,
 }
@@ -66,6 +70,7 @@ impl ModelErrorKind {
             Self::Unreachable => "model.unreachable",
             Self::Cut => "model.cut",
             Self::Malformed => "model.malformed",
+            Self::Aborted => "model.aborted",
             Self::Provider => "model.provider",
         }
     }
@@ -133,6 +138,17 @@ impl ModelError {
     #[must_use]
     pub fn body(mut self, body: impl Into<String>) -> Self {
         self.0.body = Some(body.into());
+        self
+    }
+
+    /// The same error without these secrets, and without what looks like one.
+    #[must_use]
+    pub fn without(mut self, secrets: &Secrets) -> Self {
+        let Inner { message, request, body, .. } = &mut *self.0;
+        *message = secrets.remove(message);
+        for text in [request, body].into_iter().flatten() {
+            *text = secrets.remove(text);
+        }
         self
     }
 

@@ -160,6 +160,9 @@ pub enum ModelEvent {
         /// What else the provider said about the answer, by the provider's name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Value>,
+        /// The whole answer in the provider's own form, as it is sent without streaming; absent above 256 KiB.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw: Option<Value>,
     },
     /// Something that we do not know.
     Unknown {

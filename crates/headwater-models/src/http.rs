@@ -10,6 +10,8 @@ mod transport;
 
 use std::{fmt, sync::Arc};
 
+use headwater_protocol::Secrets;
+
 use crate::{Model, ModelRequest, ModelStream, wire::Settings};
 use answer::Answer;
 
@@ -32,6 +34,7 @@ pub use transport::{Retries, Timeouts, Transport};
 pub struct HttpModel {
     name: String,
     provider: Arc<Provider>,
+    secrets: Arc<Secrets>,
     settings: Settings,
     transport: Transport,
 }
@@ -39,7 +42,8 @@ pub struct HttpModel {
 impl HttpModel {
     fn new(provider: Provider, settings: Settings, transport: Transport) -> Self {
         let name = format!("{}:{}", provider.name(), settings.model);
-        Self { name, provider: Arc::new(provider), settings, transport }
+        let secrets = Arc::new(provider.secrets());
+        Self { name, provider: Arc::new(provider), secrets, settings, transport }
     }
 }
 
@@ -52,11 +56,11 @@ impl Model for HttpModel {
         match self.provider.wire().encode(&request, &self.settings) {
             Ok(encoded) => {
                 let decoder = self.provider.wire().decoder(&self.settings);
-                let provider = Arc::clone(&self.provider);
+                let (provider, secrets) = (Arc::clone(&self.provider), Arc::clone(&self.secrets));
                 let transport = self.transport.clone();
-                Box::pin(Answer::new(provider, transport, encoded, decoder, request.whole))
+                Box::pin(Answer::new(provider, secrets, transport, encoded, decoder, request.whole))
             }
-            Err(error) => Box::pin(Answer::failed(error)),
+            Err(error) => Box::pin(Answer::failed(error, Arc::clone(&self.secrets))),
         }
     }
 }

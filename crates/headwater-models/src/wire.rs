@@ -12,6 +12,7 @@ mod google;
 mod openai_chat;
 mod openai_responses;
 mod prompt;
+mod raw;
 mod read;
 mod sink;
 

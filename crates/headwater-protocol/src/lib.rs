@@ -34,7 +34,9 @@ mod id;
 mod json;
 mod lint;
 mod prompt;
+mod reader_error;
 mod request;
+mod secrets;
 mod state;
 mod structured;
 mod surrogate;
@@ -64,10 +66,12 @@ pub use lint::{Finding, Findings, Lint, Rule, lint};
 pub use prompt::{
     ContentPart, FileData, ModelMessage, PromptOptions, ToolResultOutput, ToolSpec, to_model_messages,
 };
+pub use reader_error::{READER_ERRORS, code_of, coded, reader_text};
 pub use request::{
     Action, ApprovalAnswer, ChatRequest, CheckpointAction, ClientTool, InterruptAnswer, RawRequest,
     RequestCursor, ToolResult,
 };
+pub use secrets::Secrets;
 pub use state::{
     Approval, DataPart, FilePart, Message, MessageStatus, Part, PartState, Rules, RunInfo, RunState,
     RunStatus, SourcePart, TextPart, ToolPart, ToolScope, ToolState, View,
@@ -76,4 +80,5 @@ pub use structured::{
     StructuredError, StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredStatus,
     StructuredStreams, StructuredUpdate,
 };
+pub use surrogate::{Mended, Surrogates, without_halves};
 pub use time::rfc3339;

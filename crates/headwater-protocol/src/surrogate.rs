@@ -9,25 +9,32 @@ use std::borrow::Cow;
 
 /// Mends the frames of one stream.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Surrogates {
+pub struct Surrogates {
     pending: Option<u16>,
 }
 
 /// A frame's text without halves.
 #[derive(Debug)]
-pub(crate) struct Mended<'a> {
-    pub(crate) text: Cow<'a, str>,
+pub struct Mended<'a> {
+    /// The text.
+    pub text: Cow<'a, str>,
     /// A half was replaced, or kept back in vain.
-    pub(crate) lost: bool,
+    pub lost: bool,
 }
 
 impl Surrogates {
     /// Whether a half still waits for the other one.
-    pub(crate) fn is_waiting(&self) -> bool {
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
         self.pending.is_some()
     }
 
-    pub(crate) fn mend<'a>(&mut self, data: &'a str) -> Mended<'a> {
+    /// Mends a frame; a half at the end of a string waits for the next frame.
+    pub fn mend<'a>(&mut self, data: &'a str) -> Mended<'a> {
+        self.mend_with(data, true)
+    }
+
+    fn mend_with<'a>(&mut self, data: &'a str, may_wait: bool) -> Mended<'a> {
         let mut waiting = self.pending.take();
         if !has_surrogate(data) {
             return Mended { text: Cow::Borrowed(data), lost: waiting.is_some() };
@@ -55,7 +62,7 @@ impl Surrogates {
                         out.push_str(this);
                         out.push_str(low);
                         rest = after;
-                    } else if after.starts_with('"') {
+                    } else if may_wait && after.starts_with('"') {
                         lost |= self.pending.replace(unit).is_some();
                     } else {
                         out.push_str("\\ufffd");
@@ -79,6 +86,12 @@ impl Surrogates {
         lost |= waiting.is_some();
         Mended { text: Cow::Owned(out), lost }
     }
+}
+
+/// A text that stands alone: every half is U+FFFD.
+#[must_use]
+pub fn without_halves(data: &str) -> Cow<'_, str> {
+    Surrogates::default().mend_with(data, false).text
 }
 
 fn has_surrogate(data: &str) -> bool {

@@ -182,7 +182,17 @@ impl Error {
             message: self.0.message.clone(),
             code: Some(self.code().to_owned()),
             retryable: self.0.retryable.then_some(true),
+            request: None,
         }
+    }
+
+    /// Whether its text may repeat what a person or a model wrote, which no log shows at its usual level.
+    pub(crate) fn may_quote(&self) -> bool {
+        use ErrorKind as K;
+        matches!(
+            self.0.kind,
+            K::Model | K::Output | K::Input | K::State | K::Structured | K::Answer | K::Diverged
+        ) || self.code() == "mcp.refused"
     }
 
     /// Whether the run cannot go on, whatever the node makes of it.

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 pub use build::{FileOptions, Functions};
 pub use error::{FileError, FileErrorKind, FileErrors};
-pub use format::FileShows;
+pub use format::FileVisibility;
 pub use view::{FileEdge, FileNode, FileWorkflow};
 
 use format::AgentText;
@@ -102,16 +102,16 @@ impl AgentFile {
     ///
     /// let text = "
     /// name: quiet
-    /// shows: { reasoning: false }
+    /// visibility: { reasoning: false }
     /// workflows: { w: { start: n, nodes: { n: { message: Hello } } } }
     /// ";
     /// let file = AgentFile::parse("quiet.yaml", text)?;
-    /// assert!(!file.shows().reasoning && file.shows().tool_inputs);
+    /// assert!(!file.visibility().reasoning && file.visibility().tool_inputs);
     /// # Ok::<(), headwater_runtime::FileErrors>(())
     /// ```
     #[must_use]
-    pub fn shows(&self) -> FileShows {
-        self.0.shows
+    pub fn visibility(&self) -> FileVisibility {
+        self.0.visibility
     }
 
     /// The file, and all that it includes: when one of them changes, the agent has changed.

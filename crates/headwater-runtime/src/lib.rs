@@ -31,7 +31,7 @@ pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};
 #[cfg(feature = "yaml")]
 pub use file::{
-    AgentFile, FileEdge, FileError, FileErrorKind, FileErrors, FileNode, FileOptions, FileShows,
+    AgentFile, FileEdge, FileError, FileErrorKind, FileErrors, FileNode, FileOptions, FileVisibility,
     FileWorkflow, Functions,
 };
 pub use hooks::{

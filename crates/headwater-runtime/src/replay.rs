@@ -8,7 +8,7 @@ mod rehearsal;
 
 use std::{collections::HashMap, sync::Arc};
 
-use headwater_protocol::{Event, RunId};
+use headwater_protocol::{ErrorInfo, Event, RunId};
 use headwater_store::{JournalId, Memory, Store};
 use serde_json::{Value, json};
 
@@ -236,7 +236,11 @@ impl Replaying {
                 let asked = serde_json::to_value(error.info()).ok();
                 Some(Divergence::new(DivergenceKind::End, &key, None, asked))
             }
-            (Some(Event::RunFailed(then)), Some(now)) if *then == now.info() => None,
+            (Some(Event::RunFailed(then)), Some(now))
+                if *then == (ErrorInfo { request: then.request.clone(), ..now.info() }) =>
+            {
+                None
+            }
             // The runtime itself ended it; no node has a part in that.
             (Some(Event::RunFailed(then)), None) if is_own(then.code.as_deref()) => None,
             (Some(end @ Event::RunFailed(_)), Some(now)) => differs(end, json!({ "failed": now.info() })),

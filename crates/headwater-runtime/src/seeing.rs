@@ -7,7 +7,9 @@ mod model;
 
 use std::time::Duration;
 
+use headwater_models::ModelError;
 use headwater_protocol::{ErrorInfo, RunStatus, SessionId};
+use headwater_tools::ToolError;
 use metrics::{counter, gauge};
 use tracing::{Span, field::Empty, info_span};
 
@@ -145,6 +147,49 @@ pub(crate) fn run_settled(run: &RunShared, status: RunStatus, error: Option<&Err
     };
     log(&format!("run {outcome}"));
     counter!("headwater_runs_ended_total", "agent" => agent.to_owned(), "outcome" => outcome).increment(1);
+}
+
+/// Logs why a run failed, for the operator: readers get the code and the request.
+pub(crate) fn run_failed(run: &RunShared, error: &Error) {
+    let (run, request, code) = (&run.id, run.begun.request.as_deref(), error.code());
+    if error.may_quote() {
+        tracing::warn!(%run, request, code, "a run failed: its text is logged at the debug level");
+        tracing::debug!(%run, request, code, error = ?error.message(), "a run failed");
+    } else {
+        tracing::warn!(%run, request, code, error = ?error.message(), "a run failed");
+    }
+}
+
+/// Logs why a node failed, where the run goes on.
+pub(crate) fn node_failed(run: &RunShared, node: &str, error: &Error) {
+    let (run, request, code) = (&run.id, run.begun.request.as_deref(), error.code());
+    if error.may_quote() {
+        tracing::warn!(%run, request, node, code, "a node failed: its text is logged at the debug level");
+        tracing::debug!(%run, request, node, code, error = ?error.message(), "a node failed");
+    } else {
+        tracing::warn!(%run, request, node, code, error = ?error.message(), "a node failed");
+    }
+}
+
+/// Logs why an attempt to ask a model failed. A provider's text may repeat the prompt.
+pub(crate) fn model_failed(run: &RunShared, model: &str, error: &ModelError) {
+    let (run, request) = (&run.id, run.begun.request.as_deref());
+    let (code, status) = (error.kind().code(), error.http_status());
+    let provider_request = error.request_id();
+    tracing::warn!(%run, request, model, code, status, provider_request = ?provider_request, "a model failed");
+    tracing::debug!(%run, request, model, code, error = ?error.to_string(), "a model failed");
+}
+
+/// Logs why a call of a tool failed. What the tool itself reports may repeat its input.
+pub(crate) fn tool_failed(run: &RunShared, tool: &str, error: &ToolError) {
+    let (run, request) = (&run.id, run.begun.request.as_deref());
+    let code = error.code().unwrap_or("tool.failed");
+    if error.is_infrastructure() {
+        tracing::warn!(%run, request, tool, code, error = ?error.message(), "a tool failed");
+    } else {
+        tracing::warn!(%run, request, tool, code, "a tool failed: its text is logged at the debug level");
+        tracing::debug!(%run, request, tool, code, error = ?error.message(), "a tool failed");
+    }
 }
 
 /// So many runs of an agent wait for somebody now.

@@ -8,7 +8,7 @@ use std::{
 use headwater_protocol::{Message, RunId};
 use headwater_runtime::{Agent, ErrorKind, RunMeta};
 
-use crate::{ApiError, Shows};
+use crate::{ApiError, Visibility};
 
 /// The agents that a server has, by name. Cheap to clone; all clones are one.
 ///
@@ -44,13 +44,13 @@ struct Named {
 pub(crate) struct Served {
     pub(crate) name: String,
     pub(crate) agent: Agent,
-    pub(crate) shows: Shows,
+    pub(crate) visibility: Visibility,
 }
 
 impl Served {
     /// Messages as readers of the agent see them.
     pub(crate) fn shown(&self, messages: Vec<Message>) -> Vec<Message> {
-        self.shows.messages(messages)
+        self.visibility.messages(messages)
     }
 }
 
@@ -61,22 +61,23 @@ impl Agents {
         Self::default()
     }
 
-    /// Adds an agent, whose readers see everything. The first one is the default.
+    /// Adds an agent with the usual [`Visibility`]: readers see everything but the texts of errors. The first agent is the
+    /// default.
     #[must_use]
     pub fn add(self, name: impl Into<String>, agent: Agent) -> Self {
-        self.set(name, agent, Shows::default());
+        self.set(name, agent, Visibility::default());
         self
     }
 
-    /// Adds an agent, and says what its readers see.
+    /// Adds an agent, and sets what its readers see.
     #[must_use]
-    pub fn add_showing(self, name: impl Into<String>, agent: Agent, shows: Shows) -> Self {
-        self.set(name, agent, shows);
+    pub fn add_with(self, name: impl Into<String>, agent: Agent, visibility: Visibility) -> Self {
+        self.set(name, agent, visibility);
         self
     }
 
     /// Adds an agent, or puts it in the place of the one of that name. Requests that are being answered keep theirs.
-    pub fn set(&self, name: impl Into<String>, agent: Agent, shows: Shows) {
+    pub fn set(&self, name: impl Into<String>, agent: Agent, visibility: Visibility) {
         let name = name.into();
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         named.default.get_or_insert_with(|| name.clone());
@@ -94,7 +95,7 @@ impl Agents {
                 agent.name()
             );
         }
-        named.agents.insert(name.clone(), Served { name, agent, shows });
+        named.agents.insert(name.clone(), Served { name, agent, visibility });
     }
 
     /// Takes an agent away.
@@ -152,13 +153,16 @@ impl Agents {
         }
     }
 
-    /// Names the agent of a run as this server does: requests and documents know no other name.
-    pub(crate) fn name_as_served(&self, meta: &mut RunMeta) {
+    /// A run's document as the readers of its agent see it, with the name that this server has for the agent: requests and
+    /// documents know no other.
+    pub(crate) fn visible(&self, mut meta: RunMeta) -> RunMeta {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = named.agents.values().chain(named.retired.values());
-        if let Some(served) = all.find(|served| served.agent.name() == meta.agent) {
-            meta.agent.clone_from(&served.name);
-        }
+        let Some(served) = all.find(|served| served.agent.name() == meta.agent) else {
+            return Visibility::default().meta(meta);
+        };
+        meta.agent.clone_from(&served.name);
+        served.visibility.meta(meta)
     }
 
     /// Refuses a new turn of an agent that takes none.

@@ -88,8 +88,7 @@ pub(crate) async fn list(
         runs.truncate(paging.limit());
         looked_to = runs.last().map(|meta| meta.run.as_str().to_owned());
     }
-    let agents = server.agents();
-    runs.iter_mut().for_each(|meta| agents.name_as_served(meta));
+    let runs: Vec<_> = runs.into_iter().map(|meta| server.agents().visible(meta)).collect();
     Ok(Json(json!({ "runs": runs, "next": looked_to })).into_response())
 }
 
@@ -126,6 +125,7 @@ pub(crate) async fn inspect(
     meta.agent.clone_from(&served.name);
     let open = served.agent.open_questions(run.id()).await?;
     let open: Vec<_> = open.iter().map(question).collect();
+    let meta = served.visibility.meta(meta);
     Ok(Json(json!({ "run": meta, "agent": served.name, "waitsFor": open })).into_response())
 }
 
@@ -181,7 +181,7 @@ pub(crate) async fn events(
         names: Names::default(),
         messages: served.shown(chat::conversation_before(dialect, &run).await?),
         thought: None,
-        shows: served.shows,
+        visibility: served.visibility,
         seam: options.seam.clone(),
         hold: options.hold,
         waits: true,

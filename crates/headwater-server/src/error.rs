@@ -85,7 +85,7 @@ impl ApiError {
 
     /// Something that is not the sender's business: what it was is in the log.
     fn internal(code: &str, error: &dyn std::error::Error) -> Self {
-        tracing::error!(code, %error, "a request failed");
+        tracing::error!(code, error = ?error.to_string(), "a request failed");
         let message =
             "something went wrong inside the server: its log says what, with the id of this request";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, message)

@@ -32,7 +32,7 @@ mod seeing;
 mod serve;
 mod server;
 mod sessions;
-mod shows;
+mod visibility;
 
 pub use agents::Agents;
 pub use auth::{
@@ -46,4 +46,4 @@ pub use router::{check_path, router};
 pub use seeing::{METRICS, Metrics};
 pub use serve::{Connections, serve};
 pub use server::Server;
-pub use shows::Shows;
+pub use visibility::Visibility;

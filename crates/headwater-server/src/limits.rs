@@ -151,7 +151,7 @@ async fn stop_late(agents: Agents, limit: Duration) {
                     Err(error) if error.kind() == ErrorKind::Ended => {}
                     Err(error) => {
                         late.remove(&run.run);
-                        tracing::error!(run = %run.run, %error, "a run that takes too long cannot be stopped");
+                        tracing::error!(run = %run.run, error = ?error.message(), "a run that takes too long cannot be stopped");
                     }
                 }
             }

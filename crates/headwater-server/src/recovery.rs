@@ -80,7 +80,9 @@ pub(crate) async fn recover(agents: &Agents) {
     for agent in agents.all() {
         match agent.tend().await {
             Ok(tended) => log(&agent, &tended),
-            Err(error) => tracing::error!(agent = agent.name(), %error, "cannot recover runs"),
+            Err(error) => {
+                tracing::error!(agent = agent.name(), error = ?error.message(), "cannot recover runs")
+            }
         }
     }
 }
@@ -97,6 +99,6 @@ fn log(agent: &Agent, tended: &Tended) {
         tracing::info!(agent, %run, "gave up what a run had waited for too long");
     }
     for (run, why) in &tended.stuck {
-        tracing::warn!(agent, %run, why, "a run cannot go on here");
+        tracing::warn!(agent, %run, ?why, "a run cannot go on here");
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderValue, header},
+    http::{HeaderMap, HeaderValue, header},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
@@ -90,6 +90,11 @@ fn request_id(request: &Request) -> Option<HeaderValue> {
     let sent = request.headers().get("x-request-id");
     let sent = sent.filter(|id| !id.is_empty() && id.len() <= LONGEST && id.to_str().is_ok());
     sent.cloned().or_else(|| fresh("req").ok()?.try_into().ok())
+}
+
+/// The id of a request that went through [`see`].
+pub(crate) fn request_id_of(headers: &HeaderMap) -> String {
+    headers.get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned()
 }
 
 /// A method as it is counted: whoever asks cannot invent further ones.

@@ -20,6 +20,7 @@ use crate::{
     control::read_json,
     extract::{Path, Query},
     router::Routes,
+    seeing,
 };
 
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -200,8 +201,9 @@ async fn send(
         return told(&before).await;
     }
     let _permit = server.may_begin(&principal)?;
+    let request = seeing::request_id_of(&parts.headers);
     let context = server.runtime_context(&principal, parts, Map::new()).await?;
-    let mut start = Start::new(say.text).owner(principal.id()).runtime_context(context);
+    let mut start = Start::new(say.text).owner(principal.id()).request(request).runtime_context(context);
     if let Some(workflow) = say.workflow {
         start = start.workflow(workflow);
     }
@@ -233,7 +235,7 @@ async fn undo(Mine(session, _): Mine) -> Result<Response, ApiError> {
 }
 
 async fn export(Shown(session, served): Shown) -> Result<Response, ApiError> {
-    let document = session.export().await?.retain_parts(|part| served.shows.part(part));
+    let document = session.export().await?.retain_parts(|part| served.visibility.part(part));
     Ok(Json(document).into_response())
 }
 
@@ -324,8 +326,9 @@ async fn do_again(
         return told(&before).await;
     }
     let _permit = server.may_begin(principal)?;
+    let request = seeing::request_id_of(&parts.headers);
     let context = server.runtime_context(principal, parts, Map::new()).await?;
-    let start = Start::new(text.as_deref().unwrap_or_default()).runtime_context(context);
+    let start = Start::new(text.as_deref().unwrap_or_default()).request(request).runtime_context(context);
     let now = key.into_iter().fold(Turn::from(start), Turn::key);
     let again = match text {
         Some(_) => session.edit(turn, now).await?,

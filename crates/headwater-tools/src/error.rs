@@ -108,6 +108,13 @@ impl Error {
         Self(Arc::new(Inner { kind, message: message.to_owned(), source: Some(Arc::new(source)) }))
     }
 
+    /// The same error of a server, with its causes in the text and without secrets.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn cleaned(&self, server: &str, secrets: &headwater_protocol::Secrets) -> Self {
+        let message = format!("{server}: {}", secrets.remove(&crate::output::with_causes(self)));
+        Self::new(self.0.kind, message)
+    }
+
     /// The same error, told of a thing.
     pub(crate) fn of(&self, thing: &str) -> Self {
         let Inner { kind, message, source } = &*self.0;

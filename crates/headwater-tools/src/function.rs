@@ -150,7 +150,8 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
         tokio::time::timeout(timeout, call).await.unwrap_or_else(|_| {
             Err(ToolError::new(format!(
                 "the tool \"{name}\" gave nothing within {timeout:?} and was stopped"
-            )))
+            ))
+            .with_code("tool.timeout"))
         })
     }
 }
@@ -269,5 +270,5 @@ async fn caught(name: &str, start: impl FnOnce() -> OutputFuture) -> Result<Tool
 fn panicked(name: &str, panic: &(dyn Any + Send)) -> ToolError {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-    ToolError::new(format!("the tool \"{name}\" panicked: {text}"))
+    ToolError::new(format!("the tool \"{name}\" panicked: {text}")).with_code("tool.panicked")
 }

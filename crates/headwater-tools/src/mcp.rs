@@ -20,6 +20,8 @@ use std::{
     time::Duration,
 };
 
+use headwater_protocol::Secrets;
+
 pub use self::list::{McpListing, McpTools};
 use self::{
     cassette::{Folder, Tape},
@@ -227,6 +229,16 @@ impl McpClient {
     fn wrong(&mut self, message: String) {
         let error = Error::new(ErrorKind::Settings, message).of(&self.settings.to_string());
         self.settings.wrong.get_or_insert(error);
+    }
+}
+
+impl Settings {
+    /// What no error of the server may show.
+    fn secrets(&self) -> Secrets {
+        match &self.endpoint {
+            Endpoint::Stdio(program) => program.secrets(),
+            Endpoint::Http(address) => address.secrets(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a tool gives.
 
-use std::{error::Error as StdError, fmt};
+use std::{borrow::Cow, error::Error as StdError, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,10 +54,12 @@ impl ToolOutput {
     }
 }
 
-/// Why a tool gave nothing. The model is told, and may try something else.
+/// Why a tool gave nothing. The model gets the message, and may try something else.
 ///
-/// Any error becomes one by `?`, with all its causes in the message. That is why this type is no
-/// [`std::error::Error`] itself; `Box<dyn Error + Send + Sync>` takes it where one is wanted.
+/// A message that is given to [`ToolError::new`] is written for the model and the person, and readers of the run see it. Any
+/// other error becomes a `ToolError` by `?`, with all its causes in the message; it may name files and addresses, so it has a
+/// code, and readers are shown the code instead. That conversion is why this type is not a [`std::error::Error`] itself;
+/// `Box<dyn Error + Send + Sync>` takes it where one is wanted.
 ///
 /// ```
 /// use headwater_tools::ToolError;
@@ -65,18 +67,51 @@ impl ToolOutput {
 /// fn parse(id: &str) -> Result<u32, ToolError> {
 ///     Ok(id.parse::<u32>()?)
 /// }
-/// assert_eq!(parse("x").unwrap_err().message(), "invalid digit found in string");
+/// let error = parse("x").unwrap_err();
+/// assert_eq!(error.message(), "invalid digit found in string");
+/// assert_eq!(error.code(), Some("tool.failed"));
+/// assert_eq!(ToolError::new("there is no such order").code(), None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolError {
     message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    code: Option<Cow<'static, str>>,
 }
 
 impl ToolError {
-    /// Says what happened.
+    /// A message for the model and the person.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self { message: message.into(), code: None }
+    }
+
+    /// A failure around the tool: readers are shown the code instead of the message.
+    #[must_use]
+    pub fn with_code(mut self, code: &'static str) -> Self {
+        self.code = Some(Cow::Borrowed(code));
+        self
+    }
+
+    /// The code, where the message is not for readers.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.code.as_deref()
+    }
+
+    /// Whether something around the tool failed, so that the message has nothing of the call's input.
+    #[must_use]
+    pub fn is_infrastructure(&self) -> bool {
+        self.code().is_some_and(|code| !matches!(code, "tool.failed" | "mcp.refused"))
+    }
+
+    /// The message, with its code before it if it has one.
+    #[must_use]
+    pub fn coded(&self) -> String {
+        match self.code() {
+            Some(code) => headwater_protocol::coded(code, &self.message),
+            None => self.message.clone(),
+        }
     }
 
     /// What happened.
@@ -89,7 +124,7 @@ impl ToolError {
     pub(crate) fn from_boxed(error: Box<dyn StdError + Send + Sync>) -> Self {
         match error.downcast::<Boxed>() {
             Ok(boxed) => boxed.0,
-            Err(error) => Self::new(with_causes(&*error)),
+            Err(error) => Self::new(with_causes(&*error)).with_code("tool.failed"),
         }
     }
 }
@@ -102,7 +137,9 @@ impl fmt::Display for ToolError {
 
 impl<E: StdError + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
-        Self::new(with_causes(&error))
+        let code = (&error as &(dyn StdError + 'static)).downcast_ref::<crate::Error>();
+        let code = code.map_or("tool.failed", |error| error.kind().code());
+        Self::new(with_causes(&error)).with_code(code)
     }
 }
 
@@ -124,7 +161,7 @@ impl fmt::Display for Boxed {
 
 impl StdError for Boxed {}
 
-fn with_causes(error: &(dyn StdError + 'static)) -> String {
+pub(crate) fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -4,6 +4,7 @@
 mod check;
 mod convert;
 mod dialects;
+mod errors;
 mod extract;
 mod garbage;
 mod inspect;

@@ -152,6 +152,15 @@ impl Server {
         self.child.wait().unwrap().code()
     }
 
+    /// Ends it, and gives all that it logged and that was not waited for.
+    pub(crate) fn end(mut self) -> String {
+        let kill = format!("kill -TERM {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        self.child.wait().unwrap();
+        let _ = self.logger.take().map(JoinHandle::join);
+        self.logs.try_iter().map(|line| line + "\n").collect()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

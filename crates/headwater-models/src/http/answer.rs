@@ -9,11 +9,12 @@ use std::{
 };
 
 use futures_core::Stream;
+use headwater_protocol::Secrets;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::{
     Provider,
-    transport::{Body, Opened, Transport, too_slow},
+    transport::{Body, Opened, Timeouts, Transport, too_slow},
 };
 use crate::{
     ModelError, ModelErrorKind, ModelEvent,
@@ -30,6 +31,7 @@ type Opening = Pin<Box<dyn Future<Output = Result<Opened, ModelError>> + Send>>;
 
 /// One answer. It is polled and nothing runs beside it, so dropping it closes the connection.
 pub(super) struct Answer {
+    secrets: Arc<Secrets>,
     ready: VecDeque<Result<ModelEvent, ModelError>>,
     phase: Phase,
 }
@@ -53,7 +55,10 @@ struct Reading {
     body: Body,
     /// An answer in one piece, until it is complete.
     whole: Option<Vec<u8>>,
+    /// Ends when no byte has come for too long.
     idle: Pin<Box<Sleep>>,
+    /// Ends when nothing was said for too long.
+    stalled: Pin<Box<Sleep>>,
     provider: Arc<Provider>,
     transport: Transport,
 }
@@ -61,6 +66,7 @@ struct Reading {
 impl Answer {
     pub(super) fn new(
         provider: Arc<Provider>,
+        secrets: Arc<Secrets>,
         transport: Transport,
         mut encoded: Encoded,
         decoder: Decoder,
@@ -70,13 +76,13 @@ impl Answer {
         let ready = warnings.into_iter().map(|warning| Ok(ModelEvent::Warning(warning))).collect();
         let reading =
             Unopened { decoder, is_whole, provider: Arc::clone(&provider), transport: transport.clone() };
-        let opening = Box::pin(async move { transport.open(&provider, &encoded).await });
-        Self { ready, phase: Phase::Opening { opening, reading: Some(Box::new(reading)) } }
+        let opening = Box::pin(async move { transport.open(&provider, &encoded, is_whole).await });
+        Self { secrets, ready, phase: Phase::Opening { opening, reading: Some(Box::new(reading)) } }
     }
 
     /// An answer that was never asked for.
-    pub(super) fn failed(error: ModelError) -> Self {
-        Self { ready: VecDeque::from([Err(error)]), phase: Phase::Over }
+    pub(super) fn failed(error: ModelError, secrets: Arc<Secrets>) -> Self {
+        Self { secrets, ready: VecDeque::from([Err(error)]), phase: Phase::Over }
     }
 
     fn fail(&mut self, error: ModelError) {
@@ -91,7 +97,8 @@ impl Stream for Answer {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             if let Some(item) = self.ready.pop_front() {
-                return Poll::Ready(Some(item));
+                // Here every error passes on its way to journals, logs and readers.
+                return Poll::Ready(Some(item.map_err(|error| error.without(&self.secrets))));
             }
             let this = &mut *self;
             match &mut this.phase {
@@ -133,10 +140,11 @@ struct IsLast(bool);
 
 impl Unopened {
     fn open(self: Box<Self>, body: Body, is_json: bool) -> Reading {
-        let idle = Box::pin(sleep(self.transport.timeouts().between_bytes));
+        let timeouts = self.transport.timeouts();
+        let (idle, stalled) = (Box::pin(sleep(timeouts.silence)), Box::pin(sleep(timeouts.progress)));
         let whole = (self.is_whole || is_json).then(Vec::new);
         let Self { decoder, provider, transport, .. } = *self;
-        Reading { decoder, body, whole, idle, provider, transport }
+        Reading { decoder, body, whole, idle, stalled, provider, transport }
     }
 }
 
@@ -147,12 +155,21 @@ impl Reading {
         cx: &mut Context<'_>,
         ready: &mut VecDeque<Result<ModelEvent, ModelError>>,
     ) -> Poll<Result<IsLast, ModelError>> {
-        let limit = self.transport.timeouts().between_bytes;
+        let Timeouts { silence, progress, .. } = *self.transport.timeouts();
+        // Pings come often enough to keep the other timer from ever being looked at.
+        if !self.decoder.is_finished() && self.stalled.as_mut().poll(cx).is_ready() {
+            let what = "the connection is alive, but the model said nothing";
+            return Poll::Ready(Err(too_slow(self.provider.name(), what, progress)));
+        }
         match self.body.as_mut().poll_next(cx) {
             Poll::Ready(Some(Ok(bytes))) => {
+                let before = ready.len();
                 self.take(&bytes, ready)?;
-                let limit = if self.decoder.is_finished() { LAST_WAIT } else { limit };
-                self.idle.as_mut().reset(Instant::now() + limit);
+                let now = Instant::now();
+                if ready.len() > before || self.whole.is_some() {
+                    self.stalled.as_mut().reset(now + progress);
+                }
+                self.idle.as_mut().reset(now + if self.decoder.is_finished() { LAST_WAIT } else { silence });
                 Poll::Ready(Ok(IsLast(false)))
             }
             // An answer that is complete does not suffer from what happens to the connection.
@@ -161,7 +178,7 @@ impl Reading {
             Poll::Pending => match self.idle.as_mut().poll(cx) {
                 Poll::Ready(()) if self.decoder.is_finished() => Poll::Ready(Ok(self.end(ready))),
                 Poll::Ready(()) => {
-                    Poll::Ready(Err(too_slow(self.provider.name(), "the answer did not go on", limit)))
+                    Poll::Ready(Err(too_slow(self.provider.name(), "the answer did not go on", silence)))
                 }
                 Poll::Pending => Poll::Pending,
             },

@@ -2,6 +2,7 @@
 
 use std::{env, fmt, sync::Arc};
 
+use headwater_protocol::Secrets;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::{HttpModel, Transport};
@@ -279,7 +280,12 @@ impl Provider {
         self.key.is_some()
     }
 
-    /// The key, for those who must take care that it shows up nowhere.
+    /// What no error may show.
+    pub(super) fn secrets(&self) -> Secrets {
+        Secrets::of(self.secret())
+    }
+
+    /// The key, which a recording must not hold.
     pub(super) fn secret(&self) -> Option<&str> {
         self.key.as_ref().map(|Key(key)| key.as_str())
     }

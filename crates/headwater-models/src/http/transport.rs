@@ -37,24 +37,29 @@ pub(super) struct Reply {
     pub(super) body: Body,
 }
 
-/// How long we wait for a provider.
+/// How long a provider may take. A model call that runs into one of these fails with `model.timeout`; the request is not made
+/// again here, so the caller learns of it after that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {
-    /// For the connection: 10 seconds.
+    /// Until the connection is there: 10 seconds.
     pub connect: Duration,
-    /// From the request to the first byte of the answer: 5 minutes, because models think.
-    pub first_byte: Duration,
-    /// From one byte to the next: 2 minutes.
-    pub between_bytes: Duration,
+    /// From the request to the head of the answer: 60 seconds. An answer in one piece has `progress` for it, because its head
+    /// comes when the model is done.
+    pub headers: Duration,
+    /// From one byte to the next: 90 seconds.
+    pub silence: Duration,
+    /// From one event to the next: 5 minutes. Comments and pings keep a connection alive, and do not count.
+    pub progress: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            first_byte: Duration::from_secs(300),
-            between_bytes: Duration::from_secs(120),
+            headers: Duration::from_secs(60),
+            silence: Duration::from_secs(90),
+            progress: Duration::from_secs(300),
         }
     }
 }
@@ -139,16 +144,22 @@ impl Transport {
     }
 
     /// Opens an answer: makes the request, again if it makes sense, until the first byte is there.
-    pub(super) async fn open(&self, provider: &Provider, encoded: &Encoded) -> Result<Opened, ModelError> {
+    pub(super) async fn open(
+        &self,
+        provider: &Provider,
+        encoded: &Encoded,
+        is_whole: bool,
+    ) -> Result<Opened, ModelError> {
         let mut attempt = 1;
         loop {
-            let failed = match self.try_open(provider, encoded).await {
+            let failed = match self.try_open(provider, encoded, is_whole).await {
                 Ok(opened) => return Ok(opened),
                 Err(failed) => failed,
             };
             let wait = failed.wait().unwrap_or_else(|| self.backoff(attempt));
-            if !failed.is_retryable() || attempt >= self.retries.attempts || wait > self.retries.longest_wait
-            {
+            // A provider that was silent for so long is not waited for a second time.
+            let is_final = !failed.is_retryable() || failed.kind() == ModelErrorKind::Timeout;
+            if is_final || attempt >= self.retries.attempts || wait > self.retries.longest_wait {
                 return Err(failed);
             }
             sleep(wait).await;
@@ -156,17 +167,24 @@ impl Transport {
         }
     }
 
-    async fn try_open(&self, provider: &Provider, encoded: &Encoded) -> Result<Opened, ModelError> {
-        let limit = self.timeouts.first_byte;
-        timeout(limit, async {
-            let reply = self.reply(provider, encoded).await?;
-            if !(200..300).contains(&reply.status) {
-                return Err(refusal(provider.name(), reply).await);
+    async fn try_open(
+        &self,
+        provider: &Provider,
+        encoded: &Encoded,
+        is_whole: bool,
+    ) -> Result<Opened, ModelError> {
+        let Timeouts { headers, silence, progress, .. } = self.timeouts;
+        let limit = if is_whole { progress } else { headers };
+        let late = |what: &str, limit| too_slow(provider.name(), what, limit);
+        let reply = timeout(limit, self.reply(provider, encoded)).await;
+        let reply = reply.map_err(|_| late("the provider did not answer", limit))??;
+        let begin = async {
+            match reply.status {
+                200..300 => Opened::read(provider.name(), reply).await,
+                _ => Err(refusal(provider.name(), reply).await),
             }
-            Opened::read(provider.name(), reply).await
-        })
-        .await
-        .unwrap_or_else(|_| Err(too_slow(provider.name(), "the answer did not begin", limit)))
+        };
+        timeout(silence, begin).await.unwrap_or_else(|_| Err(late("the answer did not begin", silence)))
     }
 
     async fn reply(&self, provider: &Provider, encoded: &Encoded) -> Result<Reply, ModelError> {

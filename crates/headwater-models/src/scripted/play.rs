@@ -261,6 +261,7 @@ impl Playing {
             usage,
             raw_usage: None,
             metadata: self.rule.metadata.clone(),
+            raw: None,
         }
     }
 }

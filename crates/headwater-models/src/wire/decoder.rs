@@ -1,6 +1,6 @@
 //! From a provider's bytes to events, for every wire.
 
-use headwater_protocol::{Framing, SseReader, Tail};
+use headwater_protocol::{Framing, SseReader, Surrogates, Tail, without_halves};
 use serde_json::Value;
 
 use super::{anthropic, failure, google, openai_chat, openai_responses, sink::Sink};
@@ -34,6 +34,8 @@ pub struct Decoder {
     unread: Vec<u8>,
     has_frames: bool,
     is_over: bool,
+    /// A frame that ends in half a surrogate pair, until the next one shows whether it has the other half.
+    half: Option<String>,
 }
 
 /// What a wire's messages mean.
@@ -116,6 +118,7 @@ impl Decoder {
             unread: Vec::new(),
             has_frames: false,
             is_over: false,
+            half: None,
         }
     }
 
@@ -124,14 +127,14 @@ impl Decoder {
         if self.is_over {
             return;
         }
-        let Self { body, reader, sink, has_frames, is_over, unread } = self;
+        let Self { body, reader, sink, has_frames, is_over, unread, half } = self;
         if !*has_frames {
             let room = KEPT_BODY.saturating_sub(unread.len());
             unread.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         }
         reader.push(bytes, |frame| {
             *has_frames = true;
-            on_frame(frame, body, sink, is_over, &mut give);
+            on_frame(frame, body, sink, half, is_over, &mut give);
         });
         if self.has_frames {
             self.unread = Vec::new();
@@ -143,11 +146,16 @@ impl Decoder {
         if self.is_over {
             return;
         }
-        let Self { body, reader, sink, has_frames, is_over, .. } = self;
+        let Self { body, reader, sink, has_frames, is_over, half, .. } = self;
         reader.finish(|frame| {
             *has_frames = true;
-            on_frame(frame, body, sink, is_over, &mut give);
+            on_frame(frame, body, sink, half, is_over, &mut give);
         });
+        if let Some(half) = half.take()
+            && !*is_over
+        {
+            on_data(&without_halves(&half), body, sink, is_over, &mut give);
+        }
         if self.is_over {
             return;
         }
@@ -181,13 +189,14 @@ impl Decoder {
             return;
         }
         self.is_over = true;
-        let read = match serde_json::from_slice::<Value>(bytes) {
+        let read = match read_whole(bytes) {
             Ok(body) => match failure::in_body(self.sink.provider(), &body) {
                 Some(error) => Err(error),
-                None => self
-                    .body
-                    .whole(&body, &mut self.sink)
-                    .and_then(|()| if self.sink.is_finished() { Ok(()) } else { Err(self.sink.cut()) }),
+                None => {
+                    self.sink.raw().whole(&body);
+                    let read = self.body.whole(&body, &mut self.sink);
+                    read.and_then(|()| if self.sink.is_finished() { Ok(()) } else { Err(self.sink.cut()) })
+                }
             },
             Err(error) => Err(not_an_answer(&self.sink, bytes, &error)),
         };
@@ -207,8 +216,62 @@ impl Decoder {
     }
 }
 
+/// Reads an answer in one piece.
+fn read_whole(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(bytes).or_else(|error| match std::str::from_utf8(bytes) {
+        Ok(text) => serde_json::from_str(&without_halves(text)),
+        Err(_) => Err(error),
+    })
+}
+
 fn on_frame(
     frame: Result<headwater_protocol::Frame<'_>, headwater_protocol::FramingError>,
+    body: &mut Body,
+    sink: &mut Sink,
+    half: &mut Option<String>,
+    is_over: &mut bool,
+    give: &mut impl FnMut(Result<ModelEvent, ModelError>),
+) {
+    if *is_over {
+        return;
+    }
+    let data = match frame {
+        Ok(frame) => frame.data,
+        Err(error) => {
+            if !sink.is_finished() {
+                *is_over = true;
+                let message = format!("the answer cannot be read as an event stream: {error}");
+                give(Err(sink.malformed(message)));
+            }
+            return;
+        }
+    };
+    // Gateways in JavaScript cut text between the halves of a surrogate pair.
+    let mut surrogates = Surrogates::default();
+    let mended = match half.take() {
+        Some(before) => {
+            let first = surrogates.mend(&before).text.into_owned();
+            let second = surrogates.mend(data);
+            if second.lost {
+                on_data(&without_halves(&before), body, sink, is_over, give);
+                surrogates = Surrogates::default();
+                surrogates.mend(data).text
+            } else {
+                on_data(&first, body, sink, is_over, give);
+                second.text
+            }
+        }
+        None => surrogates.mend(data).text,
+    };
+    if surrogates.is_waiting() {
+        *half = Some(data.to_owned());
+        return;
+    }
+    on_data(&mended, body, sink, is_over, give);
+}
+
+fn on_data(
+    data: &str,
     body: &mut Body,
     sink: &mut Sink,
     is_over: &mut bool,
@@ -217,32 +280,31 @@ fn on_frame(
     if *is_over {
         return;
     }
-    let data = match &frame {
-        Ok(frame) => frame.data.trim(),
-        Err(_) => "",
-    };
+    let word = data.trim();
     if sink.is_finished() {
         // What follows an answer is its last word, another answer, or nothing that concerns anybody.
-        if data == "[DONE]" {
+        if word == "[DONE]" {
             *is_over = true;
             sink.take_ending().map(Ok).into_iter().for_each(give);
             return;
         }
-        let Ok(event) = serde_json::from_str::<Value>(data) else { return };
+        let Ok(event) = serde_json::from_str::<Value>(word) else { return };
         if !body.begin_anew(&event) {
             return;
         }
         sink.reopen();
     }
-    let read = match frame {
-        Ok(_) if data == "[DONE]" => body.done(sink),
-        Ok(_) if data.is_empty() => Ok(()),
-        Ok(frame) if body.quick(frame.data, sink) => Ok(()),
-        Ok(frame) => match serde_json::from_str::<Value>(frame.data) {
-            Ok(event) => body.event(&event, sink),
-            Err(error) => Err(not_an_answer(sink, frame.data.as_bytes(), &error)),
+    let read = match word {
+        "[DONE]" => body.done(sink),
+        "" => Ok(()),
+        _ if body.quick(data, sink) => Ok(()),
+        _ => match serde_json::from_str::<Value>(data) {
+            Ok(event) => {
+                sink.raw().event(body, &event, data.len());
+                body.event(&event, sink)
+            }
+            Err(error) => Err(not_an_answer(sink, data.as_bytes(), &error)),
         },
-        Err(error) => Err(sink.malformed(format!("the answer cannot be read as an event stream: {error}"))),
     };
     sink.take().map(Ok).for_each(&mut *give);
     match read {
@@ -250,7 +312,7 @@ fn on_frame(
             *is_over = true;
             give(Err(error));
         }
-        Ok(()) if data == "[DONE]" && sink.is_finished() => {
+        Ok(()) if word == "[DONE]" && sink.is_finished() => {
             *is_over = true;
             sink.take_ending().map(Ok).into_iter().for_each(give);
         }

@@ -3,6 +3,7 @@
 use headwater_protocol::{FinishReason, Usage};
 use serde_json::Value;
 
+use super::raw::Raw;
 use crate::{ModelError, ModelErrorKind, ModelEvent};
 
 /// The events of one answer on their way out.
@@ -14,6 +15,7 @@ pub(super) struct Sink {
     is_started: bool,
     /// The end of the answer, which is told when nothing more can follow it.
     ending: Option<ModelEvent>,
+    raw: Raw,
 }
 
 /// How an answer ended.
@@ -27,7 +29,14 @@ pub(super) struct Ending {
 
 impl Sink {
     pub(super) fn new(provider: &str) -> Self {
-        Self { provider: provider.to_owned(), events: Vec::new(), parts: 0, is_started: false, ending: None }
+        Self {
+            provider: provider.to_owned(),
+            events: Vec::new(),
+            parts: 0,
+            is_started: false,
+            ending: None,
+            raw: Raw::default(),
+        }
     }
 
     /// The provider's name, under which its metadata is kept.
@@ -51,7 +60,16 @@ impl Sink {
 
     /// The end of the answer.
     pub(super) fn take_ending(&mut self) -> Option<ModelEvent> {
-        self.ending.take()
+        let mut ending = self.ending.take();
+        if let Some(ModelEvent::Finished { raw, .. }) = &mut ending {
+            *raw = self.raw.take();
+        }
+        ending
+    }
+
+    /// The answer in the provider's own form.
+    pub(super) fn raw(&mut self) -> &mut Raw {
+        &mut self.raw
     }
 
     pub(super) fn take(&mut self) -> std::vec::Drain<'_, ModelEvent> {
@@ -146,11 +164,18 @@ impl Sink {
         }
         self.started(None, None);
         let Ending { raw_reason, usage, raw_usage, metadata } = ending;
-        self.ending = Some(ModelEvent::Finished { reason, raw_reason, usage, raw_usage, metadata });
+        let raw = None;
+        self.ending = Some(ModelEvent::Finished { reason, raw_reason, usage, raw_usage, metadata, raw });
     }
 
     pub(super) fn unknown(&mut self, name: impl Into<String>, data: Value) {
         self.push(ModelEvent::Unknown { name: name.into(), data });
+    }
+
+    /// The stream ended and nothing was said.
+    pub(super) fn empty(&self) -> ModelError {
+        let message = "the answer is empty: the stream ended without a single event, so ask again";
+        ModelError::new(ModelErrorKind::Cut, message).provider(self.provider.clone())
     }
 
     /// The answer is not what the provider's documents say.

@@ -10,7 +10,7 @@ use headwater_models::{
     http::{Provider, Retries, Timeouts, Transport},
 };
 
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::recorded::{Recording, Said, recordings};
 use server::{Reply, Server};
@@ -157,22 +157,74 @@ async fn a_page_with_a_success_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_silent_provider_is_given_up() {
+async fn silent_provider_is_reported_after_one_request() {
     let short = Duration::from_millis(40);
-    let begin = |timeouts: &mut Timeouts| timeouts.first_byte = short;
-    let go_on = |timeouts: &mut Timeouts| timeouts.between_bytes = short;
+    let headers = |timeouts: &mut Timeouts| timeouts.headers = short;
+    let silence = |timeouts: &mut Timeouts| timeouts.silence = short;
     let (first, _) = COMPLETION.split_at(COMPLETION.find("\n\n").unwrap() + 2);
-    let stalled = Reply::ok("text/event-stream", first.as_bytes()).then_stall();
     let cases = [
-        (vec![Reply::silence(), Reply::silence(), Reply::silence()], transport_with(begin), 0),
-        (vec![stalled], transport_with(go_on), 3),
+        (Reply::silence(), transport_with(headers), 0),
+        (Reply::ok("text/event-stream", b"").then_stall(), transport_with(silence), 0),
+        (Reply::ok("text/event-stream", first.as_bytes()).then_stall(), transport_with(silence), 3),
     ];
-    for (replies, transport, events) in cases {
-        let server = Server::start(replies).await;
+    for (reply, transport, events) in cases {
+        let server = Server::start(vec![reply, Reply::silence()]).await;
         let provider = Provider::new("openai-compatible").unwrap().base_url(server.url());
         let said = ask(&provider.model("m", &transport), ModelRequest::new("Hi")).await;
         assert_eq!(said.last().unwrap().as_ref().unwrap_err().kind(), ModelErrorKind::Timeout);
         assert_eq!(said.len() - 1, events, "{said:?}");
+        assert_eq!(server.requests().len(), 1, "a silent provider is not waited for twice");
+    }
+}
+
+#[tokio::test]
+async fn pings_do_not_keep_a_silent_provider_for_ever() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"}") {
+            socket.read_buf(&mut request).await.unwrap();
+        }
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        socket.write_all(head.as_bytes()).await.unwrap();
+        // Ends when the client has closed the connection.
+        while socket.write_all(b": ping\n\ndata: {\"type\":\"ping\"}\n\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    });
+    let transport = transport_with(|timeouts| timeouts.progress = Duration::from_millis(60));
+    let provider = Provider::new("anthropic").unwrap().base_url(address).key("k");
+    let said = ask(&provider.model("m", &transport), ModelRequest::new("Hi")).await;
+    let error = said.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(error.kind(), ModelErrorKind::Timeout, "{error}");
+    assert!(error.message().contains("alive"), "{error}");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn key_that_a_provider_echoes_is_in_no_error() {
+    let key = "k3y/with+odd=characters0123456789";
+    let echo = format!(
+        r#"{{"error":{{"message":"Incorrect API key provided: Bearer {key}. Or https://api/x?key={key}","type":"invalid_request_error"}},"request_id":"{key}"}}"#
+    );
+    let page = format!("<html>{}", "x".repeat(2040 - 6) + key);
+    let stream = format!("data: {{\"error\":{{\"message\":\"no quota for {key}\"}}}}\n\n");
+    let replies = [
+        Reply::status(401, &echo),
+        Reply::status(400, &page),
+        Reply::ok("text/html", page.as_bytes()),
+        Reply::ok("text/event-stream", stream.as_bytes()),
+    ];
+    for reply in replies {
+        let server = Server::start(vec![reply]).await;
+        let provider = Provider::new("openai-compatible").unwrap().base_url(server.url()).key(key);
+        let said = ask(&provider.model("m", &transport()), ModelRequest::new("Hi")).await;
+        let error = said.last().unwrap().as_ref().unwrap_err();
+        let shown = format!("{error} {error:?} {:?} {:?}", error.provider_body(), error.request_id());
+        assert!(!shown.contains("k3y/with"), "{shown}");
+        assert!(server.requests()[0].contains(key), "it was sent, of course");
     }
 }
 

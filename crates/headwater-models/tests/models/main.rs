@@ -15,6 +15,7 @@ mod going_back;
 #[cfg(feature = "providers")]
 mod http;
 mod providers;
+mod raw;
 mod recorded;
 mod registry;
 mod requests;

@@ -177,13 +177,16 @@ pub struct ErrorInfo {
     /// Whether the same request may go well the next time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
+    /// The HTTP request that began the run: the log has more under this id. No dialect but the journal has a field for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 impl ErrorInfo {
     /// An error with a message alone.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), code: None, retryable: None }
+        Self { message: message.into(), ..Self::default() }
     }
 
     /// The same error with a code.

@@ -145,6 +145,7 @@ impl RunState {
                 message: "the stream ended before the run did".to_owned(),
                 code: Some("cut".to_owned()),
                 retryable: Some(true),
+                request: None,
             };
             self.fail(error);
         }

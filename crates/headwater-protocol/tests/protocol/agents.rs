@@ -158,7 +158,7 @@ fn the_contracts_events_are_written_with_its_fields_and_no_others() {
         metadata: None,
     };
     let usage = Usage { input_tokens: Some(1), output_tokens: Some(2), ..Usage::default() };
-    let error = ErrorInfo { message: "hm".into(), code: Some("server_error".into()), retryable: Some(true) };
+    let error = ErrorInfo { retryable: Some(true), ..ErrorInfo::new("hm").code("server_error") };
     let finished =
         Event::RunFinished { reason: Some(FinishReason::ToolCalls), usage: Some(usage), data: None };
     let table = [

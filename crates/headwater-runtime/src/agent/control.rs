@@ -263,9 +263,11 @@ impl AgentInner {
         }
         match self.resume(run).await {
             Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::Busy => tracing::debug!(run = %run, "{error}"),
+            Err(error) if error.kind() == ErrorKind::Busy => {
+                tracing::debug!(run = %run, error = ?error.message(), "the run is driven elsewhere")
+            }
             Err(error) => {
-                tracing::error!(run = %run, %error, "a run cannot be resumed now; what it was sent is kept");
+                tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run cannot be resumed now; what it was sent is kept");
             }
         }
     }

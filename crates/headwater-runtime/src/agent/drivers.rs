@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use headwater_protocol::{Event, Role, RunId, RunStarted, RunState, RunStatus, Usage};
+use headwater_protocol::{Event, Role, RunId, RunStarted, RunState, RunStatus, Usage, coded};
 use headwater_store::{Lease, Receipt};
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use tracing::Instrument as _;
@@ -198,7 +198,7 @@ impl AgentInner {
                 let event = Event::StructuredInvalidated { stream, checkpoint: None };
                 drop(shared.journal.fact(&attempt.origin, event)?);
             }
-            let reason = Some("the process that asked the model died".to_owned());
+            let reason = Some(coded("attempt.abandoned", "the process that asked the model died"));
             let event = Event::AttemptRetracted { attempt: attempt.attempt, reason };
             last = shared.journal.fact(&attempt.origin, event)?;
         }
@@ -257,13 +257,13 @@ impl AgentInner {
             Err(error) => {
                 // Another process drives it now, or the store has stopped: nothing can be written.
                 seeing::store_failed(&error);
-                tracing::error!(run = %run, error = %error, "a run cannot be driven on here");
+                tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run cannot be driven on here");
                 Ok(())
             }
         };
         let driven_on = matches!(settled, Ok(()));
         if let Err(error) = settled {
-            tracing::error!(run = %run, error = %error, "the end of a run could not be written");
+            tracing::error!(run = %run, code = error.code(), error = ?error.message(), "the end of a run could not be written");
         }
         drop(shared);
         self.drivers().all.remove(&run);
@@ -271,7 +271,7 @@ impl AgentInner {
         if driven_on && self.has_unread_mail(&run).await {
             match self.resume(&run).await {
                 Err(error) if error.kind() != ErrorKind::Busy => {
-                    tracing::error!(run = %run, error = %error, "a run cannot be resumed");
+                    tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run cannot be resumed");
                 }
                 _ => {}
             }

@@ -66,6 +66,12 @@ impl Start {
         self
     }
 
+    /// Names the HTTP request that asks for it. An error of the run carries it to readers, and the log has the error under it.
+    pub fn request(mut self, request: impl Into<String>) -> Self {
+        self.begun.request = Some(request.into());
+        self
+    }
+
     /// Takes it apart: the workflow, and what the run is asked for.
     pub(crate) fn into_parts(self) -> (Option<String>, Begun) {
         (self.workflow, self.begun)
@@ -77,6 +83,7 @@ impl Start {
         let now = self.begun;
         let mut begun = before;
         begun.input = now.input;
+        begun.request = now.request;
         if self.approved {
             begun.runtime_context = now.runtime_context;
         }

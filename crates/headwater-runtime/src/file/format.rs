@@ -37,9 +37,9 @@ pub(super) struct AgentText {
     pub(super) functions: Vec<Placed<String>>,
     /// How it treats its runs.
     pub(super) limits: Option<LimitsText>,
-    /// What readers see of its runs beside their text; all of it, unless this says otherwise.
+    /// What readers see of its runs beside their text.
     #[serde(default)]
-    pub(super) shows: FileShows,
+    pub(super) visibility: FileVisibility,
     /// The workflow of runs that name none; otherwise the first one.
     pub(super) default_workflow: Option<Placed<String>>,
     /// The workflows, by their names.
@@ -77,22 +77,24 @@ impl<'de> Deserialize<'de> for ModelText {
     }
 }
 
-/// What readers see of an agent's runs beside their text. What is not shown stays in the journal.
+/// What readers see of an agent's runs beside their text. What is not visible stays in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct FileShows {
+pub struct FileVisibility {
     /// What the model thought.
     pub reasoning: bool,
     /// What tools were called with.
     pub tool_inputs: bool,
     /// What tools gave.
     pub tool_outputs: bool,
+    /// The texts of errors; without it readers get a code, a fixed sentence and the request id, and the log has the text.
+    pub errors: bool,
 }
 
-impl Default for FileShows {
+impl Default for FileVisibility {
     fn default() -> Self {
-        Self { reasoning: true, tool_inputs: true, tool_outputs: true }
+        Self { reasoning: true, tool_inputs: true, tool_outputs: true, errors: false }
     }
 }
 

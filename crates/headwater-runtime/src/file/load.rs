@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     error::{FileError, FileErrorKind},
-    format::{AgentText, FileShows, LimitsText, ModelText, WorkflowText, mcp::McpText},
+    format::{AgentText, FileVisibility, LimitsText, ModelText, WorkflowText, mcp::McpText},
     place::{Place, Placed, Source},
 };
 
@@ -42,7 +42,7 @@ pub(super) struct Parts {
     pub(super) name: Option<Placed<String>>,
     pub(super) description: Option<String>,
     pub(super) limits: Option<LimitsText>,
-    pub(super) shows: FileShows,
+    pub(super) visibility: FileVisibility,
     pub(super) default_workflow: Option<Placed<String>>,
     pub(super) models: Vec<Defined<Placed<ModelText>>>,
     pub(super) tools: Vec<Defined<()>>,
@@ -72,7 +72,7 @@ pub(super) fn load(path: &Path, text: String) -> Result<Parts, Vec<FileError>> {
             name: read.name.clone(),
             description: read.description.clone(),
             limits: None,
-            shows: read.shows,
+            visibility: read.visibility,
             default_workflow: read.default_workflow.clone(),
             models: Vec::new(),
             tools: Vec::new(),

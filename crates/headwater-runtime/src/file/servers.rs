@@ -10,7 +10,7 @@ use headwater_tools::{Approval, McpClient, McpTools};
 
 use super::{
     error::{FileError, FileErrorKind},
-    format::mcp::{ApprovalText, McpText},
+    format::mcp::{ApprovalText, McpText, UnfinishedText},
     load::{Defined, Parts},
     place::{Placed, Source},
 };
@@ -55,6 +55,13 @@ impl Servers {
             Some(ApprovalText::All(true)) => tools.approval(Approval::Needed),
             Some(ApprovalText::Of(names)) => tools.approval_for(names),
             Some(ApprovalText::All(false)) | None => tools,
+        };
+        tools = match &text.unfinished {
+            Some(UnfinishedText::All(word)) => tools.unfinished((*word).into()),
+            Some(UnfinishedText::Of(words)) => {
+                words.iter().fold(tools, |tools, (name, word)| tools.unfinished_for(name, (*word).into()))
+            }
+            None => tools,
         };
         Some(if text.trust_hints { tools.trust_hints() } else { tools })
     }

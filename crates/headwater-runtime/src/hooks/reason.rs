@@ -27,7 +27,7 @@ pub use ask::{Ask, AskMode};
 pub use options::{Failover, Structured, ToolOptions};
 
 use crate::{Error, ModelRef, Result, error::ErrorKind, run::NodeRun};
-use options::Options;
+use options::{AbortSignal, Options};
 
 /// A model call that is about to be made. Await it.
 ///
@@ -309,6 +309,28 @@ impl<T> Reason<T> {
     /// Gives up after so long.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// Aborts the call when the signal is ready: any future, such as `token.cancelled_owned()`. The connection is closed, what
+    /// the attempt said is retracted, and the call fails with the code `model.aborted`. That is recorded, so a run that is
+    /// resumed gets the same error and the model is not asked again. Tools that are under way come to their end first.
+    ///
+    /// Dropping the call's future in the node, as `tokio::select!` does, has the same effect.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use headwater_runtime::{Cx, Next, NodeResult};
+    /// async fn answer(cx: Cx, question: String) -> NodeResult {
+    ///     let enough = tokio::time::sleep(Duration::from_secs(20));
+    ///     match cx.reason("writer").input(question).abort_when(enough).await {
+    ///         Err(error) if error.code() == "model.aborted" => Ok(Next::message("That took too long.")),
+    ///         reply => Ok(Next::data(&serde_json::json!({ "answer": reply?.text }))?),
+    ///     }
+    /// }
+    /// ```
+    pub fn abort_when(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.options.abort = Some(AbortSignal::new(signal));
         self
     }
 

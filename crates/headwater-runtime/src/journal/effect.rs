@@ -139,6 +139,9 @@ pub struct Begun {
     /// The message that it goes on with, where it is a copy of a run that had begun one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
+    /// The HTTP request that began it: errors name it to readers and in the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     /// What readers have seen in the session and is taken back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invalidated: Vec<Invalidated>,

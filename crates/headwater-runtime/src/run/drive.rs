@@ -13,6 +13,7 @@ use crate::{
     hooks::answering,
     journal::{Effect, Visit, WaitKind, Walked},
     run::{INBOX, STOP, Sent},
+    seeing,
 };
 
 /// How long tools may take to come to an end when the run is stopped.
@@ -222,9 +223,10 @@ impl Driver {
         *failed += 1;
         let failed = *failed;
         if failed < options.retry.attempts {
+            seeing::node_failed(&self.run, &visit.node, &error);
             let effect = Effect::Failed { visit: visit.clone(), error: error.clone() };
             let message = format!("node `{}` failed and is tried again: {error}", visit.node);
-            let warning = Event::Warning { message, code: Some(error.code().into()) };
+            let warning = Event::Warning { message, code: Some("node.retried".to_owned()) };
             self.run.journal.told(&effect, &node.origin(), warning)?.await?;
             self.run.forget_failures(&node.name);
             if let Some(entry) = self.entries.get(visit).cloned() {
@@ -256,7 +258,11 @@ impl Driver {
             );
             return Err(Error::new(ErrorKind::Limit, message).with_code("state.too-large"));
         }
-        let told = left.error.as_ref().map(|error| Event::Error { error: error.info(), terminal: false });
+        if let Some(error) = &left.error {
+            seeing::node_failed(&self.run, &node.visit.node, error);
+        }
+        let info = left.error.as_ref().map(|error| self.run.error_info(error));
+        let told = info.map(|error| Event::Error { error, terminal: false });
         let told = told.map(|event| (&origin, event));
         drop(self.run.record(&Effect::Left(Box::new(left)), told)?);
         self.run.replay().parks.remove(&node.name);
@@ -382,7 +388,11 @@ impl Driver {
                 self.run.cancel.cancel();
                 self.end(Event::RunCancelled { reason: Some(error.message().to_owned()) }).await
             }
-            _ => self.end(Event::RunFailed(error.info())).await,
+            _ => {
+                seeing::run_failed(&self.run, &error);
+                let info = self.run.error_info(&error);
+                self.end(Event::RunFailed(info)).await
+            }
         }
     }
 

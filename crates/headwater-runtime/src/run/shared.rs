@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use headwater_protocol::{AttemptId, Event, MessageId, Origin, RequestId, RunId};
+use headwater_protocol::{AttemptId, ErrorInfo, Event, MessageId, Origin, RequestId, RunId};
 use headwater_store::Receipt;
 use headwater_tools::CancelHandle;
 use serde_json::Value;
@@ -114,6 +114,11 @@ impl RunShared {
     /// An attempt that no reader has seen: the record that begins it is seen only when it is durable.
     pub(crate) fn next_attempt(&self) -> AttemptId {
         format!("a{}", self.attempts.fetch_add(1, Ordering::Relaxed) + 1).into()
+    }
+
+    /// An error as the journal keeps it: with the request that began the run, so that every reader is given the same.
+    pub(crate) fn error_info(&self, error: &Error) -> ErrorInfo {
+        ErrorInfo { request: self.begun.request.clone(), ..error.info() }
     }
 
     /// The end of the run, whatever its nodes make of it.

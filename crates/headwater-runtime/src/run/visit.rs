@@ -6,7 +6,10 @@ use std::{
     future::Future,
     panic::AssertUnwindSafe,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -39,6 +42,8 @@ pub(crate) struct NodeRun {
     retried: bool,
     /// Where it is run again from, if it waited with node state of its own.
     pub(super) park: Option<Arc<Park>>,
+    /// Whether the node's own code is running: a hook that is dropped then is dropped by it, and not with the whole run.
+    is_polled: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -132,7 +137,16 @@ impl NodeRun {
             inner.concurrent = parked.concurrent;
             inner.emitted = parked.emitted;
         }
-        Self { run, name, visit: entry.visit, input: entry.input, retried, park, inner: Mutex::new(inner) }
+        Self {
+            run,
+            name,
+            visit: entry.visit,
+            input: entry.input,
+            retried,
+            park,
+            is_polled: AtomicBool::new(false),
+            inner: Mutex::new(inner),
+        }
     }
 
     pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -209,6 +223,12 @@ impl NodeRun {
         self.differs(DivergenceKind::Hook, key, Some(before.into()), Some(now.into()), &what)
     }
 
+    /// Whether a hook that is dropped now is given up by the node's code. When a driver lets go of a run, or a node panics, its
+    /// hooks are dropped too, and are done again later.
+    pub(crate) fn gives_up(&self) -> bool {
+        self.is_polled.load(Ordering::Relaxed) && !std::thread::panicking() && self.run.rehearsal.is_none()
+    }
+
     /// Counts a hook as doing something.
     pub(crate) fn running(&self) -> Busy<'_> {
         self.inner().running += 1;
@@ -262,7 +282,7 @@ impl NodeRun {
                 };
                 return Err(self.differs(DivergenceKind::Input, key, recorded, None, &message));
             }
-            tracing::warn!(run = %self.run.id, key, "{message}");
+            tracing::warn!(run = %self.run.id, key, "a hook was called with something else than the journal says");
             let code = Some("replay.changed".to_owned());
             let warning = Event::Warning { message, code };
             drop(self.run.journal.fact(&self.origin(), warning)?);
@@ -579,7 +599,9 @@ async fn run_node(node: &Arc<NodeRun>, handler: &Handler) -> Executed {
     };
     let mut future = pin!(AssertUnwindSafe(future).catch_unwind());
     let poll = |cx: &mut Context<'_>| {
+        node.is_polled.store(true, Ordering::Relaxed);
         let polled = future.as_mut().poll(cx);
+        node.is_polled.store(false, Ordering::Relaxed);
         // What ends the run is not for the node to catch.
         if let Some(error) = node.run.fatal() {
             return Poll::Ready(Executed::Failed(error));

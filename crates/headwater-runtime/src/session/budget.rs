@@ -141,7 +141,8 @@ impl AgentInner {
                     }
                     Err(error) => {
                         // The turn is worth more than the summary, which the next one tries again.
-                        tracing::warn!(session = %head.id, %error, "what was said before cannot be summed up");
+                        tracing::warn!(session = ?head.id.as_str(), code = error.code(), "a summary failed");
+                        tracing::debug!(session = ?head.id.as_str(), error = ?error.message(), "a summary failed");
                     }
                 }
             }

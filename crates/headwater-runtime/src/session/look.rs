@@ -87,7 +87,11 @@ impl AgentInner {
                     Ok(None) => self.bury(&session).await?,
                     Err(error) if error.kind() == ErrorKind::Store => return Err(error),
                     Err(error) => {
-                        tracing::error!(session = %session, %error, "a session cannot be brought up to date");
+                        tracing::error!(
+                            session = ?session.as_str(),
+                            error = ?error.message(),
+                            "a session cannot be brought up to date"
+                        );
                         false
                     }
                 };
@@ -312,7 +316,11 @@ impl AgentInner {
             match self.look(session).await {
                 Err(error) if error.kind() != ErrorKind::Store => {
                     // The run is as it should be; whoever looks at the session next is told.
-                    tracing::error!(session = %session, %error, "a session cannot be brought up to date");
+                    tracing::error!(
+                        session = ?session.as_str(),
+                        error = ?error.message(),
+                        "a session cannot be brought up to date"
+                    );
                     Ok(())
                 }
                 looked => looked.map(drop),

@@ -51,7 +51,7 @@ async fn a_node_is_tried_as_often_as_its_policy_says_with_growing_pauses() {
     let ran = World::of(workflow).run("").await;
     assert_eq!(ran.result(), 4);
     assert_eq!(tried.load(Ordering::SeqCst), 4);
-    assert_eq!(ran.warnings(), ["node.failed"; 3]);
+    assert_eq!(ran.warnings(), ["node.retried"; 3]);
     // The clock of the runtime is not the wall's: it moves only by what is slept.
     assert_eq!(began.elapsed().as_secs(), 10 + 30 + 90);
 }

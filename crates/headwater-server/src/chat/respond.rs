@@ -47,7 +47,7 @@ pub(super) async fn respond(
         names: placed.names.clone(),
         messages: held(asked, &placed.run).await?,
         thought: held_thought(asked),
-        shows: asked.served.shows,
+        visibility: asked.served.visibility,
         seam: asked.server.options().seam.clone(),
         hold: asked.server.options().hold,
         waits: true,
@@ -146,7 +146,7 @@ async fn buffered(asked: &Asked, placed: &Placed) -> Result<Response, ApiError> 
         let mut records = Vec::new();
         let mut events = std::pin::pin!(placed.run.events(since));
         while let Some(record) = events.next().await {
-            records.extend(asked.served.shows.filter(record?));
+            records.extend(asked.served.visibility.filter(record?));
         }
         Ok(Json(kortyx::Buffered::new(&records)).into_response())
     };

@@ -237,6 +237,7 @@ async fn turn(asked: &Asked, message: Option<&Message>) -> Result<Turn, ApiError
     let text = message.map(Message::plain_text).unwrap_or_default();
     let mut start = Start::new(text)
         .owner(asked.owner())
+        .request(&asked.request_id)
         .runtime_context(asked.runtime_context().await?)
         .client_tools(chat.tools.clone());
     let mut context = chat.context.clone();

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::read_json;
-use crate::{ApiError, Principal, Server, agents::Served, chat};
+use crate::{ApiError, Principal, Server, agents::Served, chat, seeing};
 
 /// What a run is to do.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -111,8 +111,10 @@ impl Starting<'_> {
     /// What the run is to do, if the route approves of it.
     async fn start(self) -> Result<Start, ApiError> {
         let Self { server, principal, parts, body, .. } = self;
+        let request = seeing::request_id_of(&parts.headers);
         let context = server.runtime_context(principal, parts, body.context.clone()).await?;
         let start = Start::new(body.input)
+            .request(request)
             .owner(principal.id())
             .data(body.data)
             .client_context(body.context)

@@ -137,7 +137,7 @@ impl Following {
                 next = source.next() => {
                     *spoke = Instant::now();
                     return next.map_err(|error| {
-                        tracing::error!(code = error.code(), "a stream is cut: {}", error.message());
+                        tracing::error!(code = error.code(), error = ?error.message(), "a stream is cut");
                         std::io::Error::other(error.message().to_owned())
                     });
                 }

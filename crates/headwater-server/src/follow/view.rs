@@ -4,7 +4,7 @@ use headwater_protocol::{
     Dialect, EncodeOptions, Event, EventKind, Framing, Message, Record, RunId, RunState,
 };
 
-use crate::Shows;
+use crate::Visibility;
 
 /// How a reader sees a run: the dialect, and the names by which the reader knows things.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub(crate) struct View {
     pub(crate) messages: Vec<Message>,
     /// A thought of the run that the reader holds already.
     pub(crate) thought: Option<String>,
-    pub(crate) shows: Shows,
+    pub(crate) visibility: Visibility,
     pub(crate) seam: String,
     pub(crate) hold: bool,
     /// Whether it is told that the run waits. Who stays until the end is not, where the two are said in the same words.
@@ -53,7 +53,7 @@ impl View {
         if !self.waits && record.event.kind() == EventKind::RunWaiting {
             return None;
         }
-        let mut record = self.shows.filter(record)?;
+        let mut record = self.visibility.filter(record)?;
         if let Event::RunStarted(started) = &mut record.event {
             let Names { run, request, endpoint } = &self.names;
             if let Some(run) = run {
@@ -74,7 +74,7 @@ impl View {
 
     /// Whether this reader sees anything of a record.
     pub(crate) fn sees(&self, record: &Record) -> bool {
-        self.shows.filter(record.clone()).is_some()
+        self.visibility.filter(record.clone()).is_some()
     }
 
     /// A state as this reader sees it.
@@ -92,7 +92,7 @@ impl View {
         use std::hash::{DefaultHasher, Hash as _, Hasher as _};
         let mut hasher = DefaultHasher::new();
         self.names.hash(&mut hasher);
-        self.shows.hash(&mut hasher);
+        self.visibility.hash(&mut hasher);
         for message in &self.messages {
             message.id.hash(&mut hasher);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use headwater_models::scripted::{Call, Rule, Script, ScriptedModel, When};
 use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
-use headwater_server::{Agents, Options, Server, Shows};
+use headwater_server::{Agents, Options, Server, Visibility};
 use headwater_store::Memory;
 use headwater_tools::{Approval, FunctionTool, ToolContext, ToolError, ToolOutput, schemars::JsonSchema};
 use serde::Deserialize;
@@ -77,9 +77,9 @@ fn agent() -> Agent {
         .unwrap()
 }
 
-async fn world(shows: Shows) -> World {
+async fn world(visibility: Visibility) -> World {
     let agent = agent();
-    let server = Server::new(Agents::new().add_showing("demo", agent.clone(), shows), Options::default());
+    let server = Server::new(Agents::new().add_with("demo", agent.clone(), visibility), Options::default());
     World::of(agent, server).await
 }
 
@@ -95,8 +95,8 @@ async fn get(world: &World, told: &mut Told, path: String) -> Value {
 }
 
 /// All that can be asked for about two turns in each dialect, and one that waits.
-async fn everything(shows: Shows) -> Told {
-    let world = world(shows).await;
+async fn everything(visibility: Visibility) -> Told {
+    let world = world(visibility).await;
     let mut told = Told::new();
     for dialect in DIALECTS {
         let chat = format!("/v1/{dialect}/chat");
@@ -202,7 +202,7 @@ fn who_knows<'a>(told: &'a Told, secret: &str) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn what_is_not_withheld_is_told() {
-    let told = everything(Shows::default()).await;
+    let told = everything(Visibility::default()).await;
     for secret in [THOUGHT, INPUT, OUTPUT, DECIDED] {
         let known = who_knows(&told, secret);
         for route in ["/messages", "/export", "/checkpoints/", "/events", " whole", " again", "threadId="] {
@@ -219,16 +219,16 @@ async fn what_is_not_withheld_is_told() {
 
 #[tokio::test]
 async fn what_is_withheld_is_told_nowhere() {
-    let all = Shows::default();
-    for (shows, secret) in [
-        (Shows { reasoning: false, ..all }, THOUGHT),
-        (Shows { tool_inputs: false, ..all }, INPUT),
-        (Shows { tool_outputs: false, ..all }, OUTPUT),
+    let all = Visibility::default();
+    for (visibility, secret) in [
+        (Visibility { reasoning: false, ..all }, THOUGHT),
+        (Visibility { tool_inputs: false, ..all }, INPUT),
+        (Visibility { tool_outputs: false, ..all }, OUTPUT),
     ] {
-        let told = everything(shows).await;
-        assert_eq!(who_knows(&told, secret), Vec::<&str>::new(), "{shows:?}");
+        let told = everything(visibility).await;
+        assert_eq!(who_knows(&told, secret), Vec::<&str>::new(), "{visibility:?}");
         for other in [THOUGHT, INPUT, OUTPUT, DECIDED].into_iter().filter(|other| *other != secret) {
-            assert!(!who_knows(&told, other).is_empty(), "{shows:?} withholds {other} too");
+            assert!(!who_knows(&told, other).is_empty(), "{visibility:?} withholds {other} too");
         }
         let asks = told.iter().find(|(what, _)| what == "/v1/interrupts").unwrap();
         assert!(asks.1.contains(DECIDED), "a person decides about what they see: {}", asks.1);
@@ -237,7 +237,8 @@ async fn what_is_withheld_is_told_nowhere() {
 
 #[tokio::test]
 async fn an_export_without_what_is_withheld_is_imported_as_it_was_shown() {
-    let world = world(Shows { reasoning: false, tool_inputs: false, tool_outputs: false }).await;
+    let world =
+        world(Visibility { reasoning: false, tool_inputs: false, tool_outputs: false, errors: false }).await;
     let said = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "s", "u1", "hello")).await;
     assert_eq!(said.status, 200, "{}", said.body);
     // The second half of this message changes what the first half left, after a thought that is not shown.

@@ -11,12 +11,13 @@ use rmcp::{
     model::{
         CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
         ClientCapabilities, ClientConfig, ClientRequest, Implementation, JsonObject, ProtocolVersion,
-        RequestId, ServerResult,
+        RequestId, RequestMetaObject, ServerResult,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RunningService, ServiceError,
         serve_client_with_lifecycle,
     },
+    transport::DynamicTransportError,
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -36,6 +37,8 @@ use crate::{Error, ErrorKind, Result, ToolContext};
 /// How long the server may take to be told of its last abandoned calls, and then to be closed.
 const LAST_CANCELS: Duration = Duration::from_secs(1);
 const LONGEST_CLOSE: Duration = Duration::from_secs(10);
+/// The field of `_meta` that holds the idempotency key of a call.
+const IDEMPOTENCY_KEY: &str = "dev.headwater/idempotencyKey";
 /// More calls than this are not abandoned at once.
 const MOST_ABANDONED: usize = 256;
 
@@ -59,13 +62,23 @@ enum End {
 }
 
 impl End {
-    fn describe(&self) -> String {
+    /// Waits a little until it is known how a process ended.
+    async fn settled(&self) {
+        if let Self::Process(ending) = self {
+            ending.settled().await;
+        }
+    }
+
+    fn error(&self) -> Error {
         match self {
-            Self::Process(ending) => ending.describe(),
-            Self::Http(refusal) => match refusal.get() {
-                Some(message) => format!("it refused a message and the connection was ended: {message}"),
-                None => "the connection was closed".to_owned(),
-            },
+            Self::Process(ending) => ending.error(),
+            Self::Http(refusal) => {
+                let message = match refusal.get() {
+                    Some(message) => format!("it refused a message and the connection was ended: {message}"),
+                    None => "the connection was closed".to_owned(),
+                };
+                Error::new(ErrorKind::Ended, message)
+            }
         }
     }
 }
@@ -85,7 +98,10 @@ impl Connection {
         }
         let service = match greeting {
             Ok(Ok(service)) => service,
-            Ok(Err(error)) => return Err(refused(error, &end)),
+            Ok(Err(error)) => {
+                end.settled().await;
+                return Err(refused(error, &end));
+            }
             Err(_) => {
                 let waited = settings.connect_timeout;
                 return Err(Error::new(
@@ -133,11 +149,17 @@ impl Connection {
         let mut params = CallToolRequestParams::new(name.to_owned());
         params.arguments = arguments;
         let mut request = CallToolRequest::new(params);
+        let mut meta = RequestMetaObject::new();
+        meta.0.0.insert(IDEMPOTENCY_KEY.to_owned(), context.idempotency_key.as_str().into());
+        let options = PeerRequestOptions::no_options().with_meta(meta);
         let alive = Arc::new(Notify::new());
         request.extensions.insert(Progress { context, alive: Arc::clone(&alive) });
         let request = ClientRequest::CallToolRequest(request);
-        let sent = self.peer().send_request_with_option(request, PeerRequestOptions::no_options()).await;
-        let mut call = sent.map_err(|error| self.failure(error))?;
+        let sent = self.peer().send_request_with_option(request, options).await;
+        let mut call = match sent {
+            Ok(call) => call,
+            Err(error) => return Err(self.failure(error).await),
+        };
         let mut guard = Abandoned { id: Some(call.id.clone()), teller: &self.abandoned };
 
         // rmcp has time limits of its own, but waits without one until the server has taken the news of them.
@@ -159,12 +181,15 @@ impl Connection {
                 Err(Error::new(ErrorKind::Protocol, "it asks for more input, which this client cannot give"))
             }
             Ok(_) => Err(Error::new(ErrorKind::Protocol, "its answer is not the result of a tool")),
-            Err(error) => Err(self.failure(error)),
+            Err(error) => Err(self.failure(error).await),
         }
     }
 
     /// What a failed request means.
-    pub(super) fn failure(&self, error: ServiceError) -> Error {
+    pub(super) async fn failure(&self, error: ServiceError) -> Error {
+        if self.is_over() {
+            self.end.settled().await;
+        }
         match error {
             ServiceError::McpError(error) => {
                 Error::new(ErrorKind::Refused, format!("it refuses: {}", error.message))
@@ -172,14 +197,13 @@ impl Connection {
             ServiceError::UnexpectedResponse => {
                 Error::new(ErrorKind::Protocol, "its answer is not one to the request")
             }
-            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
-                Error::new(ErrorKind::Ended, self.end.describe())
-            }
+            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => self.end.error(),
             ServiceError::TransportSend(error) => match &self.end {
-                End::Process(ending) => Error::new(ErrorKind::Ended, ending.describe()),
-                End::Http(_) => Error::caused(ErrorKind::Unreachable, "the request failed", error),
+                End::Process(ending) => ending.error(),
+                End::Http(_) => unreachable_by("the request failed", error),
             },
-            other => Error::caused(ErrorKind::Protocol, "the request failed", other),
+            // Its text has names of types, and whole messages.
+            _ => Error::new(ErrorKind::Protocol, "the request failed: its answer cannot be read"),
         }
     }
 
@@ -238,12 +262,12 @@ fn refused(error: ClientInitializeError, end: &End) -> Error {
         (
             ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. },
             End::Process(ending),
-        ) => Error::new(ErrorKind::Ended, format!("before it answered the greeting, {}", ending.describe())),
+        ) => ending.error().of("before it answered the greeting"),
         (error, End::Http(_)) if error.is_authorization_required() => {
             Error::new(ErrorKind::Refused, "it wants to know who asks: set a bearer token or a header")
         }
         (ClientInitializeError::TransportError { error, .. }, End::Http(_)) => {
-            Error::caused(ErrorKind::Unreachable, "it cannot be reached", error)
+            unreachable_by("it cannot be reached", error)
         }
         (ClientInitializeError::ConnectionClosed(_), End::Http(_)) => {
             Error::new(ErrorKind::Ended, "it closed the connection before it answered the greeting")
@@ -251,8 +275,13 @@ fn refused(error: ClientInitializeError, end: &End) -> Error {
         (ClientInitializeError::JsonRpcError(error), _) => {
             Error::new(ErrorKind::Refused, format!("it refuses the greeting: {}", error.message))
         }
-        (other, _) => Error::caused(ErrorKind::Protocol, "its answer to the greeting is not one", other),
+        _ => Error::new(ErrorKind::Protocol, "its answer to the greeting cannot be read"),
     }
+}
+
+/// An error of a transport, without the name of its Rust type.
+fn unreachable_by(what: &str, error: DynamicTransportError) -> Error {
+    Error::new(ErrorKind::Unreachable, format!("{what}: {}", crate::output::with_causes(&*error.error)))
 }
 
 /// Sees to it that the server is told of a call that is dropped.

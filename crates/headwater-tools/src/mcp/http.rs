@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
+use headwater_protocol::Secrets;
 use reqwest::{
     StatusCode, Url,
     header::{HeaderName, HeaderValue},
@@ -47,6 +48,16 @@ impl Address {
             }
             Err(error) => (new("?".to_owned()), Some(wrong(&format!("cannot be read: {error}")))),
         }
+    }
+
+    /// What no text about it may show: the values of its headers. User and query of an address are always left out.
+    pub(super) fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        for value in self.headers.values().filter_map(|value| value.to_str().ok()) {
+            secrets.add(value);
+            value.split_whitespace().skip(1).for_each(|token| secrets.add(token));
+        }
+        secrets
     }
 
     /// Adds a header.

@@ -47,6 +47,8 @@ pub struct McpTools {
     prefix: String,
     /// The tools whose every call needs a person's agreement.
     asks: Vec<String>,
+    /// What to do with unfinished calls of single tools.
+    unfinished: Vec<(String, Unfinished)>,
     policy: Policy,
 }
 
@@ -65,7 +67,7 @@ impl McpTools {
     pub(super) fn new(slot: Arc<Slot>, closes: bool) -> Self {
         let policy =
             Policy { approval: Approval::NotNeeded, unfinished: Unfinished::Fail, hints: false, closes };
-        Self { slot, include: None, prefix: String::new(), asks: Vec::new(), policy }
+        Self { slot, include: None, prefix: String::new(), asks: Vec::new(), unfinished: Vec::new(), policy }
     }
 
     /// Only these. A name that the server does not know is an error.
@@ -98,6 +100,12 @@ impl McpTools {
         self
     }
 
+    /// Sets what to do with an unfinished call of one tool, by its name at the server. It counts more than hints.
+    pub fn unfinished_for(mut self, name: impl Into<String>, unfinished: Unfinished) -> Self {
+        self.unfinished.push((name.into(), unfinished));
+        self
+    }
+
     /// Believes what the server says of its tools: one that only reads, or that may be called again without more effect,
     /// is repeated when a call was left unfinished; one that destroys needs a person's agreement. For servers that you
     /// trust.
@@ -112,11 +120,13 @@ impl McpTools {
     /// If the server cannot be started, reached or understood, or has no tool of a name that is wanted.
     pub async fn list(&self) -> Result<McpListing> {
         let listing = self.slot.list().await?;
-        let named = self.include.iter().flatten().chain(&self.asks);
-        if let Some(missing) = named.clone().find(|name| !listing.iter().any(|tool| tool.name == **name)) {
+        let set = self.unfinished.iter().map(|(name, _)| name);
+        let named = self.include.iter().flatten().chain(&self.asks).chain(set);
+        let mut named = named;
+        if let Some(missing) = named.find(|name| !listing.iter().any(|tool| tool.name == **name)) {
             let known: Vec<&str> = listing.iter().take(50).map(|tool| &*tool.name).collect();
             let message = format!("it has no tool \"{missing}\"; it has: {}", known.join(", "));
-            return Err(Error::new(ErrorKind::Missing, message).of(&self.slot.name()));
+            return Err(self.slot.clean(&Error::new(ErrorKind::Missing, message)));
         }
         let Some(include) = &self.include else { return Ok(McpListing(listing)) };
         let wanted: HashSet<&str> = include.iter().map(String::as_str).collect();
@@ -135,7 +145,11 @@ impl McpTools {
             if self.asks.iter().any(|name| *name == tool.name) {
                 policy.approval = Approval::Needed;
             }
-            tools = tools.with(McpTool::new(Arc::clone(&self.slot), tool, &self.prefix, policy)?)?;
+            let mut tool = McpTool::new(Arc::clone(&self.slot), tool, &self.prefix, policy)?;
+            if let Some((_, unfinished)) = self.unfinished.iter().rfind(|(name, _)| *name == tool.remote()) {
+                tool = tool.with_unfinished(*unfinished);
+            }
+            tools = tools.with(tool)?;
         }
         Ok(tools)
     }
@@ -183,7 +197,7 @@ async fn pages(connection: &Connection) -> Result<Listing> {
             Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                 return Ok(tools.into());
             }
-            Err(error) => return Err(connection.failure(error)),
+            Err(error) => return Err(connection.failure(error).await),
         };
         tools.extend(page.tools);
         if tools.len() > MOST_TOOLS {

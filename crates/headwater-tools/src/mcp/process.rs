@@ -3,16 +3,21 @@
 use std::{
     collections::VecDeque,
     ffi::OsString,
-    fmt,
+    fmt, io,
     path::PathBuf,
+    pin::Pin,
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
+use headwater_protocol::Secrets;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt},
+    io::{AsyncRead, AsyncReadExt, ReadBuf},
     process::{Child, ChildStdin, ChildStdout, Command},
+    runtime::Handle,
+    sync::Notify,
     task::JoinHandle,
     time::timeout,
 };
@@ -25,6 +30,11 @@ const UNASKED: Duration = Duration::from_millis(300);
 const ASKED: Duration = Duration::from_secs(2);
 /// How long the last words of a process that has ended may take.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A shorter word of an argument is an ordinary one, unless a name says otherwise.
+const SHORTEST_WORD: usize = 8;
+/// The longest line of a process that is read.
+const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// What a program needs to run. The rest of our environment may hold keys, and is nobody's business.
 #[cfg(not(windows))]
@@ -74,8 +84,26 @@ impl Program {
         Self { command, args, env: Vec::new(), cwd: None }
     }
 
+    /// What no text about it may show: the values of its environment, and of its arguments what follows a telling name and every
+    /// word that is not an ordinary one.
+    pub(super) fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::of(self.env.iter().filter_map(|(_, value)| value.to_str()));
+        let mut is_named = false;
+        for arg in self.args.iter().filter_map(|arg| arg.to_str()) {
+            let words = arg.split(|c: char| c.is_whitespace() || "\"'=;,&|".contains(c));
+            for word in words.filter(|word| !word.is_empty()) {
+                let is_odd = word.contains(|c: char| c.is_ascii_digit() || c.is_uppercase());
+                if is_named || (is_odd && word.len() >= SHORTEST_WORD) {
+                    secrets.add(word);
+                }
+                is_named = Secrets::is_name(word);
+            }
+        }
+        secrets
+    }
+
     /// Starts it.
-    pub(super) fn start(&self) -> Result<(Process, ChildStdout, ChildStdin)> {
+    pub(super) fn start(&self) -> Result<(Process, Output, ChildStdin)> {
         let mut command = Command::new(&self.command);
         command.args(&self.args).env_clear();
         let inherited = INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
@@ -92,20 +120,21 @@ impl Program {
         let (Some(output), Some(input), Some(errors)) = pipes else {
             return Err(Error::new(ErrorKind::Start, "it was started without its pipes"));
         };
-        let ending = Ending::default();
+        let ending = Ending::new(self);
         let reader = tokio::spawn(keep_last(errors, ending.clone()));
-        Ok((Process { group: Group::of(&child), child, ending, reader }, output, input))
+        let output = Output { pipe: output, ending: ending.clone(), line: 0 };
+        Ok((
+            Process { group: Group::of(&child), child: Some(child), ending, reader: Some(reader) },
+            output,
+            input,
+        ))
     }
 }
 
+/// The command alone: arguments and environment may hold secrets.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 4;
-        write!(f, "{}", self.command.display())?;
-        for arg in self.args.iter().take(MOST) {
-            write!(f, " {}", arg.display())?;
-        }
-        if self.args.len() > MOST { f.write_str(" …") } else { Ok(()) }
+        write!(f, "{}", self.command.display())
     }
 }
 
@@ -118,11 +147,12 @@ impl fmt::Debug for Program {
 /// A process that was started, with all that it started. Dropped, it is killed.
 #[derive(Debug)]
 pub(super) struct Process {
-    child: Child,
+    /// Gone when it is dropped.
+    child: Option<Child>,
     group: Group,
     ending: Ending,
     /// Keeps the last of what it says to stderr.
-    reader: JoinHandle<()>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Process {
@@ -133,10 +163,11 @@ impl Process {
 
     /// Waits until it has ended. May be dropped and called again.
     pub(super) async fn ended(&mut self) {
-        let status = self.child.wait().await;
+        let (Some(child), Some(reader)) = (&mut self.child, &mut self.reader) else { return };
+        let status = child.wait().await;
         // What it left behind holds its pipes open.
         self.group.kill();
-        let _ = timeout(LAST_WORDS, &mut self.reader).await;
+        let _ = timeout(LAST_WORDS, reader).await;
         self.ending.set(status.ok());
     }
 
@@ -160,20 +191,35 @@ impl Process {
             return;
         }
         self.group.kill();
-        let _ = self.child.start_kill();
+        if let Some(child) = &mut self.child {
+            let _ = child.start_kill();
+        }
         self.ended().await;
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.group.kill();
-        self.reader.abort();
+        let (Some(mut child), Some(mut reader)) = (self.child.take(), self.reader.take()) else { return };
+        let (mut group, ending) = (self.group.take(), self.ending.clone());
+        let Ok(runtime) = Handle::try_current().map_err(|_| group.kill()) else { return };
+        // One that is about to end by itself gets a moment to tell how: a server that dies at once closes the connection
+        // before its status and its last words are there.
+        runtime.spawn(async move {
+            let mut status = timeout(LAST_WORDS, child.wait()).await.ok();
+            group.kill();
+            if status.is_none() {
+                status = Some(child.wait().await);
+            }
+            let _ = timeout(LAST_WORDS, &mut reader).await;
+            reader.abort();
+            ending.set(status.and_then(Result::ok));
+        });
     }
 }
 
-/// The process group of a process, as long as there is one.
-#[derive(Debug)]
+/// The process group of a process, as long as there is one. Dropped, it is killed.
+#[derive(Debug, Default)]
 struct Group(#[cfg(unix)] Option<rustix::process::Pid>);
 
 impl Group {
@@ -198,6 +244,11 @@ impl Group {
         }
     }
 
+    /// The group, for somebody else to kill.
+    fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
     #[cfg(not(unix))]
     fn of(_: &Child) -> Self {
         Self()
@@ -210,18 +261,43 @@ impl Group {
     fn kill(&mut self) {}
 }
 
-/// How a process ended and what it said last. A clone tells the same.
-#[derive(Debug, Clone, Default)]
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// How a process ended and what it said last. Clones share it.
+#[derive(Debug, Clone)]
 pub(super) struct Ending(Arc<Mutex<Ended>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Ended {
+    command: String,
+    secrets: Secrets,
     status: Option<Option<ExitStatus>>,
+    /// It wrote a line that is longer than any message may be.
+    is_oversized: bool,
     last_words: VecDeque<u8>,
+    is_logged: bool,
+    /// Told when the status is known.
+    settled: Arc<Notify>,
 }
 
 impl Ending {
     const KEPT: usize = 1024;
+
+    fn new(program: &Program) -> Self {
+        Self(Arc::new(Mutex::new(Ended {
+            command: program.to_string(),
+            secrets: program.secrets(),
+            status: None,
+            is_oversized: false,
+            last_words: VecDeque::new(),
+            is_logged: false,
+            settled: Arc::default(),
+        })))
+    }
 
     fn with<T>(&self, look: impl FnOnce(&mut Ended) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
@@ -232,7 +308,19 @@ impl Ending {
     }
 
     fn set(&self, status: Option<ExitStatus>) {
-        self.with(|ended| ended.status = Some(status));
+        self.with(|ended| {
+            ended.status.get_or_insert(status);
+            ended.settled.notify_waiters();
+        });
+    }
+
+    /// Waits a little until its status is known.
+    pub(super) async fn settled(&self) {
+        let settled = self.with(|ended| Arc::clone(&ended.settled));
+        let settled = settled.notified();
+        if !self.is_set() {
+            let _ = timeout(LAST_WORDS * 3, settled).await;
+        }
     }
 
     fn say(&self, bytes: &[u8]) {
@@ -243,18 +331,52 @@ impl Ending {
         });
     }
 
-    /// What is known, as a clause: `it ended with exit status: 1 and said: …`.
-    pub(super) fn describe(&self) -> String {
+    /// Why a connection to it is over. What it wrote to stderr goes to the log, once: it is for the operator.
+    pub(super) fn error(&self) -> Error {
         self.with(|ended| {
             let status = match ended.status {
+                _ if ended.is_oversized => {
+                    format!("it wrote a line of more than {LONGEST_LINE} bytes, the most that is read")
+                }
                 Some(Some(status)) => format!("it ended with {status}"),
                 Some(None) => "it ended".to_owned(),
                 None => "it closed its output".to_owned(),
             };
-            let words = String::from_utf8_lossy(ended.last_words.make_contiguous());
-            let words = words.trim();
-            if words.is_empty() { status } else { format!("{status} and said: {words}") }
+            if !std::mem::replace(&mut ended.is_logged, true) {
+                let stderr = String::from_utf8_lossy(ended.last_words.make_contiguous());
+                let stderr = ended.secrets.remove(stderr.trim());
+                tracing::warn!(command = ?ended.command, status, ?stderr, "an MCP server failed");
+            }
+            Error::new(if ended.is_oversized { ErrorKind::Protocol } else { ErrorKind::Ended }, status)
         })
+    }
+}
+
+/// The output of a process. A line that is too long is an error here: rmcp would drop it, and the call that it answers would
+/// wait in vain.
+#[derive(Debug)]
+pub(super) struct Output {
+    pipe: ChildStdout,
+    ending: Ending,
+    /// The bytes since the last end of a line.
+    line: usize,
+}
+
+impl AsyncRead for Output {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = into.filled().len();
+        ready!(Pin::new(&mut this.pipe).poll_read(cx, into))?;
+        let read = into.filled().get(before..).unwrap_or_default();
+        this.line = match read.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => read.len() - end - 1,
+            None => this.line + read.len(),
+        };
+        if this.line > LONGEST_LINE {
+            this.ending.with(|ended| ended.is_oversized = true);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the line is too long")));
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use headwater_protocol::Secrets;
 use rmcp::model::{CallToolResult, JsonObject};
 use tokio::sync::{Mutex, watch};
 
@@ -19,6 +20,7 @@ use crate::{Error, ErrorKind, Result, ToolContext};
 #[derive(Debug)]
 pub(super) struct Slot {
     settings: Settings,
+    secrets: Secrets,
     connection: Mutex<Option<Arc<Connection>>>,
     /// How often the server said that its tools have changed.
     changes: watch::Sender<u64>,
@@ -29,6 +31,7 @@ pub(super) struct Slot {
 impl Slot {
     pub(super) fn new(settings: Settings) -> Self {
         Self {
+            secrets: settings.secrets(),
             settings,
             connection: Mutex::default(),
             changes: watch::Sender::new(0),
@@ -39,6 +42,11 @@ impl Slot {
     /// The server, for messages.
     pub(super) fn name(&self) -> String {
         self.settings.to_string()
+    }
+
+    /// An error of the server as others get it: with its name, and without secrets.
+    pub(super) fn clean(&self, error: &Error) -> Error {
+        error.cleaned(&self.name(), &self.secrets)
     }
 
     /// What the server offers now.
@@ -111,7 +119,7 @@ impl Slot {
             gone.shut().await;
         }
         let connection =
-            Connection::open(&self.settings, &self.changes).await.map_err(|error| error.of(&self.name()))?;
+            Connection::open(&self.settings, &self.changes).await.map_err(|error| self.clean(&error))?;
         let connection = Arc::new(connection);
         *place = Some(Arc::clone(&connection));
         Ok(connection)
@@ -129,6 +137,6 @@ impl Slot {
         if let Some(last) = Arc::into_inner(connection) {
             last.shut().await;
         }
-        result.map_err(|error| error.of(&self.name()))
+        result.map_err(|error| self.clean(&error))
     }
 }

@@ -7,12 +7,9 @@ use rmcp::{
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::{Transport, async_rw::AsyncRwTransport},
 };
-use tokio::{
-    process::{ChildStdin, ChildStdout},
-    time::timeout,
-};
+use tokio::{process::ChildStdin, time::timeout};
 
-use super::process::{Ending, Process, Program};
+use super::process::{Ending, Output, Process, Program};
 use crate::Result;
 
 /// How long the last message may take to be written.
@@ -20,7 +17,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 /// The pipes, and the process at their other end.
 pub(super) struct StdioTransport {
-    pipes: AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>,
+    pipes: AsyncRwTransport<RoleClient, Output, ChildStdin>,
     process: Process,
     over: bool,
 }
@@ -30,7 +27,9 @@ impl StdioTransport {
     pub(super) fn start(program: &Program) -> Result<(Self, Ending)> {
         let (process, output, input) = program.start()?;
         let ending = process.ending();
-        Ok((Self { pipes: AsyncRwTransport::new_client(output, input), process, over: false }, ending))
+        // The output has a limit of its own, which it reports.
+        let pipes = AsyncRwTransport::new_client(output, input).with_max_line_length(usize::MAX);
+        Ok((Self { pipes, process, over: false }, ending))
     }
 }
 

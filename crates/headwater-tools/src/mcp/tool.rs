@@ -52,6 +52,16 @@ impl McpTool {
         })
     }
 
+    /// Its name at the server.
+    pub(super) fn remote(&self) -> &str {
+        &self.remote
+    }
+
+    pub(super) fn with_unfinished(mut self, unfinished: Unfinished) -> Self {
+        self.unfinished = unfinished;
+        self
+    }
+
     async fn run(&self, input: Value, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let arguments = match input {
             Value::Object(arguments) => Some(arguments),

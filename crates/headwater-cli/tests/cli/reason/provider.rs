@@ -52,6 +52,15 @@ pub(crate) struct Provider {
 
 impl Provider {
     pub(crate) fn start<const N: usize>(replies: [Reply; N]) -> Self {
+        Self::serving(move |nth, _| replies[nth.min(N - 1)].clone())
+    }
+
+    /// A provider whose answer depends on what it is asked.
+    pub(crate) fn answering(reply: impl Fn(&Value) -> Reply + Send + 'static) -> Self {
+        Self::serving(move |_, body| reply(body))
+    }
+
+    fn serving(reply: impl Fn(usize, &Value) -> Reply + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
@@ -59,8 +68,8 @@ impl Provider {
         // It ends with the test's process: nobody waits for a listener.
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                let at = seen.lock().unwrap().len().min(N - 1);
-                serve(connection, &replies[at], &seen);
+                let nth = seen.lock().unwrap().len();
+                serve(connection, |body| reply(nth, body), &seen);
             }
         });
         Self { address, asked }
@@ -76,7 +85,7 @@ impl Provider {
 }
 
 /// Answers one request and hangs up.
-fn serve(mut connection: TcpStream, reply: &Reply, seen: &Mutex<Vec<Asked>>) {
+fn serve(mut connection: TcpStream, reply: impl Fn(&Value) -> Reply, seen: &Mutex<Vec<Asked>>) {
     let mut reader = BufReader::new(connection.try_clone().unwrap());
     let mut line = String::new();
     if reader.read_line(&mut line).unwrap_or_default() == 0 {
@@ -97,7 +106,9 @@ fn serve(mut connection: TcpStream, reply: &Reply, seen: &Mutex<Vec<Asked>>) {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    seen.lock().unwrap().push(Asked { path, body: serde_json::from_slice(&body).unwrap_or_default() });
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let reply = reply(&body);
+    seen.lock().unwrap().push(Asked { path, body });
     let mut head = format!(
         "HTTP/1.1 {} -\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n",
         reply.status,

@@ -24,6 +24,8 @@ pub(in crate::wire) struct Answer {
     executed: BTreeMap<String, u32>,
     usage: Map<String, Value>,
     stop: Stop,
+    /// It said why it stops.
+    has_stopped: bool,
 }
 
 #[derive(Debug)]
@@ -77,6 +79,10 @@ impl Answer {
                 // A call that code asks for, which Anthropic runs, stands whole in the message's beginning.
                 self.content(message, sink)?;
             }
+            // A message that gave its reason to stop says nothing more.
+            Some("content_block_start" | "content_block_delta") if self.has_stopped => {
+                sink.unknown("after-end", event.clone());
+            }
             Some("content_block_start") => {
                 let block = event.get("content_block").unwrap_or(&Value::Null);
                 let block = self.block(block, sink)?;
@@ -104,7 +110,9 @@ impl Answer {
                 }
             }
             Some("message_delta") => {
-                self.note(event.get("delta").unwrap_or(&Value::Null));
+                let delta = event.get("delta").unwrap_or(&Value::Null);
+                self.has_stopped |= text(delta, "stop_reason").is_some();
+                self.note(delta);
                 self.count(event.get("usage"));
                 if let Some(context) = given(event, "context_management") {
                     self.stop.context = Some(context.clone());

@@ -319,7 +319,12 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> bool 
             }
             return true;
         }
-        (Some(budget), _) => *budget,
+        (Some(budget), effort) => {
+            if effort.is_some() {
+                draft.warn("reasoning.effort", "left out: `reasoning.max_tokens` is set, and counts more");
+            }
+            *budget
+        }
         (None, Some(effort)) if has_effort(&draft.settings.model) => {
             draft.set("thinking", json!({ "type": "adaptive" }));
             write_effort(*effort, draft);

@@ -71,11 +71,15 @@ impl Answer {
             }
         }
         let is_refused = chunk.pointer("/promptFeedback/blockReason").is_some();
+        // What was ended in an earlier chunk says nothing more.
+        let has_stopped = self.reason.is_some() && !is_refused;
         for candidate in items(chunk, "candidates") {
             for part in candidate.get("content").map_or(&[][..], |content| items(content, "parts")) {
                 // What stands beside a refused prompt is no answer to it.
                 if is_refused {
                     sink.unknown("refused", part.clone());
+                } else if has_stopped {
+                    sink.unknown("after-end", part.clone());
                 } else {
                     self.part(part, sink)?;
                 }

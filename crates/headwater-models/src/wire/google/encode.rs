@@ -232,7 +232,12 @@ fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> Value
     let mut config = json!({ "includeThoughts": *effort != Some(ReasoningEffort::None) });
     let has_levels = draft.settings.model.contains("gemini-3");
     match (max_tokens, effort) {
-        (Some(budget), _) => put(&mut config, "thinkingBudget", *budget),
+        (Some(budget), effort) => {
+            if effort.is_some_and(|effort| effort != ReasoningEffort::None) {
+                draft.warn("reasoning.effort", "left out: `reasoning.max_tokens` is set, and counts more");
+            }
+            put(&mut config, "thinkingBudget", *budget);
+        }
         (None, Some(ReasoningEffort::None)) if has_levels => {
             draft.warn("reasoning.effort", "asked for as `minimal`: this model always thinks");
             put(&mut config, "thinkingLevel", "minimal");

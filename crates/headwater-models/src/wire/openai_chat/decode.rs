@@ -115,14 +115,20 @@ impl Answer {
         if is_new {
             return false;
         }
-        self.reasoning(chunk.thought.as_deref().unwrap_or_default(), sink);
-        self.text(chunk.text.as_deref().unwrap_or_default(), sink);
+        if let Some((field, thought)) = &chunk.thought {
+            sink.raw().piece(field, thought);
+            self.reasoning(thought, sink);
+        }
+        if let Some(text) = &chunk.text {
+            sink.raw().piece("content", text);
+            self.text(text, sink);
+        }
         true
     }
 
     /// The stream says that it is done.
     pub(in crate::wire) fn done(&mut self, sink: &mut Sink) -> Result<(), ModelError> {
-        self.finish(sink)
+        if sink.is_started() { self.finish(sink) } else { Err(sink.empty()) }
     }
 
     /// There are no more bytes. Not everybody says that the stream is done, but everybody gives a reason.

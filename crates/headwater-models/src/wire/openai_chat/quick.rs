@@ -56,7 +56,8 @@ struct Piece<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// What such a chunk says, and which facts about the answer it has.
 pub(super) struct Quick<'a> {
-    pub(super) thought: Option<Cow<'a, str>>,
+    /// A thought, and the field that had it.
+    pub(super) thought: Option<(&'static str, Cow<'a, str>)>,
     pub(super) text: Option<Cow<'a, str>>,
     pub(super) has_tier: bool,
     pub(super) has_fingerprint: bool,
@@ -71,7 +72,9 @@ pub(super) fn read(data: &str) -> Option<Quick<'_>> {
     }
     let Delta { content, reasoning, reasoning_content, .. } = choice.delta;
     Some(Quick {
-        thought: reasoning_content.or(reasoning).map(|Piece(text)| text),
+        thought: reasoning_content
+            .map(|Piece(text)| ("reasoning_content", text))
+            .or_else(|| reasoning.map(|Piece(text)| ("reasoning", text))),
         text: content.map(|Piece(text)| text),
         has_tier: service_tier.is_some(),
         has_fingerprint: system_fingerprint.is_some(),

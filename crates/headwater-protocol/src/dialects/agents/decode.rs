@@ -263,7 +263,8 @@ impl Decoder {
 
     fn error(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
         let ErrorChunk { message, code, retryable, terminal, announced } = json::read(frame)?;
-        let error = ErrorInfo { message: message.into_owned(), code: code.map(Cow::into_owned), retryable };
+        let (message, code) = (message.into_owned(), code.map(Cow::into_owned));
+        let error = ErrorInfo { message, code, retryable, request: None };
         let event = match (terminal, announced) {
             (Some(true), false) => {
                 self.end = End::Failed;

@@ -240,7 +240,7 @@ impl Decoder {
 
     fn error(&mut self, failure: Failure<'_>, out: &mut Decoded) {
         let Failure { message, code, retryable, terminal } = failure;
-        let error = ErrorInfo { message: message.into_owned(), code: owned(code), retryable };
+        let error = ErrorInfo { message: message.into_owned(), code: owned(code), retryable, request: None };
         match terminal {
             Some(terminal) => self.push(Event::Error { error, terminal }, Origin::default(), out),
             None => self.failure = Some(error),

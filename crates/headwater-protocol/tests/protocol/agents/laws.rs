@@ -152,7 +152,7 @@ fn ends() -> [Event; 4] {
             usage: Some(usage()),
             data: Some(json!({ "r": 1 })),
         },
-        Event::RunFailed(ErrorInfo { message: "no".into(), code: Some("x".into()), retryable: Some(true) }),
+        Event::RunFailed(ErrorInfo { retryable: Some(true), ..ErrorInfo::new("no").code("x") }),
         Event::RunCancelled { reason: Some("user".into()) },
         Event::Error { error: ErrorInfo::new("fatal"), terminal: true },
     ]

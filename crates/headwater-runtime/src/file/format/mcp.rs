@@ -1,5 +1,8 @@
 //! MCP servers, as they are written.
 
+use std::collections::BTreeMap;
+
+use headwater_tools::Unfinished;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -36,6 +39,9 @@ pub(in crate::file) struct McpText {
     pub(in crate::file) prefix: Option<String>,
     /// Whether every call of its tools needs a person's approval, or a list of the tools that do.
     pub(in crate::file) approval: Option<ApprovalText>,
+    /// What to do with a call of which nobody knows whether it took effect, because the process died: `fail` (the model is
+    /// told), `repeat` (with the same idempotency key) or `ask` (a person decides). For all its tools, or by tool.
+    pub(in crate::file) unfinished: Option<UnfinishedText>,
     /// Whether its own hints are believed: which tools only read, and which destroy.
     #[serde(default)]
     pub(in crate::file) trust_hints: bool,
@@ -56,4 +62,36 @@ pub(in crate::file) enum ApprovalText {
     All(bool),
     /// Those of these tools, by their names at the server.
     Of(Vec<String>),
+}
+
+/// What to do with calls whose outcome is unknown.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "`fail`, `repeat`, `ask`, or a mapping from tools to one of these")]
+pub(in crate::file) enum UnfinishedText {
+    /// With calls of all tools.
+    All(UnfinishedWord),
+    /// With those of single tools, by their names at the server.
+    Of(BTreeMap<String, UnfinishedWord>),
+}
+
+/// What to do with a call whose outcome is unknown.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::file) enum UnfinishedWord {
+    /// Tell the model.
+    Fail,
+    /// Call again, with the same idempotency key.
+    Repeat,
+    /// Ask a person.
+    Ask,
+}
+
+impl From<UnfinishedWord> for Unfinished {
+    fn from(word: UnfinishedWord) -> Self {
+        match word {
+            UnfinishedWord::Fail => Self::Fail,
+            UnfinishedWord::Repeat => Self::Repeat,
+            UnfinishedWord::Ask => Self::Ask,
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! One reason call: passes and tools in turn, a question in between, and an object at the end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use headwater_json::Fields;
 use headwater_models::{Model, ModelRequest, ResponseFormat, ToolChoice, Warning};
 use headwater_protocol::{
-    ContentPart, Event, FinishReason, ModelMessage, Origin, StructuredOp, StructuredState, StructuredStatus,
-    StructuredUpdate, Usage,
+    AttemptId, ContentPart, Event, FinishReason, ModelMessage, Origin, StructuredOp, StructuredState,
+    StructuredStatus, StructuredUpdate, Usage,
 };
 use headwater_tools::{McpListing, Schema, Tools};
 use serde_json::{Map, Value};
@@ -42,6 +42,8 @@ pub(super) struct Call {
     pub(super) fields: Option<Fields>,
     /// The name of the structured stream, if there is one.
     pub(super) stream: Option<String>,
+    /// The attempt that is under way.
+    pub(super) attempt: Mutex<Option<AttemptId>>,
     made: Made,
 }
 
@@ -100,7 +102,8 @@ impl Call {
             interrupt_response: None,
             passes: 0,
         };
-        Ok(Self { node, key, options, models, tools, origin, schema, fields, stream, made })
+        let attempt = Mutex::new(None);
+        Ok(Self { node, key, options, models, tools, origin, schema, fields, stream, attempt, made })
     }
 
     pub(super) async fn make(mut self) -> Result<Made> {
@@ -398,7 +401,7 @@ impl Call {
     }
 
     /// Takes back what was shown of an object that turned out wrong.
-    fn invalidate(&self) -> Result<()> {
+    pub(super) fn invalidate(&self) -> Result<()> {
         let Some(stream) = &self.stream else { return Ok(()) };
         if self.stream_status().is_some_and(|status| status != StructuredStatus::Done) {
             let event = Event::StructuredInvalidated { stream: stream.clone(), checkpoint: None };

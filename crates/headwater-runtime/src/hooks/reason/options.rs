@@ -1,7 +1,8 @@
 //! How a model is asked.
 
-use std::time::Duration;
+use std::{fmt, future::Future, time::Duration};
 
+use futures_util::{FutureExt as _, future::BoxFuture, future::Shared};
 use headwater_json::{FieldKind, Fields};
 use headwater_models::ModelRequest;
 use headwater_protocol::ModelMessage;
@@ -30,6 +31,7 @@ pub(super) struct Options {
     pub(super) failover: Failover,
     pub(super) output_retries: u32,
     pub(super) timeout: Option<Duration>,
+    pub(super) abort: Option<AbortSignal>,
     pub(super) request: ModelRequest,
 }
 
@@ -53,8 +55,29 @@ impl Options {
             failover: Failover::Restart,
             output_retries: 0,
             timeout: None,
+            abort: None,
             request: ModelRequest::default(),
         }
+    }
+}
+
+/// Ends a model call when it is ready. Clones end together.
+#[derive(Clone)]
+pub(super) struct AbortSignal(Shared<BoxFuture<'static, ()>>);
+
+impl AbortSignal {
+    pub(super) fn new(signal: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(signal.boxed().shared())
+    }
+
+    pub(super) async fn aborted(&self) {
+        self.0.clone().await;
+    }
+}
+
+impl fmt::Debug for AbortSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AbortSignal")
     }
 }
 

@@ -1,13 +1,18 @@
 //! One pass: one question to a model, in as many attempts as it takes, shown as it is answered.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use headwater_json::{Chunk, Extractor, Options as JsonOptions};
 use headwater_models::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
 use headwater_protocol::{
-    AttemptId, ContentPart, Event, Executor, ModelMessage, Origin, PartId, StructuredOp, ToolCall, ToolCallId,
+    AttemptId, ContentPart, Event, Executor, ModelMessage, Origin, PartId, StructuredOp, ToolCall,
+    ToolCallId, coded,
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -18,7 +23,12 @@ use super::{
     options::Failover,
     said::{Said, SaidCall, SaidPart},
 };
-use crate::{Error, Result, error::ErrorKind, journal::Effect, seeing::ModelCall};
+use crate::{
+    Error, Result,
+    error::ErrorKind,
+    journal::{Effect, Outcome},
+    seeing::{self, ModelCall},
+};
 
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -33,13 +43,16 @@ impl Call {
         // What ends the attempt is told in the record that says that the pass is done: after a crash between the two,
         // the text would stand there and be said again.
         let work = Box::pin(async {
+            let mut guard = PassGuard { call: self, key, fingerprint: &fingerprint, is_over: false };
             let (said, told) = match self.attempts(key, request, shown).await {
                 Ok((said, attempt)) => (Ok(said), Event::AttemptFinished { attempt }),
                 Err(error) => (Err(error), Event::StepFinished { name: None }),
             };
+            guard.is_over = true;
+            drop(guard);
             (said, self.options.emit.then_some(told))
         });
-        self.node.once_told(key, "pass", Some(fingerprint), &self.origin, work).await
+        self.node.once_told(key, "pass", Some(fingerprint.clone()), &self.origin, work).await
     }
 
     async fn attempts(&self, key: &str, request: ModelRequest, shown: Shown) -> Result<(Said, AttemptId)> {
@@ -48,7 +61,7 @@ impl Call {
         let mut kept = String::new();
         let mut kept_attempts = Vec::new();
         let mut last = None;
-        for model in &self.models {
+        'models: for model in &self.models {
             for nth in 0..self.options.attempts {
                 let mut request = request.clone();
                 request.attempt = asked;
@@ -71,7 +84,11 @@ impl Call {
                         error
                     }
                 };
-                tracing::warn!(run = %self.node.run.id, model = model.name(), %error, "a model failed");
+                seeing::model_failed(&self.node.run, model.name(), &error);
+                if error.kind() == ModelErrorKind::Aborted {
+                    last = Some(error);
+                    break 'models;
+                }
                 let again = error.is_retryable() && nth + 1 < self.options.attempts;
                 let pause = error.wait().unwrap_or_else(|| Duration::from_millis(100 << nth.min(10)));
                 last = Some(error);
@@ -83,7 +100,7 @@ impl Call {
         }
         // Nobody goes on from what was kept.
         for attempt in kept_attempts {
-            let reason = last.as_ref().map(ToString::to_string);
+            let reason = last.as_ref().map(retraction);
             self.say(Event::AttemptRetracted { attempt, reason })?;
         }
         let error = last.map_or_else(|| Error::new(ErrorKind::Hook, "no model was given"), Error::from);
@@ -94,7 +111,16 @@ impl Call {
         let cancel = self.node.run.cancel.signal();
         tokio::select! {
             () = cancel.cancelled() => Err(stopped()),
+            () = self.aborted() => Ok(()),
             () = tokio::time::sleep(pause) => Ok(()),
+        }
+    }
+
+    /// Ends when the call is to be aborted.
+    async fn aborted(&self) {
+        match &self.options.abort {
+            Some(signal) => signal.aborted().await,
+            None => std::future::pending().await,
         }
     }
 
@@ -127,6 +153,10 @@ impl Call {
         if cancel.is_cancelled() {
             return Err(stopped());
         }
+        // A signal that was there before is no reason to ask.
+        if self.aborted().now_or_never().is_some() {
+            return Ok(Attempted::Died { error: aborted(), kept: None });
+        }
         let mut speaker = Speaker::new(self, model.name(), shown)?;
         let mut stream = model.ask(request);
         let cancelled = cancel.cancelled();
@@ -138,6 +168,7 @@ impl Call {
         };
         let mut cancelled = std::pin::pin!(cancelled);
         let mut timeout = std::pin::pin!(timeout);
+        let mut abort = std::pin::pin!(self.aborted());
         loop {
             let item = tokio::select! {
                 biased;
@@ -146,6 +177,7 @@ impl Call {
                     speaker.close()?;
                     return Err(stopped());
                 }
+                () = &mut abort => Some(Err(aborted())),
                 item = stream.next() => item,
                 () = &mut timeout => {
                     Some(Err(ModelError::new(ModelErrorKind::Timeout, "the model took too long")))
@@ -204,6 +236,47 @@ enum Attempted {
     },
 }
 
+fn aborted() -> ModelError {
+    ModelError::new(ModelErrorKind::Aborted, "the call was aborted")
+}
+
+/// Records that a pass was given up, if the node's code drops it: otherwise its half answer would stay, and the model would be
+/// asked again when the run is resumed.
+struct PassGuard<'a> {
+    call: &'a Call,
+    key: &'a str,
+    fingerprint: &'a str,
+    is_over: bool,
+}
+
+impl Drop for PassGuard<'_> {
+    fn drop(&mut self) {
+        let Self { call, key, fingerprint, is_over } = self;
+        if *is_over || !call.node.gives_up() {
+            return;
+        }
+        // What cannot be written ends the run, and the next hook finds that out.
+        let record = || -> Result<()> {
+            let open = call.attempt.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(attempt) = open {
+                call.invalidate()?;
+                let reason = Some(retraction(&aborted()));
+                call.say(Event::AttemptRetracted { attempt, reason })?;
+            }
+            let told = call.options.emit.then_some((&call.origin, Event::StepFinished { name: None }));
+            let outcome = Outcome::Error(Error::from(aborted()));
+            let fingerprint = Some((*fingerprint).to_owned());
+            call.node.keep(call.node.run.done(key, "pass", fingerprint, outcome, told)).map(drop)
+        };
+        let _ = record();
+    }
+}
+
+/// Why an attempt is retracted: the code first, so that a reader can be shown that much.
+fn retraction(error: &ModelError) -> String {
+    coded(error.kind().code(), &error.to_string())
+}
+
 fn stopped() -> Error {
     Error::new(ErrorKind::Stopped, "the run was stopped")
 }
@@ -242,6 +315,7 @@ impl<'a> Speaker<'a> {
         let attempt = call.node.run.next_attempt();
         let origin = Origin { attempt: Some(attempt.clone()), ..call.origin.clone() };
         call.say(Event::AttemptStarted { attempt: attempt.clone(), model: Some(model.to_owned()) })?;
+        *call.attempt.lock().unwrap_or_else(PoisonError::into_inner) = Some(attempt.clone());
         let fields = call.fields.clone().filter(|_| shown.fields);
         Ok(Self {
             call,
@@ -387,11 +461,11 @@ impl<'a> Speaker<'a> {
                 }
                 self.said.warnings.push(warning);
             }
-            ModelEvent::Finished { reason, raw_reason, usage, raw_usage, metadata } => {
+            ModelEvent::Finished { reason, raw_reason, usage, metadata, raw, .. } => {
                 self.said.finish = Some(reason);
                 self.said.raw_finish = raw_reason;
                 self.said.usage = usage;
-                self.said.raw = raw_usage;
+                self.said.raw = raw;
                 self.said.metadata = metadata;
                 return Ok(true);
             }
@@ -561,7 +635,13 @@ impl<'a> Speaker<'a> {
     /// The model died. What it said is taken back, or kept for the next one to go on from.
     fn die(mut self, error: ModelError) -> Result<Attempted> {
         let only_text = self.said.parts.iter().all(|part| matches!(part, SaidPart::Text { .. }));
-        if self.call.options.failover == Failover::Continue && only_text && self.call.fields.is_none() {
+        let goes_on = error.kind() != ModelErrorKind::Aborted;
+        self.call.attempt.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if goes_on
+            && self.call.options.failover == Failover::Continue
+            && only_text
+            && self.call.fields.is_none()
+        {
             let said = self.said.text();
             self.close()?;
             return Ok(Attempted::Died { error, kept: Some((self.attempt, said)) });
@@ -569,7 +649,7 @@ impl<'a> Speaker<'a> {
         if let (true, Some(stream)) = (self.structured, &self.call.stream) {
             self.call.say(Event::StructuredInvalidated { stream: stream.clone(), checkpoint: None })?;
         }
-        let reason = Some(error.to_string());
+        let reason = Some(retraction(&error));
         self.call.say(Event::AttemptRetracted { attempt: self.attempt, reason })?;
         Ok(Attempted::Died { error, kept: None })
     }

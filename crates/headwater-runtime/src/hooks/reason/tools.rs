@@ -6,6 +6,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::{FutureExt as _, future::join_all};
 use headwater_protocol::{
     Choice, ContentPart, Event, Executor, Interrupt, ToolCall, ToolCallId, ToolResultOutput, ToolState,
+    code_of, reader_text,
 };
 use headwater_tools::{Approval, Tool, ToolContext, ToolOutput, Unfinished};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,7 @@ const GRACE: Duration = Duration::from_secs(1);
 #[serde(rename_all = "kebab-case")]
 enum Gave {
     Output(ToolOutput),
+    /// Why it gave nothing: what a tool reports for itself, or a failure around it, with its code first.
     Failed(String),
     Denied(Option<String>),
 }
@@ -178,7 +180,13 @@ impl Call {
             };
             let gave = tokio::select! {
                 biased;
-                gave = call => Ok(gave.map_or_else(|error| Gave::Failed(error.to_string()), Gave::Output)),
+                gave = call => Ok(gave.map_or_else(
+                    |error| {
+                        seeing::tool_failed(run, &wanted.name, &error);
+                        Gave::Failed(error.coded())
+                    },
+                    Gave::Output,
+                )),
                 () = stop => Err(Error::new(ErrorKind::Stopped, "the run was stopped")),
             };
             if outcome(&gave) == "failed" {
@@ -319,8 +327,20 @@ fn told(gave: &Gave) -> ToolResultOutput {
             ToolResultOutput::Json { value: output.clone() }
         }
         Gave::Output(ToolOutput { output, .. }) => ToolResultOutput::ErrorJson { value: output.clone() },
-        Gave::Failed(error) => ToolResultOutput::ErrorText { value: error.clone() },
+        Gave::Failed(error) => ToolResultOutput::ErrorText { value: for_model(error) },
         Gave::Denied(reason) => ToolResultOutput::ExecutionDenied { reason: reason.clone() },
+    }
+}
+
+/// What a model is given of a failed call. It may tell the person, so of a failure around the tool it gets the sentence that
+/// readers get; what the tool itself reports, or its server refuses, may help it to call again.
+fn for_model(error: &str) -> String {
+    match code_of(error) {
+        Some(code @ ("tool.failed" | "mcp.refused")) => {
+            error.strip_prefix(code).and_then(|text| text.strip_prefix(": ")).unwrap_or(error).to_owned()
+        }
+        Some(code) => reader_text(code).to_owned(),
+        None => error.to_owned(),
     }
 }
 

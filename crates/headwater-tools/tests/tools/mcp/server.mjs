@@ -43,6 +43,9 @@ const tools = [
   tool("folder"),
   tool("pids"),
   tool("grow"),
+  tool("meta"),
+  tool("leak"),
+  tool("large"),
 ];
 const cancelled = [];
 
@@ -117,6 +120,12 @@ function call(id, { name, arguments: given, _meta }) {
       tools.push(tool(`grown-${tools.length}`));
       send({ method: "notifications/tools/list_changed" });
       return result(text("grown"));
+    case "meta":
+      return result(text(JSON.stringify(_meta)));
+    case "leak":
+      return send({ id, error: { code: -32000, message: `${process.argv.slice(2).join(" ")} ${process.env.TOKEN}` } });
+    case "large":
+      return result(text("x".repeat(17 * 1024 * 1024)));
     default:
       return send({ id, error: { code: -32602, message: `not today: ${name}` } });
   }

@@ -15,7 +15,7 @@ async fn the_tools_of_a_server_are_tools_like_any_other() {
     assert_eq!(spec.title.as_deref(), Some("Echo"));
     assert_eq!(spec.description.as_deref(), Some("Gives back what it gets."));
     assert_eq!(spec.input_schema, json!({"type": "object"}));
-    assert!(tools.get("echo").unwrap().origin().starts_with("the MCP server `node "));
+    assert!(tools.get("echo").unwrap().origin().starts_with("the MCP server `node`"));
 
     assert_eq!(call(&tools, "echo", json!({"a": 1})).await.unwrap(), ToolOutput::text("{\"a\":1}"));
     let image = call(&tools, "image", json!({})).await.unwrap().output;
@@ -141,7 +141,7 @@ async fn a_kept_client_lists_anew_when_the_server_says_that_its_tools_have_chang
     client.changed().await;
     let after = client.tools().await.unwrap();
     assert_eq!(after.len(), before.len() + 1);
-    assert!(after.get("grown-17").is_some());
+    assert!(after.get("grown-20").is_some());
     assert_eq!(pids(&before).await, pids(&after).await, "one connection serves both");
     client.close().await;
 }
@@ -257,4 +257,32 @@ async fn a_call_that_is_under_way_outlives_the_closing() {
     std::fs::remove_file(&file).unwrap();
     assert_eq!(output.unwrap(), ToolOutput::text("released"));
     assert!(!runs(pid), "the last call closes what was to be closed");
+}
+
+#[tokio::test]
+async fn idempotency_key_of_a_call_reaches_the_server() {
+    let Some(client) = server("well") else { return };
+    let tools = client.tools().await.unwrap();
+    let output = call(&tools, "meta", json!({})).await.unwrap().output;
+    let meta: serde_json::Value = serde_json::from_str(output.as_str().unwrap()).unwrap();
+    assert_eq!(meta["dev.headwater/idempotencyKey"], "key-1");
+    assert!(meta.get("progressToken").is_some());
+    tools.close().await;
+}
+
+#[tokio::test]
+async fn unfinished_calls_of_one_tool_are_treated_as_it_is_set() {
+    let Some(client) = server("well") else { return };
+    let tools = client.tools().trust_hints().unfinished(Unfinished::Fail);
+    let tools = tools
+        .unfinished_for("echo", Unfinished::Ask)
+        .unfinished_for("die", Unfinished::Repeat)
+        .await
+        .unwrap();
+    let of = |name: &str| tools.get(name).unwrap().unfinished();
+    assert_eq!((of("echo"), of("die"), of("steps")), (Unfinished::Ask, Unfinished::Repeat, Unfinished::Fail));
+    tools.close().await;
+    let Some(client) = server("well") else { return };
+    let error = client.tools().unfinished_for("ehco", Unfinished::Ask).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Missing);
 }

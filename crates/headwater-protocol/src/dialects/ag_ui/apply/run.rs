@@ -83,6 +83,7 @@ impl Apply {
                 message: failed.message.to_string(),
                 code: failed.code.as_ref().map(ToString::to_string),
                 retryable: None,
+                request: None,
             })
         });
         self.emit(&place, event, out);

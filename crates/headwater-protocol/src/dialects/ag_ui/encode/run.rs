@@ -95,8 +95,9 @@ impl Encoder {
                 self.phase = Phase::Finished;
             }
             Event::RunWaiting { tool_calls, usage } => self.wait(record, tool_calls, usage.as_ref(), sink),
-            Event::RunFailed(ErrorInfo { message, code, retryable }) => {
-                self.failed(record, message, code.as_deref(), retryable.is_some(), sink);
+            Event::RunFailed(ErrorInfo { message, code, retryable, request }) => {
+                let more = retryable.is_some() || request.is_some();
+                self.failed(record, message, code.as_deref(), more, sink);
             }
             Event::Error { error, .. } => {
                 self.failed(record, &error.message, error.code.as_deref(), true, sink);

@@ -329,6 +329,7 @@ impl Page {
             message: error.message.unwrap_or_default().into_owned(),
             code: error.code.map(Cow::into_owned),
             retryable: None,
+            request: None,
         };
         self.has_failed = true;
         sink.say(Event::RunFailed(error));

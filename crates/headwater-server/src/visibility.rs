@@ -1,36 +1,43 @@
-//! What readers see of an agent's runs.
+//! What readers see of an agent's runs. Every route that sends something of a run passes it through here.
 
-use headwater_protocol::{Event, Executor, Message, Part, Record, ToolCall, ToolPart};
+use headwater_protocol::{
+    ErrorInfo, Event, Executor, Message, Part, READER_ERRORS, Record, ToolCall, ToolPart, code_of,
+    reader_text,
+};
+use headwater_runtime::RunMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What readers see of an agent's runs beside its text, whatever they ask for: streams, conversations, checkpoints,
-/// exports. Whatever is not shown stays in the store. Sources are part of the answer, whoever found them.
+/// What readers see of an agent's runs beside its text, on every route: streams, conversations, checkpoints, exports.
+/// Whatever is not visible stays in the store. Sources are part of the answer.
 ///
 /// ```
-/// use headwater_server::Shows;
+/// use headwater_server::Visibility;
 ///
-/// let shows = Shows { reasoning: false, ..Shows::default() };
-/// assert!(shows.tool_inputs);
+/// let visibility = Visibility { reasoning: false, ..Visibility::default() };
+/// assert!(visibility.tool_inputs && !visibility.errors);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Shows {
+pub struct Visibility {
     /// What the model thought.
     pub reasoning: bool,
     /// What tools were called with. What a person is asked to approve, and what the page is to execute, is always shown.
     pub tool_inputs: bool,
     /// What tools gave.
     pub tool_outputs: bool,
+    /// The texts of errors. They name files, commands and addresses and may repeat a prompt, so by default readers get the
+    /// code, a fixed sentence and the request id, and the log has the text.
+    pub errors: bool,
 }
 
-impl Default for Shows {
+impl Default for Visibility {
     fn default() -> Self {
-        Self { reasoning: true, tool_inputs: true, tool_outputs: true }
+        Self { reasoning: true, tool_inputs: true, tool_outputs: true, errors: false }
     }
 }
 
-impl Shows {
+impl Visibility {
     /// The record as its readers see it, if they see it.
     pub(crate) fn filter(self, mut record: Record) -> Option<Record> {
         match &mut record.event {
@@ -62,6 +69,9 @@ impl Shows {
             Event::MessagesSnapshot { messages } => {
                 *messages = self.messages(std::mem::take(messages));
             }
+            Event::RunFailed(error) | Event::Error { error, .. } => self.error(error),
+            Event::AttemptRetracted { reason: Some(reason), .. } => self.reason(reason),
+            Event::Warning { message, code: Some(code) } => self.warning(message, code),
             _ => {}
         }
         Some(record)
@@ -117,10 +127,46 @@ impl Shows {
         }
     }
 
-    /// What went wrong may repeat the input as well as the output.
+    /// What went wrong may repeat the input as well as the output. A text without a code is the tool's own, written for the
+    /// model and the person.
     fn failure(self, error: &mut String) {
-        if !(self.tool_inputs && self.tool_outputs) {
-            "the tool failed".clone_into(error);
+        if let (false, Some(code)) = (self.errors, code_of(error)) {
+            *error = masked(code);
+        } else if !(self.tool_inputs && self.tool_outputs) {
+            *error = masked("tool.failed");
         }
     }
+
+    fn error(self, error: &mut ErrorInfo) {
+        if !self.errors {
+            *error = error.for_reader();
+        }
+    }
+
+    /// Why an attempt was retracted. A reason without a code may be anything.
+    fn reason(self, reason: &mut String) {
+        if !self.errors {
+            *reason = masked(code_of(reason).unwrap_or("model.provider"));
+        }
+    }
+
+    /// A warning repeats the error that it is about, if it has an error's code.
+    fn warning(self, message: &mut String, code: &str) {
+        if !self.errors && READER_ERRORS.iter().any(|(known, _)| *known == code) {
+            *message = masked(code);
+        }
+    }
+
+    /// A run's document as its readers see it.
+    pub(crate) fn meta(self, mut meta: RunMeta) -> RunMeta {
+        if let (false, Some(stuck)) = (self.errors, &mut meta.stuck) {
+            *stuck = masked("run.stuck");
+        }
+        meta
+    }
+}
+
+/// The fixed sentence of a code.
+fn masked(code: &str) -> String {
+    format!("{} ({code})", reader_text(code))
 }

@@ -1,0 +1,236 @@
+//! The answer in the provider's own form, and what is made of streams that are not as they should be.
+
+use headwater_models::{
+    ModelErrorKind, ModelEvent, ModelRequest, ReasoningEffort, ReasoningOptions,
+    wire::{Dialect, Settings, Wire},
+};
+use serde_json::{Value, json};
+
+use crate::recorded::{Said, recordings};
+
+const CHAT: Wire = Wire::chat(&Dialect::OPENAI);
+
+fn stream(wire: Wire, events: &[Value]) -> Said {
+    let texts: Vec<_> = events.iter().map(Value::to_string).collect();
+    frames(wire, &texts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn frames(wire: Wire, frames: &[&str]) -> Said {
+    let mut decoder = wire.decoder(&Settings::new("p", "m"));
+    let mut said = Vec::new();
+    for frame in frames {
+        decoder.push(format!("data: {frame}\n\n").as_bytes(), |item| said.push(item));
+    }
+    decoder.finish(|item| said.push(item));
+    said
+}
+
+fn raw(said: &Said) -> Option<&Value> {
+    match said.last() {
+        Some(Ok(ModelEvent::Finished { raw, .. })) => raw.as_ref(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn text(said: &Said) -> String {
+    let deltas = said.iter().filter_map(|item| match item {
+        Ok(ModelEvent::TextDelta { delta, .. }) => Some(delta.as_str()),
+        _ => None,
+    });
+    deltas.collect()
+}
+
+/// What was said and called, without ids and the sizes of pieces.
+fn content(said: &Said) -> Vec<String> {
+    let mut all: Vec<(u32, String)> = Vec::new();
+    for item in said.iter().flatten() {
+        let (part, more) = match item {
+            ModelEvent::TextDelta { part, delta } | ModelEvent::ReasoningDelta { part, delta } => {
+                (*part, delta.clone())
+            }
+            ModelEvent::ToolCallStart { part, name, .. } => (*part, format!("{name}:")),
+            ModelEvent::ToolCallDelta { part, delta } => (*part, delta.clone()),
+            _ => continue,
+        };
+        match all.iter_mut().find(|(known, _)| *known == part) {
+            Some((_, text)) => text.push_str(&more),
+            None => all.push((part, more)),
+        }
+    }
+    // Spaces in the JSON of a call are not kept.
+    all.into_iter().map(|(_, text)| text.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn raw_answer_of_each_wire_is_what_it_sends_in_one_piece() {
+    let said = stream(
+        CHAT,
+        &[
+            json!({ "id": "c1", "object": "chat.completion.chunk", "model": "g", "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" }, "finish_reason": null }] }),
+            json!({ "id": "c1", "object": "chat.completion.chunk", "model": "g", "choices": [{ "index": 0, "delta": { "content": "Hel" }, "finish_reason": null }] }),
+            json!({ "id": "c1", "object": "chat.completion.chunk", "model": "g", "choices": [{ "index": 0, "delta": { "content": "lo" }, "finish_reason": null }] }),
+            json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [{ "index": 0, "id": "t", "type": "function", "function": { "name": "f", "arguments": "{\"a\"" } }] } }] }),
+            json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [{ "index": 0, "function": { "arguments": ":1}" } }] } }] }),
+            json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }),
+            json!({ "choices": [], "usage": { "prompt_tokens": 3 } }),
+        ],
+    );
+    let raw_chat = raw(&said).unwrap();
+    assert_eq!(raw_chat["object"], "chat.completion");
+    let message = &raw_chat["choices"][0]["message"];
+    assert_eq!((&message["role"], &message["content"]), (&json!("assistant"), &json!("Hello")));
+    assert_eq!(message["tool_calls"][0]["function"], json!({ "name": "f", "arguments": "{\"a\":1}" }));
+    assert_eq!(raw_chat["choices"][0]["finish_reason"], "tool_calls");
+    assert_eq!(raw_chat["usage"], json!({ "prompt_tokens": 3 }));
+
+    let said = stream(
+        Wire::ANTHROPIC,
+        &[
+            json!({ "type": "message_start", "message": { "id": "m", "type": "message", "role": "assistant", "content": [], "usage": { "input_tokens": 1 } } }),
+            json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "thinking", "thinking": "", "signature": "" } }),
+            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "thinking_delta", "thinking": "hm" } }),
+            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "signature_delta", "signature": "s1" } }),
+            json!({ "type": "content_block_stop", "index": 0 }),
+            json!({ "type": "content_block_start", "index": 1, "content_block": { "type": "tool_use", "id": "t", "name": "f", "input": {} } }),
+            json!({ "type": "content_block_delta", "index": 1, "delta": { "type": "input_json_delta", "partial_json": "{\"a\":" } }),
+            json!({ "type": "content_block_delta", "index": 1, "delta": { "type": "input_json_delta", "partial_json": "1}" } }),
+            json!({ "type": "content_block_stop", "index": 1 }),
+            json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" }, "usage": { "output_tokens": 9 } }),
+            json!({ "type": "message_stop" }),
+        ],
+    );
+    assert_eq!(
+        raw(&said).unwrap(),
+        &json!({
+            "id": "m", "type": "message", "role": "assistant",
+            "content": [
+                { "type": "thinking", "thinking": "hm", "signature": "s1" },
+                { "type": "tool_use", "id": "t", "name": "f", "input": { "a": 1 } },
+            ],
+            "usage": { "input_tokens": 1, "output_tokens": 9 },
+            "stop_reason": "tool_use",
+        })
+    );
+
+    let said = stream(
+        Wire::GOOGLE,
+        &[
+            json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "Hel" }] } }], "responseId": "r" }),
+            json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "lo" }] }, "finishReason": "STOP" }], "usageMetadata": { "totalTokenCount": 4 } }),
+        ],
+    );
+    let google = raw(&said).unwrap();
+    assert_eq!(google["candidates"][0]["content"]["parts"], json!([{ "text": "Hello" }]));
+    assert_eq!(
+        (&google["responseId"], &google["usageMetadata"]["totalTokenCount"]),
+        (&json!("r"), &json!(4))
+    );
+
+    let response = json!({ "id": "r", "status": "completed", "output": [{ "type": "message", "content": [{ "type": "output_text", "text": "Hi" }] }] });
+    let said = stream(
+        Wire::RESPONSES,
+        &[
+            json!({ "type": "response.created", "response": { "id": "r", "status": "in_progress" } }),
+            json!({ "type": "response.completed", "response": response }),
+        ],
+    );
+    assert_eq!(raw(&said), Some(&response));
+}
+
+#[test]
+fn raw_answer_of_a_recorded_stream_reads_as_the_stream_did() {
+    let (mut same, mut all) = (0, 0);
+    for recording in recordings(|_| true).into_iter().filter(|recording| recording.is_stream) {
+        let said = recording.decode(usize::MAX);
+        let Some(Ok(ModelEvent::Finished { raw, .. })) = said.last() else { continue };
+        let Some(raw) = raw else { panic!("{}: there is no raw answer", recording.name) };
+        let (wire, settings) = recording.wire();
+        let mut again = Vec::new();
+        wire.decoder(&settings).whole(raw.to_string().as_bytes(), |item| again.push(item));
+        all += 1;
+        same += usize::from(content(&again) == content(&said));
+    }
+    println!("raw answers: {same} of {all} recorded streams read the same in one piece");
+    // The others have the answers of several turns in one body, of which the last is kept, or end with a response from which
+    // the output was taken out.
+    assert!(same * 100 >= all * 88, "{same} of {all}");
+}
+
+#[test]
+fn raw_answer_that_is_too_large_is_left_out() {
+    let piece = "x".repeat(40_000);
+    let chunk = json!({ "id": "c", "choices": [{ "index": 0, "delta": { "content": piece } }] });
+    let mut events = vec![chunk; 8];
+    events.push(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }));
+    let said = stream(CHAT, &events);
+    assert_eq!(text(&said).len(), 320_000);
+    assert_eq!(raw(&said), None);
+}
+
+#[test]
+fn lone_surrogate_is_replaced_and_a_split_pair_is_joined() {
+    let delta =
+        |text: &str| format!(r#"{{"id":"c","choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}"#);
+    let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    let lone = [delta(r"a\ud83d"), delta("b"), delta(r"c\ude00d")];
+    let [one, two, three] = &lone;
+    assert_eq!(text(&frames(CHAT, &[one, two, three, end])), "a\u{fffd}bc\u{fffd}d");
+    let pair = [delta(r"a\ud83d"), delta(r"\ude00b")];
+    let [one, two] = &pair;
+    assert_eq!(text(&frames(CHAT, &[one, two, end])), "a😀b");
+    let mut said = Vec::new();
+    let whole = r#"{"id":"c","choices":[{"message":{"content":"x\ud83d"},"finish_reason":"stop"}]}"#;
+    CHAT.decoder(&Settings::new("p", "m")).whole(whole.as_bytes(), |item| said.push(item));
+    assert_eq!(text(&said), "x\u{fffd}");
+}
+
+#[test]
+fn done_alone_is_an_empty_answer_and_an_error() {
+    let said = frames(CHAT, &["[DONE]"]);
+    assert_eq!(said.len(), 1);
+    let error = said[0].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ModelErrorKind::Cut);
+    assert!(error.message().contains("empty"), "{error}");
+}
+
+#[test]
+fn text_after_the_end_is_ignored() {
+    let said = stream(
+        Wire::GOOGLE,
+        &[
+            json!({ "candidates": [{ "content": { "parts": [{ "text": "done" }] }, "finishReason": "STOP" }] }),
+            json!({ "candidates": [{ "content": { "parts": [{ "text": " and more" }] } }], "usageMetadata": { "totalTokenCount": 4 } }),
+        ],
+    );
+    assert_eq!(text(&said), "done");
+    assert!(
+        matches!(said.last(), Some(Ok(ModelEvent::Finished { usage, .. })) if usage.total_tokens == Some(4))
+    );
+    let said = stream(
+        Wire::ANTHROPIC,
+        &[
+            json!({ "type": "message_start", "message": { "id": "m", "content": [] } }),
+            json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "done" } }),
+            json!({ "type": "content_block_stop", "index": 0 }),
+            json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" } }),
+            json!({ "type": "content_block_start", "index": 1, "content_block": { "type": "text", "text": " and more" } }),
+            json!({ "type": "content_block_delta", "index": 1, "delta": { "type": "text_delta", "text": "!" } }),
+            json!({ "type": "content_block_stop", "index": 1 }),
+            json!({ "type": "message_stop" }),
+        ],
+    );
+    assert_eq!(text(&said), "done");
+}
+
+#[test]
+fn effort_that_cannot_be_sent_beside_a_budget_is_a_warning() {
+    let mut request = ModelRequest::new("Hi");
+    request.reasoning =
+        Some(ReasoningOptions { effort: Some(ReasoningEffort::High), max_tokens: Some(4096) });
+    for (wire, model) in [(Wire::GOOGLE, "gemini-2.5-pro"), (Wire::ANTHROPIC, "claude-sonnet-4-5")] {
+        let encoded = wire.encode(&request, &Settings::new("p", model)).unwrap();
+        let features: Vec<_> = encoded.warnings.iter().map(|warning| warning.feature.as_str()).collect();
+        assert_eq!(features, ["reasoning.effort"], "{model}");
+        assert!(!encoded.body.to_string().contains("high"), "{model}");
+    }
+}

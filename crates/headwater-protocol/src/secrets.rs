@@ -1,0 +1,320 @@
+//! Secrets taken out of texts before anything keeps, logs or sends them.
+
+use std::fmt;
+
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
+
+/// What stands where a secret stood.
+const REMOVED: &str = "[removed]";
+
+/// Anything shorter is a placeholder, and would be found in ordinary words.
+const SHORTEST: usize = 6;
+
+/// How the keys of well-known services begin.
+const KEY_PREFIXES: [&str; 15] = [
+    "sk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "gsk_",
+    "AIza",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "xoxb-",
+    "xoxp-",
+    "hf_",
+    "AKIA",
+    "eyJ",
+];
+
+/// The ends of names whose value is secret: `DB_PASSWORD=…`, `"api_key": "…"`.
+const SECRET_NAMES: [&str; 10] = [
+    "key",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "authorization",
+    "credential",
+    "credentials",
+];
+
+/// Secrets that a text must not show: those that are known, in the encodings in which others repeat them, and whatever looks
+/// like one.
+///
+/// Errors are cleaned where they are made, because that is where the secret is at hand; the journal, the log and the readers
+/// get what is left.
+///
+/// ```
+/// use headwater_protocol::Secrets;
+///
+/// let secrets = Secrets::of(["hunter2-but-longer"]);
+/// let text = secrets.remove("refused hunter2-but-longer at https://me:pw@host/v1?key=abc (Bearer sk-live-0123456789)");
+/// assert_eq!(text, "refused [removed] at https://host/v1?[removed] (Bearer [removed])");
+/// ```
+#[derive(Clone, Default)]
+pub struct Secrets {
+    plain: Vec<String>,
+    encoded: Vec<String>,
+}
+
+impl Secrets {
+    /// These secrets. One of fewer than six characters is not looked for.
+    pub fn of<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
+        let mut all = Self::default();
+        for secret in secrets {
+            all.add(secret.as_ref());
+        }
+        all
+    }
+
+    /// Adds a secret.
+    pub fn add(&mut self, secret: &str) {
+        let secret = secret.trim();
+        if secret.len() < SHORTEST || self.plain.iter().any(|known| known == secret) {
+            return;
+        }
+        let mut encoded = base64_forms(secret);
+        encoded.push(percent_encoded(secret));
+        let json = serde_json::to_string(secret).unwrap_or_default();
+        encoded.push(json.trim_matches('"').to_owned());
+        encoded.push(secret.escape_debug().to_string());
+        encoded.retain(|form| form != secret && form.len() >= SHORTEST);
+        self.encoded.extend(encoded);
+        self.plain.push(secret.to_owned());
+        // A secret that holds another goes first, or its rest would stay.
+        for forms in [&mut self.plain, &mut self.encoded] {
+            forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+            forms.dedup();
+        }
+    }
+
+    /// Whether a value of this name is a secret, as that of `--api-key` or `DB_PASSWORD`.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        let lower = name.to_ascii_lowercase();
+        SECRET_NAMES.iter().any(|end| lower.ends_with(end))
+    }
+
+    /// The text without them.
+    #[must_use]
+    pub fn remove(&self, text: &str) -> String {
+        let mut clean = text.to_owned();
+        for form in self.plain.iter().chain(&self.encoded) {
+            if clean.contains(form.as_str()) {
+                clean = clean.replace(form.as_str(), REMOVED);
+            }
+        }
+        self.remove_cut(&mut clean);
+        remove_lookalikes(&clean)
+    }
+
+    /// Takes out a secret of which only the beginning is there, because the text was cut.
+    fn remove_cut(&self, text: &mut String) {
+        for secret in self.plain.iter().chain(&self.encoded) {
+            let lengths = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST).rev();
+            let cut = lengths.filter_map(|at| secret.get(..at)).find(|beginning| text.ends_with(beginning));
+            if let Some(beginning) = cut {
+                text.truncate(text.len() - beginning.len());
+                text.push_str(REMOVED);
+                return;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.plain.len())
+    }
+}
+
+/// The secret in base64, alone and inside a longer text, where it may begin at any of three places in a group. The
+/// characters at the edges depend on the neighbours and are left out.
+fn base64_forms(secret: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    for before in 0..3_usize {
+        let padded = [&vec![0; before], secret.as_bytes()].concat();
+        for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+            let text = engine.encode(&padded);
+            let (first, last) = ((before * 4).div_ceil(3), padded.len() * 4 / 3);
+            forms.extend(text.get(first..last).map(str::to_owned));
+        }
+    }
+    forms
+}
+
+fn percent_encoded(secret: &str) -> String {
+    let mut out = String::with_capacity(secret.len());
+    for byte in secret.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// Takes out what looks like a secret: keys of known services, values of names such as `token`, and what an address may hide.
+fn remove_lookalikes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let at_word = !out.ends_with(is_word);
+        let found = match next {
+            ':' => address(rest),
+            _ if at_word && is_word(next) => {
+                key(rest).or_else(|| scheme(rest)).or_else(|| labelled(rest)).or_else(|| word(rest))
+            }
+            _ => None,
+        };
+        let (shown, after) = found.unwrap_or_else(|| {
+            let (shown, after) = rest.split_at(next.len_utf8());
+            (shown.to_owned(), after)
+        });
+        out.push_str(&shown);
+        rest = after;
+    }
+    out
+}
+
+/// What is shown instead of the beginning of a text, and what comes after it.
+type Cleaned<'a> = Option<(String, &'a str)>;
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '-'
+}
+
+fn run(text: &str, of: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(|c| !of(c)).unwrap_or(text.len()))
+}
+
+fn word(text: &str) -> Cleaned<'_> {
+    let (word, after) = run(text, is_word);
+    Some((word.to_owned(), after))
+}
+
+/// A key of a well-known service.
+fn key(text: &str) -> Cleaned<'_> {
+    let prefix = KEY_PREFIXES.iter().find(|prefix| text.starts_with(**prefix))?;
+    let (key, after) = run(text, |c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    (key.len() >= prefix.len() + 8).then(|| (REMOVED.to_owned(), after))
+}
+
+/// `Bearer …` and `Basic …`.
+fn scheme(text: &str) -> Cleaned<'_> {
+    let (scheme, after) = run(text, char::is_alphanumeric);
+    if !(scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("basic")) {
+        return None;
+    }
+    let value = after.strip_prefix(' ')?;
+    let (value, after) = run(value, |c| c.is_ascii_alphanumeric() || "_-.=+/~".contains(c));
+    // An ordinary word follows in "bearer authentication".
+    let is_secret = value.len() >= SHORTEST && value.contains(|c: char| !c.is_ascii_lowercase());
+    is_secret.then(|| (format!("{scheme} {REMOVED}"), after))
+}
+
+/// `name=value` and `"name": "value"` of a name that tells that the value is secret.
+fn labelled(text: &str) -> Cleaned<'_> {
+    let (name, after) = run(text, is_word);
+    let lower = name.to_ascii_lowercase();
+    if !Secrets::is_name(name) {
+        return None;
+    }
+    let (close, value) = run(after, |c| "\\\"'".contains(c));
+    let sign = value.chars().next().filter(|c| "=:".contains(*c))?;
+    // "unexpected token: x" is a sentence.
+    if sign == ':' && close.is_empty() && matches!(lower.as_str(), "key" | "token" | "secret") {
+        return None;
+    }
+    let (between, value) = run(value, |c| "=: \\\"'".contains(c));
+    if scheme(value).is_some() {
+        return Some((format!("{name}{close}{between}"), value));
+    }
+    let (value, after) = run(value, |c| !c.is_whitespace() && !"\\\"'&,;)}]".contains(c));
+    (!value.is_empty()).then(|| (format!("{name}{close}{between}{REMOVED}"), after))
+}
+
+/// The rest of an address after its scheme, without user and query.
+fn address(text: &str) -> Cleaned<'_> {
+    let after = text.strip_prefix("://")?;
+    let (address, after) = run(after, |c| !c.is_whitespace() && !"\"'`<>()\\".contains(c));
+    let (path, query) = match address.split_once(['?', '#']) {
+        Some((path, _)) => (path, format!("?{REMOVED}")),
+        None => (address, String::new()),
+    };
+    let (host, path) = path.split_at(path.find('/').unwrap_or(path.len()));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    Some((format!("://{host}{path}{query}"), after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_secrets_go_in_every_encoding() {
+        let key = "p/w\"ö 0123456789";
+        let secrets = Secrets::of([key]);
+        let basic = base64::engine::general_purpose::STANDARD.encode(format!("user:{key}"));
+        for text in [
+            key.to_owned(),
+            percent_encoded(key),
+            serde_json::to_string(&serde_json::json!({ "echo": key })).unwrap(),
+            format!("{:?}", format!("echo {key}")),
+            STANDARD_NO_PAD.encode(key),
+            URL_SAFE_NO_PAD.encode(key),
+            basic,
+        ] {
+            let clean = secrets.remove(&text);
+            assert!(clean.contains(REMOVED), "{text} became {clean}");
+            assert!(!clean.contains("0123456789") && !clean.contains("MTIzNDU2Nz"), "{text} became {clean}");
+        }
+        assert_eq!(secrets.remove("ends with p/w\"ö 01"), "ends with [removed]", "a cut text");
+        assert!(!format!("{secrets:?}").contains("0123"));
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_goes() {
+        let clean = |text: &str| Secrets::default().remove(text);
+        for (text, shown) in [
+            ("key sk-live-SECRETKEY-abcdef.", "key [removed]"),
+            ("Incorrect API key provided: Bearer abcDEF123", "Incorrect API key provided: Bearer [removed]"),
+            (
+                "boot failed: DB_PASSWORD=hunter2 at /srv/app.js",
+                "boot failed: DB_PASSWORD=[removed] at /srv/app.js",
+            ),
+            (r#"{"api_key":"abc","n":1}"#, r#"{"api_key":"[removed]","n":1}"#),
+            (r#"{\"api_key\": \"abc\"}"#, r#"{\"api_key\": \"[removed]\"}"#),
+            ("authorization: Basic dXNlcjpwYXNz", "authorization: Basic [removed]"),
+            ("--token=abc --verbose", "--token=[removed] --verbose"),
+            ("get https://u:p@h:1/x?key=v#f now", "get https://h:1/x?[removed] now"),
+            ("redis://:secret@cache/0", "redis://cache/0"),
+        ] {
+            assert_eq!(clean(text), shown);
+        }
+        for text in [
+            "unexpected token: }",
+            "bearer authentication is needed",
+            "the key is missing: set OPENAI_API_KEY",
+            "error 401 at http://127.0.0.1:8080/v1/chat",
+            "sk-short, ünïcödé – and so on",
+        ] {
+            assert_eq!(clean(text), text);
+        }
+    }
+
+    #[test]
+    fn a_secret_inside_another_leaves_no_rest() {
+        let secrets = Secrets::of(["secret", "secret-and-more"]);
+        assert_eq!(secrets.remove("a secret-and-more b"), "a [removed] b");
+    }
+}
