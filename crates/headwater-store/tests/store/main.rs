@@ -12,6 +12,7 @@
 mod damage;
 mod durability;
 mod embedded;
+mod format;
 mod journals;
 mod kills;
 mod memory;

@@ -42,6 +42,41 @@ fn an_idle_run_costs_less_than_half_a_kibibyte_once_its_segment_is_sealed() {
     assert!(each < 512, "{each} bytes for each run");
 }
 
+/// `HEADWATER_MEGABYTES` sets how long the journal is.
+#[test]
+fn opening_and_reading_one_long_journal_takes_bounded_memory() {
+    let megabytes = std::env::var("HEADWATER_MEGABYTES").map_or(24, |text| text.parse().unwrap());
+    let place = Place::new();
+    let mut options = place.options();
+    options.segment_bytes = 8 << 20;
+    options.fsync = Fsync::Never;
+    let store = place.open_with(options.clone());
+    let lease = store.claim("run");
+    let body = bytes::Bytes::from(vec![b'x'; 10_000]);
+    for _ in 0..megabytes * 100 {
+        let receipt = store.0.append(&lease, Class::Fact, std::slice::from_ref(&body)).unwrap();
+        store.drive(receipt).unwrap();
+    }
+    drop(store);
+    let mut opened = None;
+    let used = allocation_counter::measure(|| opened = Some(place.open_with(options)));
+    println!("told: opening {megabytes} MB takes {} KiB at its peak", used.bytes_max >> 10);
+    assert!(used.bytes_max < 4 << 20, "{} bytes to open it", used.bytes_max);
+    let store = opened.unwrap();
+    let mut records = 0;
+    let used = allocation_counter::measure(|| {
+        let mut after = 0;
+        loop {
+            let page = store.page("run", after).unwrap();
+            let Some(last) = page.records.last() else { break };
+            (after, records) = (last.seq, records + page.records.len());
+        }
+    });
+    println!("told: reading it page by page takes {} KiB at its peak", used.bytes_max >> 10);
+    assert_eq!(records, megabytes * 100);
+    assert!(used.bytes_max < 8 << 20, "{} bytes to read it", used.bytes_max);
+}
+
 #[test]
 fn a_delta_that_is_seen_at_once_allocates_next_to_nothing() {
     let place = Place::new();
