@@ -1,6 +1,11 @@
 //! One exchange as a file: JSON that a person can read, and bytes that come back exactly.
 
-use std::{fmt::Write as _, fs, io, path::Path};
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{self, Write as _},
+    path::Path,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -123,6 +128,15 @@ fn without_key(path: &str) -> String {
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
 
+/// Makes a file that only its owner may read: a cassette holds whole conversations.
+fn for_owner(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 impl Exchange {
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
@@ -139,7 +153,8 @@ impl Exchange {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         let unfinished = path.with_extension("part");
-        fs::write(&unfinished, text)?;
+        let mut file = for_owner(&unfinished)?;
+        file.write_all(&text)?;
         fs::rename(unfinished, path)
     }
 }

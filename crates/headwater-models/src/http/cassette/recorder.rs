@@ -66,6 +66,15 @@ struct State {
     problem: Option<String>,
 }
 
+/// Makes a folder that only its owner may read.
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
 impl Recorder {
     /// Keeps exchanges in a folder, which is made if it is not there. What is in it stays.
     ///
@@ -73,7 +82,7 @@ impl Recorder {
     /// If the folder cannot be made.
     pub fn new(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = folder.as_ref().to_owned();
-        fs::create_dir_all(&path).map_err(|error| {
+        make_folder(&path).map_err(|error| {
             let message = format!("the folder {} cannot be made: {error}", path.display());
             ModelError::new(ModelErrorKind::InvalidRequest, message)
         })?;

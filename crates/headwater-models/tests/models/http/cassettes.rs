@@ -48,6 +48,25 @@ async fn recorded_answers_are_played_as_they_came() {
     }
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn cassettes_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cassettes");
+    let server = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
+    let recorder = transport().recording(Recorder::new(&path).unwrap());
+    let provider = Provider::new("groq").unwrap();
+    ask(&provider.base_url(server.url()).key("k").model("m", &recorder), ModelRequest::new("hi")).await;
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o700);
+    let written = files(&path);
+    assert!(!written.is_empty());
+    for file in written {
+        assert_eq!(mode(&path.join(file)), 0o600);
+    }
+}
+
 #[tokio::test]
 async fn nothing_secret_is_written() {
     let folder = tempfile::tempdir().unwrap();
