@@ -14,6 +14,7 @@ mod reduce;
 mod replay;
 mod schema;
 mod serve;
+mod store;
 
 use clap::Subcommand;
 
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     New(new::New),
     /// Print the JSON Schema of agents' files, for editors.
     Schema(schema::Schema),
+    /// Check the folder of a store, and remove a run from it.
+    Store(store::StoreCommand),
     /// Print the settings of the server, and where each came from.
     Config(config::Config),
 }
@@ -71,6 +74,7 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Schema(command) => command.run(),
+            Self::Store(command) => command.run(),
             Self::Config(command) => command.run(),
         }
     }

@@ -13,4 +13,4 @@ mod tests;
 
 pub(crate) use keys::{KEYS, Key};
 pub(crate) use layers::{Layers, Value};
-pub(crate) use settings::{Jwt, LogFormat, Settings, StoreUrl};
+pub(crate) use settings::{Jwt, LogFormat, OnFailure, Settings, StoreUrl};

@@ -22,11 +22,12 @@ impl Verdict {
 pub(crate) struct Failure {
     message: String,
     source: Option<io::Error>,
+    exit_code: u8,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None }
+        Self { message: message.into(), source: None, exit_code: 2 }
     }
 
     /// Something could not be read.
@@ -37,7 +38,16 @@ impl Failure {
             io::ErrorKind::IsADirectory => "it is a directory: name a file in it".to_owned(),
             _ => error.to_string(),
         };
-        Self { message: format!("cannot read {name}: {what}"), source: Some(error) }
+        Self { message: format!("cannot read {name}: {what}"), source: Some(error), exit_code: 2 }
+    }
+
+    /// The store of a running server failed, and the server ends for its supervisor to start it again.
+    pub(crate) fn of_store(message: impl Into<String>) -> Self {
+        Self { exit_code: 3, ..Self::new(message) }
+    }
+
+    pub(crate) const fn exit_code(&self) -> u8 {
+        self.exit_code
     }
 
     /// Whoever read our output has gone; that is their right.
@@ -61,7 +71,7 @@ impl std::error::Error for Failure {
 /// An I/O error without a name is one of writing; reading goes through [`Failure::reading`].
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self { message: format!("cannot write the output: {error}"), source: Some(error) }
+        Self { message: format!("cannot write the output: {error}"), source: Some(error), exit_code: 2 }
     }
 }
 

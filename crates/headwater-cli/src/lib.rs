@@ -64,8 +64,10 @@ Exit codes:
   1  the stream is at fault: it breaks a rule (lint), it was cut (inspect, convert, extract),
      it is not JSON (extract), or its own client would have given up on it (inspect, convert, reduce);
      or an agent's file is at fault (check), or a model gave no answer (reason),
-     or today's code does something else than the journal says (replay)
-  2  the command was used wrongly, its input could not be read, or the server could not start";
+     or today's code does something else than the journal says (replay),
+     or a store is damaged, or has no such run (store)
+  2  the command was used wrongly, its input could not be read, or the server could not start
+  3  the store of the server stopped while it ran, and `store_on_failure` is `exit`";
 
 /// Runs the command line of this process, with agents of one's own beside those of files. Gives its exit code.
 #[must_use]
@@ -85,7 +87,7 @@ pub fn main(agents: Agents) -> ExitCode {
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             style::error(&failure);
-            ExitCode::from(2)
+            ExitCode::from(failure.exit_code())
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The server process: opens the store, brings in the agents, takes up what a dead process left, serves, and goes.
 
 mod agents;
+mod descriptors;
 mod greeting;
 mod lines;
 mod listen;
@@ -19,7 +20,11 @@ use headwater_server::{Agents, ApiKeys, Connections, Limits, Metrics, Options, S
 use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
 
-use crate::{config::Settings, demo, failure::Failure};
+use crate::{
+    config::{OnFailure, Settings},
+    demo,
+    failure::Failure,
+};
 use agents::{Change, Files, Loaded};
 
 /// How often files are looked at, with `watch`.
@@ -33,7 +38,9 @@ pub(crate) async fn serve(
 ) -> Result<(), Failure> {
     let options = server_options(settings).await?;
     let (listener, address) = listen::listen(settings).await?;
-    let store = store::open(settings)?;
+    descriptors::raise();
+    let opened = store::open(settings)?;
+    let store = opened.store();
     let noted = store::Serving::note(settings, address.to_string());
     let (agents, files) = agents(settings, models, program, &store)?;
     let default = agents.first().map(|(name, ..)| name.clone()).unwrap_or_default();
@@ -65,8 +72,16 @@ pub(crate) async fn serve(
         going.let_go();
     });
     let mut serving = std::pin::pin!(serving);
+    let mut failure = None;
     tokio::select! {
         () = &mut serving => {}
+        cause = store.stopped(), if settings.store_on_failure == OnFailure::Exit => {
+            tracing::error!(code = cause.code(), %cause, "the store has stopped: exiting, to be started again");
+            failure = Some(Failure::of_store(format!(
+                "the store has stopped: {cause}; its runs go on when the server is started again"
+            )));
+        }
+        () = opened.keep_recovering(), if settings.store_on_failure == OnFailure::Recover => {}
         name = told_to_stop() => {
             tracing::info!(signal = name?, "stopping: readers are let go, runs may end");
             stopping.send_replace(true);
@@ -88,6 +103,10 @@ pub(crate) async fn serve(
     stopping.send_replace(true);
     tasks.shutdown().await;
     server.agents().all().iter().for_each(Agent::abandon);
+    if let Some(failure) = failure {
+        drop(noted);
+        return Err(failure);
+    }
     // What was shown is made durable, whatever the policy says.
     let flushed = store.flush().await;
     drop(noted);

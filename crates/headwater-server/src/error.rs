@@ -80,7 +80,7 @@ impl ApiError {
 
     /// The message is what the list says about the code.
     fn unknown(code: &str) -> Self {
-        Self::not_found(code, find(code).map_or("", |(_, meaning)| meaning))
+        Self::not_found(code, meaning(code))
     }
 
     /// Something that is not the sender's business: what it was is in the log.
@@ -89,6 +89,27 @@ impl ApiError {
         let message =
             "something went wrong inside the server: its log says what, with the id of this request";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, message)
+    }
+
+    /// A failure of the store, by its code. What passes by itself, or when the store is opened anew, is 503.
+    fn of_store(code: &str, error: &dyn std::error::Error) -> Self {
+        let (code, seconds) = match code {
+            "store.stopped" | "store.no-space" => ("store.stopped", 5),
+            "store.io" => ("store.failed", 1),
+            "store.busy" => ("store.busy", 1),
+            "store.corrupt" => {
+                let damaged = Self::internal("store.corrupt", error);
+                return Self { message: meaning("store.corrupt"), ..damaged };
+            }
+            _ => return Self::internal("store", error),
+        };
+        tracing::warn!(code, %error, "a request failed");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, meaning(code)).retry_after(seconds)
+    }
+
+    /// The store of an agent has stopped.
+    pub(crate) fn store_stopped() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store.stopped", meaning("store.stopped")).retry_after(5)
     }
 
     /// The code.
@@ -108,6 +129,11 @@ impl ApiError {
     pub fn message(&self) -> &str {
         &self.message
     }
+}
+
+/// What the list says about a code.
+fn meaning(code: &str) -> String {
+    find(code).map_or("", |(_, meaning)| meaning).to_owned()
 }
 
 impl IntoResponse for ApiError {
@@ -157,8 +183,10 @@ impl From<headwater_runtime::Error> for ApiError {
             _ => S::INTERNAL_SERVER_ERROR,
         };
         if status == S::INTERNAL_SERVER_ERROR {
-            let code = if error.kind() == ErrorKind::Store { "store" } else { "internal" };
-            return Self::internal(code, &error);
+            return match error.kind() {
+                ErrorKind::Store => Self::of_store(error.code(), &error),
+                _ => Self::internal("internal", &error),
+            };
         }
         let answer = match (error.kind(), error.code()) {
             (ErrorKind::UnknownSession, _) | (ErrorKind::Foreign, "session.foreign") => Self::no_session(),
@@ -178,7 +206,7 @@ impl From<headwater_store::Error> for ApiError {
             K::Cursor(_) => Self::conflict(error.code(), error.to_string()),
             K::Trimmed { .. } => Self::new(StatusCode::GONE, "cursor.trimmed", error.to_string()),
             K::Unknown => Self::no_run(),
-            _ => Self::internal("store", &error),
+            _ => Self::of_store(error.code(), &error),
         }
     }
 }

@@ -8,6 +8,8 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
+use futures_util::FutureExt as _;
+use headwater_store::Store;
 use serde_json::json;
 
 use crate::{ApiError, Server};
@@ -15,9 +17,16 @@ use crate::{ApiError, Server};
 /// How long a store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// `GET /healthz`: the process lives.
-pub(crate) async fn lives() -> Response {
-    Json(json!({ "status": "ok" })).into_response()
+/// `GET /healthz`: the process lives, and no store of it has stopped. One that has stopped is served again when it is
+/// opened anew, so a supervisor may restart the process.
+pub(crate) async fn lives(State(server): State<Server>) -> Result<Response, ApiError> {
+    for store in stores(&server) {
+        if let Some(cause) = store.stopped().now_or_never() {
+            tracing::debug!(%cause, "the store has stopped");
+            return Err(ApiError::store_stopped());
+        }
+    }
+    Ok(Json(json!({ "status": "ok" })).into_response())
 }
 
 /// `GET /readyz`: the stores answer, and the server is not about to leave.
@@ -28,22 +37,23 @@ pub(crate) async fn ready(State(server): State<Server>) -> Result<Response, ApiE
     if server.streams().is_closing() {
         return Err(unready("server.leaving", "the server is about to leave: ask another one".to_owned()));
     }
-    let mut asked = Vec::new();
-    for agent in server.agents().all() {
-        let store = agent.store();
-        let place = Arc::as_ptr(store).cast::<()>().addr();
-        if asked.contains(&place) {
-            continue;
-        }
-        asked.push(place);
+    for store in stores(&server) {
         // A store that has stopped still reads, so it is asked to write down what it has.
         match tokio::time::timeout(PATIENCE, store.flush()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                return Err(unready("store.failed", format!("a store does not answer: {error}")));
-            }
+            Ok(flushed) => flushed?,
             Err(_) => return Err(unready("store.slow", format!("a store took longer than {PATIENCE:?}"))),
         }
     }
     Ok(Json(json!({ "status": "ready" })).into_response())
+}
+
+/// The stores of all agents, each once.
+fn stores(server: &Server) -> Vec<Arc<dyn Store>> {
+    let mut stores: Vec<Arc<dyn Store>> = Vec::new();
+    for agent in server.agents().all() {
+        if !stores.iter().any(|store| Arc::ptr_eq(store, agent.store())) {
+            stores.push(agent.store().clone());
+        }
+    }
+    stores
 }

@@ -175,7 +175,7 @@ fn refusals(operation: &Operation, method: &str) -> Vec<(u16, Value)> {
     codes.extend(["host.refused"]);
     if !operation.open {
         codes.extend(["auth.missing", "auth.unknown", "auth.invalid", "auth.expired", "auth.unavailable"]);
-        codes.extend(["store", "internal"]);
+        codes.extend(["store", "store.corrupt", "store.busy", "store.failed", "store.stopped", "internal"]);
     }
     if method != "GET" {
         codes.extend(["origin.refused", "body.not-json"]);

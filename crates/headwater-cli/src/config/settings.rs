@@ -22,6 +22,7 @@ pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     pub(crate) store: StoreUrl,
     pub(crate) fsync: Fsync,
+    pub(crate) store_on_failure: OnFailure,
     /// Keys with the names of those whom they belong to.
     pub(crate) api_keys: Vec<(String, Hidden)>,
     pub(crate) jwt: Option<Jwt>,
@@ -96,6 +97,13 @@ pub(crate) struct Limits {
     pub(crate) connections: Option<NonZeroUsize>,
     pub(crate) idle: Duration,
     pub(crate) stall: Duration,
+}
+
+/// What to do when the store has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnFailure {
+    Exit,
+    Recover,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +184,11 @@ impl Settings {
             store,
             data,
             fsync: read.with("fsync", fsync)?,
+            store_on_failure: read.with("store_on_failure", |text| match text {
+                "exit" => Ok(OnFailure::Exit),
+                "recover" => Ok(OnFailure::Recover),
+                _ => Err(format!("`{text}` is neither `exit` nor `recover`")),
+            })?,
             api_keys,
             jwt,
             cors,

@@ -1,8 +1,11 @@
 //! Opening the store, and saying who has it if somebody has.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
-use headwater_store::{Embedded, ErrorKind, Memory, Store, embedded::Options};
+use headwater_store::{
+    Embedded, ErrorKind, Memory, Store,
+    embedded::{Folder, Options},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -47,9 +50,50 @@ impl Drop for Noted {
     }
 }
 
+/// The store of the settings.
+pub(crate) enum Opened {
+    Memory(Arc<Memory>),
+    Folder(Arc<Embedded>),
+}
+
+impl Opened {
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Memory(store) => store.clone(),
+            Self::Folder(store) => store.clone(),
+        }
+    }
+
+    /// Opens a store that has stopped anew, as often as it stops. Never ends.
+    pub(crate) async fn keep_recovering(&self) {
+        let Self::Folder(store) = self else { return std::future::pending().await };
+        loop {
+            let cause = store.stopped().await;
+            tracing::error!(code = cause.code(), %cause, "the store has stopped: its runs are taken up when it recovers");
+            let mut pause = FIRST_PAUSE;
+            while let Err(error) = store.recover().await {
+                tracing::warn!(code = error.code(), %error, "the store cannot be opened anew yet");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            tracing::info!("the store has recovered");
+        }
+    }
+}
+
+/// How long to wait before a store is opened anew for the second time, and how long at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
 /// Opens the store.
-pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
-    let StoreUrl::File(folder) = &settings.store else { return Ok(Arc::new(Memory::new())) };
+pub(crate) fn open(settings: &Settings) -> Result<Opened, Failure> {
+    let StoreUrl::File(folder) = &settings.store else { return Ok(Opened::Memory(Arc::new(Memory::new()))) };
+    let files = Folder::new(folder).map_err(|error| {
+        Failure::new(format!("cannot open the store in {}: making the folder: {error}", folder.display()))
+    })?;
+    if files.was_open_to_others() {
+        tracing::warn!(folder = %folder.display(), "others than the owner could read the store: they no longer can");
+    }
     let mut options = Options::default();
     options.fsync = settings.fsync;
     let store = Embedded::open_folder(folder, options).map_err(|error| match error.kind() {
@@ -70,5 +114,5 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
     for damage in store.damages() {
         tracing::warn!(?damage, "the store is damaged: what is left is served");
     }
-    Ok(Arc::new(store))
+    Ok(Opened::Folder(Arc::new(store)))
 }

@@ -109,7 +109,7 @@ pub(crate) async fn follow(
         Ok(reader) => Source::Reading(reader?),
         Err(_) => Source::Opening(opening),
     };
-    let body = body(server, source, profile.keep_alive, framing, stream);
+    let body = body(server, source, profile.keep_alive, framing, stream)?;
     Ok((headers, body).into_response())
 }
 

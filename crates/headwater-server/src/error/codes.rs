@@ -74,12 +74,15 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (500, "internal", "something went wrong inside the server: its log says what"),
     (500, "random", "the system has no random bytes"),
     (500, "store", "the store failed: the log says how"),
+    (500, "store.corrupt", "a part of what was asked for is damaged on disk: the log says which"),
     (503, "auth.unavailable", "the keys of tokens are too old and cannot be fetched; see `Retry-After`"),
     (503, "connections.too-many", "too many connections are open; see `Retry-After`"),
     (503, "run.busy", "another process drives the run just now; see `Retry-After`"),
     (503, "server.leaving", "the server is about to stop; see `Retry-After`"),
-    (503, "store.failed", "the store does not answer; see `Retry-After`"),
+    (503, "store.busy", "the disk is slower than what is to be written; see `Retry-After`"),
+    (503, "store.failed", "the store could not read or write just now; see `Retry-After`"),
     (503, "store.slow", "the store took too long to answer; see `Retry-After`"),
+    (503, "store.stopped", "the store takes no writes until it is opened anew, because a write failed; see `Retry-After`"),
     (503, "workflow.version", "this server does not have the version that the run began with; see `Retry-After`"),
 ];
 
@@ -171,6 +174,28 @@ mod tests {
             let error = ApiError::from(Error::new(kind, "it went wrong"));
             let (status, _) = find(error.code()).unwrap_or_else(|| panic!("{} is not listed", error.code()));
             assert_eq!(error.status().as_u16(), status, "{}", error.code());
+        }
+    }
+
+    #[test]
+    fn store_failures_that_pass_are_answered_with_503_and_a_time() {
+        use headwater_store::{Error as StoreError, ErrorKind as K};
+        for (kind, status, code) in [
+            (K::Stopped, 503, "store.stopped"),
+            (K::NoSpace, 503, "store.stopped"),
+            (K::Io, 503, "store.failed"),
+            (K::Busy, 503, "store.busy"),
+            (K::Corrupt, 500, "store.corrupt"),
+            (K::Full, 500, "store"),
+        ] {
+            let error = StoreError::new(kind, "0000000000000001.seg at offset 7");
+            for answer in [ApiError::from(error.clone()), ApiError::from(Error::from(error))] {
+                assert_eq!((answer.status().as_u16(), answer.code()), (status, code));
+                assert_eq!(find(code).map(|(status, _)| status), Some(status));
+                assert!(!answer.message().contains(".seg"), "what is wrong is in the log");
+                let response = axum::response::IntoResponse::into_response(answer);
+                assert_eq!(response.headers().contains_key("retry-after"), status == 503);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use headwater_protocol::{FrameWriter, Framing, Heartbeat, KeepAlive};
 use tokio::{
     sync::watch,
@@ -67,6 +68,8 @@ struct Following {
     /// When something was sent last.
     spoke: Instant,
     padding: Option<Bytes>,
+    /// What was read before the answer began.
+    first: Option<Bytes>,
     /// Ends when the reader must reconnect: the server stops, or its token has expired. Kept, so that it is not waited for anew with each frame.
     closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// Kept until the stream is over.
@@ -80,7 +83,7 @@ pub(crate) fn body(
     keep_alive: KeepAlive,
     framing: Framing,
     stream: OpenStream,
-) -> Body {
+) -> Result<Body, ApiError> {
     let Options { heartbeat, padding, .. } = *server.options();
     let closing = server.streams().closing();
     let state = Following {
@@ -90,6 +93,7 @@ pub(crate) fn body(
         silence: Box::pin(tokio::time::sleep(heartbeat)),
         spoke: Instant::now(),
         padding: (padding > 0).then(|| pad(keep_alive, framing, padding)),
+        first: None,
         closing: match stream.expiry() {
             None => Box::pin(let_go(closing)),
             Some(time) => Box::pin(async move {
@@ -102,14 +106,21 @@ pub(crate) fn body(
         stream,
     };
     // In a box: it is moved for each frame.
-    let state = Box::new(state);
-    Body::from_stream(futures_util::stream::unfold(state, |mut state| async move {
+    let mut state = Box::new(state);
+    // What cannot be read at all has an answer of its own, rather than a stream that is cut before it begins.
+    if let Some(first) = state.source.next().now_or_never() {
+        match first? {
+            Some(bytes) => state.first = Some(bytes),
+            None => state.source = Source::Over,
+        }
+    }
+    Ok(Body::from_stream(futures_util::stream::unfold(state, |mut state| async move {
         let next = state.next().await.transpose()?;
         if let Ok(bytes) = &next {
             state.stream.sends(bytes);
         }
         Some((next, state))
-    }))
+    })))
 }
 
 async fn let_go(mut closing: watch::Receiver<bool>) {
@@ -129,6 +140,9 @@ impl Following {
     async fn next(&mut self) -> Result<Option<Bytes>, std::io::Error> {
         if let Some(padding) = self.padding.take() {
             return Ok(Some(padding));
+        }
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
         }
         let Self { source, sign_of_life, closing, heartbeat, silence, spoke, .. } = self;
         loop {

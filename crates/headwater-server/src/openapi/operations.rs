@@ -355,11 +355,16 @@ static ALL: &[Operation] = &[
             "Go on with another variant.",
         )
     },
-    Operation { open: true, answers: HEALTH, ..get("/healthz", "health", "Whether the process lives.") },
     Operation {
         open: true,
         answers: HEALTH,
-        codes: &["server.leaving", "store.failed", "store.slow"],
+        codes: &["store.stopped"],
+        ..get("/healthz", "health", "Whether the process lives, and its store takes writes.")
+    },
+    Operation {
+        open: true,
+        answers: HEALTH,
+        codes: &["server.leaving", "store.busy", "store.failed", "store.slow", "store.stopped"],
         ..get("/readyz", "readiness", "Whether the server can serve.")
     },
     Operation {
