@@ -7,6 +7,7 @@
     clippy::print_stdout
 )]
 
+mod aborts;
 mod asking;
 mod control;
 mod crashes;

@@ -1,0 +1,107 @@
+//! One model call that is given up: by a signal, or because the node drops it. What it said is retracted, and a run that is
+//! resumed does not pay for it again.
+
+use std::time::Duration;
+
+use headwater_models::scripted::{Rule, ScriptedModel};
+use headwater_protocol::{Event, RunStatus};
+use headwater_runtime::{Choice, Cx, Next, NodeResult};
+
+use crate::harness::{Ran, World, one, scripted};
+
+/// Says one word and then nothing for an hour.
+fn slow() -> ScriptedModel {
+    scripted([Rule::always().text("half an answer").delay(Duration::from_secs(3600)).text(" and the rest")])
+}
+
+fn reasons(ran: &Ran) -> Vec<&str> {
+    let reasons = ran.events.iter().filter_map(|event| match event {
+        Event::AttemptRetracted { reason, .. } => Some(reason.as_deref().unwrap_or_default()),
+        _ => None,
+    });
+    reasons.collect()
+}
+
+/// Checks a call that was given up before the run waited, and after it was answered by another process.
+async fn check(world: World, model: ScriptedModel, node: impl Fn() -> World) {
+    let ran = world.run("").await;
+    assert_eq!(ran.status(), RunStatus::Waiting, "{:?}", ran.outcome.state.run().error);
+    assert_eq!(reasons(&ran), ["model.aborted: the call was aborted"]);
+    assert_eq!(ran.count("attempt-finished"), 0);
+    assert!(!ran.text().contains("half"), "what was said is retracted: {}", ran.text());
+    assert_eq!(model.asked(), 1);
+    world.agent.abandon();
+    let next = node();
+    let ran = Ran { run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = ran.answer("yes").await;
+    assert_eq!(ran.result(), "model.aborted", "the call fails as it did");
+    assert_eq!(model.asked(), 1, "the model is not asked again");
+    assert_eq!(reasons(&ran).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_aborted_by_a_signal_is_not_paid_for_again() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let enough = tokio::time::sleep(Duration::from_secs(1));
+        let error =
+            cx.reason("slow").input("").fallback("slow").attempts(5).abort_when(enough).await.unwrap_err();
+        let choice = Choice::new("Go on?").option("yes", "Yes");
+        cx.interrupt(choice).await?;
+        Ok(Next::go().with_result(&error.code())?)
+    }
+    let model = slow();
+    let world = World::with(one(node), |agent| agent.model("slow", model.clone()));
+    let again = || world.restarted(|agent| agent.workflow(one(node)).model("slow", model.clone()));
+    check(world.clone(), model.clone(), again).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_the_node_drops_is_not_paid_for_again() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let call = cx.reason("slow").id("slow").input("");
+        let code = tokio::select! {
+            reply = call => reply.map_or_else(|error| error.code().to_owned(), |reply| reply.text),
+            () = tokio::time::sleep(Duration::from_secs(1)) => "dropped".to_owned(),
+        };
+        let choice = Choice::new("Go on?").option("yes", "Yes");
+        cx.interrupt(choice).await?;
+        Ok(Next::go().with_result(&code)?)
+    }
+    let model = slow();
+    let world = World::with(one(node), |agent| agent.model("slow", model.clone()));
+    let again = || world.restarted(|agent| agent.workflow(one(node)).model("slow", model.clone()));
+    check(world.clone(), model.clone(), again).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn signal_that_is_there_before_the_call_asks_nothing() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let error = cx.reason("slow").input("").abort_when(std::future::ready(())).await.unwrap_err();
+        Ok(Next::go().with_result(&error.code())?)
+    }
+    let model = slow();
+    let ran = World::with(one(node), |agent| agent.model("slow", model.clone())).run("").await;
+    assert_eq!(ran.result(), "model.aborted");
+    assert_eq!(model.asked(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn driver_that_lets_go_of_a_run_aborts_nothing() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx.reason("slow").input("").await?;
+        Ok(Next::go().with_result(&reply.text)?)
+    }
+    let model = slow();
+    let world = World::with(one(node), |agent| agent.model("slow", model.clone()));
+    let run = world.agent.start(headwater_runtime::Start::new("")).await.unwrap();
+    while model.asked() == 0 {
+        tokio::task::yield_now().await;
+    }
+    world.agent.abandon();
+    let next = world.restarted(|agent| agent.workflow(one(node)).model("slow", model.clone()));
+    world.clock.advance(Duration::from_secs(60));
+    next.agent.tend().await.unwrap();
+    let ran = Ran::of(next.agent.run(run.id().clone())).await;
+    assert_eq!(ran.result(), "half an answer and the rest");
+    assert_eq!(reasons(&ran), ["attempt.abandoned: the process that asked the model died"]);
+}
