@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use headwater_models::Models;
+use headwater_models::{
+    ModelError, Models,
+    http::{Retries, Timeouts, Transport},
+};
 
 use crate::{
     Agents,
@@ -43,7 +46,7 @@ impl Serve {
             .map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
         runtime.block_on(async {
             let exporting = serve::logs::begin(&settings)?;
-            let served = serve::serve(&settings, self.models()?, agents).await;
+            let served = serve::serve(&settings, self.models(&settings)?, agents).await;
             exporting.close().await;
             served
         })?;
@@ -51,13 +54,19 @@ impl Serve {
     }
 
     /// The models of providers: asked, asked and kept, or played again.
-    fn models(&self) -> Result<Models, Failure> {
-        let models = Models::new();
+    fn models(&self, settings: &Settings) -> Result<Models, Failure> {
+        let failed = |error: ModelError| Failure::new(error.to_string());
+        let mut models = Models::new();
+        // One with the usual limits is made when a provider is first asked.
+        if settings.model_timeouts != Timeouts::default() {
+            let transport = Transport::with(settings.model_timeouts, Retries::default());
+            models = models.transport(transport.map_err(failed)?);
+        }
         let models = match (&self.record, &self.replay) {
             (Some(folder), _) => models.recording(folder),
             (None, Some(folder)) => models.playing(folder, false),
             (None, None) => Ok(models),
         };
-        models.map_err(|error| Failure::new(error.to_string()))
+        models.map_err(failed)
     }
 }

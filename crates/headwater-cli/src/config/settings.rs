@@ -2,6 +2,7 @@
 
 use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
 
+use headwater_models::http::Timeouts;
 use headwater_protocol::{Dialect, dialects};
 use headwater_server::{Agents, Options, Server, check_path};
 use headwater_store::embedded::Fsync;
@@ -41,6 +42,7 @@ pub(crate) struct Settings {
     pub(crate) paths: Vec<(&'static dyn Dialect, String)>,
     pub(crate) lease: Duration,
     pub(crate) shutdown: Duration,
+    pub(crate) model_timeouts: Timeouts,
     pub(crate) log_level: String,
     pub(crate) log_format: LogFormat,
     pub(crate) demo_pace: Duration,
@@ -229,6 +231,7 @@ impl Settings {
                 length => Ok(length),
             })?,
             shutdown: read.with("shutdown", parse::length)?,
+            model_timeouts: timeouts(&read)?,
             log_level: read.one("log.level"),
             log_format: read.with("log.format", |text| match text {
                 "text" => Ok(LogFormat::Text),
@@ -238,6 +241,16 @@ impl Settings {
             demo_pace: read.with("demo.pace", parse::length)?,
         })
     }
+}
+
+/// How long the providers of models may take.
+fn timeouts(read: &Read<'_>) -> Result<Timeouts, Failure> {
+    let mut timeouts = Timeouts::default();
+    timeouts.connect = read.with("models.connect", parse::length)?;
+    timeouts.headers = read.with("models.headers", parse::length)?;
+    timeouts.silence = read.with("models.silence", parse::length)?;
+    timeouts.progress = read.with("models.progress", parse::length)?;
+    Ok(timeouts)
 }
 
 /// Reads settings by their names.

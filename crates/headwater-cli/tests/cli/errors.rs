@@ -217,3 +217,19 @@ fn visible_errors_show_the_text_without_secrets() {
         }
     }
 }
+
+#[test]
+fn provider_that_never_answers_is_reported_after_the_time_that_is_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let agents = write_agents(folder.path(), "");
+    let args = [agents[0].as_str(), "--set", "models.headers=100ms"];
+    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str()), ("OPENAI_COMPATIBLE_API_KEY", KEY)];
+    let server = Server::start_with("127.0.0.1:0", &folder.path().join("data"), &args, &variables);
+    let answer = server.post("/v1/ai-sdk/chat?agent=auth", &says("ai-sdk", "s", "hello"));
+    assert!(answer.body.contains("The model did not answer in time. (model.timeout"), "{}", answer.body);
+    let log = server.end();
+    // A reason call asks twice, and each time gives up after one wait.
+    assert_eq!(log.matches("a model failed").count(), 2, "{log}");
+}
