@@ -1,6 +1,9 @@
 //! The documentation names commands that exist, and includes files as they are.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::{Command, CommandFactory as _};
 
@@ -85,6 +88,34 @@ fn commands_are_found_where_a_text_shows_them() {
     let text = "run `headwater store check DIR` or\n$ headwater serve hello.yaml\nheadwater is a word; `headwater --help`";
     assert_eq!(commands(text, "headwater"), [vec!["store", "check"], vec!["serve"]]);
     assert!(!exists(&crate::Cli::command(), &["tend"]));
+}
+
+/// All Rust files below a folder.
+fn sources(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() && !entry.ends_with("target") {
+            sources(&entry, found);
+        } else if entry.extension().is_some_and(|end| end == "rs") {
+            found.push(entry.to_string_lossy().replace("/src/", "/"));
+        }
+    }
+}
+
+#[test]
+fn files_of_the_architecture_exist() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let mut seen = 0;
+    for name in page.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs")) {
+        if name.contains(['<', '{', '*']) {
+            continue;
+        }
+        let end = format!("/{name}");
+        assert!(files.iter().any(|file| file.ends_with(&end)), "docs/architecture.md: there is no {name}");
+        seen += 1;
+    }
+    assert!(seen > 20, "{seen}");
 }
 
 #[test]
