@@ -8,6 +8,7 @@ mod question;
 mod reach;
 mod recall;
 mod rehearse;
+mod resuming;
 mod run;
 mod tend;
 mod token;
@@ -80,6 +81,7 @@ pub(crate) struct AgentInner {
     pub(crate) sessions: SessionOptions,
     /// Shared with the agent that it takes over from: a run that is going can be woken through either.
     drivers: Arc<Mutex<drivers::Drivers>>,
+    resuming: resuming::Resuming,
 }
 
 #[derive(Debug)]

@@ -49,6 +49,7 @@ impl From {
     /// Where a reader goes on that says where it was. The run must have been taken up: what a dead process told and did
     /// not keep would be taken for the future.
     pub(crate) async fn cursor(run: &Run, cursor: &RequestCursor) -> Result<Self, ApiError> {
+        run.agent().resumed(run.id()).await;
         let text = match cursor {
             RequestCursor::Start => return Ok(Self::Start),
             RequestCursor::Sequence(sequence) => return Ok(Self::Sequence(*sequence)),

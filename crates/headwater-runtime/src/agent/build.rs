@@ -11,7 +11,7 @@ use headwater_store::{Clock, Store, SystemClock};
 use headwater_tools::{Tool, Tools};
 use tokio::sync::OnceCell;
 
-use super::{Agent, AgentInner, AgentOptions, Versions, drivers::Drivers, fresh_id};
+use super::{Agent, AgentInner, AgentOptions, Versions, drivers::Drivers, fresh_id, resuming::Resuming};
 use crate::{Error, ModelRef, Result, SessionOptions, Workflow, error::ErrorKind};
 
 /// An agent that is being put together. See [`Agent::builder`].
@@ -29,6 +29,7 @@ pub struct AgentBuilder {
     options: AgentOptions,
     sessions: SessionOptions,
     drivers: Arc<Mutex<Drivers>>,
+    resuming: Resuming,
 }
 
 impl AgentBuilder {
@@ -114,6 +115,7 @@ impl AgentBuilder {
     #[cfg(feature = "yaml")]
     pub(crate) fn take_over(mut self, agent: &Agent) -> Self {
         self.drivers = agent.0.drivers.clone();
+        self.resuming = agent.0.resuming.clone();
         self
     }
 
@@ -173,6 +175,7 @@ impl AgentBuilder {
             options: self.options,
             sessions: self.sessions,
             drivers: self.drivers,
+            resuming: self.resuming,
         })))
     }
 }

@@ -117,6 +117,7 @@ impl AgentInner {
     /// # Errors
     /// [`ErrorKind::Busy`] when another process drives it; it has been or will be woken by the value that was put.
     pub(super) async fn resume(self: &Arc<Self>, run: &RunId) -> Result<bool> {
+        let _resuming = self.resuming.begin(run);
         let journal_id = run.as_str().into();
         // What the run needs is looked at before anything is changed.
         let history = History::read(&*self.store, &journal_id).await?;

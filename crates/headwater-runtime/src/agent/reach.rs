@@ -56,6 +56,7 @@ impl Agent {
     /// # Errors
     /// When the store fails, or the run needs a version of its workflow that is not registered here.
     pub async fn take_up(&self, run: &RunId) -> Result<()> {
+        self.resumed(run).await;
         if self.0.drives(run) {
             return Ok(());
         }
@@ -63,8 +64,11 @@ impl Agent {
         if !running {
             return Ok(());
         }
-        match self.0.resume(run).await {
-            // Another process drives it.
+        let resumed = self.0.resume(run).await;
+        // Recovery may have been quicker.
+        self.resumed(run).await;
+        match resumed {
+            // It is driven already, here or by another process.
             Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => Ok(()),
             Err(error) => Err(error),
             Ok(_) => Ok(()),

@@ -44,6 +44,7 @@ impl AgentInner {
             options: self.options.clone(),
             sessions: self.sessions.clone(),
             drivers: Default::default(),
+            resuming: Default::default(),
         })
     }
 }

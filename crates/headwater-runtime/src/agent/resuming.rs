@@ -1,0 +1,73 @@
+//! Runs that are being resumed in this process.
+//!
+//! Until the new driver has written its first record, the journal of a run does not show what its dead process had not
+//! kept: a reader with a cursor would seem to come from the future. Recovery and requests may want the same run at the same
+//! time, so readers wait until whoever is first is done.
+
+use std::{
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use headwater_protocol::RunId;
+use tokio::sync::Notify;
+
+use super::Agent;
+
+/// The runs that are being resumed in this process. Cheap to clone; all clones are one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Resuming(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    runs: Mutex<Vec<RunId>>,
+    done: Notify,
+}
+
+/// Counts a run as being resumed for as long as it lives.
+#[derive(Debug)]
+pub(super) struct BeingResumed {
+    all: Resuming,
+    run: RunId,
+}
+
+impl Drop for BeingResumed {
+    fn drop(&mut self) {
+        let mut runs = self.all.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = runs.iter().position(|run| *run == self.run) {
+            runs.swap_remove(at);
+        }
+        drop(runs);
+        self.all.0.done.notify_waiters();
+    }
+}
+
+impl Resuming {
+    pub(super) fn begin(&self, run: &RunId) -> BeingResumed {
+        self.0.runs.lock().unwrap_or_else(PoisonError::into_inner).push(run.clone());
+        BeingResumed { all: self.clone(), run: run.clone() }
+    }
+
+    fn has(&self, run: &RunId) -> bool {
+        self.0.runs.lock().unwrap_or_else(PoisonError::into_inner).contains(run)
+    }
+
+    /// Waits while a run is being resumed.
+    pub(super) async fn over(&self, run: &RunId) {
+        loop {
+            let mut done = pin!(self.0.done.notified());
+            done.as_mut().enable();
+            if !self.has(run) {
+                return;
+            }
+            done.await;
+        }
+    }
+}
+
+impl Agent {
+    /// Waits while this process is resuming a run. A cursor is to be read after that.
+    pub async fn resumed(&self, run: &RunId) {
+        self.0.resuming.over(run).await;
+    }
+}
