@@ -33,6 +33,7 @@ pub(crate) async fn admit(
     let (parts, body) = request.into_parts();
     let options = server.options();
     host::check(options, &parts)?;
+    check_ids(&parts)?;
     if !parts.method.is_safe() {
         origin::check(options, &parts)?;
         if !body.is_end_stream() {
@@ -53,6 +54,19 @@ pub(crate) async fn authenticate(
     seeing::note_principal(&principal);
     parts.extensions.insert(principal);
     Ok(next.run(Request::from_parts(parts, body)).await)
+}
+
+/// An id that cannot be read as text would count as none, and the request would do something else than was meant.
+fn check_ids(parts: &Parts) -> Result<(), ApiError> {
+    for name in ["idempotency-key", "last-event-id", "x-run-id"] {
+        if parts.headers.get_all(name).into_iter().any(|value| value.to_str().is_err()) {
+            return Err(ApiError::bad(
+                "header.invalid",
+                format!("`{name}` is not text: send visible ASCII characters"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A page elsewhere can send a form or a text without asking first, but not JSON.

@@ -172,7 +172,7 @@ fn written(types: &mut schemars::SchemaGenerator, answer: &Answer) -> Value {
 /// What a request may be told instead, by status.
 fn refusals(operation: &Operation, method: &str) -> Vec<(u16, Value)> {
     let mut codes: Vec<&'static str> = operation.codes.to_vec();
-    codes.extend(["host.refused"]);
+    codes.extend(["host.refused", "header.invalid"]);
     if !operation.open {
         codes.extend(["auth.missing", "auth.unknown", "auth.invalid", "auth.expired", "auth.unavailable"]);
         codes.extend(["store", "store.corrupt", "store.busy", "store.failed", "store.stopped", "internal"]);

@@ -28,10 +28,10 @@ pub struct Options {
     pub authenticator: Arc<dyn Authenticator>,
     /// What the route approves of, for a run's `cx.runtime_context()`.
     pub(crate) context: Option<Arc<ContextFunction>>,
-    /// The hosts that a request may name beside this machine, without ports; `*` is any. Without any of them: with keys any, and
-    /// without keys only this machine.
+    /// The hosts that a request may name beside this machine, without ports; `*` is any, and is ignored without keys. Without any of
+    /// them: with keys any, and without keys only this machine.
     pub hosts: Vec<String>,
-    /// The web pages elsewhere that may ask.
+    /// The origins of web pages elsewhere that may ask; `*` is any, and is ignored without keys.
     pub origins: Vec<String>,
     /// Further paths of the dialects' chat routes, so that a page's old URL can be kept.
     pub paths: BTreeMap<String, Vec<String>>,
@@ -175,14 +175,14 @@ impl Options {
         self
     }
 
-    /// Says by which further name or address a request may call the server; `*` is any.
+    /// Adds a name or address by which a request may call the server; `*` is any, and needs keys.
     #[must_use]
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
         self
     }
 
-    /// Says which web pages elsewhere may ask; `*` is any.
+    /// Adds an origin whose web pages may ask; `*` is any, and needs keys.
     #[must_use]
     pub fn origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());

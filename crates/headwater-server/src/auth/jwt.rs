@@ -282,7 +282,9 @@ impl Jwt {
         }
         let named: Vec<_> = match claims.get("aud") {
             Some(Value::String(one)) => vec![one.as_str()],
-            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+            Some(Value::Array(several)) if several.iter().all(Value::is_string) => {
+                several.iter().filter_map(Value::as_str).collect()
+            }
             Some(_) => return Err(invalid("its `aud` cannot be read")),
             None => Vec::new(),
         };

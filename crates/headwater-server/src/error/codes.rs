@@ -7,6 +7,7 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (400, "body.cut", "the connection broke before the body was there"),
     (400, "body.invalid", "the body is no JSON, or not of the form that the route takes"),
     (400, "framing.unknown", "`framing` is neither `sse` nor `ndjson`"),
+    (400, "header.invalid", "an id in a header is not visible ASCII text"),
     (400, "path.invalid", "a part of the path cannot be read"),
     (400, "profile.unknown", "the dialect has no profile of that name"),
     (400, "query.invalid", "a parameter of the query cannot be read"),

@@ -250,3 +250,17 @@ async fn stream_ends_when_the_token_of_its_reader_expires() {
     assert!(!said.ids().is_empty(), "it was a stream: {}", said.body);
     refused(&world.get_with(&path, &[("authorization", &short)]).await, 401, "auth.expired");
 }
+
+#[tokio::test]
+async fn ids_that_are_not_text_are_refused() {
+    let world = World::new().await;
+    let begun = world.post("/v1/runs", &json!({ "input": "hello" })).await.json();
+    let events = format!("{}/v1/runs/{}/events", world.base, begun["run"].as_str().unwrap());
+    let ids = ["last-event-id", "x-run-id", "idempotency-key"];
+    for name in ids {
+        let value = reqwest::header::HeaderValue::from_bytes("\u{2603}".as_bytes()).unwrap();
+        let said = world.http.get(&events).header(name, value).send().await.unwrap();
+        assert_eq!(said.status().as_u16(), 400, "{name}");
+        assert!(said.text().await.unwrap().contains("header.invalid"), "{name}");
+    }
+}

@@ -145,6 +145,7 @@ fn a_token_must_be_by_a_trusted_issuer_and_for_this_audience() {
     }
     // A token for somebody else is not for a server that says nothing about itself.
     assert_eq!(code(&jwt(), &claims(json!({ "aud": "other" }))), "auth.invalid");
+    assert_eq!(code(&jwt(), &claims(json!({ "aud": [7] }))), "auth.invalid");
 }
 
 #[test]
