@@ -1,5 +1,7 @@
 //! What the targets do with the bytes that they are given.
 
+use axum::http::Request;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_json::{Chunk, Completion, Extractor, FieldKind, Fields, InputLimits, Options, PartialValue};
 use headwater_models::{
     ModelEvent,
@@ -10,6 +12,7 @@ use headwater_protocol::{
     Decoded, Decoder, EncodeOptions, Encoder, FrameReader, Framing, RawRequest, RunState, StructuredOp,
     StructuredState, StructuredStreams, StructuredUpdate, dialects, lint,
 };
+use headwater_server::{Authenticator as _, Jwt};
 
 /// Decodes the bytes in two pieces, reduces, re-encodes and lints.
 pub fn decode(name: &str, bytes: &[u8]) {
@@ -202,4 +205,44 @@ pub fn limits(bytes: &[u8]) {
     }
     limits.depth = 0;
     assert_eq!(limits.check(bytes).is_err(), value.is_array() || value.is_object());
+}
+
+/// Reads the bytes as a token, as the header and the claims of one that is signed well, and as a key set. What is not signed is
+/// never accepted, and what is signed only if its claims allow it.
+pub fn tokens(bytes: &[u8]) {
+    const SECRET: &[u8] = b"a secret of at least thirty-two bytes";
+    let Ok(jwt) = Jwt::hs256(SECRET) else { return };
+    let jwt = jwt.issuer("fuzz");
+    let accepts = |token: &str| {
+        let request = Request::get("/").header("authorization", format!("Bearer {token}")).body(());
+        let Ok(request) = request else { return false };
+        let (parts, ()) = request.into_parts();
+        futures_executor::block_on(jwt.authenticate(&parts)).is_ok()
+    };
+    let text = String::from_utf8_lossy(bytes);
+    assert!(!accepts(&text), "a token that is not signed");
+    let _ = Jwt::jwks(&text);
+    let _ = Jwt::public_key(&text);
+    let cut = bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
+    let (header, claims) = bytes.split_at(cut);
+    let claims = claims.get(1..).unwrap_or_default();
+    let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, SECRET);
+    let token = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(ring::hmac::sign(&key, signed.as_bytes())));
+    if accepts(&token) {
+        let read = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
+        let (header, claims) = (read(header), read(claims));
+        assert!(
+            header["alg"] == "HS256" && header.get("crit").is_none_or(serde_json::Value::is_null),
+            "{header}"
+        );
+        assert!(
+            claims["iss"] == "fuzz" && claims["exp"].as_f64().is_some_and(|expires| expires > 1.7e9),
+            "{claims}"
+        );
+        assert!(
+            claims.get("aud").is_none() && (claims["sub"].is_string() || claims["sub"].is_number()),
+            "{claims}"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! The commands that build, test and measure this workspace: `cargo xtask help` lists them.
 
+mod attack;
 mod bench;
 mod browser;
 mod clients;
@@ -50,6 +51,15 @@ enum Task {
         #[arg(default_value_t = 1_000_000)]
         inputs: u64,
     },
+    /// Try to get past the server in every way that is known, and print how many cases there were
+    Attack {
+        /// Write the table into docs/security.md instead of comparing it
+        #[arg(long)]
+        write: bool,
+        /// Parts to leave out, where a tool that they need cannot be had
+        #[arg(long, value_delimiter = ',', value_name = "PART")]
+        without: Vec<Optional>,
+    },
     /// Put the embedded store through random histories of crashes and failing disks
     Faults {
         /// How many histories
@@ -98,6 +108,7 @@ fn main() -> ExitCode {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
         Task::Bench { subject, without } => bench::run(subject, &without),
         Task::Garbage { inputs } => test::garbage(inputs),
+        Task::Attack { write, without } => attack::run(write, without.contains(&Optional::Vendors)),
         Task::Faults { seeds } => test::faults(seeds),
         Task::Kills { times } => test::kills(times),
         Task::Cuts { times } => clients::cuts(times),

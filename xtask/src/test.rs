@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
-use crate::{Optional, browser, clients, mcp, models, root, tools, vendors};
+use crate::{Optional, attack, browser, clients, mcp, models, root, tools, vendors};
 
 /// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -33,11 +33,13 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
         tools::ensure(tools::CURL)?;
         rust_tests(&root, &generated, filter, &recorded)
     });
+    report.part_unless(unnamed, "attacks", || attack::test(&root));
     report.part_unless(unnamed, "wasm", || {
         tools::ensure_target(&root, WASM)?;
         check(cargo(&root, &["build", "-p", "headwater-json", "-p", "headwater-protocol", "--target", WASM]))
     });
     let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
+    report.part_unless(refused.or(unnamed), "attacks on the page", || attack::test_page(&root));
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
     report.part_unless(refused, "clients", || clients::test(&root, filter));
     let unseen = without.contains(&Optional::Browser).then_some("--without browser");
