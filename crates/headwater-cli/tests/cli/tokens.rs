@@ -154,6 +154,41 @@ fn keys_that_are_published_are_fetched_again_when_a_token_names_a_new_one_but_no
 }
 
 #[test]
+fn key_that_is_no_longer_published_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (Issuer::new("old"), Issuer::new("new"));
+    let (url, _) = publish(vec![set(&[&old, &new]), set(&[&new])]);
+    let keys = format!("jwt.jwks_url={url}");
+    let args = [&["--set", &keys, "--set", "jwt.max_age=1s", "--store", "memory:"][..], &MEANT].concat();
+    let server = Server::start(&folder.path().join("data"), &args);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while ask(&server, &old.token(&claims("ann", 1))).status != 401 {
+        assert!(std::time::Instant::now() < deadline, "it is still accepted");
+        thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(ask(&server, &new.token(&claims("ann", 1))).status, 200);
+}
+
+#[test]
+fn principals_of_keys_and_of_tokens_are_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let issuer = Issuer::new("one");
+    let path = folder.path().join("keys.json");
+    std::fs::write(&path, set(&[&issuer])).unwrap();
+    let keys = format!("jwt.jwks={}", path.display());
+    let args =
+        [&["--set", &keys, "--set", "api_keys=ann=0123456789abcdef", "--store", "memory:"][..], &MEANT]
+            .concat();
+    let server = Server::start(&folder.path().join("data"), &args);
+    let key = ("authorization", "Bearer 0123456789abcdef");
+    let begun = server.ask("POST", "/v1/runs", &[key], r#"{"agent":"table","input":"planets"}"#);
+    let run = format!("/v1/runs/{}", begun.json()["run"].as_str().unwrap());
+    let token = format!("Bearer {}", issuer.token(&claims("ann", 1)));
+    assert_eq!(server.ask("GET", &run, &[key], "").status, 200);
+    assert_eq!(server.ask("GET", &run, &[("authorization", &token)], "").status, 404);
+}
+
+#[test]
 fn keys_that_cannot_be_had_are_told_at_the_start() {
     let (url, _) = publish(vec!["{}".to_owned()]);
     for (setting, says) in [
