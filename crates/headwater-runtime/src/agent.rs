@@ -10,6 +10,7 @@ mod recall;
 mod rehearse;
 mod resuming;
 mod run;
+mod skip;
 mod tend;
 mod token;
 
@@ -37,7 +38,7 @@ pub use run::{Outcome, Run, Start};
 pub use tend::Tended;
 pub(crate) use tend::stopped;
 
-use crate::{Error, Result, SessionOptions, Workflow, error::ErrorKind};
+use crate::{Error, Result, SessionOptions, Workflow, error::ErrorKind, workflow::is_content_version};
 
 /// An agent. Cheap to clone; all clones are one.
 ///
@@ -82,6 +83,7 @@ pub(crate) struct AgentInner {
     /// Shared with the agent that it takes over from: a run that is going can be woken through either.
     drivers: Arc<Mutex<drivers::Drivers>>,
     resuming: resuming::Resuming,
+    skipped: Mutex<skip::Skipped>,
 }
 
 #[derive(Debug)]
@@ -106,6 +108,15 @@ pub struct AgentOptions {
     pub strict_replay: bool,
     /// How long a process that died keeps its runs from being taken over: 30 s.
     pub lease: Duration,
+    /// The bytes that a run may have in its journal: 128 MiB. A run that would have more fails with `run.too-large`.
+    pub max_run_bytes: u64,
+    /// The bytes that one answer of a model may have, with its reasoning and the inputs of its tool calls: 4 MiB. A run
+    /// whose model says more fails with `model.output-too-large`.
+    pub max_answer_bytes: usize,
+    /// The bytes that one tool call may give, as JSON: 4 MiB. A call that gives more fails, and the model is told so.
+    pub max_tool_output_bytes: usize,
+    /// How often a run may be taken over in a row without getting any further: 10. Then it fails with `run.abandoned`.
+    pub max_takeovers: u32,
 }
 
 impl Default for AgentOptions {
@@ -118,6 +129,10 @@ impl Default for AgentOptions {
             max_transitions: 32,
             strict_replay: false,
             lease: Duration::from_secs(30),
+            max_run_bytes: 128 << 20,
+            max_answer_bytes: 4 << 20,
+            max_tool_output_bytes: 4 << 20,
+            max_takeovers: 10,
         }
     }
 }
@@ -190,8 +205,14 @@ impl AgentInner {
 
     /// A workflow in the version that a run began with.
     pub(crate) fn workflow_version(&self, id: &str, version: &str) -> Result<Workflow> {
-        let versions = self.workflows.get(id).ok_or_else(|| self.unknown_workflow(id))?;
+        let versions = self.workflows.get(id).ok_or_else(|| match is_content_version(version) {
+            true => changed_workflow(id),
+            false => self.unknown_workflow(id),
+        })?;
         versions.all.get(version).cloned().ok_or_else(|| {
+            if is_content_version(version) {
+                return changed_workflow(id);
+            }
             let known: Vec<_> = versions.all.keys().map(String::as_str).collect();
             let message = format!(
                 "the run needs version {version} of workflow `{id}`, registered are {}: it waits until that version \
@@ -228,6 +249,17 @@ impl AgentInner {
         let first = models.next()?;
         models.all(|other| other == first).then_some(first)
     }
+}
+
+/// The code of a run that cannot go on because the workflow that it began with is gone for good.
+pub(crate) const WORKFLOW_CHANGED: &str = "workflow.changed";
+
+fn changed_workflow(id: &str) -> Error {
+    let message = format!(
+        "workflow `{id}` was changed while the run was under way, and the version that it began with is gone: start \
+         again, or give the workflow a `version` and keep the old one until its runs have ended"
+    );
+    Error::new(ErrorKind::UnknownWorkflow, message).with_code(WORKFLOW_CHANGED)
 }
 
 /// A fresh name that nobody can guess: `run_…`.

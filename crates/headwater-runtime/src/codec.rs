@@ -26,6 +26,25 @@ pub(crate) fn decode<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> serde_json::
     Ok(value)
 }
 
+/// The bytes that something has as JSON. Nothing is kept of it.
+pub(crate) fn json_size(value: &impl serde::Serialize) -> usize {
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // What cannot be written as JSON is refused when it is to be written.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
+
 /// Whether JSON is nested deeper than so many levels. Looks at brackets outside of strings only.
 fn exceeds(bytes: &[u8], levels: usize) -> bool {
     // Each level takes a bracket to open and one to close.

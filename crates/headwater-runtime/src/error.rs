@@ -52,6 +52,8 @@ pub enum ErrorKind {
     State,
     /// State, data or something else is larger than allowed.
     Limit,
+    /// What the run produced is larger than is kept: the run ends.
+    TooLarge,
     /// A hook was called in another way than the journal says.
     Diverged,
     /// A hook is used in a way that cannot be replayed or makes no sense.
@@ -112,6 +114,7 @@ impl ErrorKind {
             Self::Input => "input.invalid",
             Self::State => "state.invalid",
             Self::Limit => "limit",
+            Self::TooLarge => "run.too-large",
             Self::Diverged => "replay.diverged",
             Self::Hook => "hook.invalid",
             Self::Structured => "structured.invalid",
@@ -195,9 +198,20 @@ impl Error {
         ) || self.code() == "mcp.refused"
     }
 
+    /// Whether the store as a whole refuses or fails, and not what one run or session has in it.
+    pub(crate) fn is_store_down(&self) -> bool {
+        matches!(self.code(), "store.stopped" | "store.io" | "store.no-space" | "store.busy" | "store.full")
+    }
+
+    /// Whether what lies in the store cannot be read.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        matches!(self.code(), "journal.unreadable" | "store.corrupt")
+    }
+
     /// Whether the run cannot go on, whatever the node makes of it.
     pub(crate) fn is_fatal(&self) -> bool {
-        matches!(self.0.kind, ErrorKind::Diverged | ErrorKind::Stopped | ErrorKind::Store | ErrorKind::Hook)
+        use ErrorKind::{Diverged, Hook, Stopped, Store, TooLarge};
+        matches!(self.0.kind, Diverged | Hook | Stopped | Store | TooLarge)
     }
 }
 
@@ -211,7 +225,12 @@ impl std::error::Error for Error {}
 
 impl From<headwater_store::Error> for Error {
     fn from(error: headwater_store::Error) -> Self {
-        let mut out = Self::new(ErrorKind::Store, error.to_string()).with_code(error.code());
+        // What is too large now is so for ever: it ends the run that produced it, and is never tried again.
+        let kind = match error.kind() {
+            headwater_store::ErrorKind::TooLarge => ErrorKind::TooLarge,
+            _ => ErrorKind::Store,
+        };
+        let mut out = Self::new(kind, error.to_string()).with_code(error.code());
         out.0.retryable = error.is_retryable();
         out
     }

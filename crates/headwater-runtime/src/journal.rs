@@ -15,4 +15,4 @@ pub(crate) use entry::{delta, is_answer, is_snapshot};
 pub(crate) use history::{Emits, History, HookRecord, Walked, fingerprint};
 pub(crate) use park::Park;
 pub use told::{Teller, Told};
-pub(crate) use writer::Journal;
+pub(crate) use writer::{Beginning, Journal};

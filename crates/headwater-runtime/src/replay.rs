@@ -18,7 +18,7 @@ pub(crate) use rehearsal::Rehearsal;
 use crate::{
     Agent, Error, Result,
     error::ErrorKind,
-    journal::{Entry, History, Journal, Left, Visit, Walked},
+    journal::{Beginning, Entry, History, Journal, Left, Visit, Walked},
     run::{Ended, Executed, NodeRun, RunShared, Walk, execute},
 };
 
@@ -97,7 +97,8 @@ pub async fn replay(agent: &Agent, run: impl Into<RunId>) -> Result<Replayed> {
     let rehearsal = Rehearsal::new(&recorded);
     let lease = store.claim(&run.as_str().into(), &inner.owner, inner.options.lease).await?;
     let state = std::mem::take(&mut history.state);
-    let journal = Journal::new(store, lease, state, history.usage.clone(), 0);
+    let beginning = Beginning { state, usage: history.usage.clone(), ..Beginning::default() };
+    let journal = Journal::new(store, lease, beginning, u64::MAX);
     let hooks = history.hooks.len();
     let shared = RunShared::new(run.clone(), inner, begun, journal, history).rehearsing(rehearsal);
     let mut replaying = Replaying { run: Arc::new(shared), walk, open: HashMap::new(), visits: 0 };

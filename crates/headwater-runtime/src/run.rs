@@ -9,7 +9,7 @@ mod show;
 mod visit;
 mod walk;
 
-pub(crate) use close::closing;
+pub(crate) use close::finish;
 pub(crate) use drive::{Driven, drive};
 pub(crate) use inbox::{INBOX, STOP, Sent, inbox_key, request_id, stop_key};
 pub(crate) use shared::RunShared;

@@ -228,3 +228,9 @@ impl fmt::Debug for Workflow {
             .finish_non_exhaustive()
     }
 }
+
+/// Whether a version was made from the content of a workflow, which is gone once that has changed. Versions that people
+/// give are never of this form.
+pub(crate) fn is_content_version(version: &str) -> bool {
+    version.contains('~')
+}

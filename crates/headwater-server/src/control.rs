@@ -6,6 +6,8 @@ mod start;
 pub(crate) use answers::{AnswerBody, answer, answer_request, interrupts, question};
 pub(crate) use start::{StartBody, start};
 
+use std::time::Duration;
+
 use axum::{
     Extension, Json,
     body::Body,
@@ -197,11 +199,20 @@ pub(crate) async fn stop(
 ) -> Result<Response, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
     let stopped = match served.agent.stop(run.id(), Some("a person asked for it")).await {
-        Ok(_) => true,
+        Ok(run) => ended_by_stop(&run).await?,
         Err(error) if error.kind() == ErrorKind::Ended => false,
         Err(error) => return Err(error.into()),
     };
     Ok(Json(json!({ "run": run.id(), "stopped": stopped })).into_response())
+}
+
+/// How long the response to a stop waits for the run to end. Models and tools have three seconds at most.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether a run that is being stopped ends by that, and not by itself at the same moment. One that takes longer to end than
+/// the response waits counts as stopped: its stop is durable.
+pub(crate) async fn ended_by_stop(run: &Run) -> Result<bool, ApiError> {
+    Ok(run.ended_by_stop(STOP_PATIENCE).await?.unwrap_or(true))
 }
 
 /// Reads a JSON body.

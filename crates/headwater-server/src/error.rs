@@ -178,7 +178,7 @@ impl From<headwater_runtime::Error> for ApiError {
             | ErrorKind::SessionBusy => S::CONFLICT,
             ErrorKind::Expired => S::GONE,
             ErrorKind::Answer | ErrorKind::Input | ErrorKind::State => S::UNPROCESSABLE_ENTITY,
-            ErrorKind::Limit => S::PAYLOAD_TOO_LARGE,
+            ErrorKind::Limit | ErrorKind::TooLarge => S::PAYLOAD_TOO_LARGE,
             ErrorKind::Busy => S::SERVICE_UNAVAILABLE,
             _ => S::INTERNAL_SERVER_ERROR,
         };

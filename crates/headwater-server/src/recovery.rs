@@ -98,7 +98,5 @@ fn log(agent: &Agent, tended: &Tended) {
     for run in &tended.expired {
         tracing::info!(agent, %run, "gave up what a run had waited for too long");
     }
-    for (run, why) in &tended.stuck {
-        tracing::warn!(agent, %run, ?why, "a run cannot go on here");
-    }
+    // What cannot go on was logged once, when that was found out.
 }

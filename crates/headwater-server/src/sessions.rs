@@ -17,7 +17,7 @@ use crate::{
     ApiError, Principal, Server,
     agents::Served,
     chat,
-    control::read_json,
+    control::{self, read_json},
     extract::{Path, Query},
     router::Routes,
     seeing,
@@ -224,9 +224,13 @@ async fn told(turn: &Sent) -> Result<Response, ApiError> {
     Ok((StatusCode::ACCEPTED, Json(sent(turn))).into_response())
 }
 
-async fn stop(Mine(session, info): Mine) -> Result<Response, ApiError> {
-    session.stop(Some("a person asked for it")).await?;
-    Ok(Json(json!({ "stopped": info.going })).into_response())
+async fn stop(Mine(session, _): Mine) -> Result<Response, ApiError> {
+    let run = session.stop(Some("a person asked for it")).await?;
+    let stopped = match &run {
+        Some(run) if control::ended_by_stop(run).await? => Some(run.id()),
+        _ => None,
+    };
+    Ok(Json(json!({ "stopped": stopped })).into_response())
 }
 
 async fn undo(Mine(session, _): Mine) -> Result<Response, ApiError> {

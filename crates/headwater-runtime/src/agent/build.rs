@@ -176,6 +176,7 @@ impl AgentBuilder {
             sessions: self.sessions,
             drivers: self.drivers,
             resuming: self.resuming,
+            skipped: Mutex::default(),
         })))
     }
 }

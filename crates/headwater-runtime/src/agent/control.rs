@@ -264,11 +264,10 @@ impl AgentInner {
         match self.resume(run).await {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Busy => {
-                tracing::debug!(run = %run, error = ?error.message(), "the run is driven elsewhere")
+                tracing::debug!(run = %run, error = ?error.message(), "the run is driven elsewhere");
             }
-            Err(error) => {
-                tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run cannot be resumed now; what it was sent is kept");
-            }
+            // What it was sent is kept.
+            Err(error) => self.skip("run", run.as_str(), &error),
         }
     }
 }

@@ -2,21 +2,21 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Weak},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
-use headwater_protocol::{Event, Role, RunId, RunStarted, RunState, RunStatus, Usage, coded};
-use headwater_store::{Lease, Receipt};
+use headwater_protocol::{Event, Role, RunId, RunStarted, RunStatus, coded};
+use headwater_store::{JournalId, Lease, Receipt};
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use tracing::Instrument as _;
 
-use super::{Agent, AgentInner, RunMeta, RunPhase, meta};
+use super::{Agent, AgentInner, RunMeta, RunPhase, WORKFLOW_CHANGED, meta};
 use crate::{
-    Error, Result,
+    Error, Result, Workflow,
     error::ErrorKind,
-    journal::{Begun, Effect, History, Journal},
-    run::{Driven, INBOX, RunShared, STOP, Walk, drive},
+    journal::{Beginning, Begun, Effect, History, Journal},
+    run::{Driven, INBOX, RunShared, STOP, Walk, drive, stop_key},
     seeing,
 };
 
@@ -35,6 +35,30 @@ struct Driver {
     task: Option<AbortHandle>,
     run: Weak<RunShared>,
     since: Instant,
+}
+
+/// The place of a run among the drivers of this process. It is taken before the run's lease is claimed and given back
+/// when the lease is, so that a process never drives a run twice and never takes over a run from itself, whatever the
+/// store says about the lease.
+#[derive(Debug)]
+struct Seat {
+    drivers: Arc<Mutex<Drivers>>,
+    run: RunId,
+    wake: Arc<Notify>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+        drivers.all.remove(&self.run);
+    }
+}
+
+impl Drivers {
+    /// How many runs are driven here.
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
 }
 
 /// A run that goes on in this process.
@@ -61,66 +85,109 @@ impl AgentInner {
         }
     }
 
-    /// Whether this process drives a run.
+    /// Whether this process drives a run, or is about to.
     pub(crate) fn drives(&self, run: &RunId) -> bool {
         self.drivers().all.contains_key(run)
+    }
+
+    /// The newest snapshot of a run that this process drives.
+    pub(super) fn snapshot_of(&self, run: &RunId) -> Option<u64> {
+        let run = self.drivers().all.get(run)?.run.upgrade()?;
+        Some(run.journal.last_snapshot())
+    }
+
+    /// Takes the place of a run among the drivers; nothing if it is taken.
+    fn seat(&self, run: &RunId) -> Result<Option<Seat>> {
+        let mut drivers = self.drivers();
+        if drivers.closed {
+            let message = format!("run {run} is not driven here: this process is stopping");
+            return Err(Error::new(ErrorKind::Busy, message));
+        }
+        if drivers.all.contains_key(run) {
+            return Ok(None);
+        }
+        let wake = Arc::new(Notify::new());
+        let driver = Driver { wake: wake.clone(), task: None, run: Weak::new(), since: Instant::now() };
+        drivers.all.insert(run.clone(), driver);
+        Ok(Some(Seat { drivers: self.drivers.clone(), run: run.clone(), wake }))
     }
 
     /// Begins a run: it is durable when this returns.
     pub(crate) async fn begin(self: &Arc<Self>, run: RunId, begun: Begun) -> Result<()> {
         let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
+        let Some(seat) = self.seat(&run)? else { return Err(exists(&run)) };
         let lease = self.fresh_journal(&run).await?;
-        let history = History::default();
-        let journal =
-            Journal::new(self.store.clone(), lease, history.state.clone(), history.usage.clone(), 0);
-        let shared = Arc::new(RunShared::new(run.clone(), self.clone(), begun, journal, history));
+        let journal = self.journal(lease.clone(), Beginning::default());
+        let shared = Arc::new(RunShared::new(run, self.clone(), begun, journal, History::default()));
+        if let Err(error) = self.write_beginning(&shared, &workflow).await {
+            if error.kind() == ErrorKind::TooLarge {
+                // It can never begin. Should this fail, recovery deletes it when the lease has run out.
+                let _ = self.store.release(&lease).await;
+                let _ = self.store.delete(&lease.journal).await;
+            }
+            return Err(error);
+        }
+        let walk = Walk::new(workflow, shared.begun.input.clone(), shared.begun.data.clone());
+        self.spawn(seat, shared, walk, Vec::new(), false);
+        Ok(())
+    }
+
+    async fn write_beginning(&self, shared: &RunShared, workflow: &Workflow) -> Result<()> {
         let begun = &shared.begun;
         let started = RunStarted {
-            run: Some(run.clone()),
+            run: Some(shared.id.clone()),
             session: begun.session.clone(),
             workflow: Some(begun.workflow.clone()),
-            model: self.answering_model(&workflow),
+            model: self.answering_model(workflow),
             ..RunStarted::default()
         };
         let effect = Effect::Begun(Box::new(begun.clone()));
         drop(shared.journal.told(&effect, &shared.origin(), Event::RunStarted(started))?);
-        let mut last = begin_message(&shared)?;
+        let mut last = begin_message(shared)?;
         for gone in &begun.invalidated {
             let (stream, checkpoint) = (gone.stream.clone(), gone.checkpoint.clone());
             last = shared.say(Event::StructuredInvalidated { stream, checkpoint })?;
         }
-        self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
+        self.put_meta(&self.meta(shared, RunPhase::Running, None)).await?;
         last.await?;
-        let walk = Walk::new(workflow, begun.input.clone(), begun.data.clone());
-        self.spawn(shared, walk, Vec::new(), false);
         Ok(())
+    }
+
+    fn journal(&self, lease: Lease, beginning: Beginning) -> Journal {
+        Journal::new(self.store.clone(), lease, beginning, self.options.max_run_bytes)
     }
 
     /// Makes the journal of a new run: a name that was given by somebody may be taken.
     async fn fresh_journal(&self, run: &RunId) -> Result<Lease> {
         use headwater_store::ErrorKind::{Closed, Held};
-        let taken =
-            || Error::new(ErrorKind::Exists, format!("there is a run {run} already: choose another name"));
         match self.store.claim(&run.as_str().into(), &self.owner, self.options.lease).await {
             Ok(lease) if lease.first == 1 => Ok(lease),
             Ok(lease) => {
                 self.store.release(&lease).await?;
-                Err(taken())
+                Err(exists(run))
             }
-            Err(error) if matches!(error.kind(), Held { .. } | Closed) => Err(taken()),
+            Err(error) if matches!(error.kind(), Held { .. } | Closed) => Err(exists(run)),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Takes up a run that nobody drives: one that waited, or whose process died. Gives whether it goes on here.
+    /// Takes up a run that nobody drives: one that waited, or whose process died. Gives whether it goes on here now and did
+    /// not before.
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] when another process drives it; it has been or will be woken by the value that was put.
     pub(super) async fn resume(self: &Arc<Self>, run: &RunId) -> Result<bool> {
+        let Some(seat) = self.seat(run)? else {
+            self.wake(run);
+            return Ok(false);
+        };
         let _resuming = self.resuming.begin(run);
         let journal_id = run.as_str().into();
         // What the run needs is looked at before anything is changed.
-        let history = History::read(&*self.store, &journal_id).await?;
+        let history = match History::read(&*self.store, &journal_id).await {
+            Err(error) if error.is_unreadable() => return self.resume_unreadable(run, error).await,
+            history => history?,
+        };
         if history.last == 0 || history.last < history.copied {
             // Its process died before it had written what was asked for (or copied it whole), and nobody was told that it had begun.
             return match self.store.delete(&journal_id).await {
@@ -135,61 +202,105 @@ impl AgentInner {
             let message = format!("run {run} belongs to agent `{}`, this is `{}`", begun.agent, self.name);
             return Err(Error::new(ErrorKind::Foreign, message));
         }
-        for visited in history.workflows().into_iter().filter(|_| !history.ended) {
-            let (id, version) = visited.split_once('@').unwrap_or((visited, ""));
-            if let Err(error) = self.workflow_version(id, version) {
-                self.stuck(run, &error).await?;
-                return Err(error);
-            }
-        }
-        let lease = match self.store.claim(&journal_id, &self.owner, self.options.lease).await {
-            Ok(lease) => lease,
-            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
-                return Err(Error::new(ErrorKind::Busy, error.to_string()));
-            }
-            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Closed) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        };
+        let mut end = self.end_of(run, &history).await?;
+        let Some(lease) = self.claim(&journal_id).await? else { return Ok(false) };
         // Between the look and the claim another driver may have gone on.
-        let history = if history.last + 1 == lease.first {
+        let mut history = if history.last + 1 == lease.first {
             history
         } else {
-            History::read(&*self.store, &journal_id).await?
+            let history = History::read(&*self.store, &journal_id).await?;
+            end = self.end_of(run, &history).await?;
+            history
         };
         if history.ended {
             // Its process died after it had told the end, and before it had put everything away.
-            let journal = Journal::new(
-                self.store.clone(),
-                lease,
-                RunState::default(),
-                Usage::default(),
-                history.snapshot,
-            );
+            let journal = self.journal(lease, history.beginning());
             let shared = RunShared::new(run.clone(), self.clone(), begun, journal, history);
             return self.ended(&shared).await.map(|()| false);
         }
-        self.take_over(run, begun, lease, history).await.map(|()| true)
+        self.take_over(seat, begun, lease, history, end).await
+    }
+
+    /// Claims the lease of a run; nothing if the run has ended.
+    async fn claim(&self, journal: &JournalId) -> Result<Option<Lease>> {
+        match self.store.claim(journal, &self.owner, self.options.lease).await {
+            Ok(lease) => Ok(Some(lease)),
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
+                Err(Error::new(ErrorKind::Busy, error.to_string()))
+            }
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Closed) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// How a run ends that cannot be driven on, or should not be; nothing if it can.
+    ///
+    /// # Errors
+    /// When the run has to wait for a process that has its workflow.
+    async fn end_of(&self, run: &RunId, history: &History) -> Result<Option<Event>> {
+        if history.ended {
+            return Ok(None);
+        }
+        let visited = history.workflows().into_iter().map(|id| id.split_once('@').unwrap_or((id, "")));
+        let first = history.begun.iter().map(|begun| (&*begun.workflow, &*begun.version));
+        let missing = first.chain(visited).find_map(|(id, version)| self.workflow_version(id, version).err());
+        let Some(error) = missing else {
+            return Ok(
+                (history.takeovers >= self.options.max_takeovers).then(|| abandoned(history.takeovers))
+            );
+        };
+        // A stop needs no workflow.
+        if let Some(stop) = self.store.get(&stop_key(run)).await? {
+            let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
+            return Ok(Some(super::stopped(Some(reason).filter(|reason| !reason.is_empty()))));
+        }
+        if error.code() == WORKFLOW_CHANGED {
+            return Ok(Some(Event::RunFailed(error.info())));
+        }
+        self.stuck(run, &error).await?;
+        Err(error)
+    }
+
+    /// A run whose journal cannot be read is left as it is, for a release or a person that can, unless it is to be stopped.
+    async fn resume_unreadable(self: &Arc<Self>, run: &RunId, error: Error) -> Result<bool> {
+        let stop = self.store.get(&stop_key(run)).await?;
+        let Some(stop) = stop else {
+            self.stuck(run, &error).await?;
+            return Err(error);
+        };
+        let Some(lease) = self.claim(&run.as_str().into()).await? else { return Ok(false) };
+        let meta = self.get_meta(run).await.ok().flatten();
+        let begun = Begun {
+            agent: self.name.clone(),
+            session: meta.as_ref().and_then(|meta| meta.session.clone()),
+            owner: meta.as_ref().and_then(|meta| meta.owner.clone()),
+            created: meta.as_ref().map_or(0, |meta| meta.created),
+            workflow: meta.as_ref().map(|meta| meta.workflow.clone()).unwrap_or_default(),
+            version: meta.map(|meta| meta.version).unwrap_or_default(),
+            ..Begun::default()
+        };
+        let journal = self.journal(lease, Beginning::default());
+        let shared = RunShared::new(run.clone(), self.clone(), begun, journal, History::default());
+        let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
+        shared.say(super::stopped(Some(reason).filter(|reason| !reason.is_empty())))?.await?;
+        self.ended(&shared).await.map(|()| false)
     }
 
     async fn take_over(
         self: &Arc<Self>,
-        run: &RunId,
+        seat: Seat,
         begun: Begun,
         lease: Lease,
         mut history: History,
-    ) -> Result<()> {
-        let workflow = self.workflow_version(&begun.workflow, &begun.version)?;
-        let walk = Walk::new(workflow, begun.input.clone(), begun.data.clone());
+        end: Option<Event>,
+    ) -> Result<bool> {
         let recorded = std::mem::take(&mut history.walk);
         let open = std::mem::take(&mut history.open_attempts);
-        let journal = Journal::new(
-            self.store.clone(),
-            lease,
-            std::mem::take(&mut history.state),
-            history.usage.clone(),
-            history.snapshot,
-        );
-        let shared = Arc::new(RunShared::new(run.clone(), self.clone(), begun, journal, history));
+        let journal = self.journal(lease, history.beginning());
+        let shared = Arc::new(RunShared::new(seat.run.clone(), self.clone(), begun, journal, history));
+        if end.is_some() {
+            shared.journal.ending();
+        }
         let mut last = shared.journal.effect(&Effect::TakenOver)?;
         if shared.journal.with_state(|state| state.messages().is_empty()) {
             last = begin_message(&shared)?;
@@ -204,79 +315,142 @@ impl AgentInner {
             last = shared.journal.fact(&attempt.origin, event)?;
         }
         last.await?;
+        if let Some(end) = end {
+            crate::run::finish(&shared, end).await?;
+            self.told_end(&shared, Instant::now());
+            return self.ended(&shared).await.map(|()| false);
+        }
         self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
-        self.spawn(shared, walk, recorded, true);
-        Ok(())
+        let workflow = self.workflow_version(&shared.begun.workflow, &shared.begun.version)?;
+        let walk = Walk::new(workflow, shared.begun.input.clone(), shared.begun.data.clone());
+        self.spawn(seat, shared, walk, recorded, true);
+        Ok(true)
     }
 
     fn spawn(
         self: &Arc<Self>,
+        seat: Seat,
         shared: Arc<RunShared>,
         walk: Walk,
         recorded: Vec<crate::journal::Walked>,
         resumed: bool,
     ) {
-        let wake = Arc::new(Notify::new());
         let run = shared.id.clone();
         let mut drivers = self.drivers();
         if drivers.closed {
+            // The seat is given back after the lock.
+            drop(drivers);
             return;
         }
-        let driver =
-            Driver { wake: wake.clone(), task: None, run: Arc::downgrade(&shared), since: Instant::now() };
-        drivers.all.insert(run.clone(), driver);
         if drivers.waiting.remove(&run) {
             seeing::runs_waiting(&self.name, drivers.waiting.len());
         }
         seeing::run_started(&shared, resumed);
         let span = seeing::run_span(&shared, resumed);
-        let agent = self.clone();
-        let work = async move {
-            let (going, since) = (seeing::Going::new(&agent.name), Instant::now());
-            let driven = drive(shared.clone(), walk, recorded, resumed, wake).await;
-            drop(going);
-            // In a box: it takes more room than the run did, and only at its end.
-            Box::pin(agent.settle(shared, driven, since)).await;
-        };
-        let task = tokio::spawn(work.instrument(span));
+        let weak = Arc::downgrade(&shared);
+        let task = tokio::spawn(self.clone().work(seat, shared, walk, recorded, resumed).instrument(span));
         if let Some(driver) = drivers.all.get_mut(&run) {
-            driver.task = Some(task.abort_handle());
+            (driver.task, driver.run) = (Some(task.abort_handle()), weak);
         }
     }
 
-    /// What is to be done when a driver has come to its end.
-    async fn settle(self: &Arc<Self>, shared: Arc<RunShared>, driven: Result<Driven>, since: Instant) {
+    /// Drives a run for as long as its lease is ours.
+    async fn work(
+        self: Arc<Self>,
+        seat: Seat,
+        shared: Arc<RunShared>,
+        walk: Walk,
+        recorded: Vec<crate::journal::Walked>,
+        resumed: bool,
+    ) {
+        let (going, since) = (seeing::Going::new(&self.name), Instant::now());
+        let work = async {
+            let driven = drive(shared.clone(), walk, recorded, resumed, seat.wake.clone()).await;
+            drop(going);
+            // In a box: it takes more room than the run did, and only at its end.
+            Box::pin(self.settle(&shared, driven, since)).await
+        };
+        let settled = tokio::select! {
+            settled = work => settled,
+            error = self.keep_lease(&shared) => {
+                // What this process had under way is dropped at once: another one does it now.
+                shared.cancel.cancel();
+                tracing::error!(run = %shared.id, error = ?error.message(), "the lease of a run was lost; another process drives it");
+                false
+            }
+        };
         let run = shared.id.clone();
+        drop((shared, seat));
+        // Somebody may have answered after the driver had looked for the last time, and found it still there.
+        if settled && self.has_unread_mail(&run).await {
+            match self.resume(&run).await {
+                Err(error) if error.kind() != ErrorKind::Busy => self.skip("run", run.as_str(), &error),
+                _ => {}
+            }
+        }
+    }
+
+    /// Renews the lease of a run until it is given back. Ends when the lease is lost, with the reason.
+    async fn keep_lease(&self, shared: &RunShared) -> Error {
+        use headwater_store::ErrorKind::{Closed, Held, Stale, Unknown};
+        let lease = self.options.lease;
+        let mut pause = lease / 3;
+        let mut noted = shared.journal.last_snapshot();
+        loop {
+            tokio::time::sleep(pause).await;
+            let renewed = self.store.renew(shared.journal.lease(), lease).await;
+            if shared.phase.is_released() {
+                return std::future::pending().await;
+            }
+            pause = match renewed {
+                Ok(_) => lease / 3,
+                Err(error) if matches!(error.kind(), Stale { .. } | Held { .. } | Unknown | Closed) => {
+                    return error.into();
+                }
+                // The store may be slow, or down for a moment. Whether it still takes writes is for the writes to find out.
+                Err(_) => lease / 10,
+            };
+            let snapshot = shared.journal.last_snapshot();
+            if snapshot != noted && shared.phase.is_driven() {
+                // Readers that re-attach through another process find it there.
+                noted = snapshot;
+                let _ = self.put_meta(&self.meta(shared, RunPhase::Running, None)).await;
+            }
+        }
+    }
+
+    fn told_end(&self, shared: &RunShared, since: Instant) {
+        let (status, error) =
+            shared.journal.with_state(|state| (state.run().status, state.run().error.clone()));
+        seeing::run_settled(shared, status, error.as_ref(), since.elapsed());
+    }
+
+    /// What is to be done when a driver has come to its end. Gives whether all of it was done.
+    async fn settle(self: &Arc<Self>, shared: &RunShared, driven: Result<Driven>, since: Instant) -> bool {
+        let run = &shared.id;
+        shared.phase.settle();
         if driven.is_ok() {
-            let (status, error) =
-                shared.journal.with_state(|state| (state.run().status, state.run().error.clone()));
-            seeing::run_settled(&shared, status, error.as_ref(), since.elapsed());
+            self.told_end(shared, since);
         }
         let settled = match driven {
-            Ok(Driven::Ended) => self.ended(&shared).await,
-            Ok(Driven::Waiting { until }) => self.waiting(&shared, until).await,
+            Ok(Driven::Ended) => self.ended(shared).await,
+            Ok(Driven::Waiting { until }) => self.waiting(shared, until).await,
+            Err(error) if error.kind() == ErrorKind::TooLarge => {
+                // Not even its end could be written. It must not be driven again.
+                tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run ends without an event: its journal is full");
+                self.ended(shared).await
+            }
             Err(error) => {
                 // Another process drives it now, or the store has stopped: nothing can be written.
                 seeing::store_failed(&error);
                 tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run cannot be driven on here");
-                Ok(())
+                return true;
             }
         };
-        let driven_on = matches!(settled, Ok(()));
-        if let Err(error) = settled {
+        if let Err(error) = &settled {
             tracing::error!(run = %run, code = error.code(), error = ?error.message(), "the end of a run could not be written");
         }
-        drop(shared);
-        self.drivers().all.remove(&run);
-        // Somebody may have answered after the driver had looked for the last time, and found it still there.
-        if driven_on && self.has_unread_mail(&run).await {
-            match self.resume(&run).await {
-                Err(error) if error.kind() != ErrorKind::Busy => {
-                    tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run cannot be resumed");
-                }
-                _ => {}
-            }
-        }
+        settled.is_ok()
     }
 
     /// Puts away what a run that has ended leaves. The journal is closed last: until then the run is found again if
@@ -285,6 +459,7 @@ impl AgentInner {
         self.turn_over(shared).await?;
         self.put_meta(&self.meta(shared, RunPhase::Ended, None)).await?;
         self.close_questions(shared).await?;
+        shared.phase.release();
         self.store.close(shared.journal.lease(), Some(self.options.keep)).await?;
         Ok(())
     }
@@ -293,6 +468,7 @@ impl AgentInner {
         self.turn_over(shared).await?;
         self.put_meta(&self.meta(shared, RunPhase::Waiting, Some(until))).await?;
         self.note_waiting(&shared.id, until).await?;
+        shared.phase.release();
         self.store.release(shared.journal.lease()).await?;
         let mut drivers = self.drivers();
         drivers.waiting.insert(shared.id.clone());
@@ -351,8 +527,11 @@ impl AgentInner {
     }
 
     async fn stuck(&self, run: &RunId, why: &Error) -> Result<()> {
-        if let Some(mut meta) = self.get_meta(run).await? {
-            meta.stuck = Some(why.to_string());
+        let why = Some(why.to_string());
+        if let Some(mut meta) = self.get_meta(run).await?
+            && meta.stuck != why
+        {
+            meta.stuck = why;
             self.put_meta(&meta).await?;
         }
         Ok(())
@@ -364,6 +543,19 @@ impl AgentInner {
             Error::new(ErrorKind::Store, format!("what is known about {run} cannot be read: {error}"))
         })
     }
+}
+
+fn exists(run: &RunId) -> Error {
+    Error::new(ErrorKind::Exists, format!("there is a run {run} already: choose another name"))
+}
+
+/// How a run ends that only ever died.
+fn abandoned(takeovers: u32) -> Event {
+    let message = format!(
+        "the run was given up: it was taken over {takeovers} times, and each time its process died or lost the store \
+         before it got any further"
+    );
+    Event::RunFailed(headwater_protocol::ErrorInfo::new(message).code("run.abandoned"))
 }
 
 /// Tells readers that the run's message begins.

@@ -45,6 +45,7 @@ impl AgentInner {
             sessions: self.sessions.clone(),
             drivers: Default::default(),
             resuming: Default::default(),
+            skipped: Default::default(),
         })
     }
 }

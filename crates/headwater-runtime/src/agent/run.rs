@@ -1,6 +1,6 @@
 //! Starting a run, and looking at one.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use futures_core::Stream;
 use headwater_protocol::{
@@ -264,6 +264,27 @@ impl Run {
         self.agent.0.get_meta(&self.id).await?.ok_or_else(|| unknown(&self.id))
     }
 
+    /// Waits until a run that was [stopped](Agent::stop) has ended, and gives whether it ended by that: not if it had finished
+    /// or failed just before. Nothing if it has not ended within this time; it still will.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn ended_by_stop(&self, within: Duration) -> Result<Option<bool>> {
+        use futures_util::StreamExt as _;
+        let ended = async {
+            let mut events = std::pin::pin!(self.events(self.since));
+            while let Some(record) = events.next().await {
+                match record?.event.kind() {
+                    EventKind::RunCancelled => return Ok(true),
+                    kind if kind.ends_run() => return Ok(false),
+                    _ => {}
+                }
+            }
+            Ok(false)
+        };
+        tokio::time::timeout(within, ended).await.ok().transpose()
+    }
+
     /// The events after a sequence, as they come, until the run waits or ends.
     pub fn events(&self, after: u64) -> impl Stream<Item = Result<Record>> + Send + use<> {
         let following = Following {
@@ -399,7 +420,7 @@ impl Following {
 }
 
 /// A journal that is not there is a run that is not there.
-fn read_error(run: &RunId, error: headwater_store::Error) -> Error {
+pub(super) fn read_error(run: &RunId, error: headwater_store::Error) -> Error {
     match error.kind() {
         headwater_store::ErrorKind::Unknown => unknown(run),
         _ => error.into(),

@@ -31,48 +31,99 @@ pub struct Tended {
 }
 
 impl Agent {
-    /// Takes over the runs whose process died, and those whose answer nobody has taken, gives up what waited too long, and lets go of what is no longer kept. To
-    /// be called at the start of a process and every few seconds.
+    /// Takes over the runs whose process died, and those whose answer nobody has taken, gives up what waited too long, and
+    /// lets go of what is no longer kept. To be called at the start of a process and every few seconds.
+    ///
+    /// A run or a session that cannot be read or driven is skipped: it is logged once, left alone for a minute, and keeps
+    /// neither the others nor retention from being looked after.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store as a whole fails. Every step is tried nevertheless.
     pub async fn tend(&self) -> Result<Tended> {
         let agent = &self.0;
         let mut tended = Tended::default();
-        for journal in agent.store.expired(1_000).await? {
+        let steps = [
+            agent.tend_expired(&mut tended).await,
+            agent.tend_mail(&mut tended).await,
+            agent.tend_due(&mut tended).await,
+            agent.with_questions().await.map(|runs| agent.know_waiting(runs)),
+            agent.tend_queues().await,
+            agent.store.sweep().await.map(drop).map_err(Into::into),
+        ];
+        steps.into_iter().collect::<Result<()>>().map(|()| tended)
+    }
+}
+
+impl AgentInner {
+    /// Takes over the runs whose process died.
+    async fn tend_expired(self: &Arc<Self>, tended: &mut Tended) -> Result<()> {
+        // Those that are skipped must not take the place of others.
+        let limit = 1_000 + self.drivers().count() + self.skips();
+        for journal in self.store.expired(limit).await? {
             let run = RunId::from(journal.as_str());
-            match agent.get_meta(&run).await? {
-                Some(meta) if meta.agent != agent.name => continue,
-                _ => {}
-            }
-            match agent.resume(&run).await {
-                Ok(true) => tended.taken_over.push(run),
-                Ok(false) => {}
-                Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
-                Err(error) => tended.stuck.push((run, error.to_string())),
-            }
-        }
-        for run in agent.with_mail().await? {
-            if tended.taken_over.contains(&run) {
+            // Whatever the store says about its lease: a run that goes on here is not taken over.
+            if self.drives(&run) {
                 continue;
             }
-            match agent.resume(&run).await {
-                Ok(true) => tended.answered.push(run),
+            match self.get_meta(&run).await {
+                Ok(Some(meta)) if meta.agent != self.name => continue,
+                Err(error) if error.is_store_down() => return Err(error),
+                // The journal says whose it is.
+                _ => {}
+            }
+            if self.tend_run(&run, &mut tended.stuck).await? {
+                tended.taken_over.push(run);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up the runs that somebody answered or stopped.
+    async fn tend_mail(self: &Arc<Self>, tended: &mut Tended) -> Result<()> {
+        for run in self.with_mail().await? {
+            if !tended.taken_over.contains(&run) && self.tend_run(&run, &mut tended.stuck).await? {
+                tended.answered.push(run);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up what was waited for too long.
+    async fn tend_due(self: &Arc<Self>, tended: &mut Tended) -> Result<()> {
+        for (key, run) in self.due().await? {
+            if self.skipped("run", run.as_str()).is_some() {
+                continue;
+            }
+            match self.give_up(&run).await {
+                Err(error) if error.is_store_down() => return Err(error),
+                Err(error) => {
+                    self.skip("run", run.as_str(), &error);
+                    continue;
+                }
+                Ok(true) => tended.expired.push(run),
                 Ok(false) => {}
-                Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => {}
-                Err(error) => tended.stuck.push((run, error.to_string())),
             }
+            self.store.remove(&key, Expect::Any).await?;
         }
-        for (key, run) in agent.due().await? {
-            if agent.give_up(&run).await? {
-                tended.expired.push(run);
+        Ok(())
+    }
+
+    /// Takes up a run that nobody drives. Gives whether it goes on here.
+    async fn tend_run(self: &Arc<Self>, run: &RunId, stuck: &mut Vec<(RunId, String)>) -> Result<bool> {
+        if let Some(why) = self.skipped("run", run.as_str()) {
+            stuck.push((run.clone(), why));
+            return Ok(false);
+        }
+        match self.resume(run).await {
+            Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => Ok(false),
+            Err(error) if error.is_store_down() => Err(error),
+            Err(error) => {
+                self.skip("run", run.as_str(), &error);
+                stuck.push((run.clone(), error.to_string()));
+                Ok(false)
             }
-            agent.store.remove(&key, Expect::Any).await?;
+            resumed => resumed,
         }
-        agent.know_waiting(agent.with_questions().await?);
-        agent.tend_queues().await?;
-        agent.store.sweep().await?;
-        Ok(tended)
     }
 }
 
@@ -99,7 +150,16 @@ impl AgentInner {
                 if runs.last() == Some(&run) || self.drives(&run) {
                     continue;
                 }
-                if name == STOP || self.is_open(&name.into()).await? {
+                let open = match self.is_open(&name.into()).await {
+                    _ if name == STOP => true,
+                    Err(error) if error.is_store_down() => return Err(error),
+                    Err(error) => {
+                        self.skip("question", name, &error);
+                        false
+                    }
+                    Ok(open) => open,
+                };
+                if open {
                     runs.push(run);
                 }
             }

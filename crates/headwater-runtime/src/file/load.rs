@@ -217,6 +217,8 @@ fn hashes(source: &Source) -> HashMap<String, String> {
         workflow.sort_all_objects();
         let digest = Sha256::digest(workflow.to_string());
         let hash: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        // No version that a file gives has a `~`.
+        let hash = format!("~{hash}");
         (id, hash)
     };
     workflows.into_iter().map(hash).collect()

@@ -10,8 +10,8 @@ use headwater_store::{JournalId, ReadLimit, Store};
 use serde_json::Value;
 
 use super::{
-    Answer, Begun, Effect, Left, Outcome, Park, Visit, Wait,
-    entry::{Emitted, Stored},
+    Answer, Beginning, Begun, Effect, Left, Outcome, Park, Visit, Wait,
+    entry::{Emitted, Stored, is_snapshot},
 };
 use crate::{Error, Result, error::ErrorKind, usage};
 
@@ -44,8 +44,13 @@ pub(crate) struct History {
     /// Whether readers were told that the message is complete.
     pub(crate) message_finished: bool,
     pub(crate) ended: bool,
-    /// The newest snapshot.
+    /// The newest snapshot, and its size.
     pub(crate) snapshot: u64,
+    snapshot_bytes: usize,
+    /// The bytes of all records.
+    bytes: u64,
+    /// How often it was taken over since it last got any further.
+    pub(crate) takeovers: u32,
 }
 
 /// What each visit has emitted, by number.
@@ -89,10 +94,12 @@ impl History {
 
     fn add(&mut self, record: &headwater_store::Record) -> Result<()> {
         self.last = record.seq;
-        let stored = Stored::read(record)?;
-        if stored.event.is_none() && stored.effect.is_none() {
-            self.snapshot = record.seq;
+        self.bytes += record.body.len() as u64;
+        if is_snapshot(record) {
+            (self.snapshot, self.snapshot_bytes) = (record.seq, record.body.len());
+            return Ok(());
         }
+        let stored = Stored::read(record)?;
         if let Some(event) = stored.event {
             let record = Record::new(record.seq, event).at(record.time.0).from(stored.origin);
             self.event(&record, stored.emit, stored.effect.is_some());
@@ -147,6 +154,14 @@ impl History {
     }
 
     fn effect(&mut self, effect: Effect) {
+        // Progress is what the next driver does not do again.
+        match &effect {
+            Effect::TakenOver => self.takeovers += 1,
+            Effect::Done { .. } | Effect::Left(_) | Effect::Failed { .. } | Effect::Answered { .. } => {
+                self.takeovers = 0;
+            }
+            _ => {}
+        }
         match effect {
             Effect::Begun(begun) => self.begun = Some(*begun),
             Effect::TakenOver => self.waiting_since = None,
@@ -185,6 +200,17 @@ impl History {
                 self.answers.insert(request, answer);
             }
             Effect::Copied { total, .. } => self.copied = total,
+        }
+    }
+
+    /// How its journal goes on. The state goes with it.
+    pub(crate) fn beginning(&mut self) -> Beginning {
+        Beginning {
+            state: std::mem::take(&mut self.state),
+            usage: self.usage.clone(),
+            bytes: self.bytes,
+            snapshot: self.snapshot,
+            snapshot_bytes: self.snapshot_bytes,
         }
     }
 

@@ -1,11 +1,15 @@
 //! Writing a run's journal, and keeping its state beside it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
 
 use bytes::Bytes;
 use headwater_protocol::{Event, EventKind, Origin, PartId, Record, RunState, Usage};
 use headwater_store::{Class, Lease, Receipt, Store};
 use serde::Serialize;
+use tokio::sync::{Notify, oneshot};
 
 use super::{
     Effect, Teller,
@@ -13,16 +17,28 @@ use super::{
 };
 use crate::{Error, Result, error::ErrorKind, usage};
 
-/// A snapshot is due after so many records, or so many bytes of them.
-const SNAPSHOT_RECORDS: u32 = 1_000;
+/// A snapshot is written when the events since the last one have so many bytes, and at least [`SNAPSHOT_GROWTH`] times
+/// those of that snapshot. So all snapshots of a run together have at most a third more bytes than its final state, and a
+/// reader that re-attaches reads at most three times the last snapshot after it.
 const SNAPSHOT_BYTES: usize = 256 << 10;
+const SNAPSHOT_GROWTH: usize = 3;
+
+/// What the end of a run may take beyond its limit, so that a run that is too large still ends with an event.
+const RESERVED_BYTES: u64 = 256 << 10;
 
 /// The end of a run's journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    store: Arc<dyn Store>,
     lease: Lease,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    store: Arc<dyn Store>,
     inner: Mutex<Inner>,
+    /// Notified when nothing waits for room any more, and when the journal failed.
+    drained: Notify,
 }
 
 #[derive(Debug)]
@@ -30,13 +46,44 @@ struct Inner {
     state: RunState,
     usage: Usage,
     last: u64,
-    records: u32,
+    /// The bytes of all records, how many there may be, and how many more for the end.
+    total: u64,
+    limit: u64,
+    reserved: u64,
+    max_record: usize,
+    /// The bytes of the events since the last snapshot.
     bytes: usize,
+    /// The last snapshot: where it is, and its size.
     snapshot: u64,
+    snapshot_bytes: usize,
     /// The last origin that an event had: the next one mostly has the same.
     origin: Origin,
     /// The last event, if it was a delta: the next one mostly goes on with it.
     spoken: Option<Spoken>,
+    /// The records for which the store had no room, in order. All that follows waits behind them.
+    queue: VecDeque<Queued>,
+    /// Why the queue could not be written: nothing can be appended after it.
+    failed: Option<headwater_store::Error>,
+}
+
+/// A record that waits until the store has room.
+#[derive(Debug)]
+struct Queued {
+    class: Class,
+    body: Bytes,
+    appended: oneshot::Sender<headwater_store::Result<Receipt>>,
+}
+
+/// How a journal goes on: what the records before add up to.
+#[derive(Debug, Default)]
+pub(crate) struct Beginning {
+    pub(crate) state: RunState,
+    pub(crate) usage: Usage,
+    /// The bytes of the records before.
+    pub(crate) bytes: u64,
+    /// The newest snapshot, and its size.
+    pub(crate) snapshot: u64,
+    pub(crate) snapshot_bytes: usize,
 }
 
 /// A delta that was written, and how the next one of the same text is.
@@ -70,17 +117,27 @@ impl Spoken {
 }
 
 impl Journal {
-    pub(crate) fn new(
-        store: Arc<dyn Store>,
-        lease: Lease,
-        state: RunState,
-        usage: Usage,
-        snapshot: u64,
-    ) -> Self {
-        let last = lease.first.saturating_sub(1);
-        let origin = Origin::default();
-        let inner = Inner { state, usage, last, records: 0, bytes: 0, snapshot, origin, spoken: None };
-        Self { store, lease, inner: Mutex::new(inner) }
+    /// The journal of a lease, whose records may have so many bytes.
+    pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, beginning: Beginning, max_bytes: u64) -> Self {
+        let limits = store.limits();
+        let reserved = RESERVED_BYTES.min(limits.journal / 4);
+        let inner = Inner {
+            state: beginning.state,
+            usage: beginning.usage,
+            last: lease.first.saturating_sub(1),
+            total: beginning.bytes,
+            limit: max_bytes.min(limits.journal - reserved),
+            reserved,
+            max_record: limits.record,
+            bytes: 0,
+            snapshot: beginning.snapshot,
+            snapshot_bytes: beginning.snapshot_bytes,
+            origin: Origin::default(),
+            spoken: None,
+            queue: VecDeque::new(),
+            failed: None,
+        };
+        Self { lease, shared: Arc::new(Shared { store, inner: Mutex::new(inner), drained: Notify::new() }) }
     }
 
     pub(crate) fn lease(&self) -> &Lease {
@@ -88,8 +145,34 @@ impl Journal {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        // What is inside is whole between any two calls.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.inner()
+    }
+
+    /// Waits until the store has room for more. Whatever can be slowed down waits for it before it produces the next
+    /// record: a disk that stalls then stalls the model's stream, and costs no memory and no attempt.
+    pub(crate) async fn room(&self) -> Result<()> {
+        loop {
+            let drained = self.shared.drained.notified();
+            let mut drained = std::pin::pin!(drained);
+            drained.as_mut().enable();
+            {
+                let inner = self.inner();
+                if let Some(error) = &inner.failed {
+                    return Err(error.clone().into());
+                }
+                if inner.queue.is_empty() {
+                    break;
+                }
+            }
+            drained.await;
+        }
+        Ok(self.shared.store.room().await?)
+    }
+
+    /// Lets the end of the run take what is reserved for it.
+    pub(crate) fn ending(&self) {
+        let mut inner = self.inner();
+        inner.limit = inner.limit.saturating_add(std::mem::take(&mut inner.reserved));
     }
 
     /// Writes an event that is part of an attempt: seen at once.
@@ -132,15 +215,19 @@ impl Journal {
                 (body, spoken)
             }
         };
+        inner.takes(body.len())?;
         let origin = if known == *origin { known } else { origin.clone() };
         let record = Record::new(inner.last + 1, event).from(origin);
         // What the state cannot take is refused before anyone sees it.
         inner.state.apply(&record).map_err(|error| Error::new(ErrorKind::Structured, error.to_string()))?;
         (inner.origin, inner.spoken) = (record.origin, spoken);
+        if effect.is_none() {
+            // An effect takes room in the journal and none in the state.
+            inner.bytes += body.len();
+        }
         let receipt = self.append(&mut inner, class, body)?;
-        if inner.records >= SNAPSHOT_RECORDS || inner.bytes >= SNAPSHOT_BYTES {
-            // Durable when what it sums up is: nothing waits for it.
-            self.write_snapshot(&mut inner, Class::Delta)?;
+        if inner.bytes >= SNAPSHOT_BYTES.max(inner.snapshot_bytes.saturating_mul(SNAPSHOT_GROWTH)) {
+            self.write_snapshot(&mut inner)?;
         }
         Ok(receipt)
     }
@@ -148,29 +235,42 @@ impl Journal {
     /// Writes an effect.
     pub(crate) fn effect(&self, effect: &Effect) -> Result<Receipt> {
         let body = body(&WrittenEffect { effect })?;
-        self.append(&mut self.inner(), Class::Fact, body)
+        let mut inner = self.inner();
+        inner.takes(body.len())?;
+        self.append(&mut inner, Class::Fact, body)
     }
 
-    /// Writes the whole state.
-    pub(crate) fn snapshot(&self) -> Result<Receipt> {
-        self.write_snapshot(&mut self.inner(), Class::Fact)
-    }
-
-    fn write_snapshot(&self, inner: &mut Inner, class: Class) -> Result<Receipt> {
+    /// Writes the whole state, unless it is larger than a record may be or than what is left for the run. Durable when
+    /// what it sums up is: nothing waits for it.
+    fn write_snapshot(&self, inner: &mut Inner) -> Result<()> {
         let body = body(&WrittenSnapshot { snapshot: &inner.state })?;
-        let receipt = self.append(inner, class, body)?;
-        inner.snapshot = receipt.last();
-        inner.records = 0;
-        inner.bytes = 0;
-        Ok(receipt)
+        // Also one that is not written: the next one is tried when there is that much more.
+        (inner.bytes, inner.snapshot_bytes) = (0, body.len());
+        if inner.takes(body.len()).is_ok() {
+            inner.snapshot = self.append(inner, Class::Delta, body)?.last();
+        }
+        Ok(())
     }
 
+    /// Appends a record, or queues it while the store has no room.
     fn append(&self, inner: &mut Inner, class: Class, body: Bytes) -> Result<Receipt> {
-        let size = body.len();
-        let receipt = self.store.append(&self.lease, class, &[body])?;
+        if let Some(error) = &inner.failed {
+            return Err(error.clone().into());
+        }
+        let size = body.len() as u64;
+        let receipt = if inner.queue.is_empty() {
+            match self.shared.store.append(&self.lease, class, std::slice::from_ref(&body)) {
+                Err(error) if *error.kind() == headwater_store::ErrorKind::Busy => {
+                    tokio::spawn(drain(Arc::downgrade(&self.shared), self.lease.clone()));
+                    inner.queue(class, body)
+                }
+                appended => appended.map_err(refused)?,
+            }
+        } else {
+            inner.queue(class, body)
+        };
         inner.last = receipt.last();
-        inner.records += 1;
-        inner.bytes += size;
+        inner.total += size;
         Ok(receipt)
     }
 
@@ -192,6 +292,103 @@ impl Journal {
     /// Looks at the state so far.
     pub(crate) fn with_state<T>(&self, look: impl FnOnce(&RunState) -> T) -> T {
         look(&self.inner().state)
+    }
+}
+
+impl Shared {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // What is inside is whole between any two calls.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends what waits, as far as the store has room. Gives whether nothing waits any more.
+    fn drain(&self, lease: &Lease) -> bool {
+        let mut inner = self.inner();
+        while let Some(next) = inner.queue.front() {
+            let appended = self.store.append(lease, next.class, std::slice::from_ref(&next.body));
+            match appended {
+                Err(error) if *error.kind() == headwater_store::ErrorKind::Busy => return false,
+                Err(error) => inner.fail(&error),
+                Ok(receipt) => {
+                    if let Some(written) = inner.queue.pop_front() {
+                        // Most records are awaited by nothing.
+                        let _ = written.appended.send(Ok(receipt));
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Appends what waits for room, and ends with the journal.
+async fn drain(journal: Weak<Shared>, lease: Lease) {
+    loop {
+        let Some(store) = journal.upgrade().map(|journal| journal.store.clone()) else { return };
+        let room = store.room().await;
+        let Some(journal) = journal.upgrade() else { return };
+        if let Err(error) = room {
+            journal.inner().fail(&error);
+        }
+        if journal.drain(&lease) {
+            journal.drained.notify_waiters();
+            return;
+        }
+        // There was room, and other journals took it.
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Inner {
+    /// Refuses a record that the run has no room for.
+    fn takes(&self, size: usize) -> Result<()> {
+        let (max, left) = (self.max_record, self.limit.saturating_sub(self.total));
+        if size > max {
+            let message = format!("a record of the run has {size} bytes, at most {max} are kept");
+            return Err(Error::new(ErrorKind::TooLarge, message));
+        }
+        if size as u64 > left {
+            let message = format!(
+                "the run has {} bytes in its journal and {size} more are to be kept: at most {} are",
+                self.total, self.limit
+            );
+            return Err(Error::new(ErrorKind::TooLarge, message));
+        }
+        Ok(())
+    }
+
+    /// Gives up what waits for room.
+    fn fail(&mut self, error: &headwater_store::Error) {
+        for lost in self.queue.drain(..) {
+            let _ = lost.appended.send(Err(error.clone()));
+        }
+        self.failed = Some(error.clone());
+    }
+
+    fn queue(&mut self, class: Class, body: Bytes) -> Receipt {
+        let (appended, receipt) = oneshot::channel();
+        self.queue.push_back(Queued { class, body, appended });
+        let seq = self.last + 1;
+        let settled = Box::pin(async move {
+            match receipt.await {
+                Ok(receipt) => receipt?.await.map(drop),
+                Err(_) => {
+                    let message = "the run was let go before the store had room for its record";
+                    Err(headwater_store::Error::new(headwater_store::ErrorKind::Busy, message))
+                }
+            }
+        });
+        Receipt::later(seq, seq, settled)
+    }
+}
+
+/// What a store refuses for ever ends the run; everything else is about the store.
+fn refused(error: headwater_store::Error) -> Error {
+    use headwater_store::ErrorKind::{Full, TooLarge};
+    match error.kind() {
+        TooLarge => Error::new(ErrorKind::TooLarge, error.to_string()),
+        Full => Error::new(ErrorKind::TooLarge, error.to_string()).with_code("journal.full"),
+        _ => error.into(),
     }
 }
 

@@ -4,9 +4,10 @@ use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Durat
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use headwater_protocol::{Event, FinishReason, RequestId, ToolCallId};
-use tokio::{sync::Notify, time::Instant};
+use headwater_store::Expect;
+use tokio::sync::Notify;
 
-use super::{Ended, EntryState, Executed, NodeRun, RunShared, Walk, execute};
+use super::{Ended, EntryState, Executed, NodeRun, RunShared, Walk, execute, finish};
 use crate::{
     Error, Next, OnError, Result,
     error::ErrorKind,
@@ -123,8 +124,6 @@ impl Driver {
     }
 
     async fn go(&mut self, wake: &Notify) -> Result<Driven> {
-        let lease_time = self.run.agent.options.lease;
-        let mut renewal = Instant::now() + lease_time / 3;
         loop {
             if let Some(error) = self.run.fatal() {
                 return self.fail(error).await;
@@ -141,6 +140,10 @@ impl Driver {
                     match self.transit(None)? {
                         None => continue,
                         Some(Ended::Finished { result, reason }) => {
+                            // A stop that was accepted before the end is the end.
+                            if let Some(reason) = self.absorb().await? {
+                                return self.stop(reason).await;
+                            }
                             let reason = Some(reason.unwrap_or(FinishReason::Stop));
                             let usage =
                                 Some(self.run.journal.usage()).filter(|usage| *usage != Default::default());
@@ -160,10 +163,6 @@ impl Driver {
             tokio::select! {
                 Some((node, executed)) = self.executing.next() => self.executed(&node, executed).await?,
                 () = wake.notified() => self.look = true,
-                () = tokio::time::sleep_until(renewal) => {
-                    self.run.agent.store.renew(self.run.journal.lease(), lease_time).await?;
-                    renewal = Instant::now() + lease_time / 3;
-                }
             }
         }
     }
@@ -286,9 +285,15 @@ impl Driver {
                     return Ok(Some(Some(reason).filter(|reason| !reason.is_empty())));
                 }
                 let request = RequestId::from(name);
-                let sent: Sent = crate::codec::decode(&value.bytes).map_err(|error| {
-                    Error::new(ErrorKind::Store, format!("the answer to {request} cannot be read: {error}"))
-                })?;
+                let sent: Sent = match crate::codec::decode(&value.bytes) {
+                    Ok(sent) => sent,
+                    Err(error) => {
+                        // It would be found again and again. The question can be answered anew.
+                        tracing::error!(run = %self.run.id, request = ?request.as_str(), error = ?error.to_string(), "removed an answer that cannot be read");
+                        store.remove(key, Expect::Any).await?;
+                        continue;
+                    }
+                };
                 let wait = {
                     let replay = self.run.replay();
                     if replay.answers.contains_key(&request) {
@@ -357,8 +362,7 @@ impl Driver {
         if let Some(checkpoint) = agent.checkpoint_to_be(&self.run).await? {
             drop(self.run.say(checkpoint)?);
         }
-        drop(self.run.say(Event::RunWaiting { tool_calls, usage })?);
-        self.run.journal.snapshot()?.await?;
+        self.run.say(Event::RunWaiting { tool_calls, usage })?.await?;
         Ok(Driven::Waiting { until })
     }
 
@@ -396,22 +400,12 @@ impl Driver {
         }
     }
 
-    /// Closes what can never be completed, and tells the end.
+    /// Tells the end.
     async fn end(&mut self, end: Event) -> Result<Driven> {
         self.run.cancel.cancel();
         // Models and tools that are under way are dropped before the end is written.
         self.executing.clear();
-        for closing in self.run.journal.with_state(crate::run::closing) {
-            drop(self.run.say(closing)?);
-        }
-        if !self.run.message_finished {
-            drop(self.run.say(Event::MessageFinished { message: self.run.message.clone() })?);
-        }
-        if let Some(checkpoint) = self.run.agent.clone().checkpoint_to_be(&self.run).await? {
-            drop(self.run.say(checkpoint)?);
-        }
-        drop(self.run.say(end)?);
-        self.run.journal.snapshot()?.await?;
+        finish(&self.run, end).await?;
         Ok(Driven::Ended)
     }
 }

@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU64, Ordering},
     },
 };
 
@@ -40,6 +40,34 @@ pub(crate) struct RunShared {
     pub(crate) message_finished: bool,
     /// What is known if it is only replayed: then nothing is done that the journal does not have.
     pub(crate) rehearsal: Option<Rehearsal>,
+    pub(crate) phase: Phase,
+}
+
+/// How far the driver of a run is, for what renews its lease meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Phase(AtomicU8);
+
+impl Phase {
+    const SETTLING: u8 = 1;
+    const RELEASED: u8 = 2;
+
+    /// The run has ended or waits, and what it leaves is being put away.
+    pub(crate) fn settle(&self) {
+        self.0.store(Self::SETTLING, Ordering::Relaxed);
+    }
+
+    /// The lease is about to be given back.
+    pub(crate) fn release(&self) {
+        self.0.store(Self::RELEASED, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_driven(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < Self::SETTLING
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == Self::RELEASED
+    }
 }
 
 /// What hooks return instead of being done again.
@@ -88,6 +116,7 @@ impl RunShared {
             attempts: AtomicU64::new(attempts),
             message_finished,
             rehearsal: None,
+            phase: Phase::default(),
         }
     }
 

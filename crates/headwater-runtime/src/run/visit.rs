@@ -357,14 +357,19 @@ impl NodeRun {
         work: impl Future<Output = (Result<T>, Option<Event>)>,
     ) -> Result<T> {
         if let Some(recorded) = self.recorded(key, kind, fingerprint.as_deref())? {
+            if let Err(error) = &recorded
+                && error.is_fatal()
+            {
+                self.run.fail(error);
+            }
             return self.revive(key, recorded?);
         }
         self.may_begin(key, kind).await?;
         let _running = self.running();
         let (given, event) = work.await;
-        if let Err(error) = &given
-            && error.is_fatal()
-        {
+        let fatal = given.as_ref().err().filter(|error| error.is_fatal()).cloned();
+        // What gave too much is recorded too: it must not be done again by a driver that comes after a crash.
+        if let Some(error) = fatal.as_ref().filter(|error| error.kind() != ErrorKind::TooLarge) {
             self.run.fail(error);
             return given;
         }
@@ -373,7 +378,11 @@ impl NodeRun {
             Err(error) => Outcome::Error(error.clone()),
         };
         let told = event.map(|event| (origin, event));
-        self.keep(self.run.done(key, kind, fingerprint, outcome, told)?.await)?;
+        let receipt = self.keep(self.run.done(key, kind, fingerprint, outcome, told))?;
+        self.keep(receipt.await)?;
+        if let Some(error) = &fatal {
+            self.run.fail(error);
+        }
         given
     }
 

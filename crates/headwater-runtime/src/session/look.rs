@@ -24,9 +24,6 @@ use crate::{
 /// Where sessions are noted whose turns wait.
 const QUEUES: &str = "session-queue/";
 
-/// What a store says to a record that it never takes.
-const TOO_LARGE: &str = "store.too-large";
-
 impl AgentInner {
     /// Brings a session up to date, and gives how it stands. `None` if there is none of that name, or none any more.
     pub(crate) async fn look(self: &Arc<Self>, session: &SessionId) -> Result<Option<Seen>> {
@@ -82,29 +79,13 @@ impl AgentInner {
             let page = self.store.list(QUEUES, after.as_deref(), 100).await?;
             for (key, value) in page.iter().filter(|(_, value)| value.bytes == self.name.as_bytes()) {
                 let session = SessionId::from(key.strip_prefix(QUEUES).unwrap_or(key));
-                let over = match self.look(&session).await {
-                    Ok(Some(seen)) => seen.head.active.is_none() && seen.head.queue.is_empty(),
-                    Ok(None) => self.bury(&session).await?,
-                    Err(error) if error.kind() == ErrorKind::Store => return Err(error),
-                    Err(error) => {
-                        tracing::error!(
-                            session = ?session.as_str(),
-                            error = ?error.message(),
-                            "a session cannot be brought up to date"
-                        );
-                        false
-                    }
-                };
-                if over {
-                    // One that was noted anew meanwhile stays.
-                    match self.store.remove(key, Expect::Version(value.version)).await {
-                        Err(error)
-                            if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) =>
-                        {
-                            return Err(error.into());
-                        }
-                        _ => {}
-                    }
+                if self.skipped("session", session.as_str()).is_some() {
+                    continue;
+                }
+                match self.tend_queue(&session, key, value.version).await {
+                    Err(error) if error.is_store_down() => return Err(error),
+                    Err(error) => self.skip("session", session.as_str(), &error),
+                    Ok(()) => {}
                 }
             }
             match page.last() {
@@ -113,6 +94,23 @@ impl AgentInner {
             }
         }
         self.tend_trees().await
+    }
+
+    async fn tend_queue(self: &Arc<Self>, session: &SessionId, key: &str, version: u64) -> Result<()> {
+        let over = match self.look(session).await? {
+            Some(seen) => seen.head.active.is_none() && seen.head.queue.is_empty(),
+            None => self.bury(session).await?,
+        };
+        if over {
+            // One that was noted anew meanwhile stays.
+            match self.store.remove(key, Expect::Version(version)).await {
+                Err(error) if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
+                    return Err(error.into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The run that waited was moved by something else than an answer: what it waited for has expired, or it was
@@ -173,9 +171,12 @@ impl AgentInner {
                 // Somebody else begins it.
                 Err(error) if matches!(error.kind(), ErrorKind::Exists | ErrorKind::Busy) => Ok(false),
                 // A turn that can never begin must not keep the session from others.
-                Err(error) if error.kind() != ErrorKind::Store || error.code() == TOO_LARGE => {
+                Err(error) if error.kind() != ErrorKind::Store => {
                     self.swap(Head { active: None, ..head }, version).await?;
-                    Err(if error.code() == TOO_LARGE { error.with_code("session.too-large") } else { error })
+                    Err(match error.kind() {
+                        ErrorKind::TooLarge => error.with_code("session.too-large"),
+                        _ => error,
+                    })
                 }
                 begun => begun.map(|()| false),
             };
@@ -314,13 +315,9 @@ impl AgentInner {
         Box::pin(async move {
             let Some(session) = &run.begun.session else { return Ok(()) };
             match self.look(session).await {
-                Err(error) if error.kind() != ErrorKind::Store => {
-                    // The run is as it should be; whoever looks at the session next is told.
-                    tracing::error!(
-                        session = ?session.as_str(),
-                        error = ?error.message(),
-                        "a session cannot be brought up to date"
-                    );
+                Err(error) if !error.is_store_down() => {
+                    // The run is as it should be; the next request for the session is told.
+                    self.skip("session", session.as_str(), &error);
                     Ok(())
                 }
                 looked => looked.map(drop),

@@ -91,30 +91,40 @@ impl Progress {
         let mut asked: BTreeMap<RequestId, String> = BTreeMap::new();
         let mut teller = Teller::default();
         let mut growing: Option<Record> = None;
-        for record in &records(store, run).await? {
-            if record.seq > from && progress.before.is_none() {
-                progress.apply(growing.take());
-                teller = Teller::default();
-                progress.before = Some(progress.after.clone());
-            }
-            progress.last = record.seq;
-            if let (Some(growing), Some(more)) = (&mut growing, teller.more(&record.body)) {
-                growing.grow(&more, record.seq, record.time.0);
-                continue;
-            }
-            let written = Written::read(record)?;
-            if let Some(event) = written.event {
-                progress.apply(growing.take());
-                progress.status = status(&event);
-                teller.learn(&event, &record.body);
-                growing = Some(Record::new(record.seq, event).at(record.time.0).from(written.origin));
-            }
-            match written.effect {
-                Some(Effect::Copied { before, total: all, .. }) => {
-                    (from, total, progress.before) = (from.max(before), all, None);
+        let journal = JournalId::from(run.as_str());
+        loop {
+            let page = match store.read(&journal, progress.last, ReadLimit::default()).await {
+                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Unknown) => break,
+                page => page?,
+            };
+            for record in &page.records {
+                if record.seq > from && progress.before.is_none() {
+                    progress.apply(growing.take());
+                    teller = Teller::default();
+                    progress.before = Some(progress.after.clone());
                 }
-                Some(effect) => progress.effect(effect, &mut asked, record.seq > from),
-                None => {}
+                progress.last = record.seq;
+                if let (Some(growing), Some(more)) = (&mut growing, teller.more(&record.body)) {
+                    growing.grow(&more, record.seq, record.time.0);
+                    continue;
+                }
+                let written = Written::read(record)?;
+                if let Some(event) = written.event {
+                    progress.apply(growing.take());
+                    progress.status = status(&event);
+                    teller.learn(&event, &record.body);
+                    growing = Some(Record::new(record.seq, event).at(record.time.0).from(written.origin));
+                }
+                match written.effect {
+                    Some(Effect::Copied { before, total: all, .. }) => {
+                        (from, total, progress.before) = (from.max(before), all, None);
+                    }
+                    Some(effect) => progress.effect(effect, &mut asked, record.seq > from),
+                    None => {}
+                }
+            }
+            if progress.last >= page.tail.last {
+                break;
             }
         }
         progress.apply(growing);

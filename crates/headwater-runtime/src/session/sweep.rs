@@ -61,16 +61,13 @@ impl AgentInner {
                 let due = text.split_once('/').filter(|(_, agent)| *agent == self.name);
                 let due = due.and_then(|(due, _)| due.parse::<u64>().ok());
                 let tree = noted.strip_prefix(SWEEPS).unwrap_or(noted);
-                if due.is_some_and(|due| due <= self.now()) && self.sweep_tree(tree, &[]).await? {
-                    // One that was noted anew meanwhile stays.
-                    match self.store.remove(noted, Expect::Version(value.version)).await {
-                        Err(error)
-                            if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) =>
-                        {
-                            return Err(error.into());
-                        }
-                        _ => {}
-                    }
+                if due.is_none_or(|due| due > self.now()) || self.skipped("session tree", tree).is_some() {
+                    continue;
+                }
+                match self.sweep_noted(tree, noted, value.version).await {
+                    Err(error) if error.is_store_down() => return Err(error),
+                    Err(error) => self.skip("session tree", tree, &error),
+                    Ok(()) => {}
                 }
             }
             match page.last() {
@@ -78,6 +75,19 @@ impl AgentInner {
                 _ => return Ok(()),
             }
         }
+    }
+
+    async fn sweep_noted(&self, tree: &str, noted: &str, version: u64) -> Result<()> {
+        if self.sweep_tree(tree, &[]).await? {
+            // One that was noted anew meanwhile stays.
+            match self.store.remove(noted, Expect::Version(version)).await {
+                Err(error) if !matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
+                    return Err(error.into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Removes the checkpoints of a tree that no session reaches, with the journals of their runs and of these runs, and

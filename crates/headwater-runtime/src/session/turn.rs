@@ -235,22 +235,22 @@ impl Session {
         Ok(Sent { run, checkpoint, queued: busy.is_some(), repeated: false, session: self.clone() })
     }
 
-    /// Stops what is going in the session. What was said is kept; what waits for its turn goes on. The reason is told to
-    /// whoever reads the run.
+    /// Stops what is going in the session, and gives its run. What was said is kept; what waits for its turn goes on. The
+    /// reason is told to whoever reads the run.
     ///
     /// # Errors
     /// As [`Session::info`].
-    pub async fn stop(&self, reason: Option<&str>) -> Result<()> {
+    pub async fn stop(&self, reason: Option<&str>) -> Result<Option<Run>> {
         match self.seen().await?.head.active {
             Some(active) => self.stop_run(&active.run, reason).await,
-            None => Ok(()),
+            None => Ok(None),
         }
     }
 
-    async fn stop_run(&self, run: &RunId, reason: Option<&str>) -> Result<()> {
+    async fn stop_run(&self, run: &RunId, reason: Option<&str>) -> Result<Option<Run>> {
         match self.agent.stop(run, reason).await {
-            Err(error) if !matches!(error.kind(), ErrorKind::Ended | ErrorKind::UnknownRun) => Err(error),
-            _ => Ok(()),
+            Err(error) if matches!(error.kind(), ErrorKind::Ended | ErrorKind::UnknownRun) => Ok(None),
+            stopped => stopped.map(Some),
         }
     }
 

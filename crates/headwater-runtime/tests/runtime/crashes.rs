@@ -11,13 +11,15 @@ use std::{sync::Arc, time::Duration};
 
 use headwater_runtime::{Agent, ErrorKind, Start, replay};
 use headwater_store::{
-    Cursor, JournalId, ManualClock, Memory, MemoryOptions, ReadLimit, Record, Store,
+    Clock as _, Cursor, JournalId, ManualClock, Memory, MemoryOptions, ReadLimit, Record, Store, Time,
     embedded::{Embedded, Options, Writer},
 };
 use headwater_testkit::{disk::Disk, store::crash::Crashing};
 
 use judge::{Finished, Reader, judge};
 use scenarios::{ALL, Scenario, World, answer};
+
+use crate::stalling::Stalling;
 
 const RUN: &str = "run_1";
 /// Longer than a lease.
@@ -222,6 +224,78 @@ async fn the_same_when_the_next_process_dies_too() {
 #[tokio::test(start_paused = true)]
 async fn the_same_on_a_disk_that_forgets_what_was_not_durable() {
     matrix("on a disk whose power is cut", Ground::disk, second(&[])).await;
+}
+
+/// What goes wrong while a process lives on.
+#[derive(Debug, Clone, Copy)]
+enum Trouble {
+    /// The store refuses so many of so many appends, because its disk is too slow.
+    Busy(u64, u64),
+    /// All clocks step by so many seconds again and again, and recovery looks at the runs.
+    Clocks(u64),
+    /// The wall clock is set by so many seconds, forward and back, and recovery looks at the runs.
+    Wall(i64),
+}
+
+/// Runs each workflow in one process that has trouble. Nothing of it may be seen afterwards: not even a model is asked again.
+async fn trouble(trouble: Trouble) {
+    for scenario in ALL {
+        let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+        let (calm, _) = live(scenario, &Ground::memory(&clock), &clock, &[]).await.unwrap();
+        let options = MemoryOptions { clock: clock.clone(), ..MemoryOptions::default() };
+        let memory: Arc<dyn Store> = Arc::new(Memory::with(options));
+        let stalling = match trouble {
+            Trouble::Busy(refused, of) => Stalling::new(memory, (refused, of)),
+            _ => Stalling::new(memory, (0, 1)),
+        };
+        let world = World::default();
+        let (builder, models) = (scenario.build)(&world);
+        let agent = builder.store(stalling.clone()).clock(clock.clone()).build().unwrap();
+        let steps = async {
+            for round in 0.. {
+                // Now and then it rests, or the time of the test would stand still.
+                match round % 4 {
+                    3 => tokio::time::sleep(Duration::from_millis(1)).await,
+                    _ => tokio::task::yield_now().await,
+                }
+                match trouble {
+                    Trouble::Busy(..) => std::future::pending().await,
+                    Trouble::Clocks(seconds) => clock.advance(Duration::from_secs(seconds)),
+                    Trouble::Wall(seconds) => {
+                        let step = if round % 2 == 0 { seconds } else { -seconds };
+                        let now = clock.now().0.checked_add_signed(step * 1_000).unwrap();
+                        clock.set_wall(Time(now));
+                    }
+                }
+                let tended = agent.tend().await.unwrap();
+                assert!(tended.taken_over.is_empty(), "{} with {trouble:?}", scenario.name);
+            }
+        };
+        tokio::select! {
+            lived = go_on(&agent) => lived.unwrap(),
+            () = steps => {}
+        }
+        let asked = models.iter().map(headwater_models::scripted::ScriptedModel::asked).sum::<u64>();
+        assert_eq!(asked, calm.asked(), "{} with {trouble:?}", scenario.name);
+        let lived = Finished::look(&agent, &world, asked, 0).await;
+        judge(scenario, &calm, &lived, &[], &format!("{trouble:?}"));
+        replays(scenario, &agent, &world, &[]).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_busy_now_and_then_changes_nothing() {
+    for (refused, of) in [(1, 2), (1, 3), (4, 5)] {
+        trouble(Trouble::Busy(refused, of)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_that_step_change_nothing() {
+    const DAY: i64 = 24 * 3_600;
+    for trouble_of in [Trouble::Clocks(40), Trouble::Wall(40), Trouble::Wall(DAY), Trouble::Wall(-DAY)] {
+        trouble(trouble_of).await;
+    }
 }
 
 /// The place of a reader that saw these records.

@@ -15,7 +15,7 @@ use super::{
     turn,
 };
 use crate::{
-    ApiError,
+    ApiError, control,
     follow::{From, run_of_cursor},
 };
 
@@ -48,7 +48,10 @@ pub(super) async fn stop(asked: &Asked) -> Result<Response, ApiError> {
     };
     owned(asked, &run).await?;
     match asked.served.agent.stop(run.id(), Some("the page asked for it")).await {
-        Ok(_) => Ok(Json(json!({ "run": run.id(), "stopped": true })).into_response()),
+        Ok(run) => {
+            let stopped = control::ended_by_stop(&run).await?;
+            Ok(Json(json!({ "run": run.id(), "stopped": stopped })).into_response())
+        }
         // What has ended needs no stopping.
         Err(error) if error.kind() == ErrorKind::Ended => {
             Ok(Json(json!({ "run": run.id(), "stopped": false })).into_response())

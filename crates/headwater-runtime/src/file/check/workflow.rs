@@ -20,9 +20,9 @@ pub(super) fn check(workflow: &Defined<WorkflowPart>, known: &Known<'_>, errors:
         errors.push(FileError::new(FileErrorKind::Workflow, source, place, message));
     };
     if let Some(version) = &text.version
-        && (version.value.is_empty() || version.value.contains(['/', '@', ' ']))
+        && (version.value.is_empty() || version.value.contains(['/', '@', '~', ' ']))
     {
-        wrong(version.place, "a version is a word without `/`, `@` and spaces".to_owned());
+        wrong(version.place, "invalid version: use a word without `/`, `@`, `~` and spaces".to_owned());
     }
     for (name, _) in &text.nodes.0 {
         if name.value == END_WORD || name.value.trim().is_empty() || name.value.contains('/') {

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     Error, Result,
+    codec::json_size,
     error::ErrorKind,
     journal::{Effect, Outcome},
     seeing::{self, ModelCall},
@@ -45,7 +46,7 @@ impl Call {
         let work = Box::pin(async {
             let mut guard = PassGuard { call: self, key, fingerprint: &fingerprint, is_over: false };
             let (said, told) = match self.attempts(key, request, shown).await {
-                Ok((said, attempt)) => (Ok(said), Event::AttemptFinished { attempt }),
+                Ok((said, attempt)) => (said, Event::AttemptFinished { attempt }),
                 Err(error) => (Err(error), Event::StepFinished { name: None }),
             };
             guard.is_over = true;
@@ -55,7 +56,13 @@ impl Call {
         self.node.once_told(key, "pass", Some(fingerprint.clone()), &self.origin, work).await
     }
 
-    async fn attempts(&self, key: &str, request: ModelRequest, shown: Shown) -> Result<(Said, AttemptId)> {
+    /// Gives what was said, or why it is not taken, with the attempt that said it.
+    async fn attempts(
+        &self,
+        key: &str,
+        request: ModelRequest,
+        shown: Shown,
+    ) -> Result<(Result<Said>, AttemptId)> {
         self.begin_step(key)?;
         let mut asked = 0;
         let mut kept = String::new();
@@ -75,8 +82,9 @@ impl Call {
                         if !kept.is_empty() {
                             said.parts.insert(0, SaidPart::Text { text: kept, metadata: None });
                         }
-                        return Ok((*said, attempt));
+                        return Ok((Ok(*said), attempt));
                     }
+                    Attempted::Refused(error, attempt) => return Ok((Err(error), attempt)),
                     Attempted::Died { error, kept: None } => error,
                     Attempted::Died { error, kept: Some((attempt, said)) } => {
                         kept.push_str(&said);
@@ -136,6 +144,7 @@ impl Call {
         let attempted = Box::pin(self.listen(model, request, shown, &mut seen)).instrument(span).await;
         match &attempted {
             Ok(Attempted::Answered(said, _)) => seen.answered(&said.usage),
+            Ok(Attempted::Refused(error, _)) => seen.failed(error.code()),
             Ok(Attempted::Died { error, .. }) => seen.failed(error.kind().code()),
             Err(_) => {}
         }
@@ -169,6 +178,7 @@ impl Call {
         let mut cancelled = std::pin::pin!(cancelled);
         let mut timeout = std::pin::pin!(timeout);
         let mut abort = std::pin::pin!(self.aborted());
+        let journal = &self.node.run.journal;
         loop {
             let item = tokio::select! {
                 biased;
@@ -178,7 +188,11 @@ impl Call {
                     return Err(stopped());
                 }
                 () = &mut abort => Some(Err(aborted())),
-                item = stream.next() => item,
+                // While the store has no room, the model is not listened to.
+                item = async {
+                    journal.room().await?;
+                    Ok::<_, Error>(stream.next().await)
+                } => self.node.keep(item)?,
                 () = &mut timeout => {
                     Some(Err(ModelError::new(ModelErrorKind::Timeout, "the model took too long")))
                 }
@@ -186,6 +200,10 @@ impl Call {
             match item {
                 Some(Ok(event)) => {
                     seen.heard(&event);
+                    if let Err(error) = speaker.measure(&event) {
+                        speaker.close_parts()?;
+                        return Ok(Attempted::Refused(error, speaker.attempt));
+                    }
                     if speaker.hear(event)? {
                         let (said, attempt) = speaker.finish()?;
                         return Ok(Attempted::Answered(Box::new(said), attempt));
@@ -228,6 +246,8 @@ impl Call {
 }
 
 enum Attempted {
+    /// It says more than is kept. What it said stays, and no other attempt is made.
+    Refused(Error, AttemptId),
     Answered(Box<Said>, AttemptId),
     Died {
         error: ModelError,
@@ -300,6 +320,8 @@ struct Speaker<'a> {
     fields: Option<Extractor>,
     structured: bool,
     sources: u32,
+    /// The bytes that the model has said.
+    bytes: usize,
 }
 
 /// A part that may still grow: its place among the parts.
@@ -327,6 +349,7 @@ impl<'a> Speaker<'a> {
             fields: fields.map(|fields| Extractor::with(fields, JsonOptions::lenient())),
             structured: false,
             sources: 0,
+            bytes: 0,
         })
     }
 
@@ -356,6 +379,28 @@ impl<'a> Speaker<'a> {
         {
             text.push_str(more);
         }
+    }
+
+    /// Refuses to listen to a model that says more than is kept.
+    fn measure(&mut self, event: &ModelEvent) -> Result<()> {
+        self.bytes += match event {
+            ModelEvent::TextDelta { delta, .. }
+            | ModelEvent::ReasoningDelta { delta, .. }
+            | ModelEvent::ToolCallDelta { delta, .. } => delta.len(),
+            ModelEvent::ToolResult { output, .. } => json_size(output),
+            ModelEvent::SourceDocument { text, .. } => text.as_ref().map_or(0, String::len),
+            ModelEvent::File { url, .. } => url.len(),
+            _ => 0,
+        };
+        let limit = self.call.node.run.agent.options.max_answer_bytes;
+        if self.bytes <= limit {
+            return Ok(());
+        }
+        let message = format!(
+            "model `{}` has said more than {limit} bytes in one answer, which is all that is kept of one",
+            self.said.model
+        );
+        Err(Error::new(ErrorKind::TooLarge, message).with_code("model.output-too-large"))
     }
 
     /// Takes one event. Gives whether it was the last.

@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::{FutureExt as _, future::join_all};
 use headwater_protocol::{
     Choice, ContentPart, Event, Executor, Interrupt, ToolCall, ToolCallId, ToolResultOutput, ToolState,
-    code_of, reader_text,
+    code_of, coded, reader_text,
 };
 use headwater_tools::{Approval, Tool, ToolContext, ToolOutput, Unfinished};
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,7 @@ use tracing::Instrument as _;
 use super::{ToolCallMade, call::Call, said::SaidCall};
 use crate::{
     Error, Result,
+    codec::json_size,
     error::ErrorKind,
     hooks::wait_for,
     journal::{Answer, Effect, WaitKind},
@@ -185,7 +186,7 @@ impl Call {
                         seeing::tool_failed(run, &wanted.name, &error);
                         Gave::Failed(error.coded())
                     },
-                    Gave::Output,
+                    |output| self.fitting(&wanted.name, output),
                 )),
                 () = stop => Err(Error::new(ErrorKind::Stopped, "the run was stopped")),
             };
@@ -199,17 +200,29 @@ impl Call {
         self.node.once(key, "tool", None, work).await
     }
 
+    /// What a tool gave, unless it is more than is kept: then the model is told how much it was, and the call is never made
+    /// again.
+    fn fitting(&self, name: &str, output: ToolOutput) -> Gave {
+        let (size, limit) = (json_size(&output), self.node.run.agent.options.max_tool_output_bytes);
+        if size <= limit {
+            return Gave::Output(output);
+        }
+        let message = format!("`{name}` gave {size} bytes, at most {limit} are taken: ask for less of it");
+        Gave::Failed(coded("tool.output-too-large", &message))
+    }
+
     fn context(&self, key: &str, wanted: &SaidCall) -> ToolContext {
         let run = self.node.run.clone();
         let (origin, call, name) = (self.origin.clone(), wanted.call.clone(), wanted.name.clone());
         let shows = self.options.emit && self.options.tool_options.emit;
+        let limit = run.agent.options.max_tool_output_bytes;
         let digest = Sha256::digest(format!("{}\0{key}", run.id));
         let short: Vec<u8> = digest.iter().copied().take(18).collect();
         let mut context = ToolContext::new(wanted.call.clone(), URL_SAFE_NO_PAD.encode(short));
         context.cancel = run.cancel.signal();
         context.runtime_context = run.runtime_context.clone();
         context.with_progress(move |output| {
-            if shows {
+            if shows && json_size(&output) <= limit {
                 let event = Event::ToolOutput {
                     call: call.clone(),
                     name: Some(name.clone()),
@@ -336,7 +349,7 @@ fn told(gave: &Gave) -> ToolResultOutput {
 /// readers get; what the tool itself reports, or its server refuses, may help it to call again.
 fn for_model(error: &str) -> String {
     match code_of(error) {
-        Some(code @ ("tool.failed" | "mcp.refused")) => {
+        Some(code @ ("tool.failed" | "tool.output-too-large" | "mcp.refused")) => {
             error.strip_prefix(code).and_then(|text| text.strip_prefix(": ")).unwrap_or(error).to_owned()
         }
         Some(code) => reader_text(code).to_owned(),

@@ -23,6 +23,11 @@ pub(super) struct Finished {
 }
 
 impl Finished {
+    /// How often models were asked.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked
+    }
+
     pub(super) async fn look(agent: &Agent, world: &World, asked: u64, died: u64) -> Self {
         let store = agent.store();
         let mut left = Vec::new();

@@ -12,9 +12,9 @@ use headwater_models::{
 };
 use headwater_protocol::{Interrupt, InterruptKind, ToolSpec};
 use headwater_runtime::{
-    Agent, AgentBuilder, Answer, Answered, Ask, Choice, Cx, END, Failover, MaybeAnswer, Next, NodeError,
-    NodeOptions, NodeResult, OnError, OpenQuestion, Retry, START, Structured, Text, ToolOptions, Workflow,
-    WorkflowBuilder,
+    Agent, AgentBuilder, AgentOptions, Answer, Answered, Ask, Choice, Cx, END, Failover, MaybeAnswer, Next,
+    NodeError, NodeOptions, NodeResult, OnError, OpenQuestion, Retry, START, Structured, Text, ToolOptions,
+    Workflow, WorkflowBuilder,
 };
 use headwater_tools::{Approval, ClientTool, FunctionTool, ToolContext, ToolError, Tools, Unfinished};
 use schemars::JsonSchema;
@@ -63,6 +63,8 @@ pub(super) const ALL: &[Scenario] = &[
     Scenario { flaky: true, ..scenario("retries", retries) },
     scenario("transitions", transitions),
     scenario("quiet", quiet),
+    scenario("large outputs", |world| large(world, 4_000)),
+    scenario("large answer", |world| large(world, 400)),
 ];
 
 const fn scenario(name: &'static str, build: fn(&World) -> (AgentBuilder, Vec<ScriptedModel>)) -> Scenario {
@@ -235,7 +237,11 @@ fn counted(world: &World, name: &'static str, unfinished: Unfinished) -> Functio
             world.did(format!("tool {name} {}", context.idempotency_key));
             context.progress(headwater_tools::ToolOutput::text("half"));
             tokio::task::yield_now().await;
-            if query.q == "bad" { Err(ToolError::new("it broke")) } else { Ok(format!("found {}", query.q)) }
+            match query.q.as_str() {
+                "bad" => Err(ToolError::new("it broke")),
+                "large" => Ok("large ".repeat(100)),
+                found => Ok(format!("found {found}")),
+            }
         }
     };
     FunctionTool::new(name, call).unfinished(unfinished)
@@ -539,4 +545,29 @@ fn quiet(world: &World) -> (AgentBuilder, Vec<ScriptedModel>) {
     );
     let workflow = Workflow::new("quiet").node("search", search).edge(START, "search").edge("search", END);
     (agent(workflow, &m).tool(counted(world, "find", Unfinished::Repeat)), vec![m])
+}
+
+/// A tool that gives more than is kept, and a model that says more than is kept of an answer, where that is little.
+fn large(world: &World, max_answer: usize) -> (AgentBuilder, Vec<ScriptedModel>) {
+    async fn search(cx: Cx, _: ()) -> NodeResult {
+        let reply = cx.reason("m").input("go").agent_tools(["fragile", "repeatable"]).await?;
+        Ok(Next::go().with_result(&reply.text)?)
+    }
+    let m = model(
+        Script::new("large")
+            .rule(Rule::when(When::pass(0)).text("First. ").tools([
+                Call::new("fragile", json!({ "q": "large" })).id("c1"),
+                Call::new("repeatable", json!({ "q": "large" })).id("c2"),
+            ]))
+            .rule(Rule::always().chunk(100).text("It was far too much for anyone. ".repeat(40))),
+    );
+    let workflow = Workflow::new("large").node("search", search).edge(START, "search").edge("search", END);
+    let mut options = AgentOptions::default();
+    options.max_tool_output_bytes = 500;
+    options.max_answer_bytes = max_answer;
+    let agent = agent(workflow, &m)
+        .options(options)
+        .tool(counted(world, "fragile", Unfinished::Fail))
+        .tool(counted(world, "repeatable", Unfinished::Repeat));
+    (agent, vec![m])
 }

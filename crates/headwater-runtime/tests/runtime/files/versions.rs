@@ -1,10 +1,10 @@
 //! A file that has changed: runs that wait keep the version that they began with.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use headwater_protocol::RunStatus;
-use headwater_runtime::{AgentFile, FileOptions, Start};
-use headwater_store::{Memory, Store};
+use headwater_protocol::{Event, RunStatus};
+use headwater_runtime::{Agent, AgentFile, Answered, FileOptions, Run, RunPhase, Start, Turn};
+use headwater_store::{ManualClock, Memory, MemoryOptions, Store};
 
 use super::examples::answer;
 
@@ -61,9 +61,117 @@ fn a_version_is_made_from_the_content_and_not_from_its_looks() {
         "# about\nname: b\nworkflows: { w: { nodes: { n: { timeout: 1s, message: 'x' } }, start: n } }\n",
     );
     assert_eq!(plain, other);
-    assert_eq!(plain.len(), 12);
+    assert_eq!((plain.len(), &plain[..1]), (13, "~"));
     let changed = version(
         "name: a\nworkflows:\n  w:\n    start: n\n    nodes:\n      n: { message: y, timeout: 1s }\n",
     );
     assert_ne!(plain, changed);
+}
+
+async fn last_event(run: &Run) -> Event {
+    run.recorded().await.unwrap().pop().unwrap()
+}
+
+async fn idle(agent: &Agent) {
+    while agent.driving() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The code with which a run failed.
+async fn failed(run: &Run) -> String {
+    match last_event(run).await {
+        Event::RunFailed(error) => error.code.unwrap(),
+        other => panic!("it did not fail: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn editing_a_file_without_a_version_never_blocks_a_conversation() {
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let before = file("", "Hello").build(FileOptions::new(store.clone())).unwrap();
+    let mut waiting = Vec::new();
+    for session in ["answered", "stopped", "talked", "left"] {
+        let session = before.open_session(session, None).await.unwrap();
+        let run = before.run(session.send(Turn::new("x")).await.unwrap().run);
+        run.outcome().await.unwrap();
+        session.settled().await.unwrap();
+        waiting.push(run.id().clone());
+    }
+    idle(&before).await;
+    drop(before);
+
+    // The process is started again with another content.
+    let after = file("", "Good day").build(FileOptions::new(store)).unwrap();
+    after.tend().await.unwrap();
+    let of = |number: usize| after.run(waiting[number].clone());
+
+    // An answer to a run of the old content: its reader is told that the run has failed, and why.
+    let question = after.open_questions(&waiting[0]).await.unwrap().remove(0);
+    let run = after.answer(Answered::given(question.request, "Ada").by(None)).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap().status(), RunStatus::Failed);
+    assert_eq!(failed(&run).await, "workflow.changed");
+    // A stop needs no workflow.
+    let run = after.stop(&waiting[1], None).await.unwrap();
+    assert_eq!(run.ended_by_stop(Duration::from_secs(60)).await.unwrap(), Some(true));
+    assert_eq!(of(1).outcome().await.unwrap().status(), RunStatus::Cancelled);
+    // New messages go on with the new content, whatever became of the turn before.
+    for session in ["answered", "stopped", "talked"] {
+        let session = after.session(session, None);
+        let sent = session.send(Turn::new("y")).await.unwrap();
+        let waits = after.run(sent.run).outcome().await.unwrap();
+        let (_, outcome) = answer(&after, &waits, "Ada").await;
+        assert_eq!(outcome.text(), "Good day Ada");
+    }
+    assert_eq!(of(2).outcome().await.unwrap().status(), RunStatus::Cancelled, "the session left it behind");
+    // What nobody asks for keeps waiting: the file may be put back.
+    assert_eq!(of(3).meta().await.unwrap().phase, RunPhase::Waiting);
+    idle(&after).await;
+    assert_eq!(after.tend().await.unwrap().stuck, []);
+}
+
+#[tokio::test]
+async fn a_turn_that_was_going_when_its_file_changed_fails_and_the_next_one_begins() {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let options = MemoryOptions { clock: clock.clone(), ..MemoryOptions::default() };
+    let store: Arc<dyn Store> = Arc::new(Memory::with(options));
+    let text = "name: a\nworkflows: { w: { start: n, nodes: { n: { wait: 7d } } } }\n";
+    let build = |text: &str| {
+        AgentFile::parse("a.yaml", text).unwrap().build(FileOptions::new(store.clone())).unwrap()
+    };
+    let before = build(text);
+    let session = before.open_session("s", None).await.unwrap();
+    let going = session.send(Turn::new("one")).await.unwrap();
+    let queued = session.send(Turn::new("two")).await.unwrap();
+    assert!(queued.queued);
+    before.abandon();
+    clock.advance(Duration::from_secs(60));
+
+    let after = build(&text.replace("wait: 7d", "message: done"));
+    after.tend().await.unwrap();
+    after.session("s", None).settled().await.unwrap();
+    idle(&after).await;
+    assert_eq!(failed(&after.run(going.run)).await, "workflow.changed");
+    assert_eq!(after.run(queued.run).outcome().await.unwrap().text(), "done");
+}
+
+#[tokio::test]
+async fn a_run_whose_given_version_is_missing_waits_for_it_and_can_be_stopped() {
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let before = file("    version: \"1\"\n", "Hello").build(FileOptions::new(store.clone())).unwrap();
+    let session = before.open_session("s", None).await.unwrap();
+    let run = before.run(session.send(Turn::new("x")).await.unwrap().run);
+    let waits = run.outcome().await.unwrap();
+    session.settled().await.unwrap();
+    idle(&before).await;
+
+    let after = file("    version: \"2\"\n", "Good day").build(FileOptions::new(store)).unwrap();
+    let request = waits.state.interrupts()[0].request.clone();
+    after.answer(Answered::given(request, "Ada").by(None)).await.unwrap();
+    assert!(run.meta().await.unwrap().stuck.unwrap().contains("needs version 1 of workflow `w`"));
+    let stopped = after.stop(run.id(), None).await.unwrap();
+    assert_eq!(stopped.ended_by_stop(Duration::from_secs(60)).await.unwrap(), Some(true));
+    let sent = after.session("s", None).send(Turn::new("y")).await.unwrap();
+    let waits = after.run(sent.run).outcome().await.unwrap();
+    assert_eq!(answer(&after, &waits, "Ada").await.1.text(), "Good day Ada");
 }

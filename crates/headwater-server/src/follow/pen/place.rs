@@ -105,7 +105,7 @@ impl Pen {
     /// Writes the fewest frames that say what there is so far.
     async fn come_back(&mut self, run: &Run) -> Result<(), ApiError> {
         let store = run.agent().store();
-        let (after, mut state) = run.snapshot_until(u64::MAX).await?.unwrap_or_default();
+        let (after, mut state) = run.snapshot().await?.unwrap_or_default();
         self.after = after;
         let mut answered = false;
         loop {

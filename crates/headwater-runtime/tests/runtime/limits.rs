@@ -1,0 +1,275 @@
+//! What is larger than is kept ends the run or the call, once. Nothing is asked or called again for it.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use headwater_models::scripted::{Rule, ScriptedModel, When};
+use headwater_protocol::{ContentPart, ModelMessage, RunStatus};
+use headwater_runtime::{Agent, AgentOptions, Cx, Next, NodeResult, Start, Tended};
+use headwater_store::{
+    Memory, MemoryOptions, ReadLimit, Store,
+    embedded::{Embedded, Fsync, Options},
+};
+use headwater_tools::{FunctionTool, ToolContext, ToolError, Unfinished};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    harness::{Ran, World, memory, one, scripted},
+    talker::Talker,
+};
+
+const MB: usize = 1_000_000;
+
+async fn talk(cx: Cx, input: String) -> NodeResult {
+    let reply = cx.reason("m").input(input).await?;
+    Ok(Next::go().with_result(&reply.text.len())?)
+}
+
+/// Lets the leases run out, and looks whether anything is done about a run that has ended.
+async fn assert_over(world: &World, ran: &Ran) {
+    world.idle().await;
+    world.clock.advance(Duration::from_secs(60));
+    assert_eq!(world.agent.tend().await.unwrap(), Tended::default());
+    assert_eq!(world.agent.driving(), 0);
+    assert_eq!(ran.count("run-failed") + ran.count("run-finished"), 1, "readers are told the end once");
+}
+
+#[tokio::test]
+async fn a_model_answer_of_20_mb_ends_the_run_and_the_model_is_asked_once() {
+    let model = Talker::new("x".repeat(MB / 10), 200);
+    // A node that is tried again when it fails does not ask again either.
+    let node = headwater_runtime::NodeOptions::default().retry(headwater_runtime::Retry::times(3));
+    let workflow = headwater_runtime::Workflow::new("one")
+        .node_with("node", node, talk)
+        .edge(headwater_runtime::START, "node")
+        .build()
+        .unwrap();
+    let world = World::with(workflow, |agent| agent.model("m", model.clone()));
+    let ran = world.run("hi").await;
+    assert_eq!(ran.code(), "model.output-too-large");
+    assert!(ran.error().contains("more than 4194304 bytes"), "{}", ran.error());
+    assert!(ran.text().len() <= 4 << 20, "what was said stays: {}", ran.text().len());
+    assert_over(&world, &ran).await;
+    assert_eq!(model.asked(), 1);
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[tokio::test]
+async fn a_tool_output_of_17_mb_fails_the_call_and_the_tool_is_called_once() {
+    for unfinished in [Unfinished::Repeat, Unfinished::Fail] {
+        let calls = Arc::new(AtomicU64::new(0));
+        let counted = calls.clone();
+        let size = move |_: Nothing, _: ToolContext| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async { Ok::<_, ToolError>("y".repeat(17 * MB)) }
+        };
+        let model = scripted([
+            Rule::when(When::after_tool("size")).text("Too much."),
+            Rule::always().tool("size", json!({})),
+        ]);
+        async fn ask(cx: Cx, _: String) -> NodeResult {
+            let reply = cx.reason("m").input("go").agent_tools(["size"]).await?;
+            Ok(Next::go().with_result(&reply.text)?)
+        }
+        let tool = FunctionTool::new("size", size).unfinished(unfinished);
+        let world = World::with(one(ask), |agent| agent.model("m", model.clone()).tool(tool));
+        let ran = world.run("hi").await;
+        assert_eq!(*ran.result(), "Too much.", "the run goes on");
+        assert_over(&world, &ran).await;
+        assert_eq!((model.asked(), calls.load(Ordering::Relaxed)), (2, 1), "{unfinished:?}");
+        assert!(ran.wire().len() < 10_000, "nothing of it is kept");
+        assert!(told_of_size(&model), "the model is told");
+    }
+}
+
+/// Whether the model was told that a tool gave too much.
+fn told_of_size(model: &ScriptedModel) -> bool {
+    let calls = model.calls();
+    let results = calls.iter().flat_map(|call| &call.messages).filter_map(|message| match message {
+        ModelMessage::Tool { content } => Some(content),
+        _ => None,
+    });
+    results.flatten().any(|part| match part {
+        ContentPart::ToolResult { output, .. } => json!(output).to_string().contains("`size` gave 17000"),
+        _ => false,
+    })
+}
+
+#[tokio::test]
+async fn a_record_that_no_store_takes_ends_the_run() {
+    let done = Arc::new(AtomicU64::new(0));
+    let counted = done.clone();
+    let node = move |cx: Cx, _: String| {
+        let counted = counted.clone();
+        async move {
+            let made: String = cx
+                .step("make", || async move {
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    Ok("z".repeat(17 * MB))
+                })
+                .await?;
+            Ok(Next::go().with_result(&made.len())?)
+        }
+    };
+    let world = World::of(one(node));
+    let ran = world.run("hi").await;
+    assert_eq!(ran.code(), "run.too-large");
+    assert_over(&world, &ran).await;
+    assert_eq!(done.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_question_that_no_store_takes_ends_the_run() {
+    async fn ask(cx: Cx, _: String) -> NodeResult {
+        cx.interrupt(headwater_runtime::Text::new("?".repeat(2 * MB))).await?;
+        Ok(Next::go())
+    }
+    let world = World::of(one(ask));
+    let ran = world.run("hi").await;
+    assert_eq!(ran.code(), "store.too-large");
+    assert_over(&world, &ran).await;
+}
+
+#[tokio::test]
+async fn a_run_that_fills_its_journal_ends_with_an_event() {
+    async fn emits(cx: Cx, _: String) -> NodeResult {
+        loop {
+            cx.emit().status("s".repeat(1_000))?;
+            tokio::task::yield_now().await;
+        }
+    }
+    // The limit of the run, and a store that takes less than that.
+    let (store, clock) = memory();
+    let small: Arc<dyn Store> = Arc::new(Memory::with(MemoryOptions {
+        max_journal_bytes: 1 << 20,
+        clock: clock.clone(),
+        ..MemoryOptions::default()
+    }));
+    let mut options = AgentOptions::default();
+    options.max_run_bytes = 1 << 20;
+    for (store, options) in [(store, options), (small, AgentOptions::default())] {
+        let world = World::on(store, clock.clone(), |agent| agent.workflow(one(emits)).options(options));
+        let ran = world.run("hi").await;
+        assert_eq!(ran.code(), "run.too-large");
+        assert!(ran.count("status") > 500, "{}", ran.count("status"));
+        assert_over(&world, &ran).await;
+    }
+}
+
+fn embedded(folder: &Path) -> Arc<dyn Store> {
+    let mut options = Options::default();
+    options.fsync = Fsync::Never;
+    Arc::new(Embedded::open_folder(folder, options).unwrap())
+}
+
+fn bytes_in(folder: &Path) -> u64 {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
+    files.map(|file| file.len()).sum()
+}
+
+/// Runs a workflow on a folder. Gives the bytes of its files, and the bytes of the events alone.
+async fn on_disk(agent: headwater_runtime::AgentBuilder) -> (Ran, u64, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = embedded(folder.path());
+    let agent = agent.store(store.clone()).build().unwrap();
+    let run = agent.start(Start::new("hi")).await.unwrap();
+    let mut outcome = Ran { outcome: run.outcome().await.unwrap(), run: run.clone(), events: Vec::new() };
+    while agent.driving() > 0 {
+        tokio::task::yield_now().await;
+    }
+    outcome.run = run.clone();
+    store.flush().await.unwrap();
+    let (mut after, mut events) = (0, 0);
+    loop {
+        let page = store.read(&run.id().as_str().into(), after, ReadLimit::default()).await.unwrap();
+        let Some(last) = page.records.last() else { break };
+        after = last.seq;
+        let told = page.records.iter().filter(|record| record.body.starts_with(b"{\"event\""));
+        events += told.map(|record| record.body.len() as u64).sum::<u64>();
+    }
+    (outcome, bytes_in(folder.path()), events)
+}
+
+#[tokio::test]
+async fn text_of_12_mb_takes_less_than_three_times_that_on_disk() {
+    async fn thrice(cx: Cx, _: String) -> NodeResult {
+        for pass in 0..3 {
+            cx.reason("m").id(format!("p{pass}")).input("go").await?;
+        }
+        Ok(Next::go())
+    }
+    let model = Talker::new("x".repeat(MB / 10), 40);
+    let (ran, bytes, _) = on_disk(Agent::builder().workflow(one(thrice)).model("m", model.clone())).await;
+    assert_eq!((ran.status(), ran.text().len(), model.asked()), (RunStatus::Finished, 12 * MB, 3));
+    println!("told: 12 MB of text take {:.1} MB on disk", bytes as f64 / 1e6);
+    assert!(bytes < 3 * 12 * MB as u64, "{bytes} bytes on disk");
+}
+
+#[tokio::test]
+async fn deltas_by_the_hundred_thousand_take_disk_in_proportion() {
+    let deltas = std::env::var("HEADWATER_DELTAS").map_or(100_000, |text| text.parse().unwrap());
+    let model = Talker::new("a word, ", deltas);
+    let (ran, bytes, events) = on_disk(Agent::builder().workflow(one(talk)).model("m", model.clone())).await;
+    assert_eq!((ran.text().len(), model.asked()), (8 * deltas, 1));
+    println!(
+        "told: {deltas} deltas take {:.1} MB on disk, of which {:.1} MB are events",
+        bytes as f64 / 1e6,
+        events as f64 / 1e6
+    );
+    assert!(bytes < 2 * events, "{bytes} bytes on disk for {events} bytes of events");
+}
+
+#[test]
+fn coming_back_to_a_run_of_12_mb_takes_memory_in_proportion_to_what_it_said() {
+    async fn thrice(cx: Cx, _: String) -> NodeResult {
+        for pass in 0..3 {
+            cx.reason("m").id(format!("p{pass}")).input("go").await?;
+        }
+        Ok(Next::go())
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let model = Talker::new("x".repeat(MB / 10), 40);
+    let agent = Agent::builder().workflow(one(thrice)).model("m", model);
+    let agent = agent.store(embedded(folder.path())).build().unwrap();
+    let run = runtime.block_on(async {
+        let run = agent.start(Start::new("hi")).await.unwrap();
+        run.outcome().await.unwrap();
+        while agent.driving() > 0 {
+            tokio::task::yield_now().await;
+        }
+        run
+    });
+    let mut said = 0;
+    let counted = allocation_counter::measure(|| {
+        said = runtime.block_on(async {
+            let (mut after, mut state) = run.snapshot().await.unwrap().unwrap();
+            loop {
+                let page =
+                    agent.store().read(&run.id().as_str().into(), after, ReadLimit::default()).await.unwrap();
+                for record in &page.records {
+                    after = record.seq;
+                    if let Some(record) = headwater_runtime::Entry::event(record).unwrap() {
+                        state.apply(&record).unwrap();
+                    }
+                }
+                if after >= page.tail.last {
+                    break state.messages().iter().map(|message| message.plain_text().len()).sum::<usize>();
+                }
+            }
+        });
+    });
+    assert_eq!(said, 12 * MB);
+    println!("told: coming back to 12 MB of text takes {:.1} MB", counted.bytes_max as f64 / 1e6);
+    assert!(counted.bytes_max < 60 * MB as u64, "{} bytes", counted.bytes_max);
+}

@@ -1,0 +1,127 @@
+//! Recovery skips what it cannot read, and looks after everything else.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use headwater_protocol::{RunId, RunStatus};
+use headwater_runtime::{Agent, AgentBuilder, Cx, ErrorKind, Next, NodeResult, RunPhase, Start, Text, Turn};
+use headwater_store::{Class, Expect, JournalId};
+
+use crate::{
+    harness::{Ran, World, memory, one, token},
+    talker::Talker,
+};
+
+async fn chat(cx: Cx, input: String) -> NodeResult {
+    if input == "ask" {
+        let colour = cx.interrupt(Text::new("Which colour?")).await?;
+        return Ok(Next::message(format!("It is {colour}.")));
+    }
+    cx.reason("m").input(input).await?;
+    Ok(Next::go())
+}
+
+/// Writes garbage over every value whose key names something.
+async fn poison(world: &World, name: &str) -> usize {
+    let mut poisoned = 0;
+    for (key, _) in world.store.list("", None, 10_000).await.unwrap() {
+        if key.contains(name) {
+            world.store.put(&key, Bytes::from_static(b"{\"garbage"), Expect::Any, None).await.unwrap();
+            poisoned += 1;
+        }
+    }
+    poisoned
+}
+
+/// A journal of a run whose process died, with one record.
+async fn leave_run(world: &World, run: &str, record: &'static [u8]) {
+    let lease = world.store.claim(&run.into(), "dead", Duration::from_secs(30)).await.unwrap();
+    world.store.append(&lease, Class::Fact, &[Bytes::from_static(record)]).unwrap().await.unwrap();
+}
+
+#[tokio::test]
+async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
+    let (store, clock) = memory();
+    let talker = Talker::quiet("word ", 1);
+    let build = |agent: AgentBuilder| agent.workflow(one(chat)).model("m", talker.clone());
+    let before = World::on(store, clock.clone(), build);
+    // Two sessions with a turn that is going and one that waits for it, and two runs of their own.
+    for session in ["poisoned", "healthy"] {
+        let session = before.agent.open_session(session, None).await.unwrap();
+        session.send(Turn::new("one")).await.unwrap();
+        session.send(Turn::new("two")).await.unwrap();
+    }
+    let dying = before.agent.start(Start::new("three")).await.unwrap();
+    let asking = before.run("ask").await;
+    let unreadable_answer = before.run("ask").await;
+    let old = before.run("ask").await;
+    before.agent.stop(old.id(), None).await.unwrap().outcome().await.unwrap();
+    while talker.asked() < 3 || before.agent.driving() > 3 {
+        tokio::task::yield_now().await;
+    }
+    before.agent.abandon();
+    assert!(poison(&before, "poisoned").await >= 1);
+    for (run, record) in [("run_bad_1", &b"no json"[..]), ("run_bad_2", b"{\"event\":{\"type\":5}}")] {
+        leave_run(&before, run, record).await;
+    }
+    let put = async |key: String| {
+        before.store.put(&key, Bytes::from_static(b"[[["), Expect::Any, None).await.unwrap();
+    };
+    put("run/run_bad_2".to_owned()).await;
+    put("run/run_bad_3".to_owned()).await;
+    put("question/req_bad".to_owned()).await;
+    put("inbox/run_bad_1/req_bad".to_owned()).await;
+    put(format!("inbox/{}/{}", unreadable_answer.id(), unreadable_answer.question().request)).await;
+    put("waiting/garbage".to_owned()).await;
+    put(format!("waiting/{:020}/run_bad_1", 1)).await;
+
+    clock.advance(Duration::from_secs(60));
+    let world = before.restarted(build);
+    let answered = headwater_runtime::Answered::given(asking.question().request.clone(), "blue");
+    world.agent.answer(answered.token(token(asking.question()))).await.unwrap();
+    let tended = world.agent.tend().await.unwrap();
+    let stuck: Vec<_> = tended.stuck.iter().map(|(run, _)| run.as_str()).collect();
+    assert!(stuck.contains(&"run_bad_1") && stuck.contains(&"run_bad_2"), "{tended:?}");
+    assert!(tended.taken_over.contains(dying.id()), "{tended:?}");
+    talker.speak(100);
+    world.agent.session("healthy", None).settled().await.unwrap();
+    world.idle().await;
+    assert_eq!(Ran::of(world.agent.run(dying.id().clone())).await.status(), RunStatus::Finished);
+    assert_eq!(Ran::of(world.agent.run(asking.id().clone())).await.text(), "It is blue.");
+    let turns = world.agent.session("healthy", None).checkpoints(None, 10).await.unwrap();
+    assert_eq!(turns.len(), 2, "both turns are done");
+
+    // The question whose answer could not be read can be answered anew.
+    let ran = Ran::of(world.agent.run(unreadable_answer.id().clone())).await;
+    assert_eq!(ran.answer("red").await.text(), "It is red.");
+
+    // It is said once, and retention goes on.
+    clock.advance(Duration::from_secs(8 * 24 * 3_600));
+    let again = world.agent.tend().await.unwrap();
+    assert_eq!(again.taken_over, Vec::<RunId>::new());
+    assert_eq!(world.store.info(&JournalId::from(old.id().as_str())).await.unwrap(), None, "space is freed");
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_read_says_so_and_can_be_stopped() {
+    let world = World::with(one(chat), |agent| agent.model("m", Talker::new("word ", 1)));
+    let ran = world.run("ask").await;
+    world.idle().await;
+    let journal = JournalId::from(ran.id().as_str());
+    let lease = world.store.claim(&journal, "dead", Duration::from_secs(1)).await.unwrap();
+    world.store.append(&lease, Class::Fact, &[Bytes::from_static(b"no json")]).unwrap().await.unwrap();
+    world.clock.advance(Duration::from_secs(60));
+    let tended = world.agent.tend().await.unwrap();
+    assert_eq!(tended.stuck.len(), 1, "{tended:?}");
+    let meta = ran.run.meta().await.unwrap();
+    assert!(meta.stuck.unwrap().contains("cannot be read"));
+    assert_eq!(meta.phase, RunPhase::Waiting);
+
+    world.agent.stop(ran.id(), None).await.unwrap();
+    world.idle().await;
+    assert_eq!(ran.run.meta().await.unwrap().phase, RunPhase::Ended);
+    assert!(world.store.info(&journal).await.unwrap().unwrap().tail.closed);
+    let error = Agent::stop(&world.agent, ran.id(), None).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ended);
+    assert_eq!(world.agent.tend().await.unwrap().stuck, []);
+}
