@@ -119,6 +119,7 @@ impl Model for Ordered {
                 raw_reason: None,
                 usage: Usage::default(),
                 raw_usage: None,
+                raw: None,
                 metadata: None,
             },
         ];
