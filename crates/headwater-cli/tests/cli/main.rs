@@ -17,6 +17,7 @@ mod replay;
 mod run;
 mod serve;
 mod server;
+mod store;
 mod structured;
 mod tokens;
 mod usage;

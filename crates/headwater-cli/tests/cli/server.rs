@@ -30,6 +30,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
+    /// Whether a body in chunks has its last one.
+    pub(crate) ended: bool,
 }
 
 impl Answer {
@@ -51,7 +53,27 @@ impl Server {
 
     /// Starts a server on a port, with its data in a folder and something in its environment.
     pub(crate) fn start_with(listen: &str, data: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut child = command()
+        Self::start_command(command(), listen, data, args, variables)
+    }
+
+    /// Starts a server whose files may grow to so many blocks of 512 bytes: then writing fails, as on a full disk.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn start_small(data: &Path, blocks: u32, args: &[&str]) -> Self {
+        let mut limited = Command::new("sh");
+        // A signal that is ignored stays so in the program that takes the place of the shell.
+        let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+        limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
+        Self::start_command(limited, "127.0.0.1:0", data, args, &[])
+    }
+
+    fn start_command(
+        mut program: Command,
+        listen: &str,
+        data: &Path,
+        args: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let mut child = program
             .envs(variables.iter().copied())
             .args(["serve", "--listen", listen, "--data"])
             .arg(data)
@@ -122,6 +144,20 @@ impl Server {
         self.ask("POST", path, &[], &body.to_string())
     }
 
+    /// Asks a server that may have ended.
+    pub(crate) fn try_post(&self, path: &str, body: &str) -> Option<Answer> {
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        let (address, length) = (&self.address, body.len());
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).ok()?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).ok()?;
+        (!bytes.is_empty()).then(|| read(&bytes))
+    }
+
     /// Sends a request, whose answer is still to be read.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
@@ -161,6 +197,11 @@ impl Server {
         self.logs.try_iter().map(|line| line + "\n").collect()
     }
 
+    /// Waits until it ends by itself, and gives how.
+    pub(crate) fn ended(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -190,7 +231,7 @@ fn read(bytes: &[u8]) -> Answer {
     let text = String::from_utf8_lossy(bytes);
     let (head, mut rest) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {text:?}"));
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let mut body = String::new();
+    let (mut body, mut ended) = (String::new(), false);
     if head.to_lowercase().contains("transfer-encoding: chunked") {
         let mut left = rest.as_bytes();
         while let Some(end) = left.windows(2).position(|pair| pair == b"\r\n") {
@@ -200,11 +241,12 @@ fn read(bytes: &[u8]) -> Answer {
             body.push_str(&String::from_utf8_lossy(chunk));
             left = &left[(end + size + 4).min(left.len())..];
             if size == 0 {
+                ended = true;
                 break;
             }
         }
         rest = "";
     }
     body.push_str(rest);
-    Answer { status, head: head.to_owned(), body }
+    Answer { status, head: head.to_owned(), body, ended }
 }
