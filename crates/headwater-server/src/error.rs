@@ -103,7 +103,7 @@ impl ApiError {
             }
             _ => return Self::internal("store", error),
         };
-        tracing::warn!(code, %error, "a request failed");
+        tracing::warn!(code, error = ?error.to_string(), "a request failed");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, meaning(code)).retry_after(seconds)
     }
 

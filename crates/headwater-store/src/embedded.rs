@@ -203,6 +203,7 @@ impl Shared {
             return Ok(());
         }
         log.cut_off_failed()?;
+        log.probe()?;
         let (core, opened) = recover::recover(&self.files, self.handles.clone(), &self.options)?;
         core.running()?;
         core.replace(&mut self.core());

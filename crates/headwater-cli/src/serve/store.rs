@@ -1,6 +1,11 @@
 //! Opening the store, and saying who has it if somebody has.
 
-use std::{fs, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use headwater_store::{
     Embedded, ErrorKind, Memory, Store,
@@ -67,21 +72,31 @@ impl Opened {
     /// Opens a store that has stopped anew, as often as it stops. Never ends.
     pub(crate) async fn keep_recovering(&self) {
         let Self::Folder(store) = self else { return std::future::pending().await };
+        let mut pause = FIRST_PAUSE;
         loop {
+            let running = Instant::now();
             let cause = store.stopped().await;
+            // Each recovery takes runs up again, and asks models again: one that does not last is not tried at once.
+            if running.elapsed() > LONGEST_PAUSE {
+                pause = FIRST_PAUSE;
+            }
             tracing::error!(code = cause.code(), %cause, "the store has stopped: its runs are taken up when it recovers");
-            let mut pause = FIRST_PAUSE;
-            while let Err(error) = store.recover().await {
-                tracing::warn!(code = error.code(), %error, "the store cannot be opened anew yet");
+            loop {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
+                match store.recover().await {
+                    Ok(()) => break,
+                    Err(error) => {
+                        tracing::warn!(code = error.code(), %error, "the store cannot be opened anew yet");
+                    }
+                }
             }
             tracing::info!("the store has recovered");
         }
     }
 }
 
-/// How long to wait before a store is opened anew for the second time, and how long at most.
+/// How long to wait before a store is opened anew, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 

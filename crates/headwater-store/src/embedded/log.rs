@@ -114,6 +114,20 @@ impl Log {
         Ok(at)
     }
 
+    /// Finds out whether there is room for more than a few bytes, by writing some after the end and cutting them off again. A
+    /// crash in between leaves what looks like a torn end. Without this, a store on a full disk would recover and stop by turns.
+    pub(super) fn probe(&self) -> Result<()> {
+        const ROOM: usize = 1 << 20;
+        let probe = || -> io::Result<()> {
+            let end = self.file.size()?;
+            let written = write_all(&*self.file, end, &vec![0; ROOM]).and_then(|()| self.file.sync());
+            self.file.truncate(end)?;
+            written.and_then(|()| self.file.sync())
+        };
+        let name = segment_name(self.segment);
+        probe().map_err(|error| write_error(format_args!("looking for room after {name}"), error))
+    }
+
     /// Removes the commit that failed, as far as it was written. Its callers know that it failed, so nobody may see it when
     /// the folder is opened anew in the same process.
     pub(super) fn cut_off_failed(&mut self) -> Result<()> {
