@@ -17,6 +17,9 @@ use tokio::{
 use super::reader::Reader;
 use crate::{ApiError, Options, Server, seeing::OpenStream};
 
+/// How long what was written has to be sent before a stream is cut.
+const FLUSH: Duration = Duration::from_millis(20);
+
 /// When a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -150,10 +153,15 @@ impl Following {
                 biased;
                 next = source.next() => {
                     *spoke = Instant::now();
-                    return next.map_err(|error| {
-                        tracing::error!(code = error.code(), error = ?error.message(), "a stream is cut");
-                        std::io::Error::other(error.message().to_owned())
-                    });
+                    let error = match next {
+                        Ok(next) => return Ok(next),
+                        Err(error) => error,
+                    };
+                    tracing::error!(code = error.code(), error = ?error.message(), "a stream is cut");
+                    // A connection whose body fails is closed with all that was not yet sent, the head of the answer too:
+                    // it is sent while this waits.
+                    tokio::time::sleep(FLUSH).await;
+                    return Err(std::io::Error::other(error.message().to_owned()));
                 }
                 // The end without an end: whoever reads it comes back.
                 () = closing.as_mut() => return Ok(None),
