@@ -81,7 +81,7 @@ pub(crate) async fn recover(agents: &Agents) {
         match agent.tend().await {
             Ok(tended) => log(&agent, &tended),
             Err(error) => {
-                tracing::error!(agent = agent.name(), error = ?error.message(), "cannot recover runs")
+                tracing::error!(agent = agent.name(), error = ?error.message(), "cannot recover runs");
             }
         }
     }
