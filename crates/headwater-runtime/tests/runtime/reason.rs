@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use headwater_models::{
     ModelError, ModelErrorKind, ReasoningEffort, ResponseFormat, ToolChoice,
-    scripted::{Fault, Rule, ScriptedModel, When},
+    scripted::{Fault, Rule, Script, ScriptedModel, When},
 };
 use headwater_protocol::{
     ContentPart, Event, FinishReason, ModelMessage, RunStatus, StructuredStatus, ToolSpec, Usage,
 };
-use headwater_runtime::{Cx, END, Failover, Next, NodeResult, Reply, START, Structured, Text, Workflow};
+use headwater_runtime::{
+    AgentBuilder, AgentFile, Cx, END, Failover, FileOptions, Next, NodeResult, Reply, START, Start,
+    Structured, Text, Workflow,
+};
 use headwater_tools::{ClientTool, Schema, schemars::JsonSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -523,4 +526,48 @@ async fn a_stream_keeps_its_name_when_the_node_is_run_again() {
     assert_eq!((ran.outcome.structured().len(), model.asked()), (2, 2));
     let finals = updates(&ran).iter().filter(|(kind, _)| *kind == "final").count();
     assert_eq!(finals, 2);
+}
+
+/// The model that the beginning of a run names.
+fn named_model(ran: &Ran) -> Option<&str> {
+    match ran.events.first() {
+        Some(Event::RunStarted(started)) => started.model.as_deref(),
+        other => panic!("a run begins with {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn beginning_of_a_run_names_the_model_where_it_is_known() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        cx.reason("second").input("x").await?;
+        Ok(Next::go())
+    }
+    let model = |name: &str| ScriptedModel::new(Script::new(name).rule(Rule::always().text("ok")));
+    let only = World::with(one(node), |agent| agent.model("second", model("one"))).run("").await;
+    assert_eq!(named_model(&only), Some("scripted:one"));
+    let two = |agent: AgentBuilder| agent.model("first", model("one")).model("second", model("two"));
+    let unknown = World::with(one(node), two).run("").await;
+    assert_eq!(named_model(&unknown), None, "nobody knows before the node asks");
+    let workflow =
+        Workflow::new("w").model("second").node("node", node).edge(START, "node").edge("node", END);
+    let named = World::with(workflow.build().unwrap(), two).run("").await;
+    assert_eq!(named_model(&named), Some("scripted:two"));
+
+    let text = "
+name: a
+models:
+  first: { script: { name: one, rules: [{ say: [{ text: hi }] }] } }
+  second: { script: { name: two, rules: [{ say: [{ text: hi }] }] } }
+workflows:
+  w:
+    start: begin
+    nodes:
+      begin: { message: Hello. }
+      answer: { reason: { model: second } }
+    edges: [{ from: begin, to: answer }]
+";
+    let (store, _) = crate::harness::memory();
+    let agent = AgentFile::parse("a.yaml", text).unwrap().build(FileOptions::new(store)).unwrap();
+    let ran = Ran::of(agent.start(Start::new("")).await.unwrap()).await;
+    assert_eq!(named_model(&ran), Some("scripted:two"));
 }
