@@ -19,7 +19,7 @@ pub(crate) async fn finish(run: &RunShared, end: Event) -> Result<()> {
         Ok(None) => {}
         // A session that cannot be read must not keep its run from ending.
         Err(error) => {
-            tracing::error!(run = %run.id, error = ?error.message(), "a run ends without its session")
+            tracing::error!(run = %run.id, error = ?error.message(), "a run ends without its session");
         }
     }
     run.say(end)?.await?;
