@@ -16,7 +16,9 @@ use std::{sync::Arc, time::Duration};
 
 use headwater_models::Models;
 use headwater_runtime::{Agent, AgentOptions, FileVisibility};
-use headwater_server::{Agents, ApiKeys, Connections, Limits, Metrics, Options, Server, Several, Visibility};
+use headwater_server::{
+    Agents, ApiKeys, ClientPolicy, Connections, Limits, Metrics, Options, Server, Several, Visibility,
+};
 use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
 
@@ -47,6 +49,20 @@ pub(crate) async fn serve(
     let served = Agents::new();
     for (name, agent, visibility) in agents {
         served.set(name, agent, visibility);
+    }
+    match &files {
+        Some(files) => {
+            for loaded in files.loaded() {
+                served.set_client_policy(loaded.file.name(), client_policy(loaded));
+            }
+        }
+        // The demonstration is for trying everything.
+        None if program.names().next().is_none() => {
+            for name in served.names() {
+                served.set_client_policy(&name, ClientPolicy::open());
+            }
+        }
+        None => {}
     }
     let server = Server::new(served, options);
 
@@ -141,7 +157,7 @@ fn agents(
         let demo = demo::agents(store, &options, settings.demo_pace)
             .map_err(|error| Failure::new(format!("the demo agents do not hold together: {error}")))?;
         // A demo hides nothing from the person who tries it.
-        let visibility = Visibility { errors: true, ..Visibility::default() };
+        let visibility = Visibility { errors: true, state: true, ..Visibility::default() };
         (demo.into_iter().map(|(name, agent)| (name, agent, visibility)).collect(), None)
     };
     if let Some(wanted) = &settings.default_agent {
@@ -161,8 +177,18 @@ fn agents(
 type Named = (String, Agent, Visibility);
 
 fn visibility(loaded: &Loaded) -> Visibility {
-    let FileVisibility { reasoning, tool_inputs, tool_outputs, errors, .. } = loaded.file.visibility();
-    Visibility { reasoning, tool_inputs, tool_outputs, errors }
+    let FileVisibility { reasoning, tool_inputs, tool_outputs, errors, state, .. } = loaded.file.visibility();
+    Visibility { reasoning, tool_inputs, tool_outputs, errors, state }
+}
+
+fn client_policy(loaded: &Loaded) -> ClientPolicy {
+    let client = loaded.file.client();
+    ClientPolicy {
+        system: client.system,
+        seed: client.seed,
+        workflows: client.workflows.clone(),
+        data: client.data,
+    }
 }
 
 async fn server_options(settings: &Settings) -> Result<Options, Failure> {
@@ -230,6 +256,7 @@ async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Rece
                 // The log says what is so already.
                 Change::Loaded(loaded) => {
                     let (name, file) = (loaded.file.name(), loaded.path.display());
+                    server.agents().set_client_policy(name, client_policy(&loaded));
                     server.agents().set(name, loaded.agent.clone(), visibility(&loaded));
                     tracing::info!(agent = name, %file, "read again: new runs take it, runs that wait keep their version");
                 }

@@ -91,3 +91,93 @@ ids! {
     /// The state of a session after a turn.
     CheckpointId,
 }
+
+/// The longest identifier that a client may choose, in bytes.
+pub const MAX_ID_BYTES: usize = 256;
+
+/// Why a text cannot be an identifier that a client chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidId {
+    /// It is empty.
+    Empty,
+    /// It has more than [`MAX_ID_BYTES`] bytes: so many.
+    TooLong(usize),
+    /// It has a control character.
+    Control(char),
+}
+
+impl fmt::Display for InvalidId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("it is empty"),
+            Self::TooLong(bytes) => write!(f, "it has {bytes} bytes, more than {MAX_ID_BYTES}"),
+            Self::Control(char) => write!(f, "it contains the control character U+{:04X}", u32::from(*char)),
+        }
+    }
+}
+
+impl std::error::Error for InvalidId {}
+
+/// Checks an identifier that a client chose: 1 to [`MAX_ID_BYTES`] bytes, and no control characters.
+///
+/// ```
+/// use headwater_protocol::{InvalidId, check_id};
+///
+/// assert_eq!(check_id("tenant/chat-1"), Ok(()));
+/// assert_eq!(check_id(""), Err(InvalidId::Empty));
+/// assert_eq!(check_id("a\nb"), Err(InvalidId::Control('\n')));
+/// ```
+///
+/// # Errors
+/// When it is none.
+pub fn check_id(text: &str) -> Result<(), InvalidId> {
+    if text.is_empty() {
+        return Err(InvalidId::Empty);
+    }
+    if text.len() > MAX_ID_BYTES {
+        return Err(InvalidId::TooLong(text.len()));
+    }
+    match text.chars().find(|char| char.is_control()) {
+        Some(char) => Err(InvalidId::Control(char)),
+        None => Ok(()),
+    }
+}
+
+/// Whether an identifier is one that a page makes up by position, or a placeholder: an empty text, `default`, or React's
+/// `useId` (`:r0:`, `:R1a:`, `«r0»`, `_r_1_`, `_R_1H1_`). Every visitor of such a page sends the same one, so it names
+/// nothing.
+///
+/// ```
+/// use headwater_protocol::is_positional_id;
+///
+/// assert!([":r0:", ":R2l6:", "«r1a»", "_r_1_", "_R_0_", "default", ""].iter().all(|id| is_positional_id(id)));
+/// assert!(!["chat-1", "r0", ":run:", "_r_", "_random_", ":r-1:"].iter().any(|id| is_positional_id(id)));
+/// ```
+#[must_use]
+pub fn is_positional_id(text: &str) -> bool {
+    const AROUND: [(&str, &str); 3] = [(":", ":"), ("\u{ab}", "\u{bb}"), ("_", "_")];
+    if text.is_empty() || text.eq_ignore_ascii_case("default") {
+        return true;
+    }
+    AROUND.iter().any(|(before, after)| {
+        let inner = text.strip_prefix(before).and_then(|text| text.strip_suffix(after));
+        let counter = inner.and_then(|inner| inner.strip_prefix(['r', 'R']));
+        let counter = match (counter, *before) {
+            (Some(counter), "_") => counter.strip_prefix('_'),
+            (counter, _) => counter,
+        };
+        counter.is_some_and(is_counter)
+    })
+}
+
+/// A counter of React's: digits of base 32, and where a component has several ids, `H` and the next one.
+fn is_counter(text: &str) -> bool {
+    let digits = |text: &str| {
+        text.len() <= 16 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'v').contains(&byte))
+    };
+    match text.split_once('H') {
+        Some((path, local)) => digits(path) && digits(local),
+        None => !text.is_empty() && digits(text),
+    }
+}

@@ -60,7 +60,8 @@ pub use framing::{
     SseReader, Tail, UnknownFraming,
 };
 pub use id::{
-    ApprovalId, AttemptId, CheckpointId, MessageId, PartId, RequestId, RunId, SessionId, ToolCallId,
+    ApprovalId, AttemptId, CheckpointId, InvalidId, MAX_ID_BYTES, MessageId, PartId, RequestId, RunId,
+    SessionId, ToolCallId, check_id, is_positional_id,
 };
 pub use lint::{Finding, Findings, Lint, Rule, lint};
 pub use prompt::{

@@ -166,6 +166,18 @@ impl Agent {
         self.0.workflows.values().filter_map(|versions| versions.all.get(&versions.newest))
     }
 
+    /// The workflow of runs that name none.
+    #[must_use]
+    pub fn default_workflow(&self) -> Option<&str> {
+        self.0.default_workflow.as_deref()
+    }
+
+    /// How long a run that has ended is kept.
+    #[must_use]
+    pub fn keeps(&self) -> Duration {
+        self.0.options.keep
+    }
+
     /// All versions of its workflows, the newest of each last.
     #[cfg(feature = "yaml")]
     pub(crate) fn all_workflows(&self) -> impl Iterator<Item = &Workflow> {
@@ -193,7 +205,7 @@ impl AgentInner {
         self.drivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn secret(&self) -> Result<&Secret> {
+    pub(crate) async fn secret(&self) -> Result<&Secret> {
         Ok(self.secret.get_or_try_init(|| Secret::of(&*self.store)).await?)
     }
 

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 pub use build::{FileOptions, Functions};
 pub use error::{FileError, FileErrorKind, FileErrors};
-pub use format::FileVisibility;
+pub use format::{FileClient, FileVisibility};
 pub use view::{FileEdge, FileNode, FileWorkflow};
 
 use format::AgentText;
@@ -112,6 +112,25 @@ impl AgentFile {
     #[must_use]
     pub fn visibility(&self) -> FileVisibility {
         self.0.visibility
+    }
+
+    /// What its clients may decide.
+    ///
+    /// ```
+    /// use headwater_runtime::AgentFile;
+    ///
+    /// let text = "
+    /// name: open
+    /// client: { workflows: [w], data: true }
+    /// workflows: { w: { start: n, nodes: { n: { message: Hello } } } }
+    /// ";
+    /// let file = AgentFile::parse("open.yaml", text)?;
+    /// assert!(file.client().data && file.client().seed && !file.client().system);
+    /// # Ok::<(), headwater_runtime::FileErrors>(())
+    /// ```
+    #[must_use]
+    pub fn client(&self) -> &FileClient {
+        &self.0.client
     }
 
     /// The file, and all that it includes: when one of them changes, the agent has changed.

@@ -14,8 +14,10 @@ mod error;
 mod file;
 mod hooks;
 mod journal;
+mod keys;
 mod model;
 mod next;
+mod page;
 mod replay;
 mod run;
 mod seeing;
@@ -31,8 +33,8 @@ pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};
 #[cfg(feature = "yaml")]
 pub use file::{
-    AgentFile, FileEdge, FileError, FileErrorKind, FileErrors, FileNode, FileOptions, FileVisibility,
-    FileWorkflow, Functions,
+    AgentFile, FileClient, FileEdge, FileError, FileErrorKind, FileErrors, FileNode, FileOptions,
+    FileVisibility, FileWorkflow, Functions,
 };
 pub use hooks::{
     Ask, AskMode, Choice, Declinable, Emit, Failover, Form, InterruptHook, MaybeAnswer, MultiChoice,
@@ -42,6 +44,7 @@ pub use hooks::{
 pub use journal::{Answer, Begun, Entry, Invalidated, Teller, Told};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};
+pub use page::{open_page, seal_page};
 pub use replay::{Divergence, DivergenceKind, Replayed, replay};
 pub use session::{
     Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, RolledBack, Sent, Session, SessionDocument,

@@ -11,7 +11,7 @@ mod walk;
 
 pub(crate) use close::finish;
 pub(crate) use drive::{Driven, drive};
-pub(crate) use inbox::{INBOX, STOP, Sent, inbox_key, request_id, stop_key};
+pub(crate) use inbox::{Sent, request_id};
 pub(crate) use shared::RunShared;
 pub(crate) use visit::{Executed, HookKey, NodeRun, execute};
 pub(crate) use walk::{Ended, EntryState, Walk};

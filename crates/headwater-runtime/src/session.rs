@@ -10,6 +10,7 @@ mod delete;
 mod document;
 mod head;
 mod history;
+mod idempotency;
 mod kept;
 mod list;
 mod look;
@@ -37,7 +38,12 @@ pub use options::{SessionOptions, WhenBusy};
 pub use repeat::FoundTurn;
 pub use turn::{Sent, Turn};
 
-use crate::{Agent, Error, Result, agent::fresh_id, error::ErrorKind};
+use crate::{
+    Agent, Error, Result,
+    agent::{AgentInner, fresh_id},
+    error::ErrorKind,
+    keys::{self, SessionKey},
+};
 
 /// A conversation. Holding it costs nothing.
 ///
@@ -70,6 +76,7 @@ use crate::{Agent, Error, Result, agent::fresh_id, error::ErrorKind};
 #[derive(Debug, Clone)]
 pub struct Session {
     id: SessionId,
+    key: SessionKey,
     agent: Agent,
     owner: Option<String>,
 }
@@ -115,13 +122,15 @@ impl Agent {
         self.open_session(fresh_id("session")?, owner).await
     }
 
-    /// A session by the name that its page gave it: begun if there is none.
+    /// A session by the name that its page gave it: begun if there is none. Each owner has names of their own.
     ///
     /// # Errors
-    /// [`ErrorKind::Foreign`] when it is somebody else's.
+    /// [`ErrorKind::Input`] when it cannot be a name, [`ErrorKind::Foreign`] when the owner has a session of that name with
+    /// another agent.
     pub async fn open_session(&self, id: impl Into<SessionId>, owner: Option<&str>) -> Result<Session> {
         let session = self.session(id, owner);
-        if self.0.load_head(&session.id).await?.is_none() {
+        check_name(&session.id)?;
+        if self.0.load_head(&session.key).await?.is_none() {
             let head = Head::new(session.id.clone(), fresh_tree()?, &self.0, session.owner.clone());
             if self.0.create_head(&head).await? {
                 return Ok(session);
@@ -134,7 +143,8 @@ impl Agent {
     /// A session by its name, for its owner. Nothing is looked up yet.
     #[must_use]
     pub fn session(&self, id: impl Into<SessionId>, owner: Option<&str>) -> Session {
-        Session { id: id.into(), agent: self.clone(), owner: owner.map(str::to_owned) }
+        let id = id.into();
+        Session { key: SessionKey::new(owner, &id), id, agent: self.clone(), owner: owner.map(str::to_owned) }
     }
 }
 
@@ -253,18 +263,31 @@ impl Session {
         }
     }
 
-    /// Brings the session up to date, and checks that it is theirs who ask.
+    /// Brings the session up to date.
     async fn seen(&self) -> Result<Seen> {
         let agent = &self.agent.0;
-        let unknown = || {
-            let message = format!("there is no session {}: begin one, or open it", self.id);
-            Error::new(ErrorKind::UnknownSession, message)
-        };
-        let owner = agent.load_head(&self.id).await?.ok_or_else(unknown)?.head.owner;
-        if owner != self.owner {
-            let message = format!("session {} belongs to somebody else", self.id);
-            return Err(Error::new(ErrorKind::Foreign, message).with_code("session.foreign"));
-        }
-        agent.look(&self.id).await?.ok_or_else(unknown)
+        agent.look(&self.key).await?.ok_or_else(|| unknown_session(&self.id))
     }
+}
+
+impl AgentInner {
+    /// Refuses a name for a new session that cannot be one, or that its owner uses already.
+    async fn check_free(&self, session: &SessionKey) -> Result<()> {
+        check_name(&session.id)?;
+        match self.store.get(&keys::session(session)).await? {
+            Some(_) => Err(moves::exists(&session.id)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unknown_session(id: &SessionId) -> Error {
+    let message = format!("there is no session {id}: begin one, or open it");
+    Error::new(ErrorKind::UnknownSession, message)
+}
+
+fn check_name(id: &SessionId) -> Result<()> {
+    headwater_protocol::check_id(id.as_str()).map_err(|error| {
+        Error::new(ErrorKind::Input, format!("invalid session name: {error}")).with_code("session.invalid")
+    })
 }

@@ -8,7 +8,7 @@ use std::{
 use headwater_protocol::{Message, RunId};
 use headwater_runtime::{Agent, ErrorKind, RunMeta};
 
-use crate::{ApiError, Visibility};
+use crate::{ApiError, ClientPolicy, Visibility};
 
 /// The agents that a server has, by name. Cheap to clone; all clones are one.
 ///
@@ -37,6 +37,8 @@ struct Named {
     /// Those that take no new turns, and still have runs.
     retired: BTreeMap<String, Served>,
     default: Option<String>,
+    /// What is taken of clients at their word, where it is not the default.
+    policies: BTreeMap<String, Arc<ClientPolicy>>,
 }
 
 /// An agent, and what its readers see of it.
@@ -45,6 +47,7 @@ pub(crate) struct Served {
     pub(crate) name: String,
     pub(crate) agent: Agent,
     pub(crate) visibility: Visibility,
+    pub(crate) client: Arc<ClientPolicy>,
 }
 
 impl Served {
@@ -95,7 +98,26 @@ impl Agents {
                 agent.name()
             );
         }
-        named.agents.insert(name.clone(), Served { name, agent, visibility });
+        let client = named.policies.get(&name).cloned().unwrap_or_default();
+        named.agents.insert(name.clone(), Served { name, agent, visibility, client });
+    }
+
+    /// Says what the clients of an agent may decide; otherwise the [default](ClientPolicy::default).
+    #[must_use]
+    pub fn trusting(self, name: &str, policy: ClientPolicy) -> Self {
+        self.set_client_policy(name, policy);
+        self
+    }
+
+    /// Says what the clients of an agent may decide.
+    pub fn set_client_policy(&self, name: &str, policy: ClientPolicy) {
+        let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let policy = Arc::new(policy);
+        named.policies.insert(name.to_owned(), policy.clone());
+        let Named { agents, retired, .. } = &mut *named;
+        if let Some(served) = agents.get_mut(name).or_else(|| retired.get_mut(name)) {
+            served.client = policy;
+        }
     }
 
     /// Takes an agent away.

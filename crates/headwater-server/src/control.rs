@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use headwater_protocol::{CursorSupport, RequestCursor, RunId};
-use headwater_runtime::{Agent, ErrorKind, Run, RunMeta};
+use headwater_runtime::{ErrorKind, Run, RunMeta, RunPhase, open_page, seal_page};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -26,6 +26,7 @@ use crate::{
     chat::{self, Placed},
     extract::{Path, Query},
     follow::{Ending, From, Names, View},
+    idempotency,
 };
 
 /// A run that belongs to whoever asks.
@@ -42,11 +43,6 @@ pub(crate) async fn owned(
     let run = served.agent.run(id);
     Ok((served, run, meta))
 }
-
-/// How many runs are read in one go.
-const PAGE: usize = 200;
-/// How often at most for one request: whoever has few runs among many comes back for the rest.
-const PAGES: usize = 50;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Paging {
@@ -66,55 +62,36 @@ pub(crate) async fn list(
     Extension(principal): Extension<Principal>,
     Query(paging): Query<Paging>,
 ) -> Result<Response, ApiError> {
+    let all = server.agents().served();
+    let Some(first) = all.first() else {
+        return Ok(Json(json!({ "runs": [], "next": null })).into_response());
+    };
+    let (owner, limit) = (Some(principal.id()), paging.limit());
+    let secret = first.agent.secret().await?;
+    let after = match &paging.after {
+        Some(after) => Some(open_page(secret, "runs", owner, after)?),
+        None => None,
+    };
+    let after = after.map(|(created, run)| (created, RunId::from(run)));
     let mut seen: Vec<usize> = Vec::new();
-    let (mut runs, mut looked_to) = (Vec::new(), None);
-    for served in server.agents().served() {
+    let mut runs: Vec<RunMeta> = Vec::new();
+    for served in &all {
         let store = std::sync::Arc::as_ptr(served.agent.store()).cast::<()>().addr();
         if seen.contains(&store) {
             continue;
         }
         seen.push(store);
-        let (own, until) = own_runs(&served.agent, &principal, &paging).await?;
-        runs.extend(own);
-        // What a store has after that is not known: no page may go further than the first of them.
-        looked_to = match (looked_to, until) {
-            (Some(one), Some(other)) => Some(std::cmp::min(one, other)),
-            (one, other) => one.or(other),
-        };
+        let after = after.as_ref().map(|(created, run)| (*created, run));
+        runs.extend(served.agent.runs_of(owner, after, limit + 1).await?);
     }
-    runs.sort_by(|one: &RunMeta, other| one.run.as_str().cmp(other.run.as_str()));
-    if let Some(last) = &looked_to {
-        runs.retain(|meta| meta.run.as_str() <= last.as_str());
-    }
-    if runs.len() > paging.limit() {
-        runs.truncate(paging.limit());
-        looked_to = runs.last().map(|meta| meta.run.as_str().to_owned());
-    }
+    // As each store lists them: the newest first.
+    runs.sort_by(|one, other| other.created.cmp(&one.created).then_with(|| one.run.cmp(&other.run)));
+    let more = runs.len() > limit;
+    runs.truncate(limit);
+    let last = runs.last().filter(|_| more);
+    let next = last.map(|last| seal_page(secret, "runs", owner, last.created, last.run.as_str()));
     let runs: Vec<_> = runs.into_iter().map(|meta| server.agents().visible(meta)).collect();
-    Ok(Json(json!({ "runs": runs, "next": looked_to })).into_response())
-}
-
-/// The runs of a store that are theirs who ask, in order, and the last that was looked at if there may be more.
-async fn own_runs(
-    agent: &Agent,
-    principal: &Principal,
-    paging: &Paging,
-) -> Result<(Vec<RunMeta>, Option<String>), ApiError> {
-    let mut after = paging.after.as_deref().map(RunId::from);
-    let mut own = Vec::new();
-    for _ in 0..PAGES {
-        let page = agent.runs(after.as_ref(), PAGE).await?;
-        let full = page.len() == PAGE;
-        after = page.last().map(|meta| meta.run.clone());
-        own.extend(page.into_iter().filter(|meta| meta.owner.as_deref() == Some(principal.id())));
-        if !full {
-            return Ok((own, None));
-        }
-        if own.len() >= paging.limit() {
-            break;
-        }
-    }
-    Ok((own, after.map(|run| run.as_str().to_owned())))
+    Ok(Json(json!({ "runs": runs, "next": next })).into_response())
 }
 
 /// `GET /v1/runs/{run}`.
@@ -126,6 +103,10 @@ pub(crate) async fn inspect(
     let (served, run, mut meta) = owned(&server, &principal, &run).await?;
     meta.agent.clone_from(&served.name);
     let open = served.agent.open_questions(run.id()).await?;
+    if meta.phase != RunPhase::Ended {
+        // The journal is ahead of what is noted beside it.
+        meta.phase = if run.waits().await? { RunPhase::Waiting } else { RunPhase::Running };
+    }
     let open: Vec<_> = open.iter().map(question).collect();
     let meta = served.visibility.meta(meta);
     Ok(Json(json!({ "run": meta, "agent": served.name, "waitsFor": open })).into_response())
@@ -225,4 +206,15 @@ pub(crate) async fn read_json<T: serde::de::DeserializeOwned>(
     let bytes = if bytes.is_empty() { &b"{}"[..] } else { &bytes };
     serde_json::from_slice(bytes)
         .map_err(|error| ApiError::bad("body.invalid", format!("the body cannot be read: {error}")))
+}
+
+/// Reads a JSON body, and gives by what it is known again.
+pub(crate) async fn read_keyed_json<T: serde::de::DeserializeOwned>(
+    server: &Server,
+    body: Body,
+) -> Result<(T, String), ApiError> {
+    let limits = &server.options().limits;
+    let bytes = chat::read_body(body, limits.body, limits.body_time).await?;
+    let fingerprint = idempotency::fingerprint(&bytes);
+    Ok((read_json(server, Body::from(bytes)).await?, fingerprint))
 }

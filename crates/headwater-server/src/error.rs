@@ -162,6 +162,7 @@ impl From<headwater_runtime::Error> for ApiError {
         use StatusCode as S;
         let status = match error.kind() {
             ErrorKind::UnknownWorkflow if error.code() == "workflow.version" => S::SERVICE_UNAVAILABLE,
+            ErrorKind::Input if error.code() == "session.invalid" => S::BAD_REQUEST,
             ErrorKind::UnknownWorkflow
             | ErrorKind::UnknownRun
             | ErrorKind::UnknownSession
@@ -183,8 +184,9 @@ impl From<headwater_runtime::Error> for ApiError {
             _ => S::INTERNAL_SERVER_ERROR,
         };
         if status == S::INTERNAL_SERVER_ERROR {
-            return match error.kind() {
-                ErrorKind::Store => Self::of_store(error.code(), &error),
+            return match (error.kind(), error.code()) {
+                (ErrorKind::Store, code @ "session.unreadable") => Self::internal(code, &error),
+                (ErrorKind::Store, code) => Self::of_store(code, &error),
                 _ => Self::internal("internal", &error),
             };
         }

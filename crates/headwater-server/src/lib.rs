@@ -15,12 +15,14 @@
 mod agents;
 mod auth;
 mod chat;
+mod client_policy;
 mod control;
 mod error;
 mod extract;
 mod follow;
 mod guard;
 mod health;
+mod idempotency;
 mod limits;
 mod openapi;
 mod options;
@@ -39,6 +41,7 @@ pub use auth::{
     ApiKeys, Authenticated, Authenticator, Fetched, Jwt, KeyError, Open, Principal, PublishedKeys, Several,
     unauthorized,
 };
+pub use client_policy::ClientPolicy;
 pub use error::{ApiError, CODES};
 pub use options::{Limits, Options};
 pub use recovery::Recovery;

@@ -7,7 +7,7 @@ use axum::{
     http::{StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
-use headwater_protocol::{CheckpointId, Message, rfc3339};
+use headwater_protocol::{CheckpointId, Message, Part, rfc3339};
 use headwater_runtime::{Checkpoint, ErrorKind, Sent, Session, SessionInfo, SessionState, Start, Turn};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,8 +17,9 @@ use crate::{
     ApiError, Principal, Server,
     agents::Served,
     chat,
-    control::{self, read_json},
+    control::{self, read_json, read_keyed_json},
     extract::{Path, Query},
+    idempotency,
     router::Routes,
     seeing,
 };
@@ -81,11 +82,6 @@ async fn named(parts: &mut Parts, server: &Server) -> Result<(Served, Session, S
 }
 
 /// The session of that name, of whichever agent has it.
-async fn find(server: &Server, principal: &Principal, id: &str) -> Result<(Session, SessionInfo), ApiError> {
-    let (_, session, info) = find_served(server, principal, id).await?;
-    Ok((session, info))
-}
-
 async fn find_served(
     server: &Server,
     principal: &Principal,
@@ -126,7 +122,13 @@ async fn list(
     let served = server.agents().find(query.agent.as_deref())?;
     let page = served.agent.sessions(Some(principal.id()), query.after.as_deref(), query.limit()).await?;
     let sessions: Vec<_> = page.sessions.iter().map(shown).collect();
-    Ok(Json(json!({ "agent": served.name, "sessions": sessions, "next": page.next })).into_response())
+    let mut told = json!({ "agent": served.name, "sessions": sessions, "next": page.next });
+    if !page.unreadable.is_empty()
+        && let Some(told) = told.as_object_mut()
+    {
+        told.insert("unreadable".to_owned(), json!(page.unreadable));
+    }
+    Ok(Json(told).into_response())
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -147,7 +149,11 @@ async fn create(
     let served = server.agents().find(body.agent.as_deref())?;
     let owner = Some(principal.id());
     let session = match (body.import, body.id) {
-        (Some(document), id) => served.agent.import_session(document, owner, id.as_deref()).await?,
+        // A document is its sender's word: it may have been written by hand.
+        (Some(document), id) => {
+            let takes = |role, part: &Part| served.client.takes(role, part);
+            served.agent.import_untrusted_session(document, owner, id.as_deref(), takes).await?
+        }
         (None, Some(id)) => served.agent.open_session(id, owner).await?,
         (None, None) => served.agent.new_session(owner).await?,
     };
@@ -158,12 +164,20 @@ async fn inspect(Mine(_, info): Mine) -> Result<Response, ApiError> {
     Ok(Json(shown(&info)).into_response())
 }
 
+/// Deletes a session without reading it: one that cannot be read can be deleted.
 async fn delete(
+    State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Mine(session, _): Mine,
+    Path(session): Path<String>,
 ) -> Result<Response, ApiError> {
-    session.agent().delete_session(session.id().clone(), Some(principal.id())).await?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+    for served in server.agents().served() {
+        match served.agent.delete_session(session.as_str(), Some(principal.id())).await {
+            Ok(()) => return Ok(StatusCode::NO_CONTENT.into_response()),
+            Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(ApiError::no_session())
 }
 
 async fn messages(Shown(session, served): Shown, Query(query): Query<Listing>) -> Result<Response, ApiError> {
@@ -192,11 +206,14 @@ async fn send(
     Path(session): Path<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let (session, _) = find(&server, &principal, &session).await?;
+    let (served, session, _) = find_served(&server, &principal, &session).await?;
     server.agents().takes_turns(session.agent())?;
     let (parts, body) = request.into_parts();
     let key = chat::idempotency_key(&parts.headers);
-    let say: Say = read_json(&server, body).await?;
+    let (say, fingerprint): (Say, _) = read_keyed_json(&server, body).await?;
+    served.client.check_workflow(&served.agent, say.workflow.as_deref())?;
+    let place = ["messages", session.id().as_str()];
+    idempotency::check(session.agent(), principal.id(), place, key.as_deref(), &fingerprint).await?;
     if let Some(before) = session.sent_before(key.as_slice()).await? {
         return told(&before).await;
     }
@@ -211,7 +228,7 @@ async fn send(
     if let Some(label) = say.label {
         turn = turn.label(label);
     }
-    let turn = key.into_iter().fold(turn, Turn::key);
+    let turn = key.into_iter().fold(turn, Turn::request_key);
     told(&session.send(turn).await?).await
 }
 
@@ -239,7 +256,10 @@ async fn undo(Mine(session, _): Mine) -> Result<Response, ApiError> {
 }
 
 async fn export(Shown(session, served): Shown) -> Result<Response, ApiError> {
-    let document = session.export().await?.retain_parts(|part| served.visibility.part(part));
+    let mut document = session.export().await?.retain_parts(|part| served.visibility.part(part));
+    if !served.visibility.state {
+        document = document.without_state();
+    }
     Ok(Json(document).into_response())
 }
 
@@ -258,7 +278,7 @@ async fn checkpoint(Shown(session, served): Shown, Path((_, checkpoint)): Of) ->
     Ok(Json(json!({
         "checkpoint": checkpoint,
         "structured": structured(&state),
-        "workflowState": state.workflow_state,
+        "workflowState": if served.visibility.state { state.workflow_state } else { Map::new() },
         "messages": served.shown(state.messages),
     }))
     .into_response())
@@ -326,6 +346,9 @@ async fn do_again(
 ) -> Result<Response, ApiError> {
     server.agents().takes_turns(session.agent())?;
     let key = chat::idempotency_key(&parts.headers);
+    let fingerprint = idempotency::fingerprint(format!("{turn}\n{text:?}").as_bytes());
+    let place = ["again", session.id().as_str()];
+    idempotency::check(session.agent(), principal.id(), place, key.as_deref(), &fingerprint).await?;
     if let Some(before) = session.sent_before(key.as_slice()).await? {
         return told(&before).await;
     }
@@ -333,7 +356,7 @@ async fn do_again(
     let request = seeing::request_id_of(&parts.headers);
     let context = server.runtime_context(principal, parts, Map::new()).await?;
     let start = Start::new(text.as_deref().unwrap_or_default()).request(request).runtime_context(context);
-    let now = key.into_iter().fold(Turn::from(start), Turn::key);
+    let now = key.into_iter().fold(Turn::from(start), Turn::request_key);
     let again = match text {
         Some(_) => session.edit(turn, now).await?,
         None => session.regenerate_as(turn, now).await?,

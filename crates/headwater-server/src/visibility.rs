@@ -29,11 +29,13 @@ pub struct Visibility {
     /// The texts of errors. They name files, commands and addresses and may repeat a prompt, so by default readers get the
     /// code, a fixed sentence and the request id, and the log has the text.
     pub errors: bool,
+    /// The state of workflows, in checkpoints and exports. Nodes keep there what no reader was shown.
+    pub state: bool,
 }
 
 impl Default for Visibility {
     fn default() -> Self {
-        Self { reasoning: true, tool_inputs: true, tool_outputs: true, errors: false }
+        Self { reasoning: true, tool_inputs: true, tool_outputs: true, errors: false, state: false }
     }
 }
 

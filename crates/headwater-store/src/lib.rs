@@ -34,6 +34,7 @@ mod cursor;
 pub mod embedded;
 mod error;
 mod journal;
+pub mod key;
 mod lease;
 mod memory;
 mod secret;

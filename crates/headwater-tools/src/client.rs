@@ -19,19 +19,27 @@ use crate::{Approval, Tool, ToolContext, ToolError, ToolFuture, Unfinished};
 pub struct ClientTool {
     spec: ToolSpec,
     approval: Approval,
+    editable: bool,
 }
 
 impl ClientTool {
     /// A tool of the page.
     #[must_use]
     pub fn new(spec: ToolSpec) -> Self {
-        Self { spec, approval: Approval::NotNeeded }
+        Self { spec, approval: Approval::NotNeeded, editable: false }
     }
 
     /// Says whether a person must agree before the page is asked.
     #[must_use]
     pub fn approval(mut self, approval: Approval) -> Self {
         self.approval = approval;
+        self
+    }
+
+    /// Allows the person who is asked for approval to change the input.
+    #[must_use]
+    pub fn editable(mut self) -> Self {
+        self.editable = true;
         self
     }
 }
@@ -51,6 +59,10 @@ impl Tool for ClientTool {
 
     fn approval(&self, _: &Value) -> Approval {
         self.approval
+    }
+
+    fn editable(&self) -> bool {
+        self.editable
     }
 
     // The page can be asked again: it knows the call by its id.

@@ -51,6 +51,7 @@ pub struct FunctionTool<I> {
     function: Function<I>,
     place: &'static str,
     approval: ApprovalRule<I>,
+    editable: bool,
     unfinished: Unfinished,
     timeout: Option<Duration>,
 }
@@ -87,6 +88,7 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
             function: Box::new(move |input, context| function.start(input, context)),
             place: type_name::<F>(),
             approval: ApprovalRule::Always(Approval::NotNeeded),
+            editable: false,
             unfinished: Unfinished::default(),
             timeout: None,
         }
@@ -117,6 +119,14 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<I> {
     #[must_use]
     pub fn approval_if(mut self, needed: impl Fn(&I) -> bool + Send + Sync + 'static) -> Self {
         self.approval = ApprovalRule::If(Box::new(needed));
+        self
+    }
+
+    /// Allows the person who is asked for approval to change the input. The rule is asked again for the changed input, so
+    /// a call that still needs approval is asked about once more, with exactly that input.
+    #[must_use]
+    pub fn editable(mut self) -> Self {
+        self.editable = true;
         self
     }
 
@@ -163,6 +173,10 @@ impl<I: DeserializeOwned + JsonSchema + Send + 'static> Tool for FunctionTool<I>
 
     fn origin(&self) -> String {
         format!("the function {}", self.place)
+    }
+
+    fn editable(&self) -> bool {
+        self.editable
     }
 
     fn approval(&self, input: &Value) -> Approval {

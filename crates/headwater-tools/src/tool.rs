@@ -33,6 +33,11 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
         Approval::NotNeeded
     }
 
+    /// Whether a person who is asked for approval may change the input. The rule is asked again for the changed input.
+    fn editable(&self) -> bool {
+        false
+    }
+
     /// What to do with a call that was begun and of which nobody knows whether it was finished, because the process died.
     fn unfinished(&self) -> Unfinished {
         Unfinished::Fail

@@ -107,8 +107,34 @@ pub enum Part {
     Data(DataPart),
     /// A step begins here.
     StepStart,
-    /// A part that only its dialect knows, as it came.
+    /// A part that only its dialect knows, as it came. It is kept as `{"type":"other","value":…}`, because it has a
+    /// `type` of its own.
+    #[serde(with = "other")]
     Other(Value),
+}
+
+/// A part with a `type` of its own must not be written beside the tag: an object with two `type`s cannot be read back.
+mod other {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    #[derive(Serialize)]
+    struct Written<'a> {
+        value: &'a Value,
+    }
+
+    #[derive(Deserialize)]
+    struct Read {
+        value: Value,
+    }
+
+    pub(super) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+        Written { value }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+        Ok(Read::deserialize(deserializer)?.value)
+    }
 }
 
 impl Part {

@@ -23,6 +23,7 @@ mod kortyx;
 mod laws;
 mod mui;
 mod responses;
+mod round_trip;
 mod runs;
 mod structured_laws;
 mod structured_reference;

@@ -30,7 +30,7 @@ async fn approved(cx: Cx, question: String) -> NodeResult {
     cx.reason("agent")
         .id("find")
         .input(question)
-        .mcp(issues().tools())
+        .mcp(issues().tools().editable())
         .tool_options(ToolOptions::default().approval(true))
         .await?;
     Ok(Next::go())

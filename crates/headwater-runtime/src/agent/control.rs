@@ -4,14 +4,28 @@ use headwater_protocol::{RequestId, RunId, ToolCallId};
 use headwater_store::{Expect, JournalId};
 use serde_json::Value;
 
-use super::{Agent, AgentInner, OpenQuestion, Run, fresh_id, meta, question::Closed, run::unknown, token};
+use super::{
+    Agent, AgentInner, OpenQuestion, Run,
+    question::{Closed, Taken, hash},
+    run::unknown,
+    token,
+};
 use crate::{
     Error, Result,
     error::ErrorKind,
     hooks::{check_answer, check_schema},
     journal::{Answer, History, WaitKind},
-    run::{INBOX, Sent, inbox_key, request_id, stop_key},
+    keys::{self, SessionKey},
+    run::{Sent, request_id},
 };
+
+/// An answer that fits what was asked.
+enum Fitting {
+    /// It can be given.
+    Open(Answer),
+    /// It was given before.
+    Taken(Taken),
+}
 
 /// An answer to a request, from whoever sent it.
 ///
@@ -81,8 +95,9 @@ impl Agent {
     }
 
     /// Gives several answers to the run that waits for them, at once: it goes on when it has them all, and in a session
-    /// they are one turn. All are checked before any is given. Should somebody else answer one of them at the same moment,
-    /// the others are given nevertheless.
+    /// they are one turn. All are checked before any is given. Should another caller answer one of them at the same moment,
+    /// the others are given nevertheless. An answer that was given before, with the same content, is taken as given: the
+    /// same request again gets the same run.
     ///
     /// # Errors
     /// As [`Agent::answer`]; [`ErrorKind::Input`] when they belong to several runs, when one request is answered twice,
@@ -90,9 +105,10 @@ impl Agent {
     pub async fn answer_all(&self, answers: Vec<Answered>) -> Result<Run> {
         let agent = &self.0;
         let mut fitting: Vec<(RequestId, Answer)> = Vec::new();
+        let mut taken: Vec<(RequestId, Taken)> = Vec::new();
         let mut asked: Option<OpenQuestion> = None;
         for answered in answers {
-            let question = agent.answerable(&answered).await?;
+            let question = agent.asked(&answered).await?;
             if let Some(first) = asked.as_ref().filter(|first| first.run != question.run) {
                 let message = format!(
                     "{} is asked by run {}, and {} by run {}: answer each run by itself",
@@ -100,26 +116,39 @@ impl Agent {
                 );
                 return Err(Error::new(ErrorKind::Input, message).with_code("answers.several-runs"));
             }
-            if fitting.iter().any(|(request, _)| *request == question.request) {
+            let given =
+                fitting.iter().map(|(request, _)| request).chain(taken.iter().map(|(request, _)| request));
+            if given.into_iter().any(|request| *request == question.request) {
                 let message = format!("request {} is answered twice: choose one answer", question.request);
                 return Err(Error::new(ErrorKind::Input, message).with_code("answers.repeated"));
             }
-            fitting.push((question.request.clone(), fits(&question, answered.answer)?));
+            match agent.check_open(&question, answered.answer)? {
+                Fitting::Open(answer) => fitting.push((question.request.clone(), answer)),
+                Fitting::Taken(before) => taken.push((question.request.clone(), before)),
+            }
             asked.get_or_insert(question);
         }
-        let Some(OpenQuestion { run, session, .. }) = asked else {
+        let Some(OpenQuestion { run, session, owner, .. }) = asked else {
             let message = "there is no answer: give at least one";
             return Err(Error::new(ErrorKind::Input, message).with_code("answers.none"));
         };
+        if fitting.is_empty() {
+            // The same answers again: nothing is begun by them.
+            let since = taken.iter().map(|(_, taken)| taken.since).min().unwrap_or(0);
+            return Ok(self.run(run).since(since));
+        }
+        let session = session.map(|session| SessionKey::new(owner.as_deref(), &session));
         agent.answering(session.as_ref(), &run, &fitting).await?;
-        let since = agent.store.info(&JournalId::from(run.as_str())).await?.map_or(0, |info| info.tail.last);
+        let mut since =
+            agent.store.info(&JournalId::from(run.as_str())).await?.map_or(0, |info| info.tail.last);
         let mut late = None;
         for (request, answer) in fitting {
-            match agent.give(&run, &request, answer).await {
+            match agent.give(&run, &request, answer, since).await {
+                Ok(first) => since = since.min(first),
                 Err(error) if error.kind() == ErrorKind::Answered => {
                     late.get_or_insert(error);
                 }
-                given => given?,
+                Err(error) => return Err(error),
             }
         }
         agent.go_on(&run).await;
@@ -159,7 +188,8 @@ impl Agent {
             return Err(Error::new(ErrorKind::Ended, format!("run {run} has ended already")));
         }
         let reason = reason.unwrap_or_default().to_owned();
-        match agent.store.put(&stop_key(run), reason.into(), Expect::Absent, Some(agent.options.keep)).await {
+        match agent.store.put(&keys::stop(run), reason.into(), Expect::Absent, Some(agent.options.keep)).await
+        {
             Ok(_) => {}
             // Stopping twice is stopping once.
             Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {}
@@ -171,8 +201,8 @@ impl Agent {
 }
 
 impl AgentInner {
-    /// The question that an answer is for, if it can be answered by whoever sends that.
-    async fn answerable(&self, answered: &Answered) -> Result<OpenQuestion> {
+    /// The question that an answer is for, if its sender may answer it.
+    async fn asked(&self, answered: &Answered) -> Result<OpenQuestion> {
         let question = self.question(&answered.request).await?;
         let question = question.ok_or_else(|| {
             let message =
@@ -180,9 +210,20 @@ impl AgentInner {
             Error::new(ErrorKind::UnknownRequest, message)
         })?;
         self.may_answer(&question, answered).await?;
+        Ok(question)
+    }
+
+    /// Checks that a question can be answered so, or was answered so before.
+    fn check_open(&self, question: &OpenQuestion, answer: Answer) -> Result<Fitting> {
         let request = &question.request;
         match question.closed {
-            Some(Closed::Answered) => Err(already(request)),
+            Some(Closed::Answered) => {
+                let answer = fits(question, answer).map_err(|_| already(request))?;
+                match &question.taken {
+                    Some(taken) if taken.hash == hash(&answer) => Ok(Fitting::Taken(taken.clone())),
+                    _ => Err(already(request)),
+                }
+            }
             Some(Closed::Expired) => Err(expired(request)),
             Some(Closed::TakenBack) => Err(taken_back(request)),
             Some(Closed::Ended) => {
@@ -191,21 +232,24 @@ impl AgentInner {
                 Err(Error::new(ErrorKind::Ended, message))
             }
             None if question.expires <= self.now() => Err(expired(request)),
-            None => Ok(question),
+            None => fits(question, answer).map(Fitting::Open),
         }
     }
 
-    /// Puts an answer where the driver of the run finds it.
-    async fn give(&self, run: &RunId, request: &RequestId, answer: Answer) -> Result<()> {
-        let key = inbox_key(run, request);
-        let sent = self.send(&key, answer, request).await?;
-        // An answer that was taken meanwhile has made room for this one, which came too late.
+    /// Puts an answer where the driver of the run finds it. Gives where the journal ended when it was first given.
+    async fn give(&self, run: &RunId, request: &RequestId, answer: Answer, since: u64) -> Result<u64> {
+        let content = hash(&answer);
+        let first = self.send(run, request, answer, since).await?;
+        // An answer that was taken meanwhile has made room for this one, which came too late, unless it is the same.
         let closed = self.question(request).await?.filter(|question| question.closed.is_some());
-        if closed.is_some_and(|question| question.taken.is_none_or(|taken| taken != sent)) {
-            self.store.remove(&key, Expect::Any).await?;
-            return Err(already(request));
+        match closed.map(|question| question.taken) {
+            None => Ok(first),
+            Some(taken) => {
+                self.store.remove(&keys::answer(run, request), Expect::Any).await?;
+                let same = taken.filter(|taken| taken.hash == content);
+                same.map(|taken| taken.since).ok_or_else(|| already(request))
+            }
         }
-        Ok(())
     }
 
     async fn may_answer(&self, question: &OpenQuestion, answered: &Answered) -> Result<()> {
@@ -232,17 +276,27 @@ impl AgentInner {
         }
     }
 
-    /// Sends an answer, unless one is there already. Gives what tells it apart from others.
-    async fn send(&self, key: &str, answer: Answer, request: &RequestId) -> Result<String> {
-        let sent = Sent { id: fresh_id("answer")?, answer };
+    /// Sends an answer, unless another one is there already: the same content is the same answer, also if a process that
+    /// recovered the session has sent it first. Gives where the journal ended when it was first sent.
+    async fn send(&self, run: &RunId, request: &RequestId, answer: Answer, since: u64) -> Result<u64> {
+        let key = keys::answer(run, request);
+        let sent = Sent { answer, since };
         let bytes = serde_json::to_vec(&sent).map_err(|error| {
             Error::new(ErrorKind::Answer, format!("the answer does not serialise: {error}"))
         })?;
         let ttl = Some(self.options.max_wait + self.options.keep);
-        match self.store.put(key, bytes.into(), Expect::Absent, ttl).await {
-            Ok(_) => Ok(sent.id),
+        match self.store.put(&key, bytes.into(), Expect::Absent, ttl).await {
+            Ok(_) => Ok(since),
             Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
-                Err(already(request))
+                let there = self.store.get(&key).await?;
+                let there = there.and_then(|value| crate::codec::decode::<Sent>(&value.bytes).ok());
+                let taken = match there {
+                    Some(there) => Some(Taken { hash: hash(&there.answer), since: there.since }),
+                    // It was taken just now.
+                    None => self.question(request).await?.and_then(|question| question.taken),
+                };
+                let same = taken.filter(|taken| taken.hash == hash(&sent.answer));
+                same.map(|taken| taken.since).ok_or_else(|| already(request))
             }
             Err(error) => Err(error.into()),
         }
@@ -250,7 +304,7 @@ impl AgentInner {
 
     /// Gives up a request, unless it was answered in time.
     pub(super) async fn expire(&self, run: &RunId, request: &RequestId) -> Result<()> {
-        match self.send(&inbox_key(run, request), Answer::Expired, request).await {
+        match self.send(run, request, Answer::Expired, 0).await {
             Err(error) if error.kind() != ErrorKind::Answered => Err(error),
             _ => Ok(()),
         }
@@ -274,11 +328,17 @@ impl AgentInner {
 
 impl AgentInner {
     /// Sends an answer again that its sender may not have come to send.
-    pub(crate) async fn send_again(&self, run: &RunId, request: &RequestId, answer: Answer) -> Result<()> {
+    pub(crate) async fn send_again(
+        &self,
+        run: &RunId,
+        request: &RequestId,
+        answer: Answer,
+        since: u64,
+    ) -> Result<()> {
         if !self.is_open(request).await? {
             return Ok(());
         }
-        match self.send(&inbox_key(run, request), answer, request).await {
+        match self.send(run, request, answer, since).await {
             Err(error) if error.kind() != ErrorKind::Answered => Err(error),
             _ => Ok(()),
         }
@@ -292,7 +352,10 @@ impl AgentInner {
         let journal = JournalId::from(run.as_str());
         let info = self.store.info(&journal).await?;
         let asked = match &info {
-            Some(_) => History::read(&*self.store, &journal).await?.asked,
+            // What cannot be read can be forgotten: its questions expire by themselves.
+            Some(_) => {
+                History::read(&*self.store, &journal).await.map(|history| history.asked).unwrap_or_default()
+            }
             None => Default::default(),
         };
         // A run that has ended goes last, because it tells what else is to go. One that has not may be driven.
@@ -307,8 +370,11 @@ impl AgentInner {
         for wait in asked.values() {
             self.remove_question(&wait.request).await?;
         }
-        self.remove_all(&format!("{INBOX}{run}/")).await?;
-        self.store.remove(&meta::key(run), Expect::Any).await?;
+        self.remove_all(&keys::inbox(run)).await?;
+        if let Some(meta) = self.get_meta(run).await.ok().flatten() {
+            self.store.remove(&self.listed_run(&meta), Expect::Any).await?;
+        }
+        self.store.remove(&keys::run(run), Expect::Any).await?;
         self.store.delete(&journal).await?;
         Ok(true)
     }
@@ -324,6 +390,19 @@ fn fits(question: &OpenQuestion, answer: Answer) -> Result<Answer> {
     match (&question.wait.kind, answer) {
         (WaitKind::Question { interrupt, .. }, Answer::Given(value)) => {
             Ok(Answer::Given(check_answer(interrupt, value)?))
+        }
+        // What was asked is what is decided: repeating the input is no change, and what is forbidden has none.
+        (
+            WaitKind::Approval { input: asked, .. },
+            Answer::Approval { approved, reason, input: Some(input) },
+        ) if !approved || input == *asked => Ok(Answer::Approval { approved, reason, input: None }),
+        (WaitKind::Approval { editable: false, tool, .. }, Answer::Approval { input: Some(_), .. }) => {
+            let message = format!(
+                "the input of `{}` cannot be changed by its approval: approve it as it is, deny it, or let the tool be \
+                 editable",
+                tool.name
+            );
+            Err(Error::new(ErrorKind::Answer, message).with_code("approval.edited"))
         }
         (WaitKind::Approval { schema, .. }, Answer::Approval { approved, reason, input: Some(input) }) => {
             check_schema(schema, &input)?;

@@ -6,17 +6,19 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use headwater_protocol::{Event, Role, RunId, RunStarted, RunStatus, coded};
-use headwater_store::{JournalId, Lease, Receipt};
+use headwater_store::{Expect, JournalId, Lease, Receipt};
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use tracing::Instrument as _;
 
-use super::{Agent, AgentInner, RunMeta, RunPhase, WORKFLOW_CHANGED, meta};
+use super::{Agent, AgentInner, RunMeta, RunPhase, WORKFLOW_CHANGED};
 use crate::{
     Error, Result, Workflow,
     error::ErrorKind,
     journal::{Beginning, Begun, Effect, History, Journal},
-    run::{Driven, INBOX, RunShared, STOP, Walk, drive, stop_key},
+    keys::{self, OwnerTag},
+    run::{Driven, RunShared, Walk, drive},
     seeing,
 };
 
@@ -250,7 +252,7 @@ impl AgentInner {
             );
         };
         // A stop needs no workflow.
-        if let Some(stop) = self.store.get(&stop_key(run)).await? {
+        if let Some(stop) = self.store.get(&keys::stop(run)).await? {
             let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
             return Ok(Some(super::stopped(Some(reason).filter(|reason| !reason.is_empty()))));
         }
@@ -263,7 +265,7 @@ impl AgentInner {
 
     /// A run whose journal cannot be read is left as it is, for a release or a person that can, unless it is to be stopped.
     async fn resume_unreadable(self: &Arc<Self>, run: &RunId, error: Error) -> Result<bool> {
-        let stop = self.store.get(&stop_key(run)).await?;
+        let stop = self.store.get(&keys::stop(run)).await?;
         let Some(stop) = stop else {
             self.stuck(run, &error).await?;
             return Err(error);
@@ -487,17 +489,16 @@ impl AgentInner {
 
     /// Whether something was sent to the run that its journal does not have.
     async fn has_unread_mail(&self, run: &RunId) -> bool {
-        let prefix = format!("{INBOX}{run}/");
-        let Ok(mail) = self.store.list(&prefix, None, 1_000).await else { return false };
+        let Ok(mail) = self.store.list(&keys::inbox(run), None, 1_000).await else { return false };
         if mail.is_empty() {
             return false;
         }
         let Ok(history) = History::read(&*self.store, &run.as_str().into()).await else { return false };
         !history.ended
-            && mail.iter().any(|(key, _)| {
-                let name = key.strip_prefix(&prefix).unwrap_or(key);
-                name == STOP || !history.answers.contains_key(&headwater_protocol::RequestId::from(name))
-            })
+            && mail
+                .iter()
+                .filter_map(|(key, _)| keys::read_inbox(key))
+                .any(|(_, request)| request.is_none_or(|request| !history.answers.contains_key(&request)))
     }
 
     fn meta(&self, shared: &RunShared, phase: RunPhase, until: Option<u64>) -> RunMeta {
@@ -522,8 +523,22 @@ impl AgentInner {
             Error::new(ErrorKind::State, format!("a run's meta does not serialise: {error}"))
         })?;
         let ttl = (meta.phase == RunPhase::Ended).then_some(self.options.keep);
-        self.store.put(&meta::key(&meta.run), bytes.into(), headwater_store::Expect::Any, ttl).await?;
+        let key = keys::run(&meta.run);
+        let put = self.store.put(&key, bytes.into(), Expect::Any, ttl);
+        if meta.phase == RunPhase::Waiting {
+            // It is listed since it began.
+            put.await?;
+        } else {
+            let listed = self.listed_run(meta);
+            let list = self.store.put(&listed, Bytes::new(), Expect::Any, ttl);
+            futures_util::try_join!(put, list)?;
+        }
         Ok(())
+    }
+
+    /// Where a run is listed for its owner.
+    pub(super) fn listed_run(&self, meta: &RunMeta) -> String {
+        keys::listed_run(&OwnerTag::new(meta.owner.as_deref()), meta.created, &meta.run)
     }
 
     async fn stuck(&self, run: &RunId, why: &Error) -> Result<()> {
@@ -538,9 +553,10 @@ impl AgentInner {
     }
 
     pub(super) async fn get_meta(&self, run: &RunId) -> Result<Option<RunMeta>> {
-        let Some(value) = self.store.get(&meta::key(run)).await? else { return Ok(None) };
+        let Some(value) = self.store.get(&keys::run(run)).await? else { return Ok(None) };
         crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("what is known about {run} cannot be read: {error}"))
+                .with_code("run.unreadable")
         })
     }
 }

@@ -52,11 +52,3 @@ pub enum RunPhase {
     /// It has ended.
     Ended,
 }
-
-/// Where it is kept.
-pub(super) fn key(run: &RunId) -> String {
-    format!("{PREFIX}{run}")
-}
-
-/// The beginning of the keys of all runs.
-pub(super) const PREFIX: &str = "run/";

@@ -2,26 +2,27 @@
 
 use std::{collections::HashSet, time::Duration};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use headwater_protocol::{Interrupt, RequestId, RunId, SessionId, ToolCall};
 use headwater_store::Expect;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::{Agent, AgentInner, token};
 use crate::{
     Error, Result,
     error::ErrorKind,
     journal::{Answer, Wait, WaitKind},
-    run::{NodeRun, RunShared, inbox_key, stop_key},
+    keys::{self, OPEN_QUESTIONS, QUESTIONS},
+    run::{NodeRun, RunShared, Sent},
 };
 
-/// The keys under which questions are kept, so that they can be listed and answered by their name alone.
-const QUESTIONS: &str = "question/";
-/// The keys under which open questions are listed by owner.
-const OPEN: &str = "question-of/";
 /// How many of them are looked at in one go.
 const PAGE: usize = 100;
+/// The code of an error about a question that cannot be read.
+const UNREADABLE: &str = "request.unreadable";
 
 /// Something that waits for somebody.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,7 +51,16 @@ pub struct OpenQuestion {
     pub(super) closed: Option<Closed>,
     /// The answer that was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) taken: Option<String>,
+    pub(super) taken: Option<Taken>,
+}
+
+/// An answer that was taken, as far as it is needed to know it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Taken {
+    /// The hash of its content.
+    pub(super) hash: String,
+    /// The end of the journal when it was given.
+    pub(super) since: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,13 +121,16 @@ impl Agent {
     /// # Errors
     /// When the store fails.
     pub async fn questions(&self, after: Option<&RequestId>, limit: usize) -> Result<Vec<OpenQuestion>> {
-        let mut after = after.map(|request| format!("{QUESTIONS}{request}"));
-        let now = self.0.now();
+        let mut after = after.map(keys::question);
         let mut open = Vec::new();
         loop {
             let page = self.0.store.list(QUESTIONS, after.as_deref(), PAGE).await?;
-            let read = page.iter().filter_map(|(_, value)| crate::codec::decode(&value.bytes).ok());
-            open.extend(read.filter(|question: &OpenQuestion| question.waits(now)).take(limit - open.len()));
+            for (_, value) in &page {
+                let Ok(question) = crate::codec::decode::<OpenQuestion>(&value.bytes) else { continue };
+                if open.len() < limit && self.0.awaits(&question).await? {
+                    open.push(question);
+                }
+            }
             match page.last() {
                 Some((key, _)) if page.len() == PAGE && open.len() < limit => after = Some(key.clone()),
                 _ => return Ok(open),
@@ -137,18 +150,29 @@ impl Agent {
         limit: usize,
     ) -> Result<Vec<OpenQuestion>> {
         let agent = &self.0;
-        let prefix = agent.open_of(owner);
-        let mut after = after.map(|request| format!("{prefix}{request}"));
+        let tag = agent.owned(owner);
+        let prefix = keys::open_questions(&tag);
+        let mut after = after.map(|request| keys::open_question(&tag, request));
         let mut open = Vec::new();
         loop {
             let page = agent.store.list(&prefix, after.as_deref(), PAGE).await?;
             for (key, _) in &page {
-                let request = RequestId::from(key.strip_prefix(&prefix).unwrap_or(key));
-                let question = agent.question(&request).await?;
-                open.extend(
-                    question
-                        .filter(|question| question.waits(agent.now()) && question.owner.as_deref() == owner),
-                );
+                let request =
+                    headwater_store::key::split(&prefix, key).and_then(|ids| ids.into_iter().next());
+                let Some(request) = request.map(RequestId::from) else { continue };
+                let question = match agent.question(&request).await {
+                    Err(error) if error.code() == UNREADABLE => {
+                        tracing::error!(%request, %error, "a question cannot be listed");
+                        continue;
+                    }
+                    question => question?,
+                };
+                if let Some(question) = question
+                    && question.owner.as_deref() == owner
+                    && agent.awaits(&question).await?
+                {
+                    open.push(question);
+                }
                 if open.len() >= limit {
                     return Ok(open);
                 }
@@ -218,8 +242,8 @@ impl AgentInner {
             Some(_) => self.options.keep,
             None => Duration::from_millis(question.expires.saturating_sub(self.now())) + self.options.keep,
         };
-        let key = format!("{QUESTIONS}{}", question.request);
-        let listed = format!("{}{}", self.open_of(question.owner.as_deref()), question.request);
+        let key = keys::question(&question.request);
+        let listed = keys::open_question(&self.owned(question.owner.as_deref()), &question.request);
         let put = self.store.put(&key, bytes.into(), Expect::Any, Some(ttl));
         if question.closed.is_some() {
             put.await?;
@@ -234,16 +258,11 @@ impl AgentInner {
 
     pub(super) async fn remove_question(&self, request: &RequestId) -> Result<()> {
         if let Some(question) = self.question(request).await? {
-            let listed = format!("{}{request}", self.open_of(question.owner.as_deref()));
+            let listed = keys::open_question(&self.owned(question.owner.as_deref()), request);
             self.store.remove(&listed, Expect::Any).await?;
-            self.store.remove(&format!("{QUESTIONS}{request}"), Expect::Any).await?;
+            self.store.remove(&keys::question(request), Expect::Any).await?;
         }
         Ok(())
-    }
-
-    /// Where the open questions of an owner are listed.
-    fn open_of(&self, owner: Option<&str>) -> String {
-        format!("{OPEN}{}/", self.owned(owner))
     }
 
     /// The runs of this agent that have an open question.
@@ -251,7 +270,7 @@ impl AgentInner {
         let mut runs = HashSet::new();
         let mut after: Option<String> = None;
         loop {
-            let page = self.store.list(OPEN, after.as_deref(), PAGE).await?;
+            let page = self.store.list(OPEN_QUESTIONS, after.as_deref(), PAGE).await?;
             for (_, value) in &page {
                 let of = std::str::from_utf8(&value.bytes).unwrap_or_default();
                 if let Some((run, agent)) = of.split_once('\n')
@@ -268,9 +287,10 @@ impl AgentInner {
     }
 
     pub(super) async fn question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
-        let Some(value) = self.store.get(&format!("{QUESTIONS}{request}")).await? else { return Ok(None) };
+        let Some(value) = self.store.get(&keys::question(request)).await? else { return Ok(None) };
         crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("question {request} cannot be read: {error}"))
+                .with_code(UNREADABLE)
         })
     }
 
@@ -284,7 +304,7 @@ impl AgentInner {
         for (request, answer) in waits {
             self.close_question(&shared.id, &request, answer.as_ref(), None).await?;
         }
-        self.store.remove(&stop_key(&shared.id), Expect::Any).await?;
+        self.store.remove(&keys::stop(&shared.id), Expect::Any).await?;
         Ok(())
     }
 
@@ -295,7 +315,7 @@ impl AgentInner {
         run: &RunId,
         request: &RequestId,
         answer: Option<&Answer>,
-        sent: Option<String>,
+        sent: Option<&Sent>,
     ) -> Result<()> {
         let why = match answer {
             Some(Answer::Expired) => Closed::Expired,
@@ -306,11 +326,18 @@ impl AgentInner {
             && question.closed.is_none()
         {
             question.closed = Some(why);
-            question.taken = sent;
+            question.taken =
+                answer.map(|answer| Taken { hash: hash(answer), since: sent.map_or(0, |sent| sent.since) });
             self.put_question(&question).await?;
         }
-        self.store.remove(&inbox_key(run, request), Expect::Any).await?;
+        self.store.remove(&keys::answer(run, request), Expect::Any).await?;
         Ok(())
+    }
+
+    /// Whether somebody waits for an answer to a question: none was taken, and none is on its way.
+    pub(super) async fn awaits(&self, question: &OpenQuestion) -> Result<bool> {
+        let sent = keys::answer(&question.run, &question.request);
+        Ok(question.waits(self.now()) && self.store.get(&sent).await?.is_none())
     }
 
     /// Whether a request is one that an answer can still be taken for.
@@ -328,4 +355,10 @@ impl AgentInner {
         }
         Ok(())
     }
+}
+
+/// By what an answer is known again: the same content is the same answer.
+pub(super) fn hash(answer: &Answer) -> String {
+    let bytes = serde_json::to_vec(answer).unwrap_or_default();
+    URL_SAFE_NO_PAD.encode(Sha256::digest(bytes))
 }

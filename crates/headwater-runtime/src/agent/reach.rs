@@ -3,7 +3,7 @@
 use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
 
 use super::{Agent, OpenQuestion, Run, RunPhase};
-use crate::{Result, TurnInput, error::ErrorKind, journal::History, run::INBOX};
+use crate::{Result, TurnInput, error::ErrorKind, journal::History, keys};
 
 /// How many turns back the beginning of a run is looked for in its session.
 const TURNS_BACK: usize = 200;
@@ -19,10 +19,36 @@ impl Agent {
         let history = History::read(&*self.0.store, &run.as_str().into()).await?;
         let mut open = Vec::new();
         for wait in history.asked.values().filter(|wait| !history.answers.contains_key(&wait.request)) {
-            open.extend(self.find_question(&wait.request).await?);
+            if let Some(question) = self.find_question(&wait.request).await?
+                && self.0.awaits(&question).await?
+            {
+                open.push(question);
+            }
         }
         open.sort_by(|one, other| one.request.as_str().cmp(other.request.as_str()));
         Ok(open)
+    }
+
+    /// What a run has asked for so far, in the order of the requests, as long as it is kept.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn asked_questions(&self, run: &RunId) -> Result<Vec<OpenQuestion>> {
+        let history = History::read(&*self.0.store, &run.as_str().into()).await?;
+        let mut asked = Vec::new();
+        for wait in history.asked.values() {
+            asked.extend(self.0.question(&wait.request).await?);
+        }
+        asked.sort_by(|one, other| one.request.as_str().cmp(other.request.as_str()));
+        Ok(asked)
+    }
+
+    /// What a request asks for or asked for, as long as it is kept.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn asked_question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
+        self.0.question(request).await
     }
 
     /// What a request asks for, as long as it can be answered.
@@ -39,8 +65,7 @@ impl Agent {
     /// # Errors
     /// When the store fails.
     pub async fn has_mail(&self, run: &RunId) -> Result<bool> {
-        let prefix = format!("{INBOX}{run}/");
-        Ok(!self.0.store.list(&prefix, None, 1).await?.is_empty())
+        Ok(!self.0.store.list(&keys::inbox(run), None, 1).await?.is_empty())
     }
 
     /// The session in which a checkpoint was made.

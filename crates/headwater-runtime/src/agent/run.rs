@@ -9,11 +9,12 @@ use headwater_protocol::{
 use headwater_store::{JournalId, ReadLimit};
 use serde_json::{Map, Value};
 
-use super::{Agent, RunMeta, fresh_run, meta};
+use super::{Agent, RunMeta, fresh_run};
 use crate::{
     Error, Result,
     error::ErrorKind,
-    journal::{Begun, Entry, is_answer},
+    journal::{Begun, Entry, History, is_answer},
+    keys::{self, OwnerTag, RUNS},
 };
 
 /// What a run is to do.
@@ -226,9 +227,45 @@ impl Agent {
     /// # Errors
     /// When the store fails.
     pub async fn runs(&self, after: Option<&RunId>, limit: usize) -> Result<Vec<RunMeta>> {
-        let after = after.map(meta::key);
-        let values = self.0.store.list(meta::PREFIX, after.as_deref(), limit).await?;
+        let after = after.map(keys::run);
+        let values = self.0.store.list(RUNS, after.as_deref(), limit).await?;
         Ok(values.iter().filter_map(|(_, value)| crate::codec::decode(&value.bytes).ok()).collect())
+    }
+
+    /// The runs of an owner, of all agents that share the store, newest first, after one that began at a time. Runs that
+    /// cannot be read are passed over, and logged.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn runs_of(
+        &self,
+        owner: Option<&str>,
+        after: Option<(u64, &RunId)>,
+        limit: usize,
+    ) -> Result<Vec<RunMeta>> {
+        let tag = OwnerTag::new(owner);
+        let prefix = keys::runs_of(&tag);
+        let mut after = after.map(|(created, run)| keys::listed_run(&tag, created, run));
+        let mut runs = Vec::new();
+        while runs.len() < limit {
+            let wanted = (limit - runs.len()).min(100);
+            let page = self.0.store.list(&prefix, after.as_deref(), wanted).await?;
+            for (key, _) in &page {
+                let Some((_, run)) = keys::read_listed(&prefix, key) else { continue };
+                match self.0.get_meta(&run.as_str().into()).await {
+                    Ok(meta) => runs.extend(meta.filter(|meta| meta.owner.as_deref() == owner)),
+                    Err(error) if error.code() == "run.unreadable" => {
+                        tracing::error!(%run, %error, "a run cannot be listed");
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == wanted => after = Some(key.clone()),
+                _ => break,
+            }
+        }
+        Ok(runs)
     }
 }
 
@@ -283,6 +320,17 @@ impl Run {
             Ok(false)
         };
         tokio::time::timeout(within, ended).await.ok().transpose()
+    }
+
+    /// Whether it waits for an answer that nobody has given yet.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn waits(&self) -> Result<bool> {
+        let history = History::read(&*self.agent.0.store, &self.id.as_str().into()).await?;
+        let open = history.asked.values().any(|wait| !history.answers.contains_key(&wait.request));
+        let waits = history.state.run().status == RunStatus::Waiting;
+        Ok(open && waits && !self.agent.has_mail(&self.id).await?)
     }
 
     /// The events after a sequence, as they come, until the run waits or ends.

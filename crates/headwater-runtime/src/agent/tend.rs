@@ -10,11 +10,8 @@ use crate::{
     Result,
     error::ErrorKind,
     journal::History,
-    run::{INBOX, STOP, stop_key},
+    keys::{self, INBOX, WAITING},
 };
-
-/// Where waiting runs are kept, ordered by the time at which they must be looked at.
-const WAITING: &str = "waiting/";
 
 /// What [`Agent::tend`] did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -129,8 +126,7 @@ impl AgentInner {
 
 impl AgentInner {
     pub(super) async fn note_waiting(&self, run: &RunId, until: u64) -> Result<()> {
-        // Ordered by time as text.
-        let key = format!("{WAITING}{until:020}/{run}");
+        let key = keys::waiting(until, run);
         self.store.put(&key, self.name.clone().into(), Expect::Any, None).await?;
         Ok(())
     }
@@ -143,18 +139,18 @@ impl AgentInner {
         loop {
             let page = self.store.list(INBOX, after.as_deref(), 100).await?;
             for (key, _) in &page {
-                let Some((run, name)) = key.strip_prefix(INBOX).and_then(|key| key.rsplit_once('/')) else {
-                    continue;
-                };
-                let run = RunId::from(run);
+                let Some((run, request)) = keys::read_inbox(key) else { continue };
                 if runs.last() == Some(&run) || self.drives(&run) {
                     continue;
                 }
-                let open = match self.is_open(&name.into()).await {
-                    _ if name == STOP => true,
+                let open = match &request {
+                    None => Ok(true),
+                    Some(request) => self.is_open(request).await,
+                };
+                let open = match open {
                     Err(error) if error.is_store_down() => return Err(error),
                     Err(error) => {
-                        self.skip("question", name, &error);
+                        self.skip("question", key, &error);
                         false
                     }
                     Ok(open) => open,
@@ -178,14 +174,12 @@ impl AgentInner {
         loop {
             let page = self.store.list(WAITING, after.as_deref(), 100).await?;
             for (key, value) in &page {
-                let Some((time, run)) = key.strip_prefix(WAITING).and_then(|key| key.split_once('/')) else {
-                    continue;
-                };
-                if time.parse::<u64>().is_ok_and(|time| time > now) {
+                let Some((time, run)) = keys::read_waiting(key) else { continue };
+                if time > now {
                     return Ok(due);
                 }
                 if value.bytes == self.name.as_bytes() {
-                    due.push((key.clone(), RunId::from(run)));
+                    due.push((key.clone(), run));
                 }
             }
             match page.last() {
@@ -222,7 +216,7 @@ impl AgentInner {
                 self.expire(run, &wait.request).await?;
             }
             let reason = EXPIRED.to_owned();
-            self.store.put(&stop_key(run), reason.into(), Expect::Any, Some(self.options.keep)).await?;
+            self.store.put(&keys::stop(run), reason.into(), Expect::Any, Some(self.options.keep)).await?;
             any = true;
         }
         if any {

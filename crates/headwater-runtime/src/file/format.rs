@@ -40,6 +40,9 @@ pub(super) struct AgentText {
     /// What readers see of its runs beside their text.
     #[serde(default)]
     pub(super) visibility: FileVisibility,
+    /// What its clients may decide.
+    #[serde(default)]
+    pub(super) client: FileClient,
     /// The workflow of runs that name none; otherwise the first one.
     pub(super) default_workflow: Option<Placed<String>>,
     /// The workflows, by their names.
@@ -90,11 +93,34 @@ pub struct FileVisibility {
     pub tool_outputs: bool,
     /// The texts of errors; without it readers get a code, a fixed sentence and the request id, and the log has the text.
     pub errors: bool,
+    /// The state of workflows, in checkpoints and exports.
+    pub state: bool,
 }
 
 impl Default for FileVisibility {
     fn default() -> Self {
-        Self { reasoning: true, tool_inputs: true, tool_outputs: true, errors: false }
+        Self { reasoning: true, tool_inputs: true, tool_outputs: true, errors: false, state: false }
+    }
+}
+
+/// What the clients of an agent may decide. Everything that a client sends is its word only.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FileClient {
+    /// Whether `system` and `developer` messages of clients reach the model: no.
+    pub system: bool,
+    /// Whether a conversation that the server does not know is begun with the text that the page has of it: yes.
+    pub seed: bool,
+    /// The workflows that a client may name beside the default one; `*` is any.
+    pub workflows: Vec<String>,
+    /// Whether a client may give `data` to the first node: no.
+    pub data: bool,
+}
+
+impl Default for FileClient {
+    fn default() -> Self {
+        Self { system: false, seed: true, workflows: Vec::new(), data: false }
     }
 }
 

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     error::{FileError, FileErrorKind},
-    format::{AgentText, FileVisibility, LimitsText, ModelText, WorkflowText, mcp::McpText},
+    format::{AgentText, FileClient, FileVisibility, LimitsText, ModelText, WorkflowText, mcp::McpText},
     place::{Place, Placed, Source},
 };
 
@@ -43,6 +43,7 @@ pub(super) struct Parts {
     pub(super) description: Option<String>,
     pub(super) limits: Option<LimitsText>,
     pub(super) visibility: FileVisibility,
+    pub(super) client: FileClient,
     pub(super) default_workflow: Option<Placed<String>>,
     pub(super) models: Vec<Defined<Placed<ModelText>>>,
     pub(super) tools: Vec<Defined<()>>,
@@ -73,6 +74,7 @@ pub(super) fn load(path: &Path, text: String) -> Result<Parts, Vec<FileError>> {
             description: read.description.clone(),
             limits: None,
             visibility: read.visibility,
+            client: read.client.clone(),
             default_workflow: read.default_workflow.clone(),
             models: Vec::new(),
             tools: Vec::new(),

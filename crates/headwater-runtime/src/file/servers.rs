@@ -10,7 +10,7 @@ use headwater_tools::{Approval, McpClient, McpTools};
 
 use super::{
     error::{FileError, FileErrorKind},
-    format::mcp::{ApprovalText, McpText, UnfinishedText},
+    format::mcp::{McpText, ToolChoiceText, UnfinishedText},
     load::{Defined, Parts},
     place::{Placed, Source},
 };
@@ -52,9 +52,14 @@ impl Servers {
             tools = tools.prefix(prefix);
         }
         tools = match &text.approval {
-            Some(ApprovalText::All(true)) => tools.approval(Approval::Needed),
-            Some(ApprovalText::Of(names)) => tools.approval_for(names),
-            Some(ApprovalText::All(false)) | None => tools,
+            Some(ToolChoiceText::All(true)) => tools.approval(Approval::Needed),
+            Some(ToolChoiceText::Of(names)) => tools.approval_for(names),
+            Some(ToolChoiceText::All(false)) | None => tools,
+        };
+        tools = match &text.edit {
+            Some(ToolChoiceText::All(true)) => tools.editable(),
+            Some(ToolChoiceText::Of(names)) => tools.editable_for(names),
+            Some(ToolChoiceText::All(false)) | None => tools,
         };
         tools = match &text.unfinished {
             Some(UnfinishedText::All(word)) => tools.unfinished((*word).into()),

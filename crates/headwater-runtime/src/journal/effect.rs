@@ -9,7 +9,7 @@ use headwater_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Error, next::Next};
+use crate::{Error, keys::SessionKey, next::Next};
 
 /// One thing that replay needs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -147,6 +147,13 @@ pub struct Begun {
     pub invalidated: Vec<Invalidated>,
 }
 
+impl Begun {
+    /// Its session, where it is kept.
+    pub(crate) fn session_key(&self) -> Option<SessionKey> {
+        self.session.as_ref().map(|session| SessionKey::new(self.owner.as_deref(), session))
+    }
+}
+
 /// A structured stream that was taken back, because the session went back to before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -202,7 +209,15 @@ pub(crate) enum WaitKind {
     /// A person, for an answer.
     Question { interrupt: Box<Interrupt>, declinable: bool },
     /// A person, for a decision about a tool call; the schema is for an input that the person changes.
-    Approval { tool: Box<ToolCall>, input: Value, signature: String, schema: Value },
+    Approval {
+        tool: Box<ToolCall>,
+        input: Value,
+        signature: String,
+        schema: Value,
+        /// Whether the person may change the input.
+        #[serde(default)]
+        editable: bool,
+    },
     /// The page, for the output of a tool.
     ClientTool { tool: Box<ToolCall>, input: Value },
 }

@@ -13,7 +13,8 @@ use crate::{
     error::ErrorKind,
     hooks::answering,
     journal::{Effect, Visit, WaitKind, Walked},
-    run::{INBOX, STOP, Sent},
+    keys,
+    run::Sent,
     seeing,
 };
 
@@ -272,19 +273,18 @@ impl Driver {
     /// Takes what was sent to the run into its journal. Gives the reason of a stop.
     async fn absorb(&mut self) -> Result<Option<Option<String>>> {
         let store = self.run.agent.store.clone();
-        let prefix = format!("{INBOX}{}/", self.run.id);
+        let prefix = keys::inbox(&self.run.id);
         let mut after: Option<String> = None;
         let mut last = None;
         let mut taken = Vec::new();
         loop {
             let page = store.list(&prefix, after.as_deref(), 100).await?;
             for (key, value) in &page {
-                let name = key.strip_prefix(&prefix).unwrap_or(key);
-                if name == STOP {
+                let Some((_, request)) = keys::read_inbox(key) else { continue };
+                let Some(request) = request else {
                     let reason = String::from_utf8_lossy(&value.bytes).into_owned();
                     return Ok(Some(Some(reason).filter(|reason| !reason.is_empty())));
-                }
-                let request = RequestId::from(name);
+                };
                 let sent: Sent = match crate::codec::decode(&value.bytes) {
                     Ok(sent) => sent,
                     Err(error) => {
@@ -321,7 +321,9 @@ impl Driver {
             self.run.answered.notify_waiters();
         }
         for (request, sent) in taken {
-            self.run.agent.close_question(&self.run.id, &request, Some(&sent.answer), Some(sent.id)).await?;
+            // What the journal has is what was taken, also if this answer came later.
+            let answer = self.run.replay().answers.get(&request).cloned();
+            self.run.agent.close_question(&self.run.id, &request, answer.as_ref(), Some(&sent)).await?;
         }
         Ok(None)
     }

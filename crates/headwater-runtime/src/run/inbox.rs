@@ -7,27 +7,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::journal::Answer;
 
-/// The keys under which what is sent to runs is kept.
-pub(crate) const INBOX: &str = "inbox/";
-
-/// What the wish to stop a run is called among what is sent to it: it comes before any request.
-pub(crate) const STOP: &str = "!stop";
-
-/// An answer on its way to a run. The id tells apart answers to one request that are sent at the same time.
+/// An answer on its way to a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Sent {
-    pub(crate) id: String,
     pub(crate) answer: Answer,
-}
-
-/// Where the answer to a request is kept.
-pub(crate) fn inbox_key(run: &RunId, request: &RequestId) -> String {
-    format!("{INBOX}{run}/{request}")
-}
-
-/// Where the wish to stop a run is kept.
-pub(crate) fn stop_key(run: &RunId) -> String {
-    format!("{INBOX}{run}/{STOP}")
+    /// The end of the journal when it was given: a reader that follows the answer begins there.
+    #[serde(default)]
+    pub(crate) since: u64,
 }
 
 /// The same for the same hook of the same run, and for no other in any run.

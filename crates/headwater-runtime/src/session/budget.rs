@@ -14,16 +14,13 @@ use headwater_store::Expect;
 use serde::{Deserialize, Serialize};
 
 use super::{checkpoint::Node, head::Head, history::messages};
-use crate::{Error, Result, agent::AgentInner, error::ErrorKind};
+use crate::{Error, Result, agent::AgentInner, error::ErrorKind, keys};
 
 /// How long a process may take to sum up before another one tries, in case it has died.
 const CLAIM: Duration = Duration::from_secs(60);
 
 /// However large the budget: the run's first record must be one that a store takes.
 const MOST_TOKENS: usize = 1 << 20;
-
-/// Where summaries are kept.
-const SUMMARIES: &str = "summary/";
 
 /// What is to be summed up, because it no longer fits in what a run gets of the conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,10 +65,6 @@ pub(super) struct Summary {
     /// The last message that it has in it, and the turn in which that began.
     upto: MessageId,
     turn: u64,
-}
-
-fn summary_key(at: &CheckpointId) -> String {
-    format!("{SUMMARIES}{at}")
 }
 
 impl AgentInner {
@@ -163,7 +156,7 @@ impl AgentInner {
         turn: u64,
     ) -> Result<Summary> {
         use headwater_store::ErrorKind::Conflict;
-        let claim = format!("summary-claim/{at}");
+        let claim = keys::summary_claim(at);
         let version =
             match self.store.put(&claim, self.owner.clone().into(), Expect::Absent, Some(CLAIM)).await {
                 Err(error) if matches!(error.kind(), Conflict { .. }) => {
@@ -187,7 +180,7 @@ impl AgentInner {
         let bytes = serde_json::to_vec(&summary).map_err(|error| {
             Error::new(ErrorKind::State, format!("a summary does not serialise: {error}"))
         })?;
-        match self.store.put(&summary_key(at), bytes.into(), Expect::Absent, None).await {
+        match self.store.put(&keys::summary(at), bytes.into(), Expect::Absent, None).await {
             Ok(_) => Ok(summary),
             Err(error) => match error.kind() {
                 headwater_store::ErrorKind::Conflict { .. } => Ok(self.summary(at).await?.unwrap_or(summary)),
@@ -200,8 +193,8 @@ impl AgentInner {
     }
 
     pub(super) async fn summary(&self, at: &CheckpointId) -> Result<Option<Summary>> {
-        let Some(value) = self.store.get(&summary_key(at)).await? else { return Ok(None) };
-        serde_json::from_slice(&value.bytes).map(Some).map_err(|error| {
+        let Some(value) = self.store.get(&keys::summary(at)).await? else { return Ok(None) };
+        crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("the summary at {at} cannot be read: {error}"))
         })
     }
@@ -211,10 +204,8 @@ impl AgentInner {
         let mut found = Vec::new();
         let mut after: Option<String> = None;
         loop {
-            let page = self.store.list(&format!("{SUMMARIES}{tree}."), after.as_deref(), 100).await?;
-            found.extend(
-                page.iter().filter_map(|(key, _)| key.strip_prefix(SUMMARIES)).map(CheckpointId::from),
-            );
+            let page = self.store.list(&keys::summaries(tree), after.as_deref(), 100).await?;
+            found.extend(page.iter().filter_map(|(key, _)| keys::read_summary(key)));
             match page.last() {
                 Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
                 _ => return Ok(found),
@@ -223,14 +214,14 @@ impl AgentInner {
     }
 
     pub(super) async fn remove_summary(&self, at: &CheckpointId) -> Result<()> {
-        self.store.remove(&summary_key(at), Expect::Any).await?;
+        self.store.remove(&keys::summary(at), Expect::Any).await?;
         Ok(())
     }
 
     /// Where the newest summary is kept that a turn after a node began with.
     pub(super) async fn summarised_at(&self, parent: Option<&Node>) -> Result<Option<CheckpointId>> {
         let Some(parent) = parent else { return Ok(None) };
-        if self.sessions.summarise.is_some() && self.store.get(&summary_key(parent.id())).await?.is_some() {
+        if self.sessions.summarise.is_some() && self.store.get(&keys::summary(parent.id())).await?.is_some() {
             return Ok(Some(parent.id().clone()));
         }
         Ok(parent.summarised.clone())

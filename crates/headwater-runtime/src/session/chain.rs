@@ -1,6 +1,6 @@
 //! Finding one's way in the tree of checkpoints, in steps that grow with the logarithm of its depth.
 
-use headwater_protocol::{CheckpointId, SessionId};
+use headwater_protocol::CheckpointId;
 use headwater_store::Expect;
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,18 @@ use super::{
     checkpoint::{Link, Node, unknown},
     head::Head,
 };
-use crate::{Error, Result, agent::AgentInner, error::ErrorKind};
+use crate::{
+    Error, Result,
+    agent::AgentInner,
+    error::ErrorKind,
+    keys::{self, SessionKey},
+};
 
 /// A branch that was left, and may be selected again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Branch {
     /// Where the session stood when it was left.
     pub(crate) tip: CheckpointId,
-}
-
-/// Where the branches of a session at a checkpoint are kept.
-pub(crate) fn branches(session: &SessionId, parent: Option<&CheckpointId>) -> String {
-    format!("branch/{session}/{}/", parent.map_or("-", CheckpointId::as_str))
 }
 
 impl AgentInner {
@@ -130,7 +130,7 @@ impl AgentInner {
             let turn = common.as_ref().map_or(0, Node::turn) + 1;
             let Some(child) = self.ancestor(node.clone(), turn).await? else { return Err(unknown(id)) };
             let parent = common.as_ref().map(Node::id);
-            match self.branch(&head.id, parent, child.id()).await? {
+            match self.branch(&head.key(), parent, child.id()).await? {
                 // A branch that was left twice has one tip, so each step goes deeper.
                 Some(branch) if tip.as_ref() != Some(&branch.tip) => tip = Some(branch.tip),
                 _ => return Err(unknown(id)),
@@ -165,26 +165,24 @@ impl AgentInner {
 
     async fn branch(
         &self,
-        session: &SessionId,
+        session: &SessionKey,
         parent: Option<&CheckpointId>,
         child: &CheckpointId,
     ) -> Result<Option<Branch>> {
-        let value = self.store.get(&format!("{}{child}", branches(session, parent))).await?;
-        Ok(value.and_then(|value| serde_json::from_slice(&value.bytes).ok()))
+        let value = self.store.get(&keys::branch(session, parent, child)).await?;
+        Ok(value.and_then(|value| crate::codec::decode(&value.bytes).ok()))
     }
 
     /// Notes where a branch was left, so that it can be selected again.
     pub(crate) async fn note_branch(
         &self,
-        session: &SessionId,
+        session: &SessionKey,
         parent: Option<&CheckpointId>,
         child: &CheckpointId,
         tip: &CheckpointId,
     ) -> Result<()> {
         let bytes = serde_json::to_vec(&Branch { tip: tip.clone() }).unwrap_or_default();
-        self.store
-            .put(&format!("{}{child}", branches(session, parent)), bytes.into(), Expect::Any, None)
-            .await?;
+        self.store.put(&keys::branch(session, parent, child), bytes.into(), Expect::Any, None).await?;
         Ok(())
     }
 }

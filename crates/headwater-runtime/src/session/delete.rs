@@ -6,24 +6,25 @@ use headwater_protocol::{RunId, SessionId};
 use headwater_store::{Expect, JournalId};
 
 use super::{
-    head::{Active, Chore, Seen, key},
-    list::tree,
+    checkpoint::fresh_tree,
+    head::{Active, Chore, Head, HeadOutline, Live, Seen, UNREADABLE},
+    unknown_session,
 };
-use crate::{Agent, Result, agent::AgentInner, error::ErrorKind};
+use crate::{
+    Agent, Result,
+    agent::AgentInner,
+    error::ErrorKind,
+    keys::{self, SessionKey},
+};
 
 /// How often a run that is being stopped is looked at, if it says nothing.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Where the runs of a session are noted that belong to no checkpoint.
-fn copies(session: &SessionId) -> String {
-    format!("session-copy/{session}/")
-}
-
 impl Agent {
     /// Deletes a session, with its checkpoints and the journals of its runs. What is going is stopped. What a fork of it
-    /// shares stays until that is deleted too.
+    /// shares stays until that is deleted too. A session that cannot be read can be deleted as well.
     ///
-    /// It is gone when this returns. What another process drives is removed by whoever [tends](Agent::tend) next.
+    /// It is gone when this returns. What another process drives is removed by the process that [tends](Agent::tend) next.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], or when the store fails.
@@ -31,9 +32,15 @@ impl Agent {
         let agent = &self.0;
         let session = self.session(id, owner);
         loop {
-            let Seen { mut head, version } = session.seen().await?;
+            // Nothing but the head is read: what belongs to the session may not be readable.
+            let Seen { mut head, version } = match agent.load_head(&session.key).await {
+                Err(error) if error.code() == UNREADABLE => agent.outlined_head(&session.key, owner).await?,
+                seen => seen?,
+            }
+            .filter(|seen| !seen.head.deleted)
+            .ok_or_else(|| unknown_session(&session.id))?;
             // Before it is promised: if this process dies, another one removes the rest.
-            agent.note_queue(&session.id).await?;
+            agent.note_queue(&session.key).await?;
             head.queue.clear();
             head.leave_waiting();
             head.deleted = true;
@@ -42,17 +49,65 @@ impl Agent {
             }
         }
         // Whoever tended the session just before found nothing to do, and may have struck the note out.
-        agent.note_queue(&session.id).await?;
-        if agent.bury(&session.id).await? {
-            agent.unnote_queue(&session.id).await?;
+        agent.note_queue(&session.key).await?;
+        match agent.bury(&session.key).await {
+            Ok(true) => agent.unnote_queue(&session.key).await,
+            Ok(false) => Ok(()),
+            // It is gone for everyone; what it held is tried again.
+            Err(error) => {
+                tracing::error!(session = %session.id, %error, "what a deleted session held cannot be removed yet");
+                Ok(())
+            }
         }
-        Ok(())
     }
 }
 
 impl AgentInner {
+    /// A head that stands for one that cannot be read: with what is needed to delete the session, and no more.
+    async fn outlined_head(
+        self: &Arc<Self>,
+        session: &SessionKey,
+        owner: Option<&str>,
+    ) -> Result<Option<Seen>> {
+        let Some(value) = self.store.get(&keys::session(session)).await? else { return Ok(None) };
+        let outline: HeadOutline = crate::codec::decode(&value.bytes).unwrap_or_default();
+        if outline.agent.is_some_and(|agent| agent != self.name) {
+            return Ok(None);
+        }
+        let tree = match outline.tree {
+            Some(tree) => tree,
+            None => fresh_tree()?,
+        };
+        let mut head = Head::new(session.id.clone(), tree, self, owner.map(str::to_owned));
+        head.created = match outline.created {
+            Some(created) => created,
+            None => self.listed_at(session, owner).await?.unwrap_or(head.created),
+        };
+        for run in outline.live.into_iter().chain(outline.active) {
+            head.chores.push(Chore::Close(Live { run: run.run, seq: 0, requests: Vec::new() }));
+        }
+        Ok(Some(Seen { head, version: value.version }))
+    }
+
+    /// When a session of an owner was begun, by the list of the owner's sessions.
+    async fn listed_at(&self, session: &SessionKey, owner: Option<&str>) -> Result<Option<u64>> {
+        let prefix = keys::sessions_of(&self.owned(owner));
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.list(&prefix, after.as_deref(), 100).await?;
+            let mut listed = page.iter().filter_map(|(key, _)| keys::read_listed(&prefix, key));
+            if let Some((created, _)) = listed.find(|(_, id)| *id == session.id.as_str()) {
+                return Ok(Some(created));
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
+                _ => return Ok(None),
+            }
+        }
+    }
+
     /// Removes what a deleted session held. Gives whether there is nothing left to be done.
-    pub(super) async fn bury(self: &Arc<Self>, session: &SessionId) -> Result<bool> {
+    pub(super) async fn bury(self: &Arc<Self>, session: &SessionKey) -> Result<bool> {
         let Some(Seen { head, .. }) = self.load_head(session).await? else { return Ok(true) };
         if !head.deleted {
             return Ok(false);
@@ -79,30 +134,32 @@ impl AgentInner {
         if !self.sweep_tree(&head.tree, &runs).await? {
             return Ok(false);
         }
-        self.remove_all(&copies(session)).await?;
-        self.remove_all(&format!("branch/{session}/")).await?;
+        self.remove_all(&keys::session_copies(session)).await?;
+        self.remove_all(&keys::branches(session)).await?;
+        self.remove_all(&keys::session_requests(session)).await?;
         self.delist(&head, None).await?;
-        if self.store.list(&tree(&head.tree), None, 1).await?.is_empty() {
+        if self.store.list(&keys::sessions_in_tree(&head.tree), None, 1).await?.is_empty() {
             self.unnote_sweep(&head.tree).await?;
         }
-        self.store.remove(&key(session), Expect::Any).await?;
+        self.store.remove(&keys::session(session), Expect::Any).await?;
         Ok(true)
     }
 
     /// Notes a run that asks again what another one had waited for: it belongs to no checkpoint.
-    pub(super) async fn note_copy(&self, session: &SessionId, run: &RunId) -> Result<()> {
+    pub(super) async fn note_copy(&self, session: &SessionKey, run: &RunId) -> Result<()> {
         let kept = self.options.max_wait + self.options.keep;
-        let key = format!("{}{run}", copies(session));
+        let key = keys::session_copy(session, run);
         self.store.put(&key, self.name.clone().into(), Expect::Any, Some(kept)).await?;
         Ok(())
     }
 
-    async fn copies_of(&self, session: &SessionId) -> Result<Vec<RunId>> {
-        let prefix = copies(session);
+    async fn copies_of(&self, session: &SessionKey) -> Result<Vec<RunId>> {
+        let prefix = keys::session_copies(session);
         let (mut runs, mut after) = (Vec::new(), None::<String>);
         loop {
             let page = self.store.list(&prefix, after.as_deref(), 100).await?;
-            runs.extend(page.iter().filter_map(|(key, _)| key.strip_prefix(&prefix)).map(RunId::from));
+            let read = page.iter().filter_map(|(key, _)| headwater_store::key::split(&prefix, key));
+            runs.extend(read.filter_map(|parts| parts.into_iter().next()).map(RunId::from));
             match page.last() {
                 Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
                 _ => return Ok(runs),

@@ -2,16 +2,16 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use headwater_protocol::{CheckpointId, MessageId, Part, SessionId};
+use headwater_protocol::{CheckpointId, MessageId, Part, Role, SessionId};
 use headwater_store::Expect;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     Session,
-    chain::branches,
+    budget::is_instruction,
     checkpoint::{Input, Link, Node, fresh_checkpoint, fresh_tree},
-    head::{Head, key},
+    head::Head,
     look::short,
     moves::exists,
     sweep::Marked,
@@ -21,6 +21,7 @@ use crate::{
     agent::{AgentInner, fresh_id, fresh_run},
     error::ErrorKind,
     journal::Begun,
+    keys,
 };
 
 /// The format of the documents that are written.
@@ -64,13 +65,34 @@ impl From<SessionDocument> for Value {
 }
 
 impl SessionDocument {
+    /// The document without the state that workflows keep, for readers who must not see it. An imported session goes on
+    /// without it.
+    #[must_use]
+    pub fn without_state(mut self) -> Self {
+        for node in &mut self.turns {
+            node.state.clear();
+            if let Input::Message(said) = &mut node.input {
+                said.begun.data.clear();
+            }
+        }
+        self
+    }
+
     /// The document with parts of its messages changed or left out, for somebody who must not see all of them.
     #[must_use]
     pub fn retain_parts(mut self, mut sees: impl FnMut(&mut Part) -> bool) -> Self {
+        retain_parts(&mut self.turns, |_, part| sees(part));
+        self
+    }
+}
+
+/// Takes parts out of the messages of turns, each after the one before it.
+fn retain_parts(turns: &mut [Node], mut sees: impl FnMut(Role, &mut Part) -> bool) {
+    {
         // Of each message after a turn that changed it: which of its parts are left.
         let mut left: HashMap<(CheckpointId, MessageId), Vec<bool>> = HashMap::new();
         let mut before: HashMap<CheckpointId, Option<CheckpointId>> = HashMap::new();
-        for node in &mut self.turns {
+        for node in turns {
             let (id, parent) = (node.id().clone(), node.checkpoint.parent.clone());
             for change in &mut node.messages {
                 // A change says how many parts are as they were after the turns before.
@@ -85,8 +107,9 @@ impl SessionDocument {
                     at = before.get(&changed.0).cloned().flatten();
                 }
                 change.keep = seen.iter().filter(|seen| **seen).count();
+                let role = change.message.role;
                 change.message.parts.retain_mut(|part| {
-                    let sees = sees(part);
+                    let sees = sees(role, part);
                     seen.push(sees);
                     sees
                 });
@@ -94,7 +117,6 @@ impl SessionDocument {
             }
             before.insert(id, parent);
         }
-        self
     }
 }
 
@@ -107,7 +129,7 @@ impl Session {
         let agent = &self.agent.0;
         let head = self.seen().await?.head;
         let mut nodes: Vec<Node> =
-            agent.nodes_of(&head.tree).await?.into_iter().map(|(node, _)| node).collect();
+            agent.nodes_of(&head.tree).await?.0.into_iter().map(|(node, _)| node).collect();
         let known: HashMap<_, _> = nodes.iter().map(|node| (node.id(), node)).collect();
         let mut marked = Marked::default();
         agent.mark(&head, &known, &mut marked).await?;
@@ -115,10 +137,8 @@ impl Session {
         nodes.sort_by_key(|node| (node.turn(), node.checkpoint.created_at));
         nodes.iter_mut().for_each(strip);
         let variants = marked.branches.into_iter().filter_map(|(key, tip)| {
-            let (before, child) = key.rsplit_once('/')?;
-            let (_, parent) = before.rsplit_once('/')?;
-            let parent = Some(parent).filter(|parent| *parent != "-").map(CheckpointId::from);
-            Some(Left { parent, child: child.into(), tip })
+            let (parent, child) = keys::read_branch(&self.key, &key)?;
+            Some(Left { parent, child, tip })
         });
         Ok(SessionDocument {
             format: FORMAT,
@@ -147,6 +167,32 @@ impl Agent {
         owner: Option<&str>,
         name: Option<&str>,
     ) -> Result<Session> {
+        self.import(document.into(), owner, name, None).await
+    }
+
+    /// Makes a session of a document whose sender is not trusted: `takes` decides about each part of its messages, by their
+    /// role. Messages without parts are left out, and so is what workflows kept, the data of the first node, and structured
+    /// streams.
+    ///
+    /// # Errors
+    /// As [`Agent::import_session`].
+    pub async fn import_untrusted_session(
+        &self,
+        document: impl Into<Value>,
+        owner: Option<&str>,
+        name: Option<&str>,
+        takes: impl Fn(Role, &Part) -> bool + Send + Sync,
+    ) -> Result<Session> {
+        self.import(document.into(), owner, name, Some(&takes)).await
+    }
+
+    async fn import(
+        &self,
+        document: Value,
+        owner: Option<&str>,
+        name: Option<&str>,
+        takes: Option<&(dyn Fn(Role, &Part) -> bool + Send + Sync)>,
+    ) -> Result<Session> {
         let agent = &self.0;
         let id: SessionId = match name {
             Some(name) => name.into(),
@@ -154,23 +200,24 @@ impl Agent {
         };
         let session = self.session(id.clone(), owner);
         let mut head = Head::new(id.clone(), fresh_tree()?, agent, session.owner.clone());
-        let (turns, variants) = read(document.into(), &mut head)?;
-        if agent.store.get(&key(&id)).await?.is_some() {
-            return Err(exists(&id));
+        let (mut turns, variants) = read(document, &mut head)?;
+        if let Some(takes) = takes {
+            distrust(&mut turns, takes);
         }
+        agent.check_free(&session.key).await?;
         // If this process dies half-way, what it has put is swept.
         agent.note_sweep(&head.tree).await?;
         for node in turns {
             agent.put_imported(node).await?;
         }
         for Left { parent, child, tip } in &variants {
-            agent.note_branch(&id, parent.as_ref(), child, tip).await?;
+            agent.note_branch(&session.key, parent.as_ref(), child, tip).await?;
         }
         if agent.create_head(&head).await? {
             return Ok(session);
         }
         for Left { parent, child, .. } in &variants {
-            let key = format!("{}{child}", branches(&id, parent.as_ref()));
+            let key = keys::branch(&session.key, parent.as_ref(), child);
             agent.store.remove(&key, Expect::Any).await?;
         }
         Err(exists(&id))
@@ -213,6 +260,23 @@ fn strip(node: &mut Node) {
             && let Some(approval) = &mut tool.approval
         {
             approval.signature = None;
+        }
+    }
+}
+
+/// Leaves of turns what a page could have written.
+fn distrust(turns: &mut [Node], takes: &(dyn Fn(Role, &Part) -> bool + Send + Sync)) {
+    retain_parts(turns, |role, part| takes(role, part));
+    for node in turns {
+        node.state.clear();
+        node.structured.clear();
+        node.messages.retain(|change| change.keep > 0 || !change.message.parts.is_empty());
+        node.instructed =
+            node.instructed && node.messages.first().is_some_and(|first| is_instruction(&first.message));
+        if let Input::Message(said) = &mut node.input {
+            (said.begun.data, said.workflow) = (Map::new(), None);
+            said.message.role = Role::User;
+            said.message.parts.retain(|part| takes(Role::User, part));
         }
     }
 }

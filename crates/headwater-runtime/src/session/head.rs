@@ -12,6 +12,7 @@ use crate::{
     agent::AgentInner,
     error::ErrorKind,
     journal::{Answer, Begun, Invalidated},
+    keys::{self, SessionKey},
 };
 
 /// Where a session stands.
@@ -128,16 +129,31 @@ pub(crate) enum Chore {
     Forget { after: Option<CheckpointId> },
 }
 
+/// The code of an error about a session that cannot be read: it can be deleted.
+pub(super) const UNREADABLE: &str = "session.unreadable";
+
+/// What little is needed of a head to delete a session whose head cannot be read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct HeadOutline {
+    pub(super) agent: Option<String>,
+    pub(super) tree: Option<String>,
+    pub(super) created: Option<u64>,
+    pub(super) live: Option<RunOutline>,
+    pub(super) active: Option<RunOutline>,
+}
+
+/// The run of a turn.
+#[derive(Debug, Deserialize)]
+pub(super) struct RunOutline {
+    pub(super) run: RunId,
+}
+
 /// A head as it was seen.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) head: Head,
     pub(crate) version: u64,
-}
-
-/// Where a session is kept.
-pub(crate) fn key(session: &SessionId) -> String {
-    format!("session/{session}")
 }
 
 impl Head {
@@ -164,6 +180,11 @@ impl Head {
         }
     }
 
+    /// Its owner and its name.
+    pub(crate) fn key(&self) -> SessionKey {
+        SessionKey::new(self.owner.as_deref(), &self.id)
+    }
+
     /// Leaves the run that waits here behind.
     pub(crate) fn leave_waiting(&mut self) -> Vec<RequestId> {
         let Some(live) = self.live.take() else { return Vec::new() };
@@ -174,10 +195,11 @@ impl Head {
 }
 
 impl AgentInner {
-    pub(crate) async fn load_head(&self, session: &SessionId) -> Result<Option<Seen>> {
-        let Some(value) = self.store.get(&key(session)).await? else { return Ok(None) };
-        let head: Head = serde_json::from_slice(&value.bytes).map_err(|error| {
-            Error::new(ErrorKind::Store, format!("session {session} cannot be read: {error}"))
+    pub(crate) async fn load_head(&self, session: &SessionKey) -> Result<Option<Seen>> {
+        let Some(value) = self.store.get(&keys::session(session)).await? else { return Ok(None) };
+        let head: Head = crate::codec::decode(&value.bytes).map_err(|error| {
+            let message = format!("session {session} cannot be read: {error}: delete it, or mend the store");
+            Error::new(ErrorKind::Store, message).with_code(UNREADABLE)
         })?;
         if head.agent != self.name {
             let message =
@@ -196,8 +218,8 @@ impl AgentInner {
         if self.put_head(head, Expect::Absent).await? {
             return Ok(true);
         }
-        let there = self.store.get(&key(&head.id)).await?;
-        let there = there.and_then(|value| serde_json::from_slice::<Head>(&value.bytes).ok());
+        let there = self.store.get(&keys::session(&head.key())).await?;
+        let there = there.and_then(|value| crate::codec::decode::<Head>(&value.bytes).ok());
         self.delist(head, there.as_ref()).await?;
         Ok(false)
     }
@@ -218,7 +240,8 @@ impl AgentInner {
         let bytes = serde_json::to_vec(head).map_err(|error| {
             Error::new(ErrorKind::State, format!("session {} does not serialise: {error}", head.id))
         })?;
-        match self.store.put(&key(&head.id), bytes.into(), expect, None).await {
+        debug_assert!(crate::codec::decode::<Head>(&bytes).is_ok(), "a head that cannot be read back");
+        match self.store.put(&keys::session(&head.key()), bytes.into(), expect, None).await {
             Ok(_) => Ok(true),
             Err(error) => match error.kind() {
                 headwater_store::ErrorKind::Conflict { .. } => Ok(false),

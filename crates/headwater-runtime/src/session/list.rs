@@ -1,17 +1,21 @@
 //! Whose sessions there are: a list for each owner, newest first, kept beside the heads.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_protocol::{MessageId, SessionId};
 use headwater_store::Expect;
-use sha2::{Digest as _, Sha256};
 
 use super::{
     SessionInfo,
     checkpoint::Input,
-    head::{Doing, Head, Seen},
+    head::{Doing, Head, Seen, UNREADABLE},
     look::{label, short},
 };
-use crate::{Agent, Error, Result, agent::AgentInner, error::ErrorKind};
+use crate::{
+    Agent, Error, Result,
+    agent::AgentInner,
+    error::ErrorKind,
+    keys::{self, OwnerTag, SessionKey},
+    page::{open_page, seal_page},
+};
 
 /// After so long a name in a list that leads nowhere was left by a process that died.
 const FORGOTTEN: u64 = 60 * 60 * 1_000;
@@ -24,6 +28,15 @@ pub struct SessionPage {
     pub sessions: Vec<SessionInfo>,
     /// What to ask for the next page with; none if this is the last.
     pub next: Option<String>,
+    /// The sessions of this page that cannot be read. They can be deleted.
+    pub unreadable: Vec<SessionId>,
+}
+
+impl SessionPage {
+    fn skip(&mut self, id: SessionId, error: &Error) {
+        tracing::error!(session = %id, %error, "a session cannot be listed");
+        self.unreadable.push(id);
+    }
 }
 
 impl Agent {
@@ -55,9 +68,13 @@ impl Agent {
         limit: usize,
     ) -> Result<SessionPage> {
         let agent = &self.0;
-        let prefix = agent.list_of(owner);
+        let tag = agent.owned(owner);
+        let prefix = keys::sessions_of(&tag);
         let mut after = match after {
-            Some(after) => Some(format!("{prefix}{}", place(after)?)),
+            Some(after) => {
+                let (created, id) = open_page(agent.secret().await?, "sessions", owner, after)?;
+                Some(keys::listed_session(&tag, created, &id.into()))
+            }
             None => None,
         };
         let mut page = SessionPage::default();
@@ -66,10 +83,25 @@ impl Agent {
             let entries = agent.store.list(&prefix, after.as_deref(), wanted + 1).await?;
             let more = entries.len() > wanted;
             for (key, value) in entries.into_iter().take(wanted) {
-                let Some((created, id)) = listed(&key, &prefix) else { continue };
-                match agent.load_head(&id).await? {
+                let Some((created, id)) = keys::read_listed(&prefix, &key) else { continue };
+                let id = SessionId::from(id);
+                let head = match agent.load_head(&SessionKey::new(owner, &id)).await {
+                    Err(error) if error.code() == UNREADABLE => {
+                        page.skip(id, &error);
+                        after = Some(key);
+                        continue;
+                    }
+                    // The owner has a session of that name with another agent.
+                    Err(error) if error.kind() == ErrorKind::Foreign => None,
+                    head => head?,
+                };
+                match head {
                     Some(Seen { head, .. }) if head.is_listed(created, owner) => {
-                        page.sessions.push(agent.info(head).await?);
+                        match agent.info(head).await {
+                            Ok(info) => page.sessions.push(info),
+                            Err(error) if error.code() == UNREADABLE => page.skip(id, &error),
+                            Err(error) => return Err(error),
+                        }
                     }
                     _ if created + FORGOTTEN < agent.now() => {
                         let gone = agent.store.remove(&key, Expect::Version(value.version)).await;
@@ -81,8 +113,10 @@ impl Agent {
                 after = Some(key);
             }
             if page.sessions.len() >= limit || !more {
-                let place = after.as_deref().and_then(|key| key.strip_prefix(&prefix)).filter(|_| more);
-                page.next = place.map(|place| URL_SAFE_NO_PAD.encode(place));
+                let last = after.as_deref().and_then(|key| keys::read_listed(&prefix, key)).filter(|_| more);
+                if let Some((created, id)) = last {
+                    page.next = Some(seal_page(agent.secret().await?, "sessions", owner, created, &id));
+                }
                 return Ok(page);
             }
         }
@@ -139,7 +173,7 @@ impl AgentInner {
 
     /// Lists a session for its owner, and among those that share its tree of checkpoints.
     pub(super) async fn enlist(&self, head: &Head) -> Result<()> {
-        let (listed, shared) = (self.list_key(head), tree_key(&head.tree, &head.id));
+        let (listed, shared) = (self.list_key(head), keys::session_in_tree(&head.tree, &head.key()));
         futures_util::try_join!(
             self.store.put(&listed, self.name.clone().into(), Expect::Any, None),
             self.store.put(&shared, self.name.clone().into(), Expect::Any, None),
@@ -154,51 +188,17 @@ impl AgentInner {
             self.store.remove(&listed, Expect::Any).await?;
         }
         if there.is_none_or(|there| there.tree != head.tree) {
-            self.store.remove(&tree_key(&head.tree, &head.id), Expect::Any).await?;
+            self.store.remove(&keys::session_in_tree(&head.tree, &head.key()), Expect::Any).await?;
         }
         Ok(())
     }
 
     fn list_key(&self, head: &Head) -> String {
-        // The newest first.
-        format!("{}{:020}/{}", self.list_of(head.owner.as_deref()), u64::MAX - head.created, head.id)
+        keys::listed_session(&self.owned(head.owner.as_deref()), head.created, &head.id)
     }
 
-    fn list_of(&self, owner: Option<&str>) -> String {
-        format!("session-of/{}/", self.owned(owner))
+    /// An owner among those of this agent.
+    pub(crate) fn owned(&self, owner: Option<&str>) -> OwnerTag {
+        OwnerTag::of_agent(&self.name, owner)
     }
-
-    /// An owner among those of this agent, as a part of a key: whatever characters the name has.
-    pub(crate) fn owned(&self, owner: Option<&str>) -> String {
-        let mut digest = Sha256::new();
-        digest.update(&self.name);
-        digest.update([0, u8::from(owner.is_some())]);
-        digest.update(owner.unwrap_or_default());
-        let short: Vec<u8> = digest.finalize().iter().copied().take(18).collect();
-        URL_SAFE_NO_PAD.encode(short)
-    }
-}
-
-/// Where the sessions are listed that share a tree of checkpoints.
-pub(super) fn tree(tree: &str) -> String {
-    format!("session-tree/{tree}/")
-}
-
-fn tree_key(name: &str, session: &SessionId) -> String {
-    format!("{}{session}", tree(name))
-}
-
-/// When a session of a list was begun, and its name.
-fn listed(key: &str, prefix: &str) -> Option<(u64, SessionId)> {
-    let (time, id) = key.strip_prefix(prefix)?.split_once('/')?;
-    Some((u64::MAX - time.parse::<u64>().ok()?, id.into()))
-}
-
-/// The place in a list that the `next` of a page names.
-fn place(next: &str) -> Result<String> {
-    let place = URL_SAFE_NO_PAD.decode(next).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    place.ok_or_else(|| {
-        let message = format!("{next:?} is not the `next` of a page of sessions: leave it out to begin anew");
-        Error::new(ErrorKind::Input, message).with_code("page.invalid")
-    })
 }

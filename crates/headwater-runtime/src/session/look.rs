@@ -4,11 +4,10 @@
 
 use std::{collections::BTreeSet, pin::Pin, sync::Arc};
 
-use headwater_protocol::{Event, Message, RequestId, RunId, SessionId};
+use headwater_protocol::{Event, Message, RequestId, RunId};
 use headwater_store::{Expect, JournalId};
 
 use super::{
-    chain::branches,
     checkpoint::{Change, Checkpoint, CheckpointStatus, Input, Link, Node, fresh_checkpoint},
     head::{Active, Chore, Doing, Head, Said, Seen},
     progress::Progress,
@@ -18,15 +17,13 @@ use crate::{
     agent::{AgentInner, taken_back},
     error::ErrorKind,
     journal::Begun,
+    keys::{self, SESSION_QUEUES, SessionKey},
     run::RunShared,
 };
 
-/// Where sessions are noted whose turns wait.
-const QUEUES: &str = "session-queue/";
-
 impl AgentInner {
     /// Brings a session up to date, and gives how it stands. `None` if there is none of that name, or none any more.
-    pub(crate) async fn look(self: &Arc<Self>, session: &SessionId) -> Result<Option<Seen>> {
+    pub(crate) async fn look(self: &Arc<Self>, session: &SessionKey) -> Result<Option<Seen>> {
         loop {
             let Some(seen) = self.load_head(session).await? else { return Ok(None) };
             let Seen { mut head, version } = seen.clone();
@@ -61,14 +58,14 @@ impl AgentInner {
     }
 
     /// Notes that turns of a session wait for the one that is going.
-    pub(crate) async fn note_queue(&self, session: &SessionId) -> Result<()> {
+    pub(crate) async fn note_queue(&self, session: &SessionKey) -> Result<()> {
         let bytes = self.name.clone().into();
-        self.store.put(&format!("{QUEUES}{session}"), bytes, Expect::Any, None).await?;
+        self.store.put(&keys::session_queue(session), bytes, Expect::Any, None).await?;
         Ok(())
     }
 
-    pub(super) async fn unnote_queue(&self, session: &SessionId) -> Result<()> {
-        self.store.remove(&format!("{QUEUES}{session}"), Expect::Any).await?;
+    pub(super) async fn unnote_queue(&self, session: &SessionKey) -> Result<()> {
+        self.store.remove(&keys::session_queue(session), Expect::Any).await?;
         Ok(())
     }
 
@@ -76,15 +73,15 @@ impl AgentInner {
     pub(crate) async fn tend_queues(self: &Arc<Self>) -> Result<()> {
         let mut after: Option<String> = None;
         loop {
-            let page = self.store.list(QUEUES, after.as_deref(), 100).await?;
+            let page = self.store.list(SESSION_QUEUES, after.as_deref(), 100).await?;
             for (key, value) in page.iter().filter(|(_, value)| value.bytes == self.name.as_bytes()) {
-                let session = SessionId::from(key.strip_prefix(QUEUES).unwrap_or(key));
-                if self.skipped("session", session.as_str()).is_some() {
+                let Some(session) = keys::read_session_queue(key) else { continue };
+                if self.skipped("session", key).is_some() {
                     continue;
                 }
                 match self.tend_queue(&session, key, value.version).await {
                     Err(error) if error.is_store_down() => return Err(error),
-                    Err(error) => self.skip("session", session.as_str(), &error),
+                    Err(error) => self.skip("session", key, &error),
                     Ok(()) => {}
                 }
             }
@@ -96,7 +93,7 @@ impl AgentInner {
         self.tend_trees().await
     }
 
-    async fn tend_queue(self: &Arc<Self>, session: &SessionId, key: &str, version: u64) -> Result<()> {
+    async fn tend_queue(self: &Arc<Self>, session: &SessionKey, key: &str, version: u64) -> Result<()> {
         let over = match self.look(session).await? {
             Some(seen) => seen.head.active.is_none() && seen.head.queue.is_empty(),
             None => self.bury(session).await?,
@@ -124,7 +121,7 @@ impl AgentInner {
         Ok(())
     }
 
-    async fn do_chore(self: &Arc<Self>, session: &SessionId, tree: &str, chore: Chore) -> Result<()> {
+    async fn do_chore(self: &Arc<Self>, session: &SessionKey, tree: &str, chore: Chore) -> Result<()> {
         match chore {
             Chore::Close(live) => {
                 for request in &live.requests {
@@ -140,7 +137,7 @@ impl AgentInner {
             }
             Chore::Forget { after } => {
                 self.note_sweep(tree).await?;
-                self.remove_all(&branches(session, after.as_ref())).await
+                self.remove_all(&keys::branches_at(session, after.as_ref())).await
             }
         }
     }
@@ -156,7 +153,7 @@ impl AgentInner {
             let ended = progress.status.is_some_and(|status| status != CheckpointStatus::Waiting);
             if !ended && !progress.has(answers) {
                 for (request, answer) in answers {
-                    self.send_again(&active.run, request, answer.clone()).await?;
+                    self.send_again(&active.run, request, answer.clone(), from).await?;
                 }
                 self.go_on(&active.run).await;
                 return Ok(false);
@@ -313,11 +310,11 @@ impl AgentInner {
         run: &'a RunShared,
     ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>> {
         Box::pin(async move {
-            let Some(session) = &run.begun.session else { return Ok(()) };
-            match self.look(session).await {
+            let Some(session) = run.begun.session_key() else { return Ok(()) };
+            match self.look(&session).await {
                 Err(error) if !error.is_store_down() => {
                     // The run is as it should be; the next request for the session is told.
-                    self.skip("session", session.as_str(), &error);
+                    self.skip("session", &keys::session_queue(&session), &error);
                     Ok(())
                 }
                 looked => looked.map(drop),
@@ -327,8 +324,8 @@ impl AgentInner {
 
     /// What readers of a run are told before it ends or waits: the checkpoint that its turn will leave.
     pub(crate) async fn checkpoint_to_be(self: &Arc<Self>, run: &RunShared) -> Result<Option<Event>> {
-        let Some(session) = &run.begun.session else { return Ok(None) };
-        let Some(seen) = self.load_head(session).await? else { return Ok(None) };
+        let Some(session) = run.begun.session_key() else { return Ok(None) };
+        let Some(seen) = self.load_head(&session).await? else { return Ok(None) };
         let Head { active: Some(active), turn, deleted: false, .. } = seen.head else { return Ok(None) };
         let label = match &active.doing {
             doing if doing.asks_again() => return Ok(None),
@@ -337,7 +334,7 @@ impl AgentInner {
         };
         Ok((active.run == run.id).then(|| Event::Checkpoint {
             checkpoint: active.checkpoint,
-            session: session.clone(),
+            session: session.id,
             turn: turn + 1,
             label,
         }))
@@ -346,7 +343,7 @@ impl AgentInner {
     /// Answers are about to be sent to a run: if it is of a session, a turn begins.
     pub(crate) async fn answering(
         self: &Arc<Self>,
-        session: Option<&SessionId>,
+        session: Option<&SessionKey>,
         run: &RunId,
         answers: &[(RequestId, Answer)],
     ) -> Result<()> {

@@ -4,9 +4,9 @@ use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
 
 use super::{
     Session,
-    chain::branches,
     checkpoint::{Checkpoint, GivenAnswer, Input, Node, fresh_checkpoint, unknown},
     head::{Active, Chore, Doing, Head, Seen},
+    idempotency::Claim,
     turn::{Sent, Turn},
 };
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     agent::{fresh_id, fresh_run},
     error::ErrorKind,
     journal::Invalidated,
+    keys,
 };
 
 /// What going back has undone.
@@ -73,7 +74,7 @@ impl Session {
             let undone = self.stand_at(&mut head, tip, to.as_ref()).await?;
             reopen(&mut head, to.as_ref())?;
             if agent.swap(head, version).await? {
-                agent.look(&self.id).await?;
+                agent.look(&self.key).await?;
                 return Ok(undone);
             }
         }
@@ -92,10 +93,8 @@ impl Session {
             Some(name) => name.into(),
             None => fresh_id("session")?.into(),
         };
-        if agent.load_head(&id).await?.is_some() {
-            return Err(exists(&id));
-        }
         let mut head = Head::new(id.clone(), seen.head.tree.clone(), agent, seen.head.owner.clone());
+        agent.check_free(&head.key()).await?;
         head.label.clone_from(&seen.head.label);
         head.forked = Some((self.id.clone(), at.clone()));
         head.checkpoint = Some(at.clone());
@@ -104,8 +103,8 @@ impl Session {
         if !agent.create_head(&head).await? {
             return Err(exists(&id));
         }
-        agent.look(&id).await?;
-        Ok(Session { id, agent: self.agent.clone(), owner: self.owner.clone() })
+        agent.look(&head.key()).await?;
+        Ok(self.agent.session(id, self.owner.as_deref()))
     }
 
     /// Does a turn again with the same input: what was written is run again, and an answer is given again as an answer.
@@ -136,7 +135,7 @@ impl Session {
     pub async fn regenerate_as(&self, turn: &CheckpointId, now: impl Into<Turn>) -> Result<Sent> {
         let now = now.into();
         now.check(&self.agent.0)?;
-        self.again(turn, now.keys(), None, |_, node| match &node.input {
+        self.again(turn, &now, None, |_, node| match &node.input {
             Input::Message(said) => Ok(Doing::Message(Box::new(now.clone().repeated((**said).clone())))),
             Input::Answers(answers) => copy_of(node, answers.clone(), now.keys()),
             Input::Seed => Err(seeded(node)),
@@ -154,7 +153,7 @@ impl Session {
         let now = now.into();
         now.check(&self.agent.0)?;
         let says = now.says();
-        self.again(turn, now.keys(), Some(&says), |run, node| match &node.input {
+        self.again(turn, &now, Some(&says), |run, node| match &node.input {
             Input::Message(said) => Ok(Doing::Message(Box::new(now.clone().edited(run, (**said).clone())))),
             Input::Answers(_) => {
                 let message = format!("turn {} was an answer: answer it again instead", node.turn());
@@ -170,7 +169,7 @@ impl Session {
     /// # Errors
     /// As [`Session::roll_back`]; [`ErrorKind::Input`] when the turn was no single answer.
     pub async fn answer_again(&self, turn: &CheckpointId, answer: Answer) -> Result<Sent> {
-        self.again(turn, &[], None, |_, node| match &node.input {
+        self.again(turn, &Turn::new(""), None, |_, node| match &node.input {
             Input::Answers(answers) if let [given] = &**answers => {
                 copy_of(node, vec![GivenAnswer { key: given.key.clone(), answer: answer.clone() }], &[])
             }
@@ -182,19 +181,22 @@ impl Session {
         .await
     }
 
-    /// Does a turn again, unless the last turn was asked for with one of these keys, and says what is to be said.
+    /// Does a turn again, unless the last turn has one of the keys, and says what is to be said.
     async fn again(
         &self,
         turn: &CheckpointId,
-        keys: &[String],
+        now: &Turn,
         says: Option<&Message>,
         doing: impl Fn(&RunId, &Node) -> Result<Doing>,
     ) -> Result<Sent> {
         let agent = &self.agent.0;
-        let run = fresh_run()?;
         loop {
             let Seen { mut head, version } = self.seen().await?;
-            if let Some(sent) = self.last_turn_of(&head, keys, says).await? {
+            if let Some(sent) = self.last_turn_of(&head, now.keys(), says).await? {
+                return Ok(sent);
+            }
+            let (Claim { run, checkpoint }, begun) = self.claim(&head, now).await?;
+            if let Some(sent) = begun {
                 return Ok(sent);
             }
             if head.active.is_some() {
@@ -202,17 +204,17 @@ impl Session {
             }
             let tip = self.tip(&head).await?;
             let node = agent.on_chain(&head, turn).await?;
-            let checkpoint = fresh_checkpoint(&head.tree)?;
-            let active = Active { run: run.clone(), checkpoint, doing: doing(&run, &node)? };
+            let doing = doing(&run, &node)?;
+            let active = Active { run, checkpoint, doing };
             let parent = match &node.checkpoint.parent {
                 Some(parent) => Some(agent.node(parent).await?),
                 None => None,
             };
-            agent.note_branch(&self.id, parent.as_ref().map(Node::id), node.id(), tip.id()).await?;
+            agent.note_branch(&self.key, parent.as_ref().map(Node::id), node.id(), tip.id()).await?;
             self.stand_at(&mut head, tip, parent.as_ref()).await?;
             head.active = Some(active.clone());
             if agent.swap(head, version).await? {
-                agent.look(&self.id).await?;
+                agent.look(&self.key).await?;
                 return Ok(self.sent(active));
             }
         }
@@ -226,12 +228,13 @@ impl Session {
         let agent = &self.agent.0;
         let head = self.seen().await?.head;
         let (node, _) = agent.reach(&head, of).await?;
-        let prefix = branches(&self.id, node.checkpoint.parent.as_ref());
+        let prefix = keys::branches_at(&self.key, node.checkpoint.parent.as_ref());
         let mut ids: Vec<CheckpointId> = Vec::new();
         let mut after: Option<String> = None;
         loop {
             let page = agent.store.list(&prefix, after.as_deref(), 100).await?;
-            ids.extend(page.iter().filter_map(|(key, _)| key.strip_prefix(&prefix)).map(CheckpointId::from));
+            let children = page.iter().filter_map(|(key, _)| keys::read_branch(&self.key, key));
+            ids.extend(children.map(|(_, child)| child));
             match page.last() {
                 Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
                 _ => break,
@@ -279,7 +282,7 @@ impl Session {
                 if let Some(left) =
                     agent.ancestor(tip.clone(), turn + 1).await?.filter(|left| left.turn() > turn)
                 {
-                    agent.note_branch(&self.id, common.as_ref().map(Node::id), left.id(), tip.id()).await?;
+                    agent.note_branch(&self.key, common.as_ref().map(Node::id), left.id(), tip.id()).await?;
                 }
                 undone = self.stand_at(&mut head, tip, common.as_ref()).await?;
             }
@@ -287,7 +290,7 @@ impl Session {
             head.turn = to.turn();
             reopen(&mut head, Some(&to))?;
             if agent.swap(head, version).await? {
-                agent.look(&self.id).await?;
+                agent.look(&self.key).await?;
                 return Ok(undone);
             }
         }

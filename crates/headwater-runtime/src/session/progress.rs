@@ -59,7 +59,7 @@ impl Written {
         if is_snapshot(record) {
             return Ok(Self { event: None, origin: Origin::default(), effect: None });
         }
-        serde_json::from_slice(&record.body).map_err(|error| {
+        crate::codec::decode(&record.body).map_err(|error| {
             let message = format!("record {} of the journal cannot be read: {error}", record.seq);
             Error::new(ErrorKind::Store, message).with_code("journal.unreadable")
         })

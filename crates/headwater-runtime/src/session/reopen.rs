@@ -32,7 +32,7 @@ impl AgentInner {
     ) -> Result<()> {
         let waited = self.node(of).await?.checkpoint;
         if answers.is_empty() {
-            self.note_copy(&head.id, run).await?;
+            self.note_copy(&head.key(), run).await?;
         }
         let journal = JournalId::from(run.as_str());
         if self.store.info(&journal).await?.is_some_and(|info| info.tail.last > 0) {
@@ -170,7 +170,7 @@ impl Copying<'_> {
     }
 
     fn body(&self, bytes: &Bytes, written: &Written) -> Result<Bytes> {
-        let mut body: Value = serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
+        let mut body: Value = crate::codec::decode(bytes).map_err(|error| unreadable(&error))?;
         self.replace(&mut body);
         if let Some(Effect::Begun(begun)) = &written.effect {
             let begun = Begun {

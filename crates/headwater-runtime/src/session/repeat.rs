@@ -24,7 +24,8 @@ pub struct FoundTurn {
 }
 
 impl Session {
-    /// The session's last turn, if it was sent with one of these [keys](crate::Turn::key): to send it again begins nothing.
+    /// The session's last turn, if it was sent with one of these [keys](crate::Turn::key), or the turn that one of them
+    /// asked for [as a request](crate::Turn::request_key): to send it again begins nothing.
     ///
     /// # Errors
     /// As [`Session::info`].
@@ -33,7 +34,10 @@ impl Session {
             return Ok(None);
         }
         let Seen { head, .. } = self.seen().await?;
-        self.last_turn_of(&head, keys, None).await
+        match self.last_turn_of(&head, keys, None).await? {
+            Some(last) => Ok(Some(last)),
+            None => self.requested(&head, keys).await,
+        }
     }
 
     /// The newest turn that a message began, among those that wait for their turn, the one that is going, and the last

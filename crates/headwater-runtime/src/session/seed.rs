@@ -37,9 +37,7 @@ impl Agent {
             None => fresh_id("session")?.into(),
         };
         let session = self.session(id.clone(), owner);
-        if agent.store.get(&super::head::key(&id)).await?.is_some() {
-            return Err(exists(&id));
-        }
+        agent.check_free(&session.key).await?;
         let mut head = Head::new(id.clone(), fresh_tree()?, agent, session.owner.clone());
         let label = messages.iter().find(|message| message.role == Role::User).and_then(beginning);
         if !messages.is_empty() {

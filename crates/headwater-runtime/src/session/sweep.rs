@@ -5,19 +5,20 @@ use std::{
     sync::Arc,
 };
 
-use headwater_protocol::{CheckpointId, RunId, SessionId};
+use headwater_protocol::{CheckpointId, RunId};
 use headwater_store::Expect;
 
 use super::{
     chain::Branch,
     checkpoint::Node,
-    head::{Doing, Head, key},
-    list::tree as sessions_of,
+    head::{Doing, Head},
 };
-use crate::{Result, agent::AgentInner};
+use crate::{
+    Result,
+    agent::AgentInner,
+    keys::{self, SessionKey, TREE_SWEEPS},
+};
 
-/// Where trees are noted that have something to let go.
-const SWEEPS: &str = "session-sweep/";
 /// How long after it was left something is let go: whoever was just reading or forking it comes to an end.
 const GRACE: u64 = 60_000;
 
@@ -42,12 +43,12 @@ impl AgentInner {
     /// Notes that a tree has something to let go.
     pub(super) async fn note_sweep(&self, tree: &str) -> Result<()> {
         let value = format!("{}/{}", self.now().saturating_add(GRACE), self.name);
-        self.store.put(&format!("{SWEEPS}{tree}"), value.into(), Expect::Any, None).await?;
+        self.store.put(&keys::tree_sweep(tree), value.into(), Expect::Any, None).await?;
         Ok(())
     }
 
     pub(super) async fn unnote_sweep(&self, tree: &str) -> Result<()> {
-        self.store.remove(&format!("{SWEEPS}{tree}"), Expect::Any).await?;
+        self.store.remove(&keys::tree_sweep(tree), Expect::Any).await?;
         Ok(())
     }
 
@@ -55,18 +56,18 @@ impl AgentInner {
     pub(super) async fn tend_trees(self: &Arc<Self>) -> Result<()> {
         let mut after: Option<String> = None;
         loop {
-            let page = self.store.list(SWEEPS, after.as_deref(), 100).await?;
+            let page = self.store.list(TREE_SWEEPS, after.as_deref(), 100).await?;
             for (noted, value) in &page {
                 let text = String::from_utf8_lossy(&value.bytes);
                 let due = text.split_once('/').filter(|(_, agent)| *agent == self.name);
                 let due = due.and_then(|(due, _)| due.parse::<u64>().ok());
-                let tree = noted.strip_prefix(SWEEPS).unwrap_or(noted);
-                if due.is_none_or(|due| due > self.now()) || self.skipped("session tree", tree).is_some() {
+                let Some(tree) = keys::read_tree_sweep(noted) else { continue };
+                if due.is_none_or(|due| due > self.now()) || self.skipped("session tree", &tree).is_some() {
                     continue;
                 }
-                match self.sweep_noted(tree, noted, value.version).await {
+                match self.sweep_noted(&tree, noted, value.version).await {
                     Err(error) if error.is_store_down() => return Err(error),
-                    Err(error) => self.skip("session tree", tree, &error),
+                    Err(error) => self.skip("session tree", &tree, &error),
                     Ok(()) => {}
                 }
             }
@@ -94,8 +95,8 @@ impl AgentInner {
     /// merges those that are too old. Gives whether all of that could be done.
     pub(super) async fn sweep_tree(&self, tree: &str, runs: &[RunId]) -> Result<bool> {
         // In this order: a checkpoint that is added meanwhile is not among the nodes, or is named by a head.
-        let nodes = self.nodes_of(tree).await?;
-        let heads = self.heads_of(tree).await?;
+        let (nodes, unreadable) = self.nodes_of(tree).await?;
+        let Some(heads) = self.heads_of(tree).await? else { return Ok(false) };
         let known: HashMap<_, _> = nodes.iter().map(|(node, _)| (node.id(), node)).collect();
         let mut marked = Marked::default();
         for (head, _) in heads.iter().filter(|(head, _)| !head.deleted) {
@@ -108,13 +109,19 @@ impl AgentInner {
             marked.merged.extend(node.merged().map(|(id, _)| id.clone()));
             marked.summaries.extend(node.summarised.clone());
         }
-        let versions = |heads: &[(Head, u64)]| -> Vec<(SessionId, u64)> {
-            heads.iter().map(|(head, version)| (head.id.clone(), *version)).collect()
+        let versions = |heads: &[(Head, u64)]| -> Vec<(SessionKey, u64)> {
+            heads.iter().map(|(head, version)| (head.key(), *version)).collect()
         };
-        if versions(&heads) != versions(&self.heads_of(tree).await?) {
+        if self.heads_of(tree).await?.is_none_or(|now| versions(&heads) != versions(&now)) {
             return Ok(false);
         }
         let mut all = true;
+        // Whether a session reaches a checkpoint that cannot be read is not known while there is a session.
+        if heads.iter().all(|(head, _)| head.deleted) {
+            for id in &unreadable {
+                self.remove_node(id).await?;
+            }
+        }
         for (node, _) in lost {
             // The runs of turns that were merged are kept as long as others.
             if !marked.merged.contains(node.id()) {
@@ -147,23 +154,24 @@ impl AgentInner {
         Ok(all)
     }
 
-    async fn heads_of(&self, tree: &str) -> Result<Vec<(Head, u64)>> {
-        let prefix = sessions_of(tree);
+    /// The heads of the sessions that share a tree; none if one of them cannot be read, so that nobody knows what it reaches.
+    async fn heads_of(&self, tree: &str) -> Result<Option<Vec<(Head, u64)>>> {
+        let prefix = keys::sessions_in_tree(tree);
         let mut heads = Vec::new();
         let mut after: Option<String> = None;
         loop {
             let page = self.store.list(&prefix, after.as_deref(), 100).await?;
             for (listed, _) in &page {
-                let session = SessionId::from(listed.strip_prefix(&prefix).unwrap_or(listed));
-                let Some(value) = self.store.get(&key(&session)).await? else { continue };
-                let Ok(head) = serde_json::from_slice::<Head>(&value.bytes) else { continue };
+                let Some(session) = keys::read_session_in_tree(tree, listed) else { continue };
+                let Some(value) = self.store.get(&keys::session(&session)).await? else { continue };
+                let Ok(head) = crate::codec::decode::<Head>(&value.bytes) else { return Ok(None) };
                 if head.tree == tree {
                     heads.push((head, value.version));
                 }
             }
             match page.last() {
                 Some((key, _)) if page.len() == 100 => after = Some(key.clone()),
-                _ => return Ok(heads),
+                _ => return Ok(Some(heads)),
             }
         }
     }
@@ -196,16 +204,17 @@ impl AgentInner {
             marked.runs.insert(turn.run.clone());
         }
         marked.runs.extend(head.live.iter().map(|live| live.run.clone()));
-        let prefix = format!("branch/{}/", head.id);
-        let mut branches: Vec<(String, String, CheckpointId)> = Vec::new();
+        let session = head.key();
+        let prefix = keys::branches(&session);
+        let mut branches: Vec<(String, Option<CheckpointId>, CheckpointId, CheckpointId)> = Vec::new();
         let mut after: Option<String> = None;
         loop {
             let page = self.store.list(&prefix, after.as_deref(), 100).await?;
             for (key, value) in &page {
-                let place = key.strip_prefix(&prefix).and_then(|key| key.split_once('/'));
-                let branch = serde_json::from_slice::<Branch>(&value.bytes);
-                if let (Some((parent, _)), Ok(branch)) = (place, branch) {
-                    branches.push((key.clone(), parent.to_owned(), branch.tip));
+                let place = keys::read_branch(&session, key);
+                let branch = crate::codec::decode::<Branch>(&value.bytes);
+                if let (Some((parent, child)), Ok(branch)) = (place, branch) {
+                    branches.push((key.clone(), parent, child, branch.tip));
                 }
             }
             match page.last() {
@@ -217,15 +226,15 @@ impl AgentInner {
         // A branch may have been left within another one, so marking one can make others reachable.
         loop {
             let before = branches.len();
-            branches.retain(|(key, parent, tip)| {
-                let parent = CheckpointId::from(parent.as_str());
-                let turn = if parent == *"-" { Some(0) } else { known.get(&parent).map(|node| node.turn()) };
+            branches.retain(|(key, parent, child, tip)| {
+                let turn = match parent {
+                    Some(parent) => known.get(parent).map(|node| node.turn()),
+                    None => Some(0),
+                };
                 let reachable = turn.is_some_and(|turn| turn >= head.retired)
-                    && (parent == *"-" || mine.contains(&parent));
+                    && parent.as_ref().is_none_or(|parent| mine.contains(parent));
                 // One that was selected again is left no more, and what followed it may have been rolled back since.
-                let selected =
-                    key.rsplit_once('/').is_some_and(|(_, child)| mine.contains(&CheckpointId::from(child)));
-                if reachable && !selected {
+                if reachable && !mine.contains(child) {
                     climb(Some(tip), &mut mine);
                     reached.push((key.clone(), tip.clone()));
                 }

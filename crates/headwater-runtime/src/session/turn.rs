@@ -6,14 +6,10 @@ use headwater_protocol::{CheckpointId, Message, MessageId, Role, RunId};
 
 use super::{
     Session,
-    checkpoint::fresh_checkpoint,
-    head::{Active, Doing, Said, Seen, key},
+    head::{Active, Doing, Said, Seen},
+    idempotency::Claim,
 };
-use crate::{
-    Agent, Error, Result, Run, Start, WhenBusy,
-    agent::{AgentInner, fresh_run},
-    error::ErrorKind,
-};
+use crate::{Agent, Error, Result, Run, Start, WhenBusy, agent::AgentInner, error::ErrorKind, keys};
 
 /// How often it is looked whether another process has begun a turn.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -33,6 +29,8 @@ pub struct Turn {
     message: Option<Message>,
     label: Option<String>,
     keys: Vec<String>,
+    /// Those of its keys that name a request.
+    requests: Vec<String>,
 }
 
 impl Turn {
@@ -65,6 +63,24 @@ impl Turn {
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.keys.push(key.into());
         self
+    }
+
+    /// Names the request that asks for the turn. A request with the same key gets the same turn for as long as runs are
+    /// kept, whatever the session has done since. May be called several times.
+    ///
+    /// ```
+    /// use headwater_runtime::Turn;
+    ///
+    /// let turn = Turn::new("Pay the invoice").request_key("request-17");
+    /// ```
+    pub fn request_key(mut self, key: impl Into<String>) -> Self {
+        let key = key.into();
+        self.requests.push(key.clone());
+        self.key(key)
+    }
+
+    pub(super) fn requests(&self) -> &[String] {
+        &self.requests
     }
 
     pub(super) fn keys(&self) -> &[String] {
@@ -122,7 +138,7 @@ fn message(given: Option<Message>, text: &str, run: &RunId) -> Message {
 
 impl From<Start> for Turn {
     fn from(start: Start) -> Self {
-        Self { start, message: None, label: None, keys: Vec::new() }
+        Self { start, message: None, label: None, keys: Vec::new(), requests: Vec::new() }
     }
 }
 
@@ -160,7 +176,7 @@ impl Sent {
     /// When it can never begin, or the store fails.
     pub async fn begun(&self) -> Result<Run> {
         let agent = &self.session.agent.0;
-        let mut watch = agent.store.watch(&key(&self.session.id));
+        let mut watch = agent.store.watch(&keys::session(&self.session.key));
         loop {
             let Seen { head, .. } = self.session.seen().await?;
             let run = self.session.agent.run(self.run.clone());
@@ -186,26 +202,27 @@ impl Sent {
 impl Session {
     /// Says something in the session. It is durable when this returns, and goes on by itself. If a run of the session is
     /// going, [`WhenBusy`] decides. If one waits for an answer, its question is taken back. If it has a [key](Turn::key) of
-    /// the session's last turn, that turn is given back, however it stands.
+    /// the session's last turn, or the [key of a request](Turn::request_key) that asked for any turn, that turn is given
+    /// back, however it stands.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownSession`], [`ErrorKind::Foreign`], [`ErrorKind::SessionBusy`] where it is refused or too
     /// many wait already, and as [`Agent::check_turn`].
     pub async fn send(&self, turn: impl Into<Turn>) -> Result<Sent> {
-        let run = fresh_run()?;
-        let turn = turn.into();
-        self.agent.check_turn(&turn)?;
-        let said = turn.said(&run);
-        let keys = said.keys.clone();
-        let doing = Doing::Message(Box::new(said));
+        let given = turn.into();
+        self.agent.check_turn(&given)?;
         let agent = &self.agent.0;
-        let (busy, checkpoint) = loop {
+        let (busy, run, checkpoint) = loop {
             let Seen { mut head, version } = self.seen().await?;
-            if let Some(sent) = self.last_turn_of(&head, &keys, None).await? {
+            if let Some(sent) = self.last_turn_of(&head, given.keys(), None).await? {
                 return Ok(sent);
             }
-            let checkpoint = fresh_checkpoint(&head.tree)?;
-            let turn = Active { run: run.clone(), checkpoint: checkpoint.clone(), doing: doing.clone() };
+            let (Claim { run, checkpoint }, begun) = self.claim(&head, &given).await?;
+            if let Some(sent) = begun {
+                return Ok(sent);
+            }
+            let doing = Doing::Message(Box::new(given.clone().said(&run)));
+            let turn = Active { run: run.clone(), checkpoint: checkpoint.clone(), doing };
             let busy = head.active.as_ref().map(|active| active.run.clone());
             match busy {
                 None => {
@@ -220,15 +237,15 @@ impl Session {
                 }
                 Some(_) => {
                     // Before it is promised: if this process dies, another one finds the session.
-                    agent.note_queue(&self.id).await?;
+                    agent.note_queue(&self.key).await?;
                     head.queue.push_back(turn);
                 }
             }
             if agent.swap(head, version).await? {
-                break (busy, checkpoint);
+                break (busy, run, checkpoint);
             }
         };
-        agent.look(&self.id).await?;
+        agent.look(&self.key).await?;
         if let (Some(going), WhenBusy::Stop) = (&busy, agent.sessions.when_busy) {
             self.stop_run(going, Some("another message came")).await?;
         }
@@ -259,7 +276,7 @@ impl Session {
     /// # Errors
     /// As [`Session::info`].
     pub async fn settled(&self) -> Result<()> {
-        let mut watch = self.agent.0.store.watch(&key(&self.id));
+        let mut watch = self.agent.0.store.watch(&keys::session(&self.key));
         loop {
             let head = self.seen().await?.head;
             if head.active.is_none() && head.queue.is_empty() {

@@ -70,6 +70,27 @@ async fn each_wrong_answer_has_its_own_error_and_the_question_stays_open() {
 }
 
 #[tokio::test]
+async fn answer_that_is_given_again_gets_what_the_first_did() {
+    let world = World::of(one(ask));
+    let agent = &world.agent;
+    let ran = world.run("").await;
+    let request = ran.question().request.clone();
+    let given = |answer: &str| Answered::given(request.clone(), answer).token(token(ran.question()));
+    let first = agent.answer(given("yes")).await.unwrap();
+    // While it is on its way, and long after.
+    for _ in 0..3 {
+        let again = agent.answer(given("yes")).await.unwrap();
+        assert_eq!((again.id(), again.since_seq()), (first.id(), first.since_seq()));
+        assert_eq!(code(agent, given("no")).await, "request.answered");
+        assert_eq!(agent.open_questions(ran.id()).await.unwrap().len(), 0);
+        assert_eq!(agent.questions(None, 10).await.unwrap().len(), 0);
+        world.idle().await;
+    }
+    assert_eq!(Ran::of(agent.run(ran.id().clone())).await.text(), "yes");
+    assert_eq!(code(agent, given("perhaps")).await, "request.answered");
+}
+
+#[tokio::test]
 async fn a_second_answer_is_refused_while_the_run_goes_on() {
     async fn twice(cx: Cx, _: ()) -> NodeResult {
         let first = cx.interrupt(Text::new("First?")).await?;
@@ -101,7 +122,12 @@ async fn of_answers_at_the_same_time_exactly_one_wins() {
         };
         let sent: Vec<Result<&str, Error>> = join_all((0..8).map(send)).await;
         let won: Vec<_> = sent.iter().filter_map(|sent| sent.as_ref().ok()).collect();
-        assert_eq!(won.len(), 1, "{sent:?}");
+        assert!(!won.is_empty() && won.iter().all(|answer| *answer == won[0]), "{sent:?}");
+        let same = sent.iter().enumerate().filter(|(nth, _)| nth.is_multiple_of(3) == (*won[0] == "yes"));
+        assert!(
+            same.into_iter().all(|(_, sent)| sent.is_ok()),
+            "the same answer is the one that won: {sent:?}"
+        );
         for error in sent.iter().filter_map(|sent| sent.as_ref().err()) {
             assert!(matches!(error.code(), "request.answered" | "run.ended"), "{error}");
         }

@@ -99,6 +99,9 @@ async fn a_person_agrees_refuses_or_changes_the_input() {
     let answer = Answer::Approval { approved: true, reason: None, input };
     let edited = Answered::new(first.request.clone(), answer);
     let ran = ran.send(edited.token(first.token().unwrap())).await.unwrap();
+    let again = ran.approval().await;
+    let ran =
+        ran.send(Answered::approved(again.request.clone()).token(again.token().unwrap())).await.unwrap();
     assert_eq!(outputs(&ran), ["search_issues"]);
     assert!(ran.wire().contains("closed"), "{}", ran.wire());
 }

@@ -6,9 +6,11 @@ mod crashes;
 mod documents;
 mod lessons;
 mod model;
+mod owners;
 mod people;
 mod retention;
 mod serving;
+mod unreadable;
 
 use std::sync::Arc;
 
@@ -208,10 +210,11 @@ async fn bad_requests_have_errors_of_their_own() {
     let session = agent.new_session(Some("ann")).await.unwrap();
     let one = send(&session, "one").await;
     let foreign = agent.session(session.id().clone(), Some("bob"));
-    assert_eq!(foreign.send("hi").await.unwrap_err().code(), "session.foreign");
-    assert_eq!(foreign.roll_back(&one).await.unwrap_err().code(), "session.foreign");
-    assert_eq!(foreign.history(None, None, 1).await.unwrap_err().code(), "session.foreign");
-    assert_eq!(agent.open_session(session.id().clone(), None).await.unwrap_err().code(), "session.foreign");
+    assert_eq!(foreign.send("hi").await.unwrap_err().code(), "session.unknown");
+    assert_eq!(foreign.roll_back(&one).await.unwrap_err().code(), "session.unknown");
+    assert_eq!(foreign.history(None, None, 1).await.unwrap_err().code(), "session.unknown");
+    let own = agent.open_session(session.id().clone(), Some("bob")).await.unwrap();
+    assert_eq!(own.info().await.unwrap().turns, 0, "names of two owners do not meet");
     assert_eq!(agent.session("none", None).send("hi").await.unwrap_err().code(), "session.unknown");
     assert_eq!(session.roll_back(&"cp_none".into()).await.unwrap_err().code(), "checkpoint.unknown");
     let other = agent.new_session(Some("ann")).await.unwrap();

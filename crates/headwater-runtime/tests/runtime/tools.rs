@@ -272,11 +272,15 @@ async fn a_person_sees_the_exact_input_and_allows_or_forbids_the_call() {
 async fn a_person_may_change_the_input_and_a_change_that_does_not_fit_is_not_called() {
     let made = Made::default();
     let model = caller([call("Oslo")]);
-    let world = world(&model, &made);
-    let edited = |input| Answer::Approval { approved: true, reason: None, input: Some(input) };
+    let world = World::with(one(node), |agent| agent.model("writer", model).tool(weather(&made).editable()));
 
     let ran = world.run("approve").await;
     let ran = ran.send(decide(&ran.approval().await, edited(json!({ "city": "Bergen" })))).await.unwrap();
+    assert!(cities(&made).is_empty(), "the rule is asked again for what was changed");
+    let again = ran.approval().await;
+    assert_eq!(again.approval().unwrap().1, &json!({ "city": "Bergen" }));
+    let approved = Answered::approved(again.request.clone()).token(again.token().unwrap());
+    let ran = ran.send(approved).await.unwrap();
     assert_eq!(cities(&made), ["Bergen"]);
     assert_eq!(ran.result()["results"][0]["input"]["city"], "Bergen");
 
@@ -285,6 +289,46 @@ async fn a_person_may_change_the_input_and_a_change_that_does_not_fit_is_not_cal
     assert_eq!(wrong.unwrap_err().code(), "answer.invalid", "and the question stays open");
     assert_eq!(cities(&made), ["Bergen"]);
     assert_eq!(ran.approvals().await.len(), 1);
+}
+
+fn edited(input: Value) -> Answer {
+    Answer::Approval { approved: true, reason: None, input: Some(input) }
+}
+
+#[tokio::test]
+async fn approval_with_another_input_is_refused_unless_the_tool_is_editable() {
+    let made = Made::default();
+    let world = world(&caller([call("Oslo")]), &made);
+    let ran = world.run("approve").await;
+    let asked = ran.approval().await;
+    let changed = ran.send(decide(&asked, edited(json!({ "city": "Bergen" })))).await;
+    assert_eq!(changed.unwrap_err().code(), "approval.edited");
+    assert_eq!(ran.approvals().await.len(), 1, "and the question stays open");
+    assert!(cities(&made).is_empty());
+    let ran = ran.send(decide(&asked, edited(json!({ "city": "Oslo" })))).await.unwrap();
+    assert_eq!(cities(&made), ["Oslo"], "the same input is no change");
+    assert_eq!(ran.count("approval-requested"), 1);
+}
+
+#[tokio::test]
+async fn edited_input_is_called_at_once_only_if_its_rule_allows_it() {
+    for (to, asked_again) in [("Bergen", false), ("Lviv", true)] {
+        let made = Made::default();
+        async fn node(cx: Cx, _: ()) -> NodeResult {
+            let reply = cx.reason("writer").agent_tools(["weather"]).input("go").await?;
+            Ok(Next::go().with_result(&told(&reply))?)
+        }
+        let tool = weather(&made).approval_if(|input| matches!(&*input.city, "Kyiv" | "Lviv")).editable();
+        let world = World::with(one(node), |agent| agent.model("writer", caller([call("Kyiv")])).tool(tool));
+        let ran = world.run("").await;
+        let ran = ran.send(decide(&ran.approval().await, edited(json!({ "city": to })))).await.unwrap();
+        assert_eq!(cities(&made).is_empty(), asked_again, "{to}");
+        if asked_again {
+            let again = ran.approval().await;
+            ran.send(Answered::approved(again.request.clone()).token(again.token().unwrap())).await.unwrap();
+        }
+        assert_eq!(cities(&made), [to]);
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What a request answers: decisions about tool calls, answers to questions, outputs of the page's own tools.
 
-use headwater_protocol::{Action, EventKind, Reentry, Role, RunId, SessionId, ToolCallId};
+use headwater_protocol::{Action, EventKind, Message, Reentry, Role, RunId, SessionId, ToolCallId};
 use headwater_runtime::{Answer, Answered, Entry, ErrorKind, OpenQuestion, Run, Session};
 
 use super::{
@@ -22,7 +22,10 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
     if !owed && (spoke || pending.is_empty()) {
         return Ok(None);
     }
-    let open = open_questions(asked, session).await?;
+    let mut open = open_questions(asked, session).await?;
+    if session.is_none() && chat.action != Action::Answer {
+        retain_conversation(asked, &mut open).await?;
+    }
     let mut given: Vec<(&OpenQuestion, Answered)> = Vec::new();
     for question in &open {
         if let Some(answer) = answer_to(asked, question) {
@@ -35,7 +38,9 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
         given.retain(|(question, _)| question.run == run);
         return respond_to(asked, session, &run, given).await.map(Some);
     }
-    if let Some(known) = answered_before(asked, session, &pending).await? {
+    if let Some(known) = answered_before(asked, session, &pending).await?
+        && (session.is_some() || is_conversation(asked, &known.run).await?)
+    {
         let run = asked.served.agent.run(known.run);
         return Ok(Some(Placed::at(run, begin_again(asked, known.since))));
     }
@@ -94,20 +99,16 @@ async fn respond_to(
         let names: Vec<_> = meant.iter().map(|(name, _)| name.clone()).collect();
         known::note(agent, asked.owner(), &names, &known).await?;
     }
-    match agent.answer_all(answers.clone()).await {
-        Ok(_) => Ok(Placed::at(agent.run(known.run), From::Response(known.since))),
-        // The same request again, whose answers lie in the inbox or were taken just now: what is missing is given.
-        Err(error) if error.kind() == ErrorKind::Answered => {
-            for answer in answers {
-                match agent.answer(answer).await {
-                    Err(error) if error.kind() != ErrorKind::Answered => return Err(error.into()),
-                    _ => {}
-                }
-            }
-            let known = before.unwrap_or(known);
-            Ok(Placed::at(agent.run(known.run), begin_again(asked, known.since)))
+    match (agent.answer_all(answers).await, &before) {
+        (Ok(_), None) => Ok(Placed::at(agent.run(known.run), From::Response(known.since))),
+        // The same request again: it is told what came of the first one.
+        (Ok(_), Some(before)) => {
+            Ok(Placed::at(agent.run(before.run.clone()), begin_again(asked, before.since)))
         }
-        Err(error) => {
+        (Err(error), Some(before)) if error.kind() == ErrorKind::Answered => {
+            Ok(Placed::at(agent.run(before.run.clone()), begin_again(asked, before.since)))
+        }
+        (Err(error), _) => {
             if before.is_none() {
                 mean_again(asked, meant).await?;
             }
@@ -193,6 +194,37 @@ async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<
     let mut open = agent.questions_of(Some(asked.owner()), None, LOOKED_AT).await?;
     open.sort_by_key(|question| std::cmp::Reverse(question.asked));
     Ok(open)
+}
+
+/// Of questions of one person's conversations, those of the conversation that the request sends: models give the same ids
+/// to calls in many conversations, and a page that has no name for its conversation sends nothing else.
+async fn retain_conversation(asked: &Asked, open: &mut Vec<OpenQuestion>) -> Result<(), ApiError> {
+    let mut kept = Vec::new();
+    for question in open.drain(..) {
+        let named = answer_to(asked, &question).is_some()
+            || call_of(&question)
+                .is_some_and(|call| asked.chat.messages.iter().any(|m| m.tool(call.as_str()).is_some()));
+        if named && is_conversation(asked, &question.run).await? {
+            kept.push(question);
+        }
+    }
+    *open = kept;
+    Ok(())
+}
+
+/// Whether the person said in the conversation of a run what the person said in the request.
+async fn is_conversation(asked: &Asked, run: &RunId) -> Result<bool, ApiError> {
+    if asked.chat.action == Action::Answer {
+        return Ok(true);
+    }
+    let conversation = match asked.served.agent.run(run.clone()).conversation().await {
+        Err(error) if error.kind() == ErrorKind::UnknownRun => return Ok(false),
+        conversation => conversation?,
+    };
+    let said = |messages: &[Message]| -> Vec<String> {
+        messages.iter().filter(|m| m.role == Role::User).map(Message::plain_text).collect()
+    };
+    Ok(said(&conversation) == said(&asked.chat.messages))
 }
 
 /// The answer to a question, if the request has one.

@@ -52,6 +52,5 @@ pub(crate) async fn forget(agent: &Agent, owner: &str, name: &str) -> Result<(),
 }
 
 fn key(agent: &Agent, owner: &str, name: &str) -> String {
-    // The lengths keep apart what could be read in two ways.
-    format!("known/{}/{}:{owner}/{name}", agent.name(), owner.len())
+    headwater_store::key::join("known", &[agent.name(), owner, name])
 }

@@ -7,11 +7,13 @@ use axum::{
     extract::Request,
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
-use headwater_protocol::{ChatRequest, Dialect, Framing, Message, MessageId, RawRequest, Role, RunId};
+use headwater_protocol::{
+    Action, ChatRequest, Dialect, Framing, Message, MessageId, RawRequest, Role, RunId, is_positional_id,
+};
 use headwater_runtime::Session;
 use serde_json::{Map, Value};
 
-use crate::{ApiError, Principal, Server, agents::Served, seeing};
+use crate::{ApiError, Principal, Server, agents::Served, idempotency, seeing};
 
 /// A request that was read.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub(crate) struct Asked {
     pub(crate) framing: Framing,
     /// The names that messages were given which came without one: they say nothing about them.
     unnamed: HashSet<MessageId>,
+    /// By what the body is known again.
+    fingerprint: String,
 }
 
 impl Asked {
@@ -48,14 +52,26 @@ impl Asked {
             .collect();
         let raw = RawRequest { method: parts.method.as_str(), target, headers: &headers, body: &body };
         let mut chat = dialect.parse_request(&raw)?;
+        let has_key = chat.idempotency_key.is_some() || raw.header("idempotency-key").is_some();
+        let fingerprint = if has_key { idempotency::fingerprint(&body) } else { String::new() };
         if chat.messages.len() > limits.messages {
             let message =
                 format!("{} messages are too many: send at most {}", chat.messages.len(), limits.messages);
             return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "messages.too-many", message));
         }
+        if chat.session.as_ref().is_some_and(|id| is_positional_id(id.as_str())) {
+            // Every visitor of the page sends this one: the conversation has no name.
+            chat.session = match chat.action {
+                Action::Chat | Action::Regenerate | Action::Answer => None,
+                // There is nothing to come back to.
+                _ => Some(fresh("session")?.into()),
+            };
+        }
         let unnamed = name_all(&mut chat.messages);
         let agent = raw.query("agent").or_else(|| named_agent(&chat.context));
         let served = server.agents().find(agent.as_deref())?;
+        served.client.admit(&mut chat.messages);
+        served.client.check_workflow(&served.agent, chat.workflow.as_deref())?;
         super::profile(dialect, raw.query("profile").as_deref())?;
         let framing =
             framing(dialect, chat.profile.as_deref(), &parts.headers, raw.query("framing").as_deref())?;
@@ -65,7 +81,18 @@ impl Asked {
         };
         seeing::note("headwater.dialect", dialect.name());
         seeing::note("gen_ai.agent.name", &served.name);
-        Ok(Self { server, principal, dialect, served, chat, parts, request_id, framing, unnamed })
+        Ok(Self {
+            server,
+            principal,
+            dialect,
+            served,
+            chat,
+            parts,
+            request_id,
+            framing,
+            unnamed,
+            fingerprint,
+        })
     }
 
     /// Whose request it is.
@@ -94,6 +121,14 @@ impl Asked {
         let idempotency = self.chat.idempotency_key.as_ref().map(|key| format!("key:{key}"));
         let idempotency = idempotency.or_else(|| idempotency_key(&self.parts.headers));
         idempotency.into_iter().chain(self.run_name().map(|run| format!("run:{run}"))).collect()
+    }
+
+    /// Refuses a request whose idempotency key came before with another body.
+    pub(crate) async fn check_key(&self) -> Result<(), ApiError> {
+        let keys = self.request_keys();
+        let key = keys.iter().find(|key| key.starts_with("key:")).map(String::as_str);
+        let place = [self.dialect.name(), self.chat.session.as_ref().map_or("", |session| session.as_str())];
+        idempotency::check(&self.served.agent, self.owner(), place, key, &self.fingerprint).await
     }
 
     /// By what the same request is known again, and the message that it says.

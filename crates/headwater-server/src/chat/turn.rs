@@ -112,6 +112,7 @@ enum Meant {
 
 /// A new turn, or one that is done again.
 async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError> {
+    asked.check_key().await?;
     let said = asked.chat.messages.iter().rposition(|message| message.role == Role::User);
     let message = said.and_then(|at| asked.chat.messages.get(at));
     let meant = match &session {
@@ -132,9 +133,10 @@ async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError
         (_, session) => {
             asked.served.agent.check_turn(&turn)?;
             let prior = asked.chat.messages.get(..said.unwrap_or_default()).unwrap_or_default();
+            let prior = asked.served.client.history(prior);
             let session = match session {
                 Some(session) => session,
-                None => begin(asked, prior).await?,
+                None => begin(asked, &prior).await?,
             };
             session.send(keyed(turn, asked.keys())).await?
         }
@@ -142,8 +144,12 @@ async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError
     placed(asked, sent).await
 }
 
+/// A turn that is known again by its request, and by its message where that is one of the keys.
 fn keyed(turn: Turn, keys: Vec<String>) -> Turn {
-    keys.into_iter().fold(turn, Turn::key)
+    keys.into_iter().fold(turn, |turn, key| match key.starts_with("message:") {
+        true => turn.key(key),
+        false => turn.request_key(key),
+    })
 }
 
 /// What the request asks for in a session that is there.

@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::RequestId;
+use headwater_protocol::{RequestId, RunId};
 use headwater_runtime::{Answer, Answered, OpenQuestion};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -46,7 +46,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 }
 
 impl AnswerBody {
-    fn into_answer(self) -> Result<Answer, ApiError> {
+    fn answer(&self) -> Result<Answer, ApiError> {
         let given = [
             self.answer.is_some(),
             self.approved.is_some(),
@@ -58,14 +58,14 @@ impl AnswerBody {
             let message = "give one of `answer`, `approved`, `output`, `error` and `declined`";
             return Err(ApiError::bad("answer.unclear", message));
         }
-        Ok(if let Some(answer) = self.answer {
-            Answer::Given(answer)
+        Ok(if let Some(answer) = &self.answer {
+            Answer::Given(answer.clone())
         } else if let Some(approved) = self.approved {
-            Answer::Approval { approved, reason: self.reason, input: self.input }
-        } else if let Some(output) = self.output {
-            Answer::Output(output)
-        } else if let Some(error) = self.error {
-            Answer::OutputError(error)
+            Answer::Approval { approved, reason: self.reason.clone(), input: self.input.clone() }
+        } else if let Some(output) = &self.output {
+            Answer::Output(output.clone())
+        } else if let Some(error) = &self.error {
+            Answer::OutputError(error.clone())
         } else {
             Answer::Declined
         })
@@ -82,18 +82,13 @@ pub(crate) async fn answer(
     let (served, run, _) = owned(&server, &principal, &run).await?;
     let mut body: AnswerBody = read_json(&server, body).await?;
     let request = match body.request.take() {
-        Some(request) => match served.agent.find_question(&request).await? {
+        Some(request) => match served.agent.asked_question(&request).await? {
             Some(question) if question.run == *run.id() && is_of(&question, &principal) => request,
             _ => return Err(ApiError::no_request()),
         },
         None => match served.agent.open_questions(run.id()).await?.as_slice() {
             [only] => only.request.clone(),
-            [] => {
-                return Err(ApiError::conflict(
-                    "request.not-open",
-                    format!("run {} waits for nothing", run.id()),
-                ));
-            }
+            [] => return give_again(&served, &principal, run.id(), &body).await,
             several => {
                 let names: Vec<_> = several.iter().map(|question| question.request.to_string()).collect();
                 let message = format!(
@@ -105,7 +100,7 @@ pub(crate) async fn answer(
             }
         },
     };
-    give(&served, &principal, request, body).await
+    give(&served, &principal, request, &body).await
 }
 
 /// `POST /v1/interrupts/{request}`.
@@ -118,10 +113,10 @@ pub(crate) async fn answer_request(
     let body: AnswerBody = read_json(&server, body).await?;
     let request = RequestId::from(request);
     for served in server.agents().served() {
-        let question = served.agent.find_question(&request).await?;
+        let question = served.agent.asked_question(&request).await?;
         if let Some(question) = question.filter(|question| is_of(question, &principal)) {
             let (served, ..) = owned(&server, &principal, question.run.as_str()).await?;
-            return give(&served, &principal, request, body).await;
+            return give(&served, &principal, request, &body).await;
         }
     }
     Err(ApiError::no_request())
@@ -132,15 +127,34 @@ fn is_of(question: &OpenQuestion, principal: &Principal) -> bool {
     question.owner.as_deref() == Some(principal.id())
 }
 
+/// An answer to a run that waits for nothing any more: the same answer as before gets the same response.
+async fn give_again(
+    served: &Served,
+    principal: &Principal,
+    run: &RunId,
+    body: &AnswerBody,
+) -> Result<Response, ApiError> {
+    for question in
+        served.agent.asked_questions(run).await?.iter().filter(|question| is_of(question, principal))
+    {
+        match give(served, principal, question.request.clone(), body).await {
+            Ok(given) => return Ok(given),
+            Err(error) if error.code() == "answer.unclear" => return Err(error),
+            // Not the one that was answered so.
+            Err(_) => {}
+        }
+    }
+    Err(ApiError::conflict("request.not-open", format!("run {run} waits for nothing")))
+}
+
 async fn give(
     served: &Served,
     principal: &Principal,
     request: RequestId,
-    body: AnswerBody,
+    body: &AnswerBody,
 ) -> Result<Response, ApiError> {
-    let token = body.token.clone();
-    let mut answered = Answered::new(request, body.into_answer()?).by(Some(principal.id().to_owned()));
-    if let Some(token) = token {
+    let mut answered = Answered::new(request, body.answer()?).by(Some(principal.id().to_owned()));
+    if let Some(token) = &body.token {
         answered = answered.token(token);
     }
     let run = served.agent.answer(answered).await?;

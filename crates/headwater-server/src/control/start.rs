@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::read_json;
-use crate::{ApiError, Principal, Server, agents::Served, chat, seeing};
+use super::read_keyed_json;
+use crate::{ApiError, Principal, Server, agents::Served, chat, idempotency, seeing};
 
 /// What a run is to do.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,10 +37,14 @@ pub(crate) async fn start(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let mut body: StartBody = read_json(&server, body).await?;
+    let (mut body, fingerprint): (StartBody, _) = read_keyed_json(&server, body).await?;
     let served = server.agents().find(body.agent.as_deref())?;
+    served.client.check_workflow(&served.agent, body.workflow.as_deref())?;
+    served.client.check_data(!body.data.is_empty())?;
     let key = chat::idempotency_key(&parts.headers);
     let session = body.session.take();
+    let place = ["/v1/runs", session.as_deref().unwrap_or_default()];
+    idempotency::check(&served.agent, principal.id(), place, key.as_deref(), &fingerprint).await?;
     let start = Starting { server: &server, principal: &principal, served: &served, parts, body };
     let (run, queued, repeated) = match session {
         Some(session) => start.in_session(session, key).await?,
@@ -71,7 +75,7 @@ impl Starting<'_> {
             Some(sent) => sent,
             None => {
                 let _permit = server.may_begin(principal)?;
-                let turn = key.into_iter().fold(Turn::from(self.start().await?), Turn::key);
+                let turn = key.into_iter().fold(Turn::from(self.start().await?), Turn::request_key);
                 agent.check_turn(&turn)?;
                 let session = agent.open_session(session, Some(principal.id())).await?;
                 session.send(turn).await?

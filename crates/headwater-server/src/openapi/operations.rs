@@ -159,7 +159,8 @@ static ALL: &[Operation] = &[
     write("/v1/{dialect}/onboarding", "onboard"),
     Operation {
         query: PAGING,
-        answers: &[Answer::Document(200, "A page of them.", of::<s::RunList>)],
+        codes: &["page.invalid"],
+        answers: &[Answer::Document(200, "A page of them, the newest first.", of::<s::RunList>)],
         ..get("/v1/runs", "listRuns", "Your runs.")
     },
     Operation {
@@ -228,6 +229,7 @@ static ALL: &[Operation] = &[
         body: Some(of::<sessions::Create>),
         codes: &[
             "agent.unknown",
+            "session.invalid",
             "session.unknown",
             "session.exists",
             "session.too-large",
@@ -243,7 +245,7 @@ static ALL: &[Operation] = &[
     },
     Operation {
         method: "DELETE",
-        codes: &["session.unknown", "session.busy"],
+        codes: &["session.unknown"],
         answers: &[Answer::Nothing("It is gone.")],
         ..get("/v1/sessions/{session}", "deleteSession", "Delete a session and all that belongs to it.")
     },

@@ -161,6 +161,9 @@ pub(super) struct SessionList {
     sessions: Vec<SessionInfo>,
     /// What to give as `after` for more.
     next: Option<String>,
+    /// Sessions of the page that cannot be read. They can be deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable: Option<Vec<String>>,
 }
 
 /// A turn that was sent.

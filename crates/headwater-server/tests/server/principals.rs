@@ -155,13 +155,17 @@ async fn every_route_refuses_the_ids_of_another() {
                     assert!(!said.body.contains(id.as_str()), "{what} lists {id}: {}", said.body);
                 }
             }
-            ("POST", "/v1/runs") => {
-                let body = json!({ "input": "hello", "session": anns.done.session });
-                anns.refused(&what, &world.post_with(&route, &body, &[BOB]).await);
-            }
-            ("POST", "/v1/sessions") => {
-                let body = json!({ "id": anns.done.session });
-                anns.refused(&what, &world.post_with(&route, &body, &[BOB]).await);
+            // A name is its owner's: Bob begins a session of his own.
+            ("POST", "/v1/runs" | "/v1/sessions") => {
+                let mut body = json!({ "id": anns.done.session });
+                if route == "/v1/runs" {
+                    body = json!({ "input": "hello", "session": anns.done.session });
+                }
+                let said = world.post_with(&route, &body, &[BOB]).await;
+                assert_eq!(said.status, 201, "{what}: {}", said.body);
+                anns.tells_nothing(&what, &said);
+                let own = format!("/v1/sessions/{}", anns.done.session);
+                assert_eq!(world.delete_with(&own, &[BOB]).await.status, 204);
             }
             ("POST", "/v1/runs/{run}/answer" | "/v1/interrupts/{request}") => {
                 let target = path(&anns.waits.session, &anns.waits.run);
@@ -276,13 +280,17 @@ async fn every_dialect_refuses_the_ids_of_another() {
         for (number, (method, path, body)) in attempts(dialect, &anns).into_iter().enumerate() {
             let what = format!("{method} {path} {body}");
             let said = bob(world, method, &path, &body).await;
-            anns.tells_nothing(&what, &said);
             let invented: Value = anns.invented(&body.to_string(), number).parse().unwrap();
             let never = bob(world, method, &anns.invented(&path, number), &invented).await;
-            // What would begin a session under this name cannot, if there is one: that the name is taken shows.
+            // A name is its owner's: what begins a session under this name begins one of Bob's own.
             if method == "POST" && never.status == 200 {
-                anns.refused(&what, &said);
+                assert_eq!(said.status, 200, "{what}: {}", said.body);
+                assert!(!said.body.contains(&anns.done.run), "{what}: {}", said.body);
+                for session in [&anns.done.session, &anns.waits.session] {
+                    world.delete_with(&format!("/v1/sessions/{session}"), &[BOB]).await;
+                }
             } else {
+                anns.tells_nothing(&what, &said);
                 anns.same(&what, &said, &never, number);
             }
         }

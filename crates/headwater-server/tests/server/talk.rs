@@ -359,7 +359,7 @@ async fn a_run_is_started_followed_answered_and_stopped_by_its_name() {
         let all = world.get(&format!("/v1/runs/{run}/events?dialect={dialect}&until=end")).await;
         assert_eq!(all.text(dialect), "You chose a.", "{dialect}: {}", all.body);
     }
-    let late = world.post(&format!("/v1/runs/{run}/answer"), &json!({ "answer": "a" })).await;
+    let late = world.post(&format!("/v1/runs/{run}/answer"), &json!({ "answer": "b" })).await;
     assert_eq!(late.status, 409);
     assert_eq!(world.post(&format!("/v1/runs/{run}/stop"), &json!({})).await.json()["stopped"], false);
     let slow =

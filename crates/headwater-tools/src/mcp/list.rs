@@ -49,6 +49,8 @@ pub struct McpTools {
     asks: Vec<String>,
     /// What to do with unfinished calls of single tools.
     unfinished: Vec<(String, Unfinished)>,
+    /// The tools whose input the person who is asked may change.
+    edits: Vec<String>,
     policy: Policy,
 }
 
@@ -56,6 +58,8 @@ pub struct McpTools {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Policy {
     pub(super) approval: Approval,
+    /// Whether the person who is asked may change the input.
+    pub(super) editable: bool,
     pub(super) unfinished: Unfinished,
     /// Whether the server's hints are believed.
     pub(super) hints: bool,
@@ -65,9 +69,22 @@ pub(super) struct Policy {
 
 impl McpTools {
     pub(super) fn new(slot: Arc<Slot>, closes: bool) -> Self {
-        let policy =
-            Policy { approval: Approval::NotNeeded, unfinished: Unfinished::Fail, hints: false, closes };
-        Self { slot, include: None, prefix: String::new(), asks: Vec::new(), unfinished: Vec::new(), policy }
+        let policy = Policy {
+            approval: Approval::NotNeeded,
+            editable: false,
+            unfinished: Unfinished::Fail,
+            hints: false,
+            closes,
+        };
+        Self {
+            slot,
+            include: None,
+            prefix: String::new(),
+            asks: Vec::new(),
+            unfinished: Vec::new(),
+            edits: Vec::new(),
+            policy,
+        }
     }
 
     /// Only these. A name that the server does not know is an error.
@@ -91,6 +108,18 @@ impl McpTools {
     /// Says that a person must agree to every call of these, by their names at the server.
     pub fn approval_for<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.asks.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Allows the person who is asked for approval to change the input of any tool.
+    pub fn editable(mut self) -> Self {
+        self.policy.editable = true;
+        self
+    }
+
+    /// Allows the person who is asked for approval to change the input of these, by their names at the server.
+    pub fn editable_for<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.edits.extend(names.into_iter().map(Into::into));
         self
     }
 
@@ -121,7 +150,7 @@ impl McpTools {
     pub async fn list(&self) -> Result<McpListing> {
         let listing = self.slot.list().await?;
         let set = self.unfinished.iter().map(|(name, _)| name);
-        let named = self.include.iter().flatten().chain(&self.asks).chain(set);
+        let named = self.include.iter().flatten().chain(&self.asks).chain(&self.edits).chain(set);
         let mut named = named;
         if let Some(missing) = named.find(|name| !listing.iter().any(|tool| tool.name == **name)) {
             let known: Vec<&str> = listing.iter().take(50).map(|tool| &*tool.name).collect();
@@ -145,6 +174,7 @@ impl McpTools {
             if self.asks.iter().any(|name| *name == tool.name) {
                 policy.approval = Approval::Needed;
             }
+            policy.editable |= self.edits.iter().any(|name| *name == tool.name);
             let mut tool = McpTool::new(Arc::clone(&self.slot), tool, &self.prefix, policy)?;
             if let Some((_, unfinished)) = self.unfinished.iter().rfind(|(name, _)| *name == tool.remote()) {
                 tool = tool.with_unfinished(*unfinished);

@@ -18,6 +18,7 @@ pub(super) struct McpTool {
     spec: ToolSpec,
     output: Option<Schema>,
     approval: Approval,
+    editable: bool,
     unfinished: Unfinished,
     closes: bool,
 }
@@ -47,6 +48,7 @@ impl McpTool {
             spec,
             output,
             approval: if destroys { Approval::Needed } else { policy.approval },
+            editable: policy.editable,
             unfinished: if reads || again { Unfinished::Repeat } else { policy.unfinished },
             closes: policy.closes,
         })
@@ -88,6 +90,10 @@ impl Tool for McpTool {
 
     fn approval(&self, _: &Value) -> Approval {
         self.approval
+    }
+
+    fn editable(&self) -> bool {
+        self.editable
     }
 
     fn unfinished(&self) -> Unfinished {

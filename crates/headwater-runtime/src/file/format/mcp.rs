@@ -38,7 +38,9 @@ pub(in crate::file) struct McpText {
     /// What is put before the names of its tools, to tell two servers apart.
     pub(in crate::file) prefix: Option<String>,
     /// Whether every call of its tools needs a person's approval, or a list of the tools that do.
-    pub(in crate::file) approval: Option<ApprovalText>,
+    pub(in crate::file) approval: Option<ToolChoiceText>,
+    /// Whether the person who approves a call may change its input, or a list of the tools where they may: no.
+    pub(in crate::file) edit: Option<ToolChoiceText>,
     /// What to do with a call of which nobody knows whether it took effect, because the process died: `fail` (the model is
     /// told), `repeat` (with the same idempotency key) or `ask` (a person decides). For all its tools, or by tool.
     pub(in crate::file) unfinished: Option<UnfinishedText>,
@@ -54,13 +56,13 @@ pub(in crate::file) struct McpText {
     pub(in crate::file) call_timeout: Option<Length>,
 }
 
-/// Which calls need a person's approval.
+/// Some of a server's tools.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "`true`, `false`, or a list of tools")]
-pub(in crate::file) enum ApprovalText {
+pub(in crate::file) enum ToolChoiceText {
     /// All, or none.
     All(bool),
-    /// Those of these tools, by their names at the server.
+    /// These, by their names at the server.
     Of(Vec<String>),
 }
 

@@ -94,8 +94,7 @@ impl Call {
             self.show(&wanted.call, &wanted.name, &gave)?;
             return Ok((input, gave));
         };
-        let asks = self.options.tool_options.approval;
-        let input = if asks.unwrap_or_else(|| tool.approval(&input) == Approval::Needed) {
+        let input = if self.needs_approval(&*tool, &input) {
             match self.approve(&key, wanted, &*tool, input.clone()).await? {
                 Ok(input) => input,
                 Err(gave) => {
@@ -114,35 +113,53 @@ impl Call {
         Ok((input, gave))
     }
 
-    /// Asks a person. Gives the input with which the call may be made, which may be another.
+    fn needs_approval(&self, tool: &dyn Tool, input: &Value) -> bool {
+        let asks = self.options.tool_options.approval;
+        asks.unwrap_or_else(|| tool.approval(input) == Approval::Needed)
+    }
+
+    /// Asks a person. Gives the input with which the call may be made, which may be another: for an input that the person
+    /// has changed the rule is asked again, so what is called was approved exactly as it is, or needs no approval.
     async fn approve(
         &self,
         key: &str,
         wanted: &SaidCall,
         tool: &dyn Tool,
-        input: Value,
+        mut input: Value,
     ) -> Result<Result<Value, Gave>> {
-        let key = format!("{key}/approval");
-        let request = request_id(&self.node.run.id, &key);
-        let kind = WaitKind::Approval {
-            tool: Box::new(shown(wanted, tool)),
-            input: input.clone(),
-            signature: String::new(),
-            schema: tool.spec().input_schema.clone(),
-        };
-        let expires = self.options.tool_options.approval_expires;
-        match wait_for(&self.node, &key, "approval", request, kind, expires).await? {
-            Answer::Approval { approved: true, input: None, .. } => Ok(Ok(input)),
-            Answer::Approval { approved: true, input: Some(edited), .. } => {
-                match self.tools.check(&wanted.name, &edited) {
-                    Ok(()) => Ok(Ok(edited)),
-                    Err(error) => Ok(Err(Gave::Failed(format!("the edited input does not fit: {error}")))),
+        for time in 1.. {
+            let key = if time == 1 { format!("{key}/approval") } else { format!("{key}/approval.{time}") };
+            let request = request_id(&self.node.run.id, &key);
+            let kind = WaitKind::Approval {
+                tool: Box::new(shown(wanted, tool)),
+                input: input.clone(),
+                signature: String::new(),
+                schema: tool.spec().input_schema.clone(),
+                editable: tool.editable(),
+            };
+            let expires = self.options.tool_options.approval_expires;
+            match wait_for(&self.node, &key, "approval", request, kind, expires).await? {
+                Answer::Approval { approved: true, input: None, .. } => break,
+                Answer::Approval { approved: true, input: Some(edited), .. } => {
+                    if edited != input && !tool.editable() {
+                        let message = "the input of the call cannot be changed by its approval";
+                        return Ok(Err(Gave::Failed(message.to_owned())));
+                    }
+                    if let Err(error) = self.tools.check(&wanted.name, &edited) {
+                        return Ok(Err(Gave::Failed(format!("the edited input does not fit: {error}"))));
+                    }
+                    let same = edited == input;
+                    input = edited;
+                    if same || !self.needs_approval(tool, &input) {
+                        break;
+                    }
                 }
+                Answer::Approval { approved: false, reason, .. } => return Ok(Err(Gave::Denied(reason))),
+                Answer::Expired => return Ok(Err(Gave::Denied(Some("nobody decided in time".to_owned())))),
+                other => return Err(self.node.diverged(&format!("`{key}` was answered with {other:?}"))),
             }
-            Answer::Approval { approved: false, reason, .. } => Ok(Err(Gave::Denied(reason))),
-            Answer::Expired => Ok(Err(Gave::Denied(Some("nobody decided in time".to_owned())))),
-            other => Err(self.node.diverged(&format!("`{key}` was answered with {other:?}"))),
         }
+        Ok(Ok(input))
     }
 
     /// Waits for what the page gives.

@@ -125,3 +125,42 @@ async fn what_was_rolled_back_in_a_variant_that_was_selected_again_is_gone() {
     let first = copy.checkpoints(None, 10).await.unwrap().pop().unwrap();
     assert_eq!(copy.variants(&first.id).await.unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn request_key_names_its_turn_long_after_others_came() {
+    let agent = agent();
+    let session = agent.new_session(None).await.unwrap();
+    let keyed = |text: &str, key: &str| Turn::new(text).request_key(key);
+    let first = session.send(keyed("one", "k1")).await.unwrap();
+    session.settled().await.unwrap();
+    let second = session.send(keyed("two", "k2")).await.unwrap();
+    session.settled().await.unwrap();
+    let redone = session.regenerate_as(&second.checkpoint, keyed("", "k3")).await.unwrap();
+    session.settled().await.unwrap();
+    send(&session, "three").await;
+    for (key, sent) in [("k1", &first), ("k2", &second), ("k3", &redone)] {
+        let again = session.send(keyed("whatever", key)).await.unwrap();
+        assert_eq!((again.repeated, &again.run, &again.checkpoint), (true, &sent.run, &sent.checkpoint));
+        let again = session.edit(&first.checkpoint, keyed("whatever", key)).await.unwrap();
+        assert_eq!((again.repeated, &again.run), (true, &sent.run));
+        let found = session.sent_before(&[key.to_owned()]).await.unwrap().unwrap();
+        assert_eq!(found.run, sent.run);
+    }
+    assert_eq!(session.info().await.unwrap().turns, 3);
+    session.undo().await.unwrap();
+    assert!(session.send(keyed("one", "k1")).await.unwrap().repeated, "also after the session went back");
+    let other = agent.new_session(None).await.unwrap();
+    assert!(!other.send(keyed("one", "k1")).await.unwrap().repeated, "keys are those of a session");
+}
+
+#[tokio::test]
+async fn request_with_one_key_at_the_same_time_begins_one_turn() {
+    let session = agent().new_session(None).await.unwrap();
+    let send = || session.send(Turn::new("one").request_key("k").request_key("run-1"));
+    let sent = futures_util::future::join_all((0..8).map(|_| send())).await;
+    let sent: Vec<_> = sent.into_iter().map(Result::unwrap).collect();
+    assert!(sent.iter().all(|turn| turn.run == sent[0].run));
+    assert_eq!(sent.iter().filter(|turn| !turn.repeated).count(), 1);
+    session.settled().await.unwrap();
+    assert_eq!(texts(&session).await, ["one", "0: one"]);
+}

@@ -58,7 +58,7 @@ async fn a_session_goes_out_and_in_again_as_it_was() {
     let document: Value = serde_json::from_str(&document).unwrap();
     let moved = there.import_session(document.clone(), Some("bob"), Some("mine")).await.unwrap();
     assert_eq!(facts(&moved).await, facts(&session).await);
-    let taken = there.import_session(document, None, Some("mine")).await.unwrap_err();
+    let taken = there.import_session(document, Some("bob"), Some("mine")).await.unwrap_err();
     assert_eq!(taken.code(), "session.exists");
 
     let chain = moved.checkpoints(None, 100).await.unwrap();

@@ -162,8 +162,8 @@ async fn nobody_answers_forks_or_goes_back_to_what_is_somebody_elses() {
     assert_eq!(bob.select(&asked).await.unwrap_err().code(), "checkpoint.unknown");
     assert_eq!(bob.history(Some(&asked), None, 1).await.unwrap_err().code(), "checkpoint.unknown");
     let stolen = agent.session(ann.id().clone(), Some("bob"));
-    assert_eq!(stolen.fork(&asked, None).await.unwrap_err().code(), "session.foreign");
-    assert_eq!(stolen.export().await.unwrap_err().code(), "session.foreign");
+    assert_eq!(stolen.fork(&asked, None).await.unwrap_err().code(), "session.unknown");
+    assert_eq!(stolen.export().await.unwrap_err().code(), "session.unknown");
     assert_eq!(ann.info().await.unwrap().turns, 1);
 }
 

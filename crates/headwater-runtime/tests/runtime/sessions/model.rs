@@ -192,8 +192,10 @@ async fn sweeps(agent: &Agent, clock: &ManualClock, model: &[(SessionId, Path)])
     reached.dedup();
     let store = agent.store().clone();
     let kept = store.list("checkpoint/", None, 1_000).await.unwrap();
-    let mut kept: Vec<_> =
-        kept.iter().map(|(key, _)| CheckpointId::from(&key["checkpoint/".len()..])).collect();
+    let mut kept: Vec<_> = kept
+        .iter()
+        .map(|(key, _)| CheckpointId::from(key["checkpoint/".len()..].trim_end_matches('/')))
+        .collect();
     kept.sort();
     assert_eq!(kept, reached);
     for (id, _) in model {

@@ -151,7 +151,7 @@ fn paying(made: &Made) -> World {
             Ok::<_, ToolError>("paid".to_owned())
         }
     });
-    World::with(one(node), |agent| agent.model("writer", model).tool(pay))
+    World::with(one(node), |agent| agent.model("writer", model).tool(pay.editable()))
 }
 
 #[tokio::test]
@@ -196,6 +196,10 @@ async fn an_approval_is_done_again_as_an_approval_and_asked_again_after_going_ba
     assert_eq!(made.lock().unwrap().len(), 2, "going back pays nothing");
     let edited = Answer::Approval { approved: true, reason: None, input: Some(json!({ "amount": 3 })) };
     agent.answer(Answered::new(again.request, edited).by(None)).await.unwrap();
+    session.settled().await.unwrap();
+    let changed = open(agent, &session).await.remove(0);
+    assert_eq!(changed.approval().unwrap().1, &json!({ "amount": 3 }), "the rule is asked again");
+    agent.answer(Answered::approved(changed.request).by(None)).await.unwrap();
     session.settled().await.unwrap();
     assert_eq!(*made.lock().unwrap(), [7, 7, 3]);
 }

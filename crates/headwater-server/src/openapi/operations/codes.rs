@@ -5,12 +5,12 @@
 pub(super) const DIALECT: &[&str] = &[
     "dialect.unknown", "agent.unknown", "workflow.unknown", "workflow.version", "request.invalid",
     "profile.unknown", "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy",
-    "session.missing", "session.unknown", "session.busy", "session.exists", "session.queue-full", "session.too-large",
+    "session.invalid", "session.missing", "session.unknown", "session.unreadable", "session.busy", "session.exists", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
     "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid",
-    "answer.invalid", "answers.none", "answers.repeated", "answers.several-runs",
-    "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "input.invalid", "tool-choice.invalid",
+    "answer.invalid", "approval.edited", "answers.none", "answers.repeated", "answers.several-runs",
+    "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "idempotency.mismatch", "input.invalid", "tool-choice.invalid",
     "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
     "random",
 ];
@@ -18,8 +18,8 @@ pub(super) const DIALECT: &[&str] = &[
 /// Of starting a run.
 #[rustfmt::skip]
 pub(super) const START: &[&str] = &[
-    "agent.unknown", "workflow.unknown", "session.unknown", "session.busy", "session.queue-full", "session.too-large",
-    "input.invalid", "state.invalid", "state.too-large", "limit", "runs.too-many",
+    "agent.unknown", "workflow.unknown", "session.invalid", "session.unknown", "session.unreadable", "session.busy",
+    "session.queue-full", "session.too-large", "data.refused", "idempotency.mismatch", "input.invalid", "state.invalid", "state.too-large", "limit", "runs.too-many",
 ];
 
 /// Of following a run.
@@ -34,28 +34,34 @@ pub(super) const FOLLOW: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const ANSWER: &[&str] = &[
     "run.unknown", "run.ended", "run.busy", "request.unknown", "request.ambiguous", "request.not-open",
-    "request.answered", "request.taken-back", "interrupt.expired", "answer.unclear", "answer.invalid",
+    "request.answered", "request.taken-back", "interrupt.expired", "answer.unclear", "answer.invalid", "approval.edited",
     "token.invalid", "workflow.version",
 ];
 
 /// Of looking at a session.
-pub(super) const SESSION: &[&str] = &["session.unknown"];
+pub(super) const SESSION: &[&str] = &["session.unknown", "session.unreadable"];
 
 /// Of a checkpoint.
-pub(super) const CHECKPOINT: &[&str] =
-    &["session.unknown", "session.busy", "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone"];
+pub(super) const CHECKPOINT: &[&str] = &[
+    "session.unknown",
+    "session.unreadable",
+    "session.busy",
+    "checkpoint.unknown",
+    "checkpoint.retired",
+    "checkpoint.run-gone",
+];
 
 /// Of branching off.
 #[rustfmt::skip]
 pub(super) const FORK: &[&str] = &[
-    "session.unknown", "session.exists", "session.too-large",
+    "session.invalid", "session.unknown", "session.unreadable", "session.exists", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
 ];
 
 /// Of a turn.
 #[rustfmt::skip]
 pub(super) const TURN: &[&str] = &[
-    "agent.unknown", "session.unknown", "session.busy", "session.queue-full", "session.too-large",
+    "agent.unknown", "session.unknown", "session.unreadable", "session.busy", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone", "turn.answer", "turn.seeded",
-    "workflow.unknown", "workflow.version", "input.invalid", "runs.too-many",
+    "workflow.unknown", "workflow.version", "idempotency.mismatch", "input.invalid", "runs.too-many",
 ];
