@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use headwater_json::InputLimits;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -49,6 +50,13 @@ fn not_json(frame: &Frame<'_>, error: &serde_json::Error) -> Error {
     let head: String = frame.data.chars().take(40).collect();
     let message = format!("the frame is not JSON: {error}; it begins with {head:?}");
     Error::new(ErrorKind::Json, message).at(frame.index, frame.offset)
+}
+
+/// Reads JSON that a message carries as text: inputs and outputs of tools. The limits of the body around it do not see
+/// it, so it is held to them here; what exceeds them stays text, as what is not JSON does.
+pub(crate) fn embedded(text: &str) -> Option<Value> {
+    InputLimits::default().check(text.as_bytes()).ok()?;
+    serde_json::from_str(text).ok()
 }
 
 /// Reads an optional value for which `null` is one: only what is not there is absent.

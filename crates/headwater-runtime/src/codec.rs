@@ -6,6 +6,8 @@
 
 use serde::de::{Deserialize, Error as _};
 
+use crate::limits;
+
 /// The deepest nesting that is decoded. Far above what the edge lets in (64) plus what records add around it, and low
 /// enough for the stack of a worker thread.
 const MAX_DEPTH: usize = 512;
@@ -16,7 +18,7 @@ const MAX_DEPTH: usize = 512;
 /// When the bytes are no JSON of that form, or are nested deeper than anything that we write.
 pub(crate) fn decode<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> serde_json::Result<T> {
     // Decoding recurses: what lies in the store decides how far, so it is measured first.
-    if exceeds(bytes, MAX_DEPTH) {
+    if limits::nested(MAX_DEPTH).check(bytes).is_err() {
         return Err(serde_json::Error::custom(format!("nested deeper than {MAX_DEPTH} levels")));
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -43,31 +45,6 @@ pub(crate) fn json_size(value: &impl serde::Serialize) -> usize {
     // What cannot be written as JSON is refused when it is to be written.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
-}
-
-/// Whether JSON is nested deeper than so many levels. Looks at brackets outside of strings only.
-fn exceeds(bytes: &[u8], levels: usize) -> bool {
-    // Each level takes a bracket to open and one to close.
-    if bytes.len() <= levels.saturating_mul(2) {
-        return false;
-    }
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for byte in bytes {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => {
-                depth += 1;
-                if depth > levels {
-                    return true;
-                }
-            }
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    false
 }
 
 #[cfg(test)]

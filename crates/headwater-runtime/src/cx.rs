@@ -114,7 +114,7 @@ impl Cx {
     /// # Errors
     /// When it is not of that type.
     pub fn runtime_context<T: DeserializeOwned>(&self) -> Result<T> {
-        T::deserialize(&*self.node.run.runtime_context).map_err(|error| {
+        self.node.run.begun.runtime_context.read().map_err(|error| {
             Error::new(ErrorKind::Input, format!("the runtime context cannot be read: {error}"))
         })
     }
@@ -122,7 +122,7 @@ impl Cx {
     /// What the client said about itself. Do not trust it.
     #[must_use]
     pub fn client_context(&self) -> &Map<String, Value> {
-        &self.node.run.begun.client_context
+        self.node.run.client_context()
     }
 
     /// Shows an object that grows: [`StructuredHook`].

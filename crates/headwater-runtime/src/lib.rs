@@ -15,9 +15,11 @@ mod file;
 mod hooks;
 mod journal;
 mod keys;
+mod limits;
 mod model;
 mod next;
 mod page;
+mod raw;
 mod replay;
 mod run;
 mod seeing;
@@ -45,6 +47,7 @@ pub use journal::{Answer, Begun, Entry, Invalidated, Teller, Told};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};
 pub use page::{open_page, seal_page};
+pub use raw::RawJson;
 pub use replay::{Divergence, DivergenceKind, Replayed, replay};
 pub use session::{
     Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, RolledBack, Sent, Session, SessionDocument,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Error, NodeError, Result, error::ErrorKind};
+use crate::{Error, NodeError, Result, error::ErrorKind, limits};
 
 /// What a node gives back, or why it failed.
 pub type NodeResult = std::result::Result<Next, NodeError>;
@@ -68,6 +68,22 @@ impl Transition {
 }
 
 impl Next {
+    /// Refuses what is nested too deeply to be stored and read back.
+    pub(crate) fn check_limits(&self) -> Result<()> {
+        limits::kept()
+            .check_object(&self.data)
+            .map_err(|exceeded| limits::refused("a node's data", &exceeded))?;
+        let others = [
+            ("a run's result", self.result.as_ref()),
+            ("a node's structured object", self.structured.as_ref().map(|structured| &structured.data)),
+            ("a transition's payload", self.transition.as_ref().and_then(|to| to.payload.as_ref())),
+        ];
+        for (what, value) in others {
+            value.map_or(Ok(()), |value| limits::check(&limits::kept(), what, value))?;
+        }
+        Ok(())
+    }
+
     /// Nothing for the nodes after it: the plain edges are followed.
     #[must_use]
     pub fn go() -> Self {

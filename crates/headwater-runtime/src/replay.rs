@@ -92,7 +92,7 @@ pub async fn replay(agent: &Agent, run: impl Into<RunId>) -> Result<Replayed> {
     let store = Arc::new(Memory::new());
     let inner = Arc::new(agent.0.rehearsing(store.clone(), &versions)?);
     let workflow = inner.workflow_version(&begun.workflow, &begun.version)?;
-    let walk = Walk::new(workflow, begun.input.clone(), begun.data.clone());
+    let walk = Walk::new(workflow, begun.input.clone(), &begun.data);
     let recorded = std::mem::take(&mut history.walk);
     let rehearsal = Rehearsal::new(&recorded);
     let lease = store.claim(&run.as_str().into(), &inner.owner, inner.options.lease).await?;

@@ -16,6 +16,7 @@ use crate::{
     hooks::{check_answer, check_schema},
     journal::{Answer, History, WaitKind},
     keys::{self, SessionKey},
+    limits,
     run::{Sent, request_id},
 };
 
@@ -387,6 +388,11 @@ pub(crate) fn client_request(run: &RunId, call: &ToolCallId) -> RequestId {
 
 /// Checks an answer against what was asked.
 fn fits(question: &OpenQuestion, answer: Answer) -> Result<Answer> {
+    if let Answer::Given(value) | Answer::Output(value) | Answer::Approval { input: Some(value), .. } =
+        &answer
+    {
+        limits::check(&limits::input(), "the answer", value)?;
+    }
     match (&question.wait.kind, answer) {
         (WaitKind::Question { interrupt, .. }, Answer::Given(value)) => {
             Ok(Answer::Given(check_answer(interrupt, value)?))

@@ -129,7 +129,7 @@ impl AgentInner {
             }
             return Err(error);
         }
-        let walk = Walk::new(workflow, shared.begun.input.clone(), shared.begun.data.clone());
+        let walk = Walk::new(workflow, shared.begun.input.clone(), &shared.begun.data);
         self.spawn(seat, shared, walk, Vec::new(), false);
         Ok(())
     }
@@ -324,7 +324,7 @@ impl AgentInner {
         }
         self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
         let workflow = self.workflow_version(&shared.begun.workflow, &shared.begun.version)?;
-        let walk = Walk::new(workflow, shared.begun.input.clone(), shared.begun.data.clone());
+        let walk = Walk::new(workflow, shared.begun.input.clone(), &shared.begun.data);
         self.spawn(seat, shared, walk, recorded, true);
         Ok(true)
     }

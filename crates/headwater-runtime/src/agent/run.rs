@@ -7,14 +7,15 @@ use headwater_protocol::{
     ClientTool, Event, EventKind, Message, Record, RunId, RunState, RunStatus, SessionId, StructuredStreams,
 };
 use headwater_store::{JournalId, ReadLimit};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Agent, RunMeta, fresh_run};
+use super::{Agent, AgentInner, RunMeta, fresh_run};
 use crate::{
-    Error, Result,
+    Error, RawJson, Result,
     error::ErrorKind,
     journal::{Begun, Entry, History, is_answer},
     keys::{self, OwnerTag, RUNS},
+    limits,
 };
 
 /// What a run is to do.
@@ -93,7 +94,7 @@ impl Start {
             begun.client_tools = now.client_tools;
             begun.tool_choice = now.tool_choice;
         }
-        if !now.data.is_empty() {
+        if !now.data.is_null() {
             begun.data = now.data;
         }
         (self.workflow.or(workflow), begun)
@@ -108,8 +109,30 @@ impl Start {
         self.workflow.as_deref()
     }
 
-    /// Refuses a choice of tools that is none: no run can be begun with it.
-    pub(crate) fn check_choice(&self) -> Result<()> {
+    /// Refuses what no run can be begun with: an invalid choice of tools, data that is no object or larger than a run's
+    /// state may be, and JSON that is nested too deeply to be read back.
+    pub(crate) fn check(&self, agent: &AgentInner) -> Result<()> {
+        let begun = &self.begun;
+        let limit = agent.options.max_state_bytes;
+        let size = begun.data.get().len();
+        if size > limit {
+            let message = format!(
+                "the data has {size} bytes, a run may have {limit}: keep large things elsewhere and pass their names"
+            );
+            return Err(Error::new(ErrorKind::Limit, message).with_code("state.too-large"));
+        }
+        for (what, raw) in [("the data", &begun.data), ("the client context", &begun.client_context)] {
+            if !raw.is_object() {
+                return Err(Error::new(ErrorKind::Input, format!("{what} must be a JSON object")));
+            }
+        }
+        for (what, raw) in [
+            ("the data", &begun.data),
+            ("the client context", &begun.client_context),
+            ("the runtime context", &begun.runtime_context),
+        ] {
+            limits::check_text(&limits::kept(), what, raw.get().as_bytes())?;
+        }
         if let Some(choice) = &self.begun.tool_choice {
             headwater_models::ToolChoice::parse(choice)
                 .map_err(|error| Error::new(ErrorKind::Input, error).with_code("tool-choice.invalid"))?;
@@ -123,22 +146,22 @@ impl Start {
         self
     }
 
-    /// Gives data to the first node.
-    pub fn data(mut self, data: Map<String, Value>) -> Self {
-        self.begun.data = data;
+    /// Gives data to the first node: a JSON object.
+    pub fn data(mut self, data: impl Into<RawJson>) -> Self {
+        self.begun.data = data.into();
         self
     }
 
     /// Gives what the route approved. Never sent to a reader.
-    pub fn runtime_context(mut self, context: Value) -> Self {
-        self.begun.runtime_context = context;
+    pub fn runtime_context(mut self, context: impl Into<RawJson>) -> Self {
+        self.begun.runtime_context = context.into();
         self.approved = true;
         self
     }
 
-    /// Gives what the client said about itself.
-    pub fn client_context(mut self, context: Map<String, Value>) -> Self {
-        self.begun.client_context = context;
+    /// Gives what the client said about itself: a JSON object.
+    pub fn client_context(mut self, context: impl Into<RawJson>) -> Self {
+        self.begun.client_context = context.into();
         self.of_page = true;
         self
     }
@@ -198,11 +221,11 @@ impl Agent {
     /// Starts a run. It is durable when this returns, and goes on by itself.
     ///
     /// # Errors
-    /// When there is no such workflow, a run of that name is there already, the choice of tools is none, or the store
-    /// fails.
+    /// When there is no such workflow, a run of that name is there already, the choice of tools is none, data or context
+    /// exceeds a limit, or the store fails.
     pub async fn start(&self, start: Start) -> Result<Run> {
         let workflow = self.0.chosen_workflow(start.workflow.as_deref())?;
-        start.check_choice()?;
+        start.check(&self.0)?;
         let run = match start.run {
             Some(run) => run,
             None => fresh_run()?,

@@ -2,9 +2,15 @@
 
 mod locate;
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock, OnceLock},
+};
 
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use minijinja::{
+    AutoEscape, Environment, UndefinedBehavior,
+    value::{Enumerator, Object},
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -51,18 +57,47 @@ pub(super) struct ValueTemplate(Placed<Value>);
 /// What the templates of a node see.
 pub(super) struct Scope(minijinja::Value);
 
+/// The names that a node's templates may use. The contexts are parsed only when a template asks for them: they are as
+/// large as a client likes.
+#[derive(Debug)]
+struct Names {
+    cx: Cx,
+    data: minijinja::Value,
+    state: minijinja::Value,
+    context: OnceLock<minijinja::Value>,
+    client: OnceLock<minijinja::Value>,
+}
+
+impl Object for Names {
+    fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
+        use minijinja::Value as V;
+        let run = &self.cx.node.run;
+        Some(match key.as_str()? {
+            "input" => V::from(self.cx.input()),
+            "data" => self.data.clone(),
+            "state" => self.state.clone(),
+            "context" => self.context.get_or_init(|| V::from_serialize(&**run.runtime_context())).clone(),
+            "client" => self.client.get_or_init(|| V::from_serialize(run.client_context())).clone(),
+            "run" => V::from(self.cx.run().as_str()),
+            "session" => V::from(self.cx.session().map(headwater_protocol::SessionId::as_str)),
+            _ => return None,
+        })
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(&NAMES)
+    }
+}
+
 impl Scope {
     pub(super) fn of(cx: &Cx) -> Self {
-        let node = &cx.node;
-        Self(minijinja::context! {
-            input => cx.input(),
-            data => minijinja::Value::from_serialize(cx.data()),
-            state => minijinja::Value::from_serialize(node.all_workflow_state()),
-            context => minijinja::Value::from_serialize(&*node.run.runtime_context),
-            client => minijinja::Value::from_serialize(cx.client_context()),
-            run => cx.run().as_str(),
-            session => cx.session().map(headwater_protocol::SessionId::as_str),
-        })
+        Self(minijinja::Value::from_object(Names {
+            data: minijinja::Value::from_serialize(cx.data()),
+            state: minijinja::Value::from_serialize(cx.node.all_workflow_state()),
+            cx: cx.clone(),
+            context: OnceLock::new(),
+            client: OnceLock::new(),
+        }))
     }
 
     /// The same, and what the node gave.

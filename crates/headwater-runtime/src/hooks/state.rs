@@ -5,7 +5,7 @@ use std::{marker::PhantomData, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Error, Result, error::ErrorKind, run::NodeRun};
+use crate::{Error, Result, error::ErrorKind, limits, run::NodeRun};
 
 /// A piece of state. Small, and JSON.
 ///
@@ -80,7 +80,7 @@ impl<T: Serialize + DeserializeOwned> State<T> {
     /// Replaces it, as a whole: keys of an object that are not in the new one are gone.
     ///
     /// # Errors
-    /// When it does not serialise, or is larger than a run's state may be.
+    /// When it does not serialise, is nested too deeply, or is larger than a run's state may be.
     pub fn set(&self, value: T) -> Result<()> {
         let value = self.checked(value)?;
         match self.scope {
@@ -95,6 +95,7 @@ impl<T: Serialize + DeserializeOwned> State<T> {
         let value = serde_json::to_value(value).map_err(|error| {
             Error::new(ErrorKind::State, format!("state `{}` does not serialise: {error}", self.key))
         })?;
+        limits::check(&limits::kept(), &format!("state `{}`", self.key), &value)?;
         let limit = self.node.run.agent.options.max_state_bytes;
         let size = serde_json::to_string(&value).map_or(0, |text| text.len());
         if size > limit {

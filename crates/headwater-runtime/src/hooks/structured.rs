@@ -7,7 +7,7 @@ use headwater_tools::Schema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Error, Result, error::ErrorKind, run::NodeRun};
+use crate::{Error, Result, error::ErrorKind, limits, run::NodeRun};
 
 /// An object that a node shows while it grows. The page gets updates and applies them to what it has; an update that
 /// does not fit is refused here, before the page could fail on it.
@@ -137,6 +137,7 @@ impl StructuredHook {
     }
 
     fn update(&self, op: StructuredOp) -> Result<()> {
+        limits::check_update(&op)?;
         let stream = match self.stream.get() {
             Some(stream) => stream,
             None => {

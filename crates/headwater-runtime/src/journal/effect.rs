@@ -9,7 +9,7 @@ use headwater_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Error, keys::SessionKey, next::Next};
+use crate::{Error, RawJson, keys::SessionKey, next::Next};
 
 /// One thing that replay needs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -111,8 +111,8 @@ pub struct Begun {
     /// What the person wrote.
     pub input: String,
     /// What the first node finds beside it.
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub data: Map<String, Value>,
+    #[serde(skip_serializing_if = "RawJson::is_null")]
+    pub data: RawJson,
     /// The conversation before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
@@ -125,11 +125,11 @@ pub struct Begun {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// What the route approved.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub runtime_context: Value,
+    #[serde(skip_serializing_if = "RawJson::is_null")]
+    pub runtime_context: RawJson,
     /// What the client says about itself: not to be trusted.
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub client_context: Map<String, Value>,
+    #[serde(skip_serializing_if = "RawJson::is_null")]
+    pub client_context: RawJson,
     /// The tools that the page can execute.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub client_tools: Vec<ClientTool>,

@@ -15,7 +15,7 @@ use super::{
     Effect, Teller,
     entry::{Emitted, WrittenEffect, WrittenEvent, WrittenSnapshot},
 };
-use crate::{Error, Result, error::ErrorKind, usage};
+use crate::{Error, Result, error::ErrorKind, limits, usage};
 
 /// A snapshot is written when the events since the last one have so many bytes, and at least [`SNAPSHOT_GROWTH`] times
 /// those of that snapshot. So all snapshots of a run together have at most a third more bytes than its final state, and a
@@ -210,7 +210,7 @@ impl Journal {
         let (body, spoken) = match spoken.as_ref().and_then(|spoken| spoken.body(&event)) {
             Some(body) => (body, spoken),
             None => {
-                let body = body(&WrittenEvent { event: &event, origin, emit, effect })?;
+                let body = readable(body(&WrittenEvent { event: &event, origin, emit, effect })?)?;
                 let spoken = Spoken::new(&event, &body).filter(|_| emit.is_none() && effect.is_none());
                 (body, spoken)
             }
@@ -234,7 +234,7 @@ impl Journal {
 
     /// Writes an effect.
     pub(crate) fn effect(&self, effect: &Effect) -> Result<Receipt> {
-        let body = body(&WrittenEffect { effect })?;
+        let body = readable(body(&WrittenEffect { effect })?)?;
         let mut inner = self.inner();
         inner.takes(body.len())?;
         self.append(&mut inner, Class::Fact, body)
@@ -390,6 +390,12 @@ fn refused(error: headwater_store::Error) -> Error {
         Full => Error::new(ErrorKind::TooLarge, error.to_string()).with_code("journal.full"),
         _ => error.into(),
     }
+}
+
+/// Refuses a record that is nested so deeply that it could not be read back, here or from inside a session.
+fn readable(body: Bytes) -> Result<Bytes> {
+    limits::check_text(&limits::record(), "a record", &body)?;
+    Ok(body)
 }
 
 fn body(entry: &impl Serialize) -> Result<Bytes> {

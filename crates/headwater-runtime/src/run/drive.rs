@@ -242,6 +242,7 @@ impl Driver {
 
     fn left(&mut self, node: &Arc<NodeRun>, next: Next, error: Option<Error>) -> Result<()> {
         let origin = node.origin();
+        next.check_limits()?;
         node.show(&next)?;
         if let (None, Some(what)) = (&error, node.unemitted()) {
             return Err(node.diverged(&what));

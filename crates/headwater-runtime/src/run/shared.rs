@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering},
     },
 };
@@ -11,7 +11,7 @@ use std::{
 use headwater_protocol::{AttemptId, ErrorInfo, Event, MessageId, Origin, RequestId, RunId};
 use headwater_store::Receipt;
 use headwater_tools::CancelHandle;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
 use crate::{
@@ -27,7 +27,9 @@ pub(crate) struct RunShared {
     pub(crate) id: RunId,
     pub(crate) agent: Arc<AgentInner>,
     pub(crate) begun: Begun,
-    pub(crate) runtime_context: Arc<Value>,
+    /// Parsed when a node, a template or a tool asks for it.
+    runtime_context: OnceLock<Arc<Value>>,
+    client_context: OnceLock<Map<String, Value>>,
     pub(crate) message: MessageId,
     pub(crate) journal: Journal,
     pub(crate) cancel: CancelHandle,
@@ -105,7 +107,8 @@ impl RunShared {
         Self {
             id,
             agent,
-            runtime_context: Arc::new(begun.runtime_context.clone()),
+            runtime_context: OnceLock::new(),
+            client_context: OnceLock::new(),
             begun,
             message,
             journal,
@@ -128,6 +131,17 @@ impl RunShared {
 
     pub(crate) fn replay(&self) -> MutexGuard<'_, Replay> {
         self.replay.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the route approved.
+    pub(crate) fn runtime_context(&self) -> &Arc<Value> {
+        let parse = || Arc::new(self.begun.runtime_context.read().unwrap_or_default());
+        self.runtime_context.get_or_init(parse)
+    }
+
+    /// What the client said about itself.
+    pub(crate) fn client_context(&self) -> &Map<String, Value> {
+        self.client_context.get_or_init(|| self.begun.client_context.object())
     }
 
     /// The origin of what the run itself says.

@@ -25,6 +25,7 @@ use crate::{
     Cx, Error, Next, Result,
     error::ErrorKind,
     journal::{Emitted, Left, Outcome, Park, Visit},
+    limits,
     replay::DivergenceKind,
     seeing,
     workflow::{Handler, NodeOptions},
@@ -425,9 +426,11 @@ impl NodeRun {
     }
 
     fn value(&self, key: &str, given: &impl Serialize) -> Result<Value> {
-        serde_json::to_value(given).map_err(|error| {
+        let value = serde_json::to_value(given).map_err(|error| {
             Error::new(ErrorKind::State, format!("what `{key}` gave does not serialise: {error}"))
-        })
+        })?;
+        limits::check(&limits::stored_hook(), &format!("what `{key}` gave"), &value)?;
+        Ok(value)
     }
 
     fn revive<T: DeserializeOwned>(&self, key: &str, recorded: Value) -> Result<T> {
@@ -451,6 +454,7 @@ impl NodeRun {
         if let Some(Err(error)) = self.recorded(&refused, "emit", None)? {
             return Err(error);
         }
+        limits::check_text(&limits::stored_hook(), "an event", now.as_bytes())?;
         let before = self.run.replay().emits.get(&self.name).and_then(|emits| emits.get(&number).cloned());
         match before {
             Some(before) if before == now => return Ok(()),

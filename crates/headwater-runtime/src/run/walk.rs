@@ -1,12 +1,12 @@
 //! The walk through the graph: which nodes are to be entered next, with what. Pure; the driver runs the nodes.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use headwater_protocol::FinishReason;
 use serde_json::{Map, Value};
 
 use crate::{
-    Error, Result, Workflow,
+    Error, RawJson, Result, Workflow,
     error::ErrorKind,
     journal::{Left, Visit},
     next::{Next, Transition, merge},
@@ -24,7 +24,7 @@ pub(crate) struct Walk {
     workflow_state: Map<String, Value>,
     node_states: HashMap<(String, String), Map<String, Value>>,
     /// What all nodes of the workflow gave, merged.
-    data: Map<String, Value>,
+    data: Arc<Map<String, Value>>,
     transition: Option<Transition>,
     result: Option<Value>,
     finish: Option<FinishReason>,
@@ -37,7 +37,8 @@ pub(crate) struct Walk {
 struct Token {
     node: String,
     branch: String,
-    data: Map<String, Value>,
+    /// Shared with the walk and with the nodes that were given it, until one of them changes it.
+    data: Arc<Map<String, Value>>,
     fork: Option<usize>,
     /// The visit that is under way.
     visit: Option<Visit>,
@@ -51,7 +52,7 @@ struct Fork {
     outer: Option<usize>,
     live: usize,
     /// What the branches brought, by their number.
-    brought: Vec<Map<String, Value>>,
+    brought: Vec<Arc<Map<String, Value>>>,
     /// Where it goes on: at the join, if a branch came there; else where a branch left for, which is a join around it.
     reached: Option<String>,
 }
@@ -73,7 +74,7 @@ pub(crate) enum Ended {
 }
 
 impl Walk {
-    pub(crate) fn new(workflow: Workflow, raw: String, data: Map<String, Value>) -> Self {
+    pub(crate) fn new(workflow: Workflow, raw: String, data: &RawJson) -> Self {
         let mut walk = Self {
             workflow,
             raw,
@@ -82,14 +83,14 @@ impl Walk {
             visits: HashMap::new(),
             workflow_state: Map::new(),
             node_states: HashMap::new(),
-            data: Map::new(),
+            data: Arc::default(),
             transition: None,
             result: None,
             finish: None,
             steps: 0,
             transitions: 0,
         };
-        walk.begin(data);
+        walk.begin(data.object());
         walk
     }
 
@@ -97,6 +98,7 @@ impl Walk {
         let mut start = Map::new();
         start.insert("rawInput".into(), Value::String(self.raw.clone()));
         merge(&mut start, data);
+        let start = Arc::new(start);
         self.data.clone_from(&start);
         let token = Token { node: START.into(), branch: String::new(), data: start, fork: None, visit: None };
         self.follow(token, None);
@@ -168,8 +170,18 @@ impl Walk {
         for (key, value) in workflow_state {
             self.workflow_state.insert(key.clone(), value.clone());
         }
-        merge(&mut token.data, next.data.clone());
-        merge(&mut self.data, next.data.clone());
+        if !next.data.is_empty() {
+            let shared = Arc::ptr_eq(&token.data, &self.data);
+            if shared {
+                // Let go of one of the two, so that the merge copies nothing that nobody else holds.
+                self.data = Arc::default();
+            }
+            merge(Arc::make_mut(&mut token.data), next.data.clone());
+            match shared {
+                true => self.data.clone_from(&token.data),
+                false => merge(Arc::make_mut(&mut self.data), next.data.clone()),
+            }
+        }
         if let Some(transition) = &next.transition {
             let mut transition = transition.clone();
             transition.payload.get_or_insert_with(|| Value::Object(next.data.clone()));
@@ -183,7 +195,7 @@ impl Walk {
         }
         if let Some(error) = error {
             let about = serde_json::json!({ "message": error.message(), "code": error.code() });
-            token.data.insert("error".into(), about);
+            Arc::make_mut(&mut token.data).insert("error".into(), about);
             let on_error = self.graph().nodes.get(&token.node).map(|node| node.options.on_error.clone());
             if let Some(OnError::GoTo(to)) = on_error {
                 self.arrive(token, &to);
@@ -214,7 +226,7 @@ impl Walk {
                     branch: token.branch.clone(),
                     outer: token.fork,
                     live: targets.len(),
-                    brought: vec![Map::new(); targets.len()],
+                    brought: vec![Arc::default(); targets.len()],
                     reached: None,
                 });
                 for (number, target) in targets.iter().enumerate() {
@@ -269,11 +281,11 @@ impl Walk {
         }
         let mut data = Map::new();
         for brought in std::mem::take(&mut fork.brought) {
-            merge(&mut data, brought);
+            merge(&mut data, Arc::unwrap_or_clone(brought));
         }
         let reached = fork.reached.take();
-        let merged =
-            Token { node: String::new(), branch: fork.branch.clone(), data, fork: fork.outer, visit: None };
+        let (branch, data) = (fork.branch.clone(), Arc::new(data));
+        let merged = Token { node: String::new(), branch, data, fork: fork.outer, visit: None };
         match reached {
             Some(target) => self.arrive(merged, &target),
             None => self.end(merged),
@@ -303,7 +315,7 @@ impl Walk {
             );
             return Err(Error::new(ErrorKind::Limit, message).with_code("workflow.max-transitions"));
         }
-        let mut data = std::mem::take(&mut self.data);
+        let mut data = Arc::unwrap_or_clone(std::mem::take(&mut self.data));
         if let Some(Value::Object(payload)) = payload {
             if let Some(Value::String(raw)) = payload.get("rawInput") {
                 self.raw.clone_from(raw);

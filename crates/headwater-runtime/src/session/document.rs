@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use headwater_protocol::{CheckpointId, MessageId, Part, Role, SessionId};
 use headwater_store::Expect;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     Session,
@@ -17,11 +17,11 @@ use super::{
     sweep::Marked,
 };
 use crate::{
-    Agent, Error, Result,
+    Agent, Error, RawJson, Result,
     agent::{AgentInner, fresh_id, fresh_run},
     error::ErrorKind,
     journal::Begun,
-    keys,
+    keys, limits,
 };
 
 /// The format of the documents that are written.
@@ -72,7 +72,7 @@ impl SessionDocument {
         for node in &mut self.turns {
             node.state.clear();
             if let Input::Message(said) = &mut node.input {
-                said.begun.data.clear();
+                said.begun.data = RawJson::default();
             }
         }
         self
@@ -200,6 +200,7 @@ impl Agent {
         };
         let session = self.session(id.clone(), owner);
         let mut head = Head::new(id.clone(), fresh_tree()?, agent, session.owner.clone());
+        limits::check(&limits::document(), "the document", &document)?;
         let (mut turns, variants) = read(document, &mut head)?;
         if let Some(takes) = takes {
             distrust(&mut turns, takes);
@@ -274,7 +275,7 @@ fn distrust(turns: &mut [Node], takes: &(dyn Fn(Role, &Part) -> bool + Send + Sy
         node.instructed =
             node.instructed && node.messages.first().is_some_and(|first| is_instruction(&first.message));
         if let Input::Message(said) = &mut node.input {
-            (said.begun.data, said.workflow) = (Map::new(), None);
+            (said.begun.data, said.workflow) = (RawJson::default(), None);
             said.message.role = Role::User;
             said.message.parts.retain(|part| takes(Role::User, part));
         }

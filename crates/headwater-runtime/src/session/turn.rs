@@ -94,7 +94,7 @@ impl Turn {
 
     /// Refuses what no turn can be begun with.
     pub(super) fn check(&self, agent: &AgentInner) -> Result<()> {
-        self.start.check_choice()?;
+        self.start.check(agent)?;
         match self.start.named_workflow() {
             Some(named) => agent.workflow(named).map(drop),
             None => Ok(()),
@@ -306,7 +306,8 @@ impl Agent {
     /// Refuses a turn that could not begin, before a session is begun for it.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownWorkflow`], or [`ErrorKind::Input`] when the choice of tools is none.
+    /// [`ErrorKind::UnknownWorkflow`], [`ErrorKind::Input`] when the choice of tools is none, or [`ErrorKind::Limit`] when
+    /// data or context is too large.
     pub fn check_turn(&self, turn: &Turn) -> Result<()> {
         turn.check(&self.0)?;
         self.0.chosen_workflow(turn.start.named_workflow()).map(drop)

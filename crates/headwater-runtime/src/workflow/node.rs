@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 
 use serde::{
     Deserializer,
-    de::{DeserializeOwned, IntoDeserializer as _, Visitor},
+    de::{DeserializeOwned, Visitor},
     forward_to_deserialize_any,
 };
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ pub struct NodeInput {
     /// What the person wrote.
     pub raw: String,
     /// What the nodes before it gave, merged, and `rawInput`.
-    pub data: Map<String, Value>,
+    pub data: Arc<Map<String, Value>>,
 }
 
 impl NodeInput {
@@ -27,29 +27,30 @@ impl NodeInput {
     /// When the data is not of that type.
     pub fn read<T: DeserializeOwned>(self) -> Result<T> {
         let keys = self.data.keys().cloned().collect::<Vec<_>>().join(", ");
-        T::deserialize(InputReader(self)).map_err(|error| {
+        T::deserialize(InputReader(&self)).map_err(|error| {
             let message = format!("the node's input cannot be read: {error}; the data so far has {keys}");
             Error::new(ErrorKind::Input, message)
         })
     }
 }
 
-struct InputReader(NodeInput);
+/// Borrows the data: only what the node takes is copied.
+struct InputReader<'a>(&'a NodeInput);
 
-impl<'de> Deserializer<'de> for InputReader {
+impl<'de> Deserializer<'de> for InputReader<'de> {
     type Error = serde_json::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-        Value::Object(self.0.data).deserialize_any(visitor)
+        (&*self.0.data).deserialize_any(visitor)
     }
 
     // A text is what the person wrote.
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-        visitor.visit_string(self.0.raw)
+        visitor.visit_str(&self.0.raw)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-        visitor.visit_string(self.0.raw)
+        visitor.visit_str(&self.0.raw)
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
@@ -74,7 +75,7 @@ impl<'de> Deserializer<'de> for InputReader {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Self::Error> {
-        Value::Object(self.0.data).into_deserializer().deserialize_enum(name, variants, visitor)
+        (&*self.0.data).deserialize_enum(name, variants, visitor)
     }
 
     forward_to_deserialize_any! {
@@ -118,7 +119,7 @@ mod tests {
         let Value::Object(data) = json!({ "rawInput": "hi", "city": "Oslo", "days": [1, 2] }) else {
             unreachable!()
         };
-        NodeInput { raw: "hi".into(), data }
+        NodeInput { raw: "hi".into(), data: Arc::new(data) }
     }
 
     #[derive(Debug, Deserialize, PartialEq)]

@@ -35,6 +35,7 @@ mod sessions;
 mod stalling;
 mod talker;
 mod tools;
+mod values;
 mod workflows;
 
 #[path = "../../examples/hooks/answers.rs"]

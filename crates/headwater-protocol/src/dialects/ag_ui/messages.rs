@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     event::Role,
+    json::embedded,
     state::{DataPart, FilePart, Message, MessageStatus, Part, PartState, TextPart, ToolPart, ToolState},
 };
 
@@ -326,12 +327,12 @@ pub(super) fn read(messages: &[WireMessage<'_>]) -> Vec<Message> {
 
 fn read_call(call: &WireCall<'_>) -> ToolPart {
     let mut tool = ToolPart::new(&*call.id, &*call.function.name);
-    match serde_json::from_str(&call.function.arguments) {
-        Ok(input) => {
+    match embedded(&call.function.arguments) {
+        Some(input) => {
             tool.input = Some(input);
             tool.state = ToolState::InputAvailable;
         }
-        Err(_) => tool.input_text = call.function.arguments.to_string(),
+        None => tool.input_text = call.function.arguments.to_string(),
     }
     if let Some(notes) = call.metadata.as_ref().and_then(|metadata| metadata.headwater.as_deref()) {
         if let Some(known) = &notes.tool {
@@ -364,7 +365,7 @@ fn answer(tool: &mut ToolPart, wire: &WireMessage<'_>, notes: Option<&Notes<'_>>
 pub(super) fn result_value(content: &Content<'_>, notes: Option<&Notes<'_>>) -> Value {
     match content {
         Content::Text(text) => {
-            let parsed = notes.filter(|notes| notes.json).and_then(|_| serde_json::from_str(text).ok());
+            let parsed = notes.filter(|notes| notes.json).and_then(|_| embedded(text));
             parsed.unwrap_or_else(|| Value::String(text.to_string()))
         }
         Content::Json(parts) => parts.clone().into_owned(),

@@ -7,6 +7,7 @@ use crate::{
     error::{Error, ErrorKind},
     event::Role,
     id::{ApprovalId, ToolCallId},
+    json::embedded,
     request::{
         Action, ApprovalAnswer, ChatRequest, ClientTool, InterruptAnswer, RawRequest, RequestCursor,
         ToolResult,
@@ -148,7 +149,7 @@ fn answer(wire: &WireMessage<'_>, chat: &mut ChatRequest) {
     let call = ToolCallId::from(wire.tool_call_id.as_deref().unwrap_or_default());
     let content = wire.content.as_ref().map(|content| messages::result_value(content, None));
     let output = content.map(|content| match &content {
-        Value::String(text) => serde_json::from_str(text).unwrap_or(content),
+        Value::String(text) => embedded(text).unwrap_or(content),
         _ => content,
     });
     if let Some((approved, reason)) = output.as_ref().and_then(decision) {

@@ -4,19 +4,28 @@ use headwater_json::{Options, PartialValue};
 use headwater_tools::Schema;
 use serde_json::Value;
 
-use crate::{Error, Result, error::ErrorKind};
+use crate::{Error, Result, error::ErrorKind, limits};
 
 /// The JSON in a model's text: prose and a code fence before it are skipped, what follows it is ignored.
 pub(super) fn parse(text: &str) -> Result<Value> {
-    let mut value = PartialValue::with(Options::lenient());
+    let mut value = PartialValue::with(options());
     let read = value.push(text).and_then(|()| value.into_value());
-    read.map_err(|error| {
+    let read = read.map_err(|error| {
         let said: String = text.chars().take(200).collect();
         Error::new(
             ErrorKind::Output,
             format!("the model's answer is not JSON: {error}; it begins with {said:?}"),
         )
-    })
+    })?;
+    limits::check(&limits::input(), "the model's answer", &read)?;
+    Ok(read)
+}
+
+/// How a model's JSON is read.
+pub(super) fn options() -> Options {
+    let mut options = Options::lenient();
+    options.limits.max_depth = limits::input().depth;
+    options
 }
 
 /// Checks it; the error names every place that does not fit.

@@ -8,7 +8,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::{FutureExt as _, StreamExt as _};
-use headwater_json::{Chunk, Extractor, Options as JsonOptions};
+use headwater_json::{Chunk, Extractor};
 use headwater_models::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
 use headwater_protocol::{
     AttemptId, ContentPart, Event, Executor, ModelMessage, Origin, PartId, StructuredOp, ToolCall,
@@ -21,6 +21,7 @@ use tracing::Instrument as _;
 use super::{
     call::{Call, Shown},
     options::Failover,
+    output,
     said::{Said, SaidCall, SaidPart},
 };
 use crate::{
@@ -28,6 +29,7 @@ use crate::{
     codec::json_size,
     error::ErrorKind,
     journal::{Effect, Outcome},
+    limits,
     seeing::{self, ModelCall},
 };
 
@@ -346,7 +348,7 @@ impl<'a> Speaker<'a> {
             shown,
             said: Said { model: model.to_owned(), ..Said::default() },
             open: HashMap::new(),
-            fields: fields.map(|fields| Extractor::with(fields, JsonOptions::lenient())),
+            fields: fields.map(|fields| Extractor::with(fields, output::options())),
             structured: false,
             sources: 0,
             bytes: 0,
@@ -594,7 +596,13 @@ impl<'a> Speaker<'a> {
         }
         // No arguments at all are an empty object.
         let text = if open.input.trim().is_empty() { "{}" } else { &open.input };
-        let parsed = serde_json::from_str::<Value>(text);
+        // A call with an input that is too large is not made: the model is told why.
+        let parsed = match limits::input().check(text.as_bytes()) {
+            Ok(()) => {
+                serde_json::from_str::<Value>(text).map_err(|error| format!("the input is not JSON: {error}"))
+            }
+            Err(exceeded) => Err(format!("the input is too large: {exceeded}")),
+        };
         said.input = parsed.as_ref().map(Clone::clone).map_err(|_| open.input.clone());
         let (call, name, by_provider) = (said.call.clone(), said.name.clone(), said.provider_executed);
         // A provider's result may still come for it.
@@ -605,10 +613,7 @@ impl<'a> Speaker<'a> {
         let tool = self.tool(call, &name, by_provider, None);
         self.delta(match parsed {
             Ok(input) => Event::ToolInputAvailable { tool, input: Some(input) },
-            Err(error) => {
-                let error = format!("the input is not JSON: {error}");
-                Event::ToolInputError { tool, input: Some(Value::String(open.input)), error }
-            }
+            Err(error) => Event::ToolInputError { tool, input: Some(Value::String(open.input)), error },
         })
     }
 

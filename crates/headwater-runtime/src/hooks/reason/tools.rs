@@ -21,6 +21,7 @@ use crate::{
     error::ErrorKind,
     hooks::wait_for,
     journal::{Answer, Effect, WaitKind},
+    limits,
     run::request_id,
     seeing,
 };
@@ -222,7 +223,7 @@ impl Call {
     fn fitting(&self, name: &str, output: ToolOutput) -> Gave {
         let (size, limit) = (json_size(&output), self.node.run.agent.options.max_tool_output_bytes);
         if size <= limit {
-            return Gave::Output(output);
+            return within_limits(output);
         }
         let message = format!("`{name}` gave {size} bytes, at most {limit} are taken: ask for less of it");
         Gave::Failed(coded("tool.output-too-large", &message))
@@ -237,9 +238,9 @@ impl Call {
         let short: Vec<u8> = digest.iter().copied().take(18).collect();
         let mut context = ToolContext::new(wanted.call.clone(), URL_SAFE_NO_PAD.encode(short));
         context.cancel = run.cancel.signal();
-        context.runtime_context = run.runtime_context.clone();
+        context.runtime_context = run.runtime_context().clone();
         context.with_progress(move |output| {
-            if shows && json_size(&output) <= limit {
+            if shows && json_size(&output) <= limit && check_output(&output).is_ok() {
                 let event = Event::ToolOutput {
                     call: call.clone(),
                     name: Some(name.clone()),
@@ -327,6 +328,23 @@ impl Call {
         };
         self.node.keep(journal.fact(&self.origin, event)).map(drop)
     }
+}
+
+/// An output that exceeds the limits is an error of the tool: it is not stored, and the model is told why.
+fn within_limits(output: ToolOutput) -> Gave {
+    match check_output(&output) {
+        Ok(()) => Gave::Output(output),
+        Err(error) => {
+            let text = format!("{error}: let the tool give less, or give it in pieces");
+            Gave::Failed(coded(error.code(), &text))
+        }
+    }
+}
+
+fn check_output(output: &ToolOutput) -> Result<()> {
+    limits::check(&limits::shape(), "the tool's output", &output.output)?;
+    let structured = output.structured.as_ref();
+    structured.map_or(Ok(()), |given| limits::check(&limits::shape(), "the tool's structured output", given))
 }
 
 fn outcome(gave: &Result<Gave>) -> &'static str {

@@ -7,6 +7,7 @@ use crate::{
     dialects::tanstack::ASK,
     error::Error,
     event::Role,
+    json::embedded,
     request::{ChatRequest, InterruptAnswer, ToolResult},
     state::{FilePart, Message, MessageStatus, Part, TextPart, ToolPart, ToolState},
 };
@@ -182,9 +183,9 @@ fn calls(at: usize, calls: Option<&Value>, message: &mut Message) -> Result<(), 
         let mut tool = called(id, name);
         let arguments = function.and_then(|function| function.get("arguments")).and_then(Value::as_str);
         let arguments = arguments.unwrap_or_default();
-        match serde_json::from_str(arguments) {
-            Ok(input) => tool.input = Some(input),
-            Err(_) => arguments.clone_into(&mut tool.input_text),
+        match embedded(arguments) {
+            Some(input) => tool.input = Some(input),
+            None => arguments.clone_into(&mut tool.input_text),
         }
         message.parts.push(Part::Tool(Box::new(tool)));
     }
@@ -198,7 +199,7 @@ fn called(call: &str, name: &str) -> ToolPart {
 /// A tool's output: the client sends texts as they are and everything else as JSON.
 fn parsed(content: &Value) -> Value {
     match content {
-        Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| content.clone()),
+        Value::String(text) => embedded(text).unwrap_or_else(|| content.clone()),
         other => other.clone(),
     }
 }

@@ -1,0 +1,86 @@
+//! Limits on values that come from outside, and on values that are stored.
+
+use headwater_json::{InputLimits, LimitExceeded};
+use headwater_protocol::StructuredOp;
+use serde_json::Value;
+
+use crate::{Error, Result, error::ErrorKind};
+
+/// Limits on what models, tools, people and imported documents give.
+pub(crate) fn input() -> InputLimits {
+    InputLimits::default()
+}
+
+/// Limits on depth and number of values, where the bytes are limited elsewhere.
+pub(crate) fn shape() -> InputLimits {
+    let mut limits = input();
+    (limits.string, limits.text) = (usize::MAX, usize::MAX);
+    limits
+}
+
+/// Limits on what node code gives. Only the depth is limited: how much it may be is a matter of the store.
+pub(crate) fn kept() -> InputLimits {
+    nested(input().depth)
+}
+
+/// Limits on what a hook gave, with what is stored around it.
+pub(crate) fn stored_hook() -> InputLimits {
+    nested(input().depth + 8)
+}
+
+/// Limits on a record of the store. A value of the allowed depth fits, with all that is stored around it, and one that fits
+/// can be read back by any parser, also from inside a session, a snapshot or an answer of the server.
+pub(crate) fn record() -> InputLimits {
+    nested(input().depth + 32)
+}
+
+/// Limits on the document of a session: values of the allowed depth, and all that an export puts around them.
+pub(crate) fn document() -> InputLimits {
+    nested(input().depth + 16)
+}
+
+/// No limit but that of the depth.
+pub(crate) fn nested(depth: usize) -> InputLimits {
+    let mut limits = input();
+    limits.depth = depth;
+    (limits.values, limits.string, limits.key, limits.text) =
+        (usize::MAX, usize::MAX, usize::MAX, usize::MAX);
+    limits
+}
+
+/// Refuses an update of a structured object after which it would be nested too deeply: each step of the path is a level.
+pub(crate) fn check_update(op: &StructuredOp) -> Result<()> {
+    let levels = op.path().map_or(0, |path| path.split('.').count());
+    let limits = nested(input().depth.saturating_sub(levels));
+    let refused = |exceeded| refused("structured data", &exceeded);
+    let values = match op {
+        StructuredOp::Set { value, .. } => value.as_slice(),
+        StructuredOp::Append { items, .. } => items,
+        StructuredOp::Final { data } => data.as_slice(),
+        _ => &[],
+    };
+    values.iter().try_for_each(|value| limits.check_value(value)).map_err(refused)?;
+    if levels > input().depth {
+        let message = format!(
+            "structured data is too large: a path of {levels} steps, at most {} are allowed",
+            input().depth
+        );
+        return Err(Error::new(ErrorKind::Limit, message).with_code("value.too-deep"));
+    }
+    Ok(())
+}
+
+/// Refuses a value that exceeds limits; the error names what it is and where it is too large.
+pub(crate) fn check(limits: &InputLimits, what: &str, value: &Value) -> Result<()> {
+    limits.check_value(value).map_err(|exceeded| refused(what, &exceeded))
+}
+
+/// The same for JSON that is not parsed.
+pub(crate) fn check_text(limits: &InputLimits, what: &str, json: &[u8]) -> Result<()> {
+    limits.check(json).map_err(|exceeded| refused(what, &exceeded))
+}
+
+pub(crate) fn refused(what: &str, exceeded: &LimitExceeded) -> Error {
+    let code = format!("value.{}", exceeded.kind().code());
+    Error::new(ErrorKind::Limit, format!("{what} is too large: {exceeded}")).with_code(code)
+}
