@@ -194,6 +194,10 @@ fn client_policy(loaded: &Loaded) -> ClientPolicy {
 async fn server_options(settings: &Settings) -> Result<Options, Failure> {
     let mut limits = Limits::default();
     limits.body = settings.limits.body;
+    limits.depth = settings.limits.depth;
+    limits.values = settings.limits.values;
+    limits.bodies = settings.limits.bodies;
+    limits.bodies_total = settings.limits.bodies_total;
     limits.messages = settings.limits.messages;
     limits.runs = settings.limits.runs;
     limits.streams = settings.limits.streams;

@@ -19,7 +19,7 @@ use axum::{
 use headwater_protocol::{Action, Dialect, Profile, dialects};
 use headwater_runtime::{Run, Sent};
 
-pub(crate) use request::{Asked, framing, fresh, idempotency_key, read_body};
+pub(crate) use request::{Asked, framing, fresh, idempotency_key};
 pub(crate) use respond::{conversation_before, follow};
 pub(crate) use turn::name_of;
 

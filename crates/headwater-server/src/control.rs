@@ -196,25 +196,37 @@ pub(crate) async fn ended_by_stop(run: &Run) -> Result<bool, ApiError> {
     Ok(run.ended_by_stop(STOP_PATIENCE).await?.unwrap_or(true))
 }
 
+/// The bytes of a body, which was read within the limits before the route was found.
+pub(crate) async fn whole(body: Body) -> Result<bytes::Bytes, ApiError> {
+    let read = axum::body::to_bytes(body, usize::MAX).await;
+    read.map_err(|error| ApiError::bad("body.cut", format!("the body did not arrive: {error}")))
+}
+
 /// Reads a JSON body.
-pub(crate) async fn read_json<T: serde::de::DeserializeOwned>(
-    server: &Server,
-    body: Body,
-) -> Result<T, ApiError> {
-    let limits = &server.options().limits;
-    let bytes = chat::read_body(body, limits.body, limits.body_time).await?;
-    let bytes = if bytes.is_empty() { &b"{}"[..] } else { &bytes };
+pub(crate) async fn read_json<T: serde::de::DeserializeOwned>(body: Body) -> Result<T, ApiError> {
+    let bytes = whole(body).await?;
+    if bytes.is_empty() {
+        return Err(ApiError::bad("body.missing", "the body is empty: send a JSON object"));
+    }
+    parse(&bytes)
+}
+
+/// Reads a JSON body that may be left out.
+pub(crate) async fn read_optional_json<T: serde::de::DeserializeOwned>(body: Body) -> Result<T, ApiError> {
+    let bytes = whole(body).await?;
+    parse(if bytes.is_empty() { b"{}" } else { &bytes })
+}
+
+fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(bytes)
         .map_err(|error| ApiError::bad("body.invalid", format!("the body cannot be read: {error}")))
 }
 
 /// Reads a JSON body, and gives by what it is known again.
 pub(crate) async fn read_keyed_json<T: serde::de::DeserializeOwned>(
-    server: &Server,
     body: Body,
 ) -> Result<(T, String), ApiError> {
-    let limits = &server.options().limits;
-    let bytes = chat::read_body(body, limits.body, limits.body_time).await?;
+    let bytes = whole(body).await?;
     let fingerprint = idempotency::fingerprint(&bytes);
-    Ok((read_json(server, Body::from(bytes)).await?, fingerprint))
+    Ok((read_json(Body::from(bytes)).await?, fingerprint))
 }

@@ -4,6 +4,9 @@
 //! for whom and since when. So a run that waits or has ended counts no longer, one that was answered or taken over after
 //! a crash does, and nothing that could be forgotten has to be given back.
 
+pub(crate) mod body;
+pub(crate) mod ids;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
@@ -24,16 +27,19 @@ const RETRY: u64 = 2;
 pub(crate) struct InUse {
     beginning: Counts,
     streams: Counts,
+    /// Bytes of bodies that are read or parsed.
+    bodies: Counts,
     watch: Mutex<Option<JoinHandle<()>>>,
 }
 
 type Counts = Arc<Mutex<HashMap<Principal, usize>>>;
 
-/// Counts as one for as long as it lives.
+/// Counts for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Permit {
     counts: Counts,
     principal: Principal,
+    amount: usize,
 }
 
 impl Permit {
@@ -48,7 +54,22 @@ impl Permit {
             return None;
         }
         *count += 1;
-        Some(Self { counts: counts.clone(), principal: principal.clone() })
+        Some(Self { counts: counts.clone(), principal: principal.clone(), amount: 1 })
+    }
+
+    /// So many bytes more, if they are not too many for the principal and for all together.
+    fn hold(counts: &Counts, principal: &Principal, bytes: usize, limits: &Limits) -> Result<Self, Held> {
+        let mut held = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        // A body of the allowed size is always taken when there is no other.
+        let fits = |held: usize, limit: usize| held.saturating_add(bytes) <= limit.max(limits.body);
+        if !fits(held.values().sum(), limits.bodies_total) {
+            return Err(Held::ByAll);
+        }
+        if !fits(held.get(principal).copied().unwrap_or(0), limits.bodies) {
+            return Err(Held::ByPrincipal);
+        }
+        *held.entry(principal.clone()).or_default() += bytes;
+        Ok(Self { counts: counts.clone(), principal: principal.clone(), amount: bytes })
     }
 
     /// Until when the principal is known, by a token that expires.
@@ -61,12 +82,18 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut held = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = held.get_mut(&self.principal) {
-            *count -= 1;
+            *count = count.saturating_sub(self.amount);
             if *count == 0 {
                 held.remove(&self.principal);
             }
         }
     }
+}
+
+/// Who has too many bytes in use.
+enum Held {
+    ByPrincipal,
+    ByAll,
 }
 
 impl InUse {
@@ -106,6 +133,26 @@ impl InUse {
                 limits.streams
             );
             ApiError::new(StatusCode::TOO_MANY_REQUESTS, "streams.too-many", message).retry_after(RETRY)
+        })
+    }
+
+    /// Lets a principal send a body of so many bytes, if not too many are being read. The permit is held until the
+    /// request is answered.
+    pub(crate) fn body(
+        &self,
+        limits: &Limits,
+        principal: &Principal,
+        bytes: usize,
+    ) -> Result<Permit, ApiError> {
+        Permit::hold(&self.bodies, principal, bytes, limits).map_err(|held| match held {
+            Held::ByPrincipal => {
+                let message = "too many bytes of your requests are being read: wait until some are answered";
+                ApiError::new(StatusCode::TOO_MANY_REQUESTS, "bodies.too-many", message).retry_after(RETRY)
+            }
+            Held::ByAll => {
+                let message = "the server is reading as much as it may: send the request again";
+                ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.busy", message).retry_after(RETRY)
+            }
         })
     }
 

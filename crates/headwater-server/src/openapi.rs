@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use self::operations::{Answer, Operation};
-use crate::{Server, error};
+use crate::{Server, error, limits::ids};
 
 /// The document as it is sent.
 #[derive(Debug)]
@@ -133,9 +133,12 @@ fn describe(
 }
 
 fn parameter(place: &str, name: &str, about: &str, required: bool) -> Value {
+    let id = || json!({ "type": "string", "minLength": 1, "maxLength": ids::LONGEST });
     let schema = if name == "dialect" && place == "path" {
         let names: Vec<_> = dialects::ALL.iter().map(|dialect| dialect.name()).collect();
         json!({ "type": "string", "enum": names })
+    } else if place == "path" && name != "rest" || ["X-Run-Id", "Idempotency-Key"].contains(&name) {
+        id()
     } else {
         json!({ "type": "string" })
     };
@@ -151,12 +154,21 @@ fn written(types: &mut schemars::SchemaGenerator, answer: &Answer) -> Value {
         }
         Answer::Stream(about) => {
             let text = json!({ "schema": { "type": "string" } });
+            // The schema of one event, which is how readers of the document take it.
+            let event = json!({ "schema": {
+                "type": "object",
+                "properties": {
+                    "id": { "type": "string", "description": "The cursor, where the dialect has one." },
+                    "event": { "type": "string", "description": "The kind, where the dialect names it." },
+                    "data": { "type": "string", "description": "JSON in the words of the dialect, or `[DONE]`." },
+                },
+            } });
             let headers = json!({
                 "x-run-id": { "description": "The run.", "schema": { "type": "string" } },
                 "x-session-id": { "description": "The session.", "schema": { "type": "string" } },
             });
             let content = json!({
-                "text/event-stream": text,
+                "text/event-stream": event,
                 "application/x-ndjson": text,
                 "application/json": { "schema": {} },
             });
@@ -176,12 +188,18 @@ fn refusals(operation: &Operation, method: &str) -> Vec<(u16, Value)> {
     if !operation.open {
         codes.extend(["auth.missing", "auth.unknown", "auth.invalid", "auth.expired", "auth.unavailable"]);
         codes.extend(["store", "store.corrupt", "store.busy", "store.failed", "store.stopped", "internal"]);
+        codes.extend(["id.invalid", "path.invalid"]);
     }
     if method != "GET" {
-        codes.extend(["origin.refused", "body.not-json"]);
+        codes.extend(["origin.refused", "body.not-json", "body.cut", "body.slow", "body.too-large"]);
+        codes.extend(["body.too-deep", "body.too-many-values", "body.key-too-long"]);
+        codes.extend(["bodies.too-many", "server.busy"]);
     }
     if operation.body.is_some() {
-        codes.extend(["body.invalid", "body.cut", "body.slow", "body.too-large"]);
+        codes.push("body.invalid");
+    }
+    if operation.needs_body {
+        codes.push("body.missing");
     }
     if !operation.query.is_empty() {
         codes.push("query.invalid");

@@ -57,8 +57,16 @@ pub struct Options {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The bytes of a body: 4 MiB.
+    /// The bytes of a body: 1 MiB.
     pub body: usize,
+    /// How deeply the JSON of a body may be nested: 64 levels.
+    pub depth: usize,
+    /// The JSON values of a body: 50,000.
+    pub values: usize,
+    /// The bytes of bodies of one principal that may be read at once: 32 MiB.
+    pub bodies: usize,
+    /// The bytes of bodies of all principals that may be read at once: 128 MiB.
+    pub bodies_total: usize,
     /// The messages in a request: 1,000.
     pub messages: usize,
     /// The runs of one principal that may go at once: 10,000.
@@ -75,7 +83,11 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            body: 4 << 20,
+            body: 1 << 20,
+            depth: 64,
+            values: 50_000,
+            bodies: 32 << 20,
+            bodies_total: 128 << 20,
             messages: 1_000,
             runs: 10_000,
             streams: 20_000,

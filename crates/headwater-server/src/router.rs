@@ -10,7 +10,9 @@ use axum::{
 };
 use headwater_protocol::dialects;
 
-use crate::{Agents, ApiError, Options, Server, chat, control, guard, health, openapi, seeing, sessions};
+use crate::{
+    Agents, ApiError, Options, Server, chat, control, guard, health, limits, openapi, seeing, sessions,
+};
 
 /// A router that serves agents without keys: mount it in an application of your own, or serve it as it is.
 ///
@@ -149,6 +151,7 @@ impl Routes {
         warn_of_wildcards(server.options());
         server.ensure_recovering();
         self.guarded
+            .route_layer(middleware::from_fn_with_state(server.clone(), limits::body::bound))
             .route_layer(middleware::from_fn_with_state(server.clone(), guard::authenticate))
             .merge(self.open)
             .method_not_allowed_fallback(unsupported)

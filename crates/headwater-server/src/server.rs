@@ -155,12 +155,18 @@ impl Server {
         &self,
         principal: &Principal,
         parts: Parts,
-        client: Map<String, Value>,
+        client: impl FnOnce() -> Map<String, Value>,
     ) -> Result<Value, ApiError> {
         match &self.0.options.context {
-            Some(context) => context(principal.clone(), parts, client).await,
+            // Parsed or copied only where a function looks at it.
+            Some(context) => context(principal.clone(), parts, client()).await,
             None => Ok(json!({ "principal": principal.id(), "claims": principal.claims() })),
         }
+    }
+
+    /// Lets a principal send a body.
+    pub(crate) fn may_hold(&self, principal: &Principal, bytes: usize) -> Result<Permit, ApiError> {
+        self.0.in_use.body(&self.0.options.limits, principal, bytes)
     }
 
     /// Lets a principal open a stream.

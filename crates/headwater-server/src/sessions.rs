@@ -17,9 +17,10 @@ use crate::{
     ApiError, Principal, Server,
     agents::Served,
     chat,
-    control::{self, read_json, read_keyed_json},
+    control::{self, read_json, read_keyed_json, read_optional_json},
     extract::{Path, Query},
     idempotency,
+    limits::ids,
     router::Routes,
     seeing,
 };
@@ -145,7 +146,8 @@ async fn create(
     Extension(principal): Extension<Principal>,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let body: Create = read_json(&server, body).await?;
+    let body: Create = read_optional_json(body).await?;
+    ids::check_all([("agent", body.agent.as_deref())])?;
     let served = server.agents().find(body.agent.as_deref())?;
     let owner = Some(principal.id());
     let session = match (body.import, body.id) {
@@ -182,6 +184,7 @@ async fn delete(
 
 async fn messages(Shown(session, served): Shown, Query(query): Query<Listing>) -> Result<Response, ApiError> {
     let dialect = query.dialect.as_deref().map(chat::find).transpose()?;
+    ids::check_all([("at", query.at.as_deref())])?;
     let at = query.at.as_deref().map(CheckpointId::from);
     let page = session.history(at.as_ref(), query.before, query.limit()).await?;
     let write = |message: &Message| match dialect {
@@ -210,7 +213,8 @@ async fn send(
     server.agents().takes_turns(session.agent())?;
     let (parts, body) = request.into_parts();
     let key = chat::idempotency_key(&parts.headers);
-    let (say, fingerprint): (Say, _) = read_keyed_json(&server, body).await?;
+    let (say, fingerprint): (Say, _) = read_keyed_json(body).await?;
+    ids::check_all([("workflow", say.workflow.as_deref())])?;
     served.client.check_workflow(&served.agent, say.workflow.as_deref())?;
     let place = ["messages", session.id().as_str()];
     idempotency::check(session.agent(), principal.id(), place, key.as_deref(), &fingerprint).await?;
@@ -219,7 +223,7 @@ async fn send(
     }
     let _permit = server.may_begin(&principal)?;
     let request = seeing::request_id_of(&parts.headers);
-    let context = server.runtime_context(&principal, parts, Map::new()).await?;
+    let context = server.runtime_context(&principal, parts, Map::new).await?;
     let mut start = Start::new(say.text).owner(principal.id()).request(request).runtime_context(context);
     if let Some(workflow) = say.workflow {
         start = start.workflow(workflow);
@@ -295,13 +299,8 @@ pub(crate) struct Fork {
     id: Option<String>,
 }
 
-async fn fork(
-    State(server): State<Server>,
-    Mine(session, _): Mine,
-    Path((_, checkpoint)): Of,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let body: Fork = read_json(&server, body).await?;
+async fn fork(Mine(session, _): Mine, Path((_, checkpoint)): Of, body: Body) -> Result<Response, ApiError> {
+    let body: Fork = read_optional_json(body).await?;
     let forked = session.fork(&CheckpointId::from(checkpoint), body.id.as_deref()).await?;
     Ok((StatusCode::CREATED, Json(shown(&forked.info().await?))).into_response())
 }
@@ -331,7 +330,7 @@ async fn edit(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let Edit { text } = read_json(&server, body).await?;
+    let Edit { text } = read_json(body).await?;
     do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), parts, Some(text)).await
 }
 
@@ -354,7 +353,7 @@ async fn do_again(
     }
     let _permit = server.may_begin(principal)?;
     let request = seeing::request_id_of(&parts.headers);
-    let context = server.runtime_context(principal, parts, Map::new()).await?;
+    let context = server.runtime_context(principal, parts, Map::new).await?;
     let start = Start::new(text.as_deref().unwrap_or_default()).request(request).runtime_context(context);
     let now = key.into_iter().fold(Turn::from(start), Turn::request_key);
     let again = match text {

@@ -91,6 +91,10 @@ pub(crate) struct Jwt {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) body: usize,
+    pub(crate) depth: usize,
+    pub(crate) values: usize,
+    pub(crate) bodies: usize,
+    pub(crate) bodies_total: usize,
     pub(crate) messages: usize,
     pub(crate) runs: usize,
     pub(crate) streams: usize,
@@ -199,6 +203,15 @@ impl Settings {
             otel,
             limits: Limits {
                 body: read.with("limits.body", parse::size)?,
+                // What is stored around a value must leave it readable.
+                depth: read.with("limits.depth", |text| match parse::count(text)? {
+                    depth @ 1..=64 => Ok(depth),
+                    _ => Err("the depth is 1 to 64: deeper values could not be read back from the store"
+                        .to_owned()),
+                })?,
+                values: read.with("limits.values", parse::count)?,
+                bodies: read.with("limits.bodies", parse::size)?,
+                bodies_total: read.with("limits.bodies_total", parse::size)?,
                 messages: read.with("limits.messages", parse::count)?,
                 runs: read.with("limits.runs", parse::count)?,
                 streams: read.with("limits.streams", parse::count)?,

@@ -56,7 +56,7 @@ fn flags_count_more_than_the_environment_and_that_more_than_the_file() {
     assert_eq!(settings.listen, "127.0.0.1:3");
     assert_eq!(settings.heartbeat, Duration::from_secs(2));
     assert_eq!(settings.data, folder.path().join("there"), "a path is named from the folder of its file");
-    assert_eq!(settings.limits.body, 4 << 20);
+    assert_eq!(settings.limits.body, 1 << 20);
     let origin = |name: &str| layers.get(name).unwrap().origin.to_string();
     assert_eq!(origin("listen"), "--listen");
     assert_eq!(origin("heartbeat"), "$HEADWATER_HEARTBEAT");

@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 
 use axum::{
-    body::to_bytes,
     extract::Request,
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
 use headwater_protocol::{
     Action, ChatRequest, Dialect, Framing, Message, MessageId, RawRequest, Role, RunId, is_positional_id,
 };
-use headwater_runtime::Session;
+use headwater_runtime::{RawJson, Session};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{ApiError, Principal, Server, agents::Served, idempotency, seeing};
+use crate::{ApiError, Principal, Server, agents::Served, control, idempotency, limits::ids, seeing};
 
 /// A request that was read.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Asked {
     ) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let limits = &server.options().limits;
-        let body = read_body(body, limits.body, limits.body_time).await?;
+        let body = control::whole(body).await?;
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let headers: Vec<_> = parts
             .headers
@@ -52,6 +52,7 @@ impl Asked {
             .collect();
         let raw = RawRequest { method: parts.method.as_str(), target, headers: &headers, body: &body };
         let mut chat = dialect.parse_request(&raw)?;
+        ids::check_chat(&chat)?;
         let has_key = chat.idempotency_key.is_some() || raw.header("idempotency-key").is_some();
         let fingerprint = if has_key { idempotency::fingerprint(&body) } else { String::new() };
         if chat.messages.len() > limits.messages {
@@ -69,6 +70,7 @@ impl Asked {
         }
         let unnamed = name_all(&mut chat.messages);
         let agent = raw.query("agent").or_else(|| named_agent(&chat.context));
+        ids::check_all([("agent", agent.as_deref())])?;
         let served = server.agents().find(agent.as_deref())?;
         served.client.admit(&mut chat.messages);
         served.client.check_workflow(&served.agent, chat.workflow.as_deref())?;
@@ -140,9 +142,33 @@ impl Asked {
         keys
     }
 
+    /// What the client says about itself, as text.
+    pub(crate) fn client_context(&self) -> RawJson {
+        let context = &self.chat.context;
+        let state = self.chat.state.as_ref().filter(|_| !context.contains_key("state"));
+        if context.is_empty() && state.is_none() {
+            return RawJson::default();
+        }
+        // All keys are strings, so this cannot fail.
+        RawJson::write(&ClientContext { context, state }).unwrap_or_default()
+    }
+
     /// What the route approves of.
     pub(crate) async fn runtime_context(&self) -> Result<Value, ApiError> {
-        self.server.runtime_context(&self.principal, self.parts.clone(), self.chat.context.clone()).await
+        self.server.runtime_context(&self.principal, self.parts.clone(), || self.chat.context.clone()).await
+    }
+}
+
+/// What the client says about itself, with the state that it shares: written without a copy of either.
+struct ClientContext<'a> {
+    context: &'a Map<String, Value>,
+    state: Option<&'a Value>,
+}
+
+impl Serialize for ClientContext<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = self.context.iter().map(|(key, value)| (key.as_str(), value));
+        serializer.collect_map(fields.chain(self.state.map(|state| ("state", state))))
     }
 }
 
@@ -171,30 +197,6 @@ fn named_agent(context: &Map<String, Value>) -> Option<String> {
     let inner = ["forwardedProps", "data"].into_iter().filter_map(|key| context.get(key)?.get("agent"));
     let mut named = context.get("agent").into_iter().chain(inner);
     named.find_map(Value::as_str).map(str::to_owned)
-}
-
-pub(crate) async fn read_body(
-    body: axum::body::Body,
-    limit: usize,
-    time: std::time::Duration,
-) -> Result<bytes::Bytes, ApiError> {
-    match tokio::time::timeout(time, to_bytes(body, limit)).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(error)) => {
-            let too_large =
-                std::error::Error::source(&error).is_some_and(|source| source.to_string().contains("limit"));
-            if too_large {
-                let message = format!("the body is larger than {limit} bytes");
-                Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body.too-large", message))
-            } else {
-                Err(ApiError::bad("body.cut", format!("the body did not arrive: {error}")))
-            }
-        }
-        Err(_) => {
-            let message = format!("the body did not arrive within {} s", time.as_secs());
-            Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "body.slow", message))
-        }
-    }
 }
 
 /// The framing that a client wants: by name, or by `Accept`, or the default of its dialect.

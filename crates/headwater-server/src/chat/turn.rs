@@ -246,11 +246,7 @@ async fn turn(asked: &Asked, message: Option<&Message>) -> Result<Turn, ApiError
         .request(&asked.request_id)
         .runtime_context(asked.runtime_context().await?)
         .client_tools(chat.tools.clone());
-    let mut context = chat.context.clone();
-    if let Some(state) = &chat.state {
-        context.entry("state").or_insert_with(|| state.clone());
-    }
-    start = start.client_context(context);
+    start = start.client_context(asked.client_context());
     if let Some(workflow) = &chat.workflow {
         start = start.workflow(workflow);
     }

@@ -18,6 +18,7 @@ use crate::{
     ApiError, Principal, Server,
     agents::Served,
     extract::{Path, Query},
+    limits::ids,
 };
 
 /// An answer to a question, a decision about a call, or the output of a call.
@@ -80,7 +81,8 @@ pub(crate) async fn answer(
     body: Body,
 ) -> Result<Response, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
-    let mut body: AnswerBody = read_json(&server, body).await?;
+    let mut body: AnswerBody = read_json(body).await?;
+    ids::check_all([("request", body.request.as_ref().map(RequestId::as_str))])?;
     let request = match body.request.take() {
         Some(request) => match served.agent.asked_question(&request).await? {
             Some(question) if question.run == *run.id() && is_of(&question, &principal) => request,
@@ -110,7 +112,7 @@ pub(crate) async fn answer_request(
     Path(request): Path<String>,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let body: AnswerBody = read_json(&server, body).await?;
+    let body: AnswerBody = read_json(body).await?;
     let request = RequestId::from(request);
     for served in server.agents().served() {
         let question = served.agent.asked_question(&request).await?;

@@ -7,13 +7,13 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use headwater_protocol::RunId;
-use headwater_runtime::{ErrorKind, Start, Turn};
+use headwater_runtime::{ErrorKind, RawJson, Start, Turn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::read_keyed_json;
-use crate::{ApiError, Principal, Server, agents::Served, chat, idempotency, seeing};
+use crate::{ApiError, Principal, Server, agents::Served, chat, idempotency, limits::ids, seeing};
 
 /// What a run is to do.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -24,10 +24,27 @@ pub(crate) struct StartBody {
     agent: Option<String>,
     workflow: Option<String>,
     session: Option<String>,
+    /// What the first node finds beside the input.
     #[serde(default)]
-    data: Map<String, Value>,
+    #[schemars(with = "Map<String, Value>")]
+    data: RawJson,
+    /// What the client says about itself: not to be trusted.
     #[serde(default)]
-    context: Map<String, Value>,
+    #[schemars(with = "Map<String, Value>")]
+    context: RawJson,
+}
+
+impl StartBody {
+    fn check(&self) -> Result<(), ApiError> {
+        // The name of the session is checked where sessions are.
+        ids::check_all([("agent", self.agent.as_deref()), ("workflow", self.workflow.as_deref())])?;
+        for (name, raw) in [("data", &self.data), ("context", &self.context)] {
+            if !raw.is_object() {
+                return Err(ApiError::bad("body.invalid", format!("`{name}` must be an object")));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// `POST /v1/runs`.
@@ -37,10 +54,11 @@ pub(crate) async fn start(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let (mut body, fingerprint): (StartBody, _) = read_keyed_json(&server, body).await?;
+    let (mut body, fingerprint): (StartBody, _) = read_keyed_json(body).await?;
+    body.check()?;
     let served = server.agents().find(body.agent.as_deref())?;
     served.client.check_workflow(&served.agent, body.workflow.as_deref())?;
-    served.client.check_data(!body.data.is_empty())?;
+    served.client.check_data(!body.data.is_null())?;
     let key = chat::idempotency_key(&parts.headers);
     let session = body.session.take();
     let place = ["/v1/runs", session.as_deref().unwrap_or_default()];
@@ -116,7 +134,8 @@ impl Starting<'_> {
     async fn start(self) -> Result<Start, ApiError> {
         let Self { server, principal, parts, body, .. } = self;
         let request = seeing::request_id_of(&parts.headers);
-        let context = server.runtime_context(principal, parts, body.context.clone()).await?;
+        let context =
+            server.runtime_context(principal, parts, || body.context.read().unwrap_or_default()).await?;
         let start = Start::new(body.input)
             .request(request)
             .owner(principal.id())

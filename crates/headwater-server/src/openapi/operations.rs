@@ -166,6 +166,7 @@ static ALL: &[Operation] = &[
     Operation {
         headers: &[("Idempotency-Key", "The same key again is the same run again.")],
         body: Some(of::<control::StartBody>),
+        needs_body: true,
         codes: codes::START,
         answers: &[Answer::Document(201, "The run.", of::<s::Started>)],
         ..post("/v1/runs", "startRun", "Start a run.")
@@ -234,6 +235,7 @@ static ALL: &[Operation] = &[
             "session.exists",
             "session.too-large",
             "document.invalid",
+            "value.too-deep",
         ],
         answers: &[NEW_SESSION],
         ..post("/v1/sessions", "createSession", "Begin a session, or import one.")

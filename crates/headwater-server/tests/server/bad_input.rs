@@ -38,9 +38,8 @@ async fn malformed_json_and_wrong_types_are_told_in_every_dialect() {
         }
         let bytes: &[u8] = b"{\"messages\": [\"\xff\xfe\"]}";
         told(dialect, &send(&world, &path, bytes).await, 400, "request.invalid");
-        // Deeper than any reader goes.
         let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
-        told(dialect, &send(&world, &path, deep).await, 400, "request.invalid");
+        told(dialect, &send(&world, &path, deep).await, 400, "body.too-deep");
     }
     for path in ["/v1/runs", "/v1/sessions"] {
         for body in ["{", "[]", "7", "{\"input\": 7}", "{\"id\": 7}", "{\"unknown\": 1}"] {
@@ -218,4 +217,68 @@ async fn a_client_that_sends_a_byte_now_and_then_is_given_up() {
     assert!(answer.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&answer));
     dripping.abort();
     assert_eq!(world.get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn id_that_is_too_long_empty_or_unprintable_begins_nothing() {
+    let world = World::new().await;
+    let long = "x".repeat(5_000);
+    let body = says("ai-sdk", "c", "u1", "hello");
+    for header in ["x-run-id", "idempotency-key"] {
+        let said = world.post_with("/v1/ai-sdk/chat", &body, &[(header, &long)]).await;
+        told(header, &said, 400, "id.invalid");
+        let said = world.post_with("/v1/runs", &json!({ "input": "hello" }), &[(header, &long)]).await;
+        told(header, &said, 400, "id.invalid");
+    }
+    for dialect in DIALECTS {
+        for id in [&*long, "a\nb", "\u{0}", "\u{1b}[2J"] {
+            let said = world.post(&format!("/v1/{dialect}/chat"), &says(dialect, id, "u1", "hello")).await;
+            told(&format!("{dialect} {id:?}"), &said, 400, "id.invalid");
+        }
+    }
+    for dialect in ["ai-sdk", "agents", "mui", "ag-ui"] {
+        let said = world.post(&format!("/v1/{dialect}/chat"), &says(dialect, "c", &long, "hello")).await;
+        told(&format!("{dialect} message"), &said, 400, "id.invalid");
+    }
+    for id in ["", "\n", &*long] {
+        told("create", &world.post("/v1/sessions", &json!({ "id": id })).await, 400, "session.invalid");
+        let said = world.post("/v1/runs", &json!({ "input": "hello", "session": id })).await;
+        told("session", &said, 400, "session.invalid");
+        for field in ["agent", "workflow"] {
+            let said = world.post("/v1/runs", &json!({ "input": "hello", field: id })).await;
+            told(field, &said, 400, "id.invalid");
+        }
+    }
+    for route in ["/v1/sessions/", "/v1/runs/", "/v1/sessions/s/checkpoints/"] {
+        told(route, &world.get(&format!("{route}{long}")).await, 400, "id.invalid");
+        told(route, &world.get(&format!("{route}a%00b")).await, 400, "id.invalid");
+    }
+    told("dialect", &world.get(&format!("/v1/{long}/chat")).await, 400, "id.invalid");
+    told("rest", &world.get(&format!("/v1/ai-sdk/chat/{long}/stream")).await, 400, "id.invalid");
+    told("utf-8", &world.get("/v1/runs/%ff").await, 400, "path.invalid");
+    assert!(world.get("/v1/runs").await.json()["runs"].as_array().unwrap().is_empty(), "nothing was begun");
+    assert!(world.get("/v1/sessions").await.json()["sessions"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn run_without_a_body_is_refused() {
+    let world = World::new().await;
+    let empty = world.http.post(format!("{}/v1/runs", world.base)).send().await.unwrap();
+    told("no body", &Said::of(empty).await, 400, "body.missing");
+    told("empty", &send(&world, "/v1/runs", "").await, 400, "body.missing");
+    // A session needs nothing to begin.
+    assert_eq!(send(&world, "/v1/sessions", "").await.status, 201);
+}
+
+#[tokio::test]
+async fn body_with_too_many_values_or_too_long_a_key_is_refused() {
+    let world = World::new().await;
+    let values = format!("{{\"input\":\"x\",\"context\":{{\"a\":[{}0]}}}}", "0,".repeat(50_000));
+    told("values", &send(&world, "/v1/runs", values).await, 413, "body.too-many-values");
+    let key = json!({ "input": "x", "context": { "k".repeat(5_000): 1 } });
+    told("key", &world.post("/v1/runs", &key).await, 400, "body.key-too-long");
+    for body in [json!({ "input": "x", "context": 7 }), json!({ "input": "x", "data": [] })] {
+        told("object", &world.post("/v1/runs", &body).await, 400, "body.invalid");
+    }
+    assert!(world.get("/v1/runs").await.json()["runs"].as_array().unwrap().is_empty(), "nothing was begun");
 }

@@ -61,6 +61,12 @@ impl World {
         }
     }
 
+    /// A server of one agent, as another process would have it.
+    pub(crate) async fn of_agent(agent: Agent) -> Self {
+        let server = Server::new(Agents::new().add(agent.name(), agent.clone()), Options::default());
+        Self::of(agent, server).await
+    }
+
     /// A server with an agent.
     pub(crate) async fn of(agent: Agent, server: Server) -> Self {
         // Whichever test comes first installs it.

@@ -263,3 +263,49 @@ async fn doing_a_turn_again_counts_as_a_run() {
     assert_eq!((again.status, again.json()["run"].clone()), (201, started.json()["run"].clone()));
     gate.add_permits(1);
 }
+
+/// Announces a body of so many bytes, and sends none of them. The body counts while this lives.
+async fn announce(world: &World, key: (&str, &str), bytes: usize) -> TcpStream {
+    let address = world.base.strip_prefix("http://").unwrap();
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /v1/runs HTTP/1.1\r\nhost: {address}\r\n{}: {}\r\ncontent-type: application/json\r\n\
+         content-length: {bytes}\r\n\r\n",
+        key.0, key.1
+    );
+    socket.write_all(head.as_bytes()).await.unwrap();
+    socket
+}
+
+/// Sends a small body until the answer has a status.
+async fn until_status(world: &World, key: (&str, &str), status: u16) -> Said {
+    let body = json!({ "input": "choose", "context": { "a": "x".repeat(600) } });
+    loop {
+        let said = world.post_with("/v1/runs", &body, &[key]).await;
+        if said.status == status {
+            return said;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn bytes_of_bodies_are_limited_for_each_principal_and_in_all() {
+    let mut limits = Limits::default();
+    (limits.body, limits.bodies, limits.bodies_total) = (1_000, 1_500, 2_500);
+    let keys = ApiKeys::new().add("ann", ANN.1).add("bob", BOB.1);
+    let world = World::with(Options::default().authenticator(keys).limits(limits)).await;
+    let held = announce(&world, ANN, 1_000).await;
+    let refused = until_status(&world, ANN, 429).await;
+    assert_eq!(refused.json()["code"], "bodies.too-many", "{}", refused.body);
+    assert!(!refused.header("retry-after").is_empty());
+    until_status(&world, BOB, 201).await;
+    let other = announce(&world, BOB, 1_000).await;
+    let refused = until_status(&world, BOB, 503).await;
+    assert_eq!(refused.json()["code"], "server.busy", "{}", refused.body);
+    assert!(!refused.header("retry-after").is_empty());
+    // What nobody sends any more counts no longer.
+    drop((held, other));
+    until_status(&world, ANN, 201).await;
+    until_status(&world, BOB, 201).await;
+}

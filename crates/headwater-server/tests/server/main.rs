@@ -11,6 +11,7 @@ mod again;
 mod answered;
 mod bad_input;
 mod connections;
+mod depth;
 mod docs;
 mod follow;
 mod guarding;

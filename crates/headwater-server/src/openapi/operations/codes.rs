@@ -13,6 +13,7 @@ pub(super) const DIALECT: &[&str] = &[
     "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "idempotency.mismatch", "input.invalid", "tool-choice.invalid",
     "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
     "random",
+    "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.too-large",
 ];
 
 /// Of starting a run.
@@ -20,6 +21,7 @@ pub(super) const DIALECT: &[&str] = &[
 pub(super) const START: &[&str] = &[
     "agent.unknown", "workflow.unknown", "session.invalid", "session.unknown", "session.unreadable", "session.busy",
     "session.queue-full", "session.too-large", "data.refused", "idempotency.mismatch", "input.invalid", "state.invalid", "state.too-large", "limit", "runs.too-many",
+    "value.too-deep",
 ];
 
 /// Of following a run.
@@ -36,6 +38,7 @@ pub(super) const ANSWER: &[&str] = &[
     "run.unknown", "run.ended", "run.busy", "request.unknown", "request.ambiguous", "request.not-open",
     "request.answered", "request.taken-back", "interrupt.expired", "answer.unclear", "answer.invalid", "approval.edited",
     "token.invalid", "workflow.version",
+    "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.too-large",
 ];
 
 /// Of looking at a session.

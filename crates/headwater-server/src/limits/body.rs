@@ -1,0 +1,88 @@
+//! Bodies of requests: weighed before they are read, and scanned before anything parses them.
+
+use axum::{
+    Extension,
+    body::{Body, HttpBody as _, to_bytes},
+    extract::{MatchedPath, Request, State},
+    http::{Method, StatusCode, request::Parts},
+    middleware::Next,
+    response::Response,
+};
+use bytes::Bytes;
+use headwater_json::{InputLimits, LimitKind};
+
+use super::ids;
+use crate::{ApiError, Limits, Principal, Server};
+
+/// What an export puts around the values of a session: its import may be nested so much deeper than other bodies.
+const DOCUMENT_LEVELS: usize = 16;
+
+/// Reads a request's body within the limits, and checks the ids in its path and headers, before any route sees it. What
+/// the body takes counts as in use until the route has answered.
+pub(crate) async fn bound(
+    State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let (mut parts, body) = request.into_parts();
+    ids::check_parts(&mut parts).await?;
+    if body.is_end_stream() {
+        return Ok(next.run(Request::from_parts(parts, body)).await);
+    }
+    let limits = &server.options().limits;
+    let announced = body.size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+    if announced.is_some_and(|size| size > limits.body) {
+        return Err(too_large(limits));
+    }
+    let _held = server.may_hold(&principal, announced.unwrap_or(limits.body))?;
+    let body = read(body, limits).await?;
+    scan(limits, &parts, &body)?;
+    Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
+}
+
+async fn read(body: Body, limits: &Limits) -> Result<Bytes, ApiError> {
+    match tokio::time::timeout(limits.body_time, to_bytes(body, limits.body)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(error)) => {
+            let over =
+                std::error::Error::source(&error).is_some_and(|source| source.to_string().contains("limit"));
+            if over {
+                Err(too_large(limits))
+            } else {
+                Err(ApiError::bad("body.cut", format!("the body did not arrive: {error}")))
+            }
+        }
+        Err(_) => {
+            let message = format!("the body did not arrive within {} s", limits.body_time.as_secs());
+            Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "body.slow", message))
+        }
+    }
+}
+
+fn too_large(limits: &Limits) -> ApiError {
+    let message = format!("the body is larger than {} bytes", limits.body);
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body.too-large", message)
+}
+
+/// Refuses a body that would be too deep to be stored, or too many values to be parsed.
+fn scan(limits: &Limits, parts: &Parts, body: &[u8]) -> Result<(), ApiError> {
+    let mut allowed = InputLimits::default();
+    (allowed.depth, allowed.values) = (limits.depth, limits.values);
+    // The body is as long as it may be already.
+    (allowed.string, allowed.text) = (usize::MAX, usize::MAX);
+    let route = parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str);
+    if route == Some("/v1/sessions") && parts.method == Method::POST {
+        allowed.depth = allowed.depth.saturating_add(DOCUMENT_LEVELS);
+    }
+    allowed.check(body).map_err(|exceeded| {
+        let message = format!("the body has {exceeded}: send less, or in several requests");
+        match exceeded.kind() {
+            LimitKind::Depth => {
+                ApiError::bad("body.too-deep", format!("the body is {exceeded}: nest its values less"))
+            }
+            LimitKind::Key => ApiError::bad("body.key-too-long", message),
+            _ => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body.too-many-values", message),
+        }
+    })
+}
