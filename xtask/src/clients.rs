@@ -79,7 +79,10 @@ pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
     if !built.ok {
         return Err(Failure::new(format!("headwater cannot be built:\n{}", built.output)));
     }
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target));
-    Ok(target.join("debug/headwater"))
+    Ok(target(root).join("debug/headwater"))
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target))
 }

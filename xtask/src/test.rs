@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
-use crate::{Optional, attack, browser, clients, mcp, models, root, tools, vendors};
+use crate::{Optional, attack, browser, clients, garbage, mcp, models, root, tools, vendors};
 
 /// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -49,6 +49,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     let unnamed =
         filter.is_some_and(|filter| !mcp::TESTS.contains(filter)).then_some("only the named tests run");
     report.part_unless(refused.or(unnamed), "mcp", || mcp::test(&root));
+    report.part_unless(only, "http garbage", || garbage::test(&root, without));
 
     // A filter leaves files unread on purpose.
     let reading = if filter.is_none() { recorded.close() } else { recorded.close_unchecked() };
@@ -109,17 +110,17 @@ pub(crate) fn kills(times: u64) -> Result<ExitCode, Failure> {
 }
 
 /// Tests of one crate that take a number from the environment.
-struct Suite<'a> {
-    name: &'static str,
-    package: &'static str,
-    filter: &'static str,
-    settings: &'a [(&'static str, &'a str)],
+pub(crate) struct Suite<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
+    pub(crate) filter: &'static str,
+    pub(crate) settings: &'a [(&'static str, &'a str)],
 }
 
 /// What comes before the words with which a test tells what it did.
-const TOLD: &str = "told: ";
+pub(crate) const TOLD: &str = "told: ";
 
-fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
+pub(crate) fn long(suites: &[Suite<'_>]) -> Result<ExitCode, Failure> {
     let mut counts = Counts::default();
     let mut ok = true;
     for suite in suites {

@@ -2,6 +2,7 @@
 //! installed; elsewhere the message names it and how to go on without it.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::command::{Failure, command, run};
@@ -37,7 +38,7 @@ pub(crate) const NODE: &[Tool] = &[
     Tool { program: "npm", package: "npm", probe: VERSION, oldest: None, part: Some("vendors,browser") },
 ];
 
-/// What the MCP servers from PyPI run on. Debian keeps a part of Python's own library, `venv`, in a package of its own.
+/// What packages from PyPI run on. Debian keeps a part of Python's own library, `venv`, in a package of its own.
 pub(crate) const PYTHON: &[Tool] = &[Tool {
     program: "python3",
     package: "python3-venv",
@@ -88,6 +89,38 @@ pub(crate) fn ensure_target(folder: &Path, target: &str) -> Result<(), Failure> 
     }
     let added = run(command(folder, "rustup", &["target", "add", target]))?;
     if added.ok { Ok(()) } else { Err(Failure::new(added.output)) }
+}
+
+/// Installs what the requirements name, unless exactly that is installed, and gives the Python that has it.
+pub(crate) fn install_python(folder: &Path, venv: &Path) -> Result<PathBuf, Failure> {
+    ensure(PYTHON)?;
+    let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let wanted = folder.join("requirements.txt");
+    let installed = venv.join("installed-requirements.txt");
+    let requirements = fs::read(&wanted)
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", wanted.display())))?;
+    if fs::read(&installed).is_ok_and(|known| known == requirements) {
+        return Ok(python);
+    }
+    // What an older list installed would stay.
+    let _ = fs::remove_dir_all(venv);
+    let mut make = command(folder, "python3", &["-m", "venv"]);
+    make.arg(venv);
+    let mut install = command(folder, &python, &["-m", "pip", "install", "--quiet", "--no-input", "-r"]);
+    install.arg(&wanted);
+    for step in [make, install] {
+        let finished = run(step)?;
+        if !finished.ok {
+            return Err(Failure::new(format!(
+                "what {} names cannot be installed from PyPI:\n{}",
+                wanted.display(),
+                finished.output
+            )));
+        }
+    }
+    fs::write(&installed, requirements)
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", installed.display())))?;
+    Ok(python)
 }
 
 impl Tool {

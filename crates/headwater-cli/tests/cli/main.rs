@@ -1,5 +1,11 @@
 //! The real binary, on the example streams and on garbage.
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "all of this is test code")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "all of this is test code"
+)]
 
 mod check;
 mod convert;
@@ -7,9 +13,11 @@ mod dialects;
 mod errors;
 mod extract;
 mod garbage;
+mod http_garbage;
 mod inspect;
 mod lint;
 mod logs;
+mod memory;
 mod otel;
 mod reason;
 mod reduce;

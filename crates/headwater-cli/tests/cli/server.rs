@@ -128,12 +128,14 @@ impl Server {
         }
     }
 
+    /// What it has logged since the last look.
+    pub(crate) fn logged(&self) -> Vec<String> {
+        self.logs.try_iter().collect()
+    }
+
     /// Asks something, and reads the answer to its end.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = self.send(method, path, headers, body);
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        read(&bytes)
+        ask(&self.address, method, path, headers, body)
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
@@ -160,19 +162,7 @@ impl Server {
 
     /// Sends a request, whose answer is still to be read.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        // A test that hangs tells less than one that fails.
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n{headers}\r\n",
-            self.address,
-            body.len()
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(body.as_bytes()).unwrap();
-        stream
+        send(&self.address, method, path, headers, body)
     }
 
     /// Kills it as a power cut would.
@@ -214,6 +204,29 @@ impl Drop for Server {
         let _ = self.child.wait();
         let _ = self.logger.take().map(JoinHandle::join);
     }
+}
+
+/// Asks something of whoever listens there, and reads the answer to its end.
+pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let mut stream = send(address, method, path, headers, body);
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    read(&bytes)
+}
+
+fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    // A test that hangs tells less than one that fails.
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n{headers}\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    stream
 }
 
 /// The binary, without any setting that the environment of the tests has.

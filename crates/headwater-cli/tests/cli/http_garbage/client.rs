@@ -1,0 +1,125 @@
+//! A client that sends what no library would: any method, any header, any bytes.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    time::Duration,
+};
+
+use super::generate::Request;
+
+/// How long the server may take until it begins to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How much of an answer is read.
+const READ: u64 = 4 << 20;
+
+pub(super) struct Client {
+    address: String,
+    open: Option<BufReader<TcpStream>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) head: String,
+    pub(super) body: String,
+}
+
+impl Client {
+    pub(super) fn new(address: &str) -> Self {
+        Self { address: address.to_owned(), open: None }
+    }
+
+    pub(super) fn get(&mut self, target: &str) -> Reply {
+        let request =
+            Request { method: "GET".into(), target: target.into(), headers: Vec::new(), body: Vec::new() };
+        self.send(&request).unwrap_or_else(|error| panic!("GET {target}: {error}"))
+    }
+
+    /// Sends a request and reads the answer; of a stream only the beginning.
+    pub(super) fn send(&mut self, request: &Request) -> io::Result<Reply> {
+        let reused = self.open.is_some();
+        match self.attempt(request) {
+            // The server may close a connection that was idle just when the request is sent.
+            Err(_) if reused => self.attempt(request),
+            reply => reply,
+        }
+    }
+
+    fn attempt(&mut self, request: &Request) -> io::Result<Reply> {
+        let mut stream = match self.open.take() {
+            Some(stream) => stream,
+            None => {
+                let stream = TcpStream::connect(&self.address)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_nodelay(true)?;
+                BufReader::new(stream)
+            }
+        };
+        let mut sent =
+            format!("{} {} HTTP/1.1\r\nhost: {}\r\n", request.method, request.target, self.address)
+                .into_bytes();
+        for (name, value) in &request.headers {
+            sent.extend_from_slice(name.as_bytes());
+            sent.extend_from_slice(b": ");
+            sent.extend_from_slice(value);
+            sent.extend_from_slice(b"\r\n");
+        }
+        if !request.body.is_empty() || request.method == "POST" {
+            sent.extend_from_slice(format!("content-length: {}\r\n", request.body.len()).as_bytes());
+        }
+        sent.extend_from_slice(b"\r\n");
+        sent.extend_from_slice(&request.body);
+        // A server that refuses by the headers alone closes before it has read the body: the answer is there all the same.
+        let written = stream.get_mut().write_all(&sent);
+        let mut head = String::new();
+        loop {
+            let mut line = Vec::new();
+            let read = stream.read_until(b'\n', &mut line);
+            match (read, &written) {
+                (Ok(0), Ok(())) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                (Ok(0), Err(error)) => return Err(io::Error::new(error.kind(), "cut without an answer")),
+                (Err(error), _) => return Err(error),
+                (Ok(_), _) => {}
+            }
+            if line == b"\r\n" {
+                break;
+            }
+            head.push_str(&String::from_utf8_lossy(&line));
+        }
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        let header = |wanted: &str| {
+            let fields = head.lines().filter_map(|line| line.split_once(':'));
+            fields
+                .into_iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+                .map(|(_, value)| value.trim())
+        };
+        let length = header("content-length").and_then(|length| length.parse::<u64>().ok());
+        let closes = header("connection").is_some_and(|how| how.eq_ignore_ascii_case("close"));
+        let bodiless = request.method == "HEAD" || matches!(status, 204 | 304);
+        let mut body = Vec::new();
+        match length {
+            _ if bodiless => {}
+            Some(length) if length <= READ => {
+                stream.by_ref().take(length).read_to_end(&mut body)?;
+            }
+            // A stream, which may have no end: what comes first is enough to know that it has begun.
+            _ => return Ok(Reply { status, head, body: String::new() }),
+        }
+        if written.is_ok() && !closes && (bodiless || length.is_some()) {
+            self.open = Some(stream);
+        }
+        Ok(Reply { status, head, body: String::from_utf8_lossy(&body).into_owned() })
+    }
+}
+
+/// An id as a part of a path or query.
+pub(super) fn escape(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let escaped = text
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
+    escaped.collect()
+}

@@ -1,0 +1,115 @@
+//! What requests may cost at most: the peak memory of a real server under bodies that are made to be expensive.
+
+use std::thread;
+
+use crate::{
+    http_garbage::memory,
+    server::{Server, ask},
+};
+
+/// What the server may hold at its peak, whatever one principal sends.
+const PEAK: u64 = 400 << 20;
+
+/// As many copies of a small value as fit into so many bytes.
+fn repeated(value: &str, bytes: usize) -> String {
+    let count = bytes / (value.len() + 1);
+    let mut text = String::with_capacity(bytes);
+    for number in 0..count {
+        if number > 0 {
+            text.push(',');
+        }
+        text.push_str(value);
+    }
+    text
+}
+
+/// Sends a body so many times at once, and gives the statuses.
+fn at_once(server: &Server, path: &str, body: &str, times: usize) -> Vec<u16> {
+    let address = &*server.address;
+    thread::scope(|scope| {
+        let sent: Vec<_> =
+            (0..times).map(|_| scope.spawn(|| ask(address, "POST", path, &[], body).status)).collect();
+        sent.into_iter().map(|reply| reply.join().unwrap()).collect()
+    })
+}
+
+fn peak(server: &Server) -> Option<u64> {
+    memory(server.pid(), "VmHWM")
+}
+
+fn check(server: &Server, what: &str) {
+    // Only Linux tells it.
+    let Some(peak) = peak(server) else { return };
+    assert!(peak < PEAK, "{what}: {} MiB at the peak", peak >> 20);
+    println!("told: {what}: {} MiB at the peak", peak >> 20);
+}
+
+#[test]
+fn context_of_small_values_stays_text_until_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    // Even where the number of values is not limited.
+    let settings = [
+        "--set",
+        "limits.body=4MiB",
+        "--set",
+        "limits.values=10000000",
+        "--set",
+        "fsync=never",
+        "--set",
+        "limits.body_time=2m",
+    ];
+    let server = Server::start(&folder.path().join("data"), &settings);
+    let context = repeated("{\"a\":0}", (4 << 20) - 100);
+    let body = format!("{{\"input\":\"hello\",\"agent\":\"chat\",\"context\":{{\"a\":[{context}]}}}}");
+    let statuses = at_once(&server, "/v1/runs", &body, 8);
+    assert!(statuses.iter().all(|status| *status == 201), "{statuses:?}");
+    check(&server, "8 contexts of 4 MiB at once, any number of values");
+}
+
+#[test]
+fn body_of_many_small_values_is_refused_before_it_is_parsed() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = ["--set", "limits.body=4MiB", "--set", "fsync=never"];
+    let server = Server::start(&folder.path().join("data"), &settings);
+    let user = "{\"id\":\"u\",\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"text\":\"hello\"}]}";
+    for value in ["{\"a\":0}", "0", "[]", "{\"a\":{}}", "\"\""] {
+        let values = repeated(value, (4 << 20) - 400);
+        for (path, body) in [
+            ("/v1/runs", format!("{{\"input\":\"hello\",\"context\":{{\"a\":[{values}]}}}}")),
+            ("/v1/runs", format!("{{\"input\":\"hello\",\"data\":{{\"a\":[{values}]}}}}")),
+            ("/v1/ai-sdk/chat", format!("{{\"id\":\"c\",\"messages\":[{user}],\"data\":[{values}]}}")),
+            (
+                "/v1/agents/chat",
+                format!("{{\"sessionId\":\"c\",\"messages\":[{user}],\"context\":[{values}]}}"),
+            ),
+        ] {
+            let statuses = at_once(&server, path, &body, 8);
+            assert!(statuses.iter().all(|status| *status == 413), "{path} {value}: {statuses:?}");
+        }
+    }
+    check(&server, "bodies of 4 MiB of small values, 8 at once");
+}
+
+#[test]
+fn body_of_as_many_values_as_allowed_costs_little() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = ["--set", "limits.body=4MiB", "--set", "fsync=never"];
+    let server = Server::start(&folder.path().join("data"), &settings);
+    // Each an object with one key, the most expensive value there is.
+    let values = vec!["{\"a\":0}"; 24_900].join(",");
+    let user = |id: usize| {
+        format!("{{\"id\":\"u{id}\",\"role\":\"user\",\"parts\":[{{\"type\":\"text\",\"text\":\"hello\"}}]}}")
+    };
+    for round in 0..3 {
+        for (path, body) in [
+            ("/v1/runs", format!("{{\"input\":\"hello\",\"context\":{{\"a\":[{values}]}}}}")),
+            ("/v1/runs", format!("{{\"input\":\"hello\",\"data\":{{\"a\":[{values}]}}}}")),
+            ("/v1/ai-sdk/chat", format!("{{\"messages\":[{}],\"data\":[{values}]}}", user(round))),
+            ("/v1/agents/chat", format!("{{\"messages\":[{}],\"context\":[{values}]}}", user(round))),
+        ] {
+            let statuses = at_once(&server, path, &body, 8);
+            assert!(statuses.iter().all(|status| *status < 500), "{path}: {statuses:?}");
+        }
+    }
+    check(&server, "50,000 values in each body, 8 at once");
+}

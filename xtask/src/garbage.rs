@@ -1,0 +1,142 @@
+//! Generated requests to a real server: our own generator, which is a test of the command line, and Schemathesis, which
+//! reads the OpenAPI document and holds each answer to it.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, ExitCode, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::command::{Failure, cargo, command, run};
+use crate::report::{Counts, Outcome};
+use crate::test::{self, Suite, TOLD};
+use crate::{Optional, clients, root, tools};
+
+/// Where the version of Schemathesis is pinned.
+const FOLDER: &str = "conformance/http";
+/// The tests that send what we generate.
+const TESTS: &str = "http_garbage::";
+/// How many requests they send.
+const REQUESTS: &str = "HEADWATER_REQUESTS";
+
+/// What an answer is held to: the document, and no errors of the server. What is left out judges the document instead of
+/// the server: a dialect's body is described loosely, because its client may send more than we read.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
+                      response_headers_conformance,response_schema_conformance";
+
+/// The part of `cargo xtask test`: a short count.
+pub(crate) fn test(root: &Path, without: &[Optional]) -> Result<Outcome, Failure> {
+    // The whole workspace, so that nothing is built again with other features.
+    let mut tests = cargo(root, &["test", "--workspace", "--test", "cli", TESTS, "--", "--nocapture"]);
+    tests.env(REQUESTS, "1500");
+    let finished = run(tests)?;
+    let mut counts = test::count(&finished.output);
+    if !finished.ok && counts.failed == 0 {
+        counts.add(Counts::FAILED);
+    }
+    let told = finished.output.lines().filter_map(|line| Some(line.split_once(TOLD)?.1.to_owned()));
+    let mut outcome = Outcome { counts, notes: told.collect(), output: finished.output };
+    if without.contains(&Optional::Vendors) {
+        outcome.notes.push("--without vendors: no requests by Schemathesis".to_owned());
+        outcome.counts.add(Counts::SKIPPED);
+        return Ok(outcome);
+    }
+    let second = schemathesis(root, &clients::build(root)?, 8)?;
+    outcome.counts.add(second.counts);
+    outcome.notes.extend(second.notes);
+    if second.counts.failed > 0 {
+        outcome.output.push_str(&second.output);
+    }
+    Ok(outcome)
+}
+
+/// The long form: so many requests of ours, and as many of Schemathesis as it makes of a hundred examples each.
+pub(crate) fn http(requests: u64, without: &[Optional]) -> Result<ExitCode, Failure> {
+    anstream::println!("{requests} requests; a hundred thousand take some minutes");
+    let settings = [(REQUESTS, &*requests.to_string())];
+    let ours = Suite { name: "our requests", package: "headwater-cli", filter: TESTS, settings: &settings };
+    let ended = test::long(&[ours])?;
+    if without.contains(&Optional::Vendors) {
+        return Ok(ended);
+    }
+    anstream::println!("== schemathesis");
+    let root = root();
+    let built = run(cargo(&root, &["build", "--release", "--bin", "headwater"]))?;
+    if !built.ok {
+        return Err(Failure::new(format!("headwater cannot be built:\n{}", built.output)));
+    }
+    let examples = u32::try_from(requests / 1_000).unwrap_or(u32::MAX).max(1);
+    let outcome = schemathesis(&root, &clients::target(&root).join("release/headwater"), examples)?;
+    for note in &outcome.notes {
+        anstream::println!("   {note}");
+    }
+    if outcome.counts.failed > 0 {
+        anstream::println!("{}", outcome.output);
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ended)
+}
+
+/// Lets Schemathesis send requests to a server that has nothing stored yet.
+fn schemathesis(root: &Path, binary: &Path, examples: u32) -> Result<Outcome, Failure> {
+    let python = tools::install_python(&root.join(FOLDER), &root.join("target/http-venv"))?;
+    let server = Server::start(binary)?;
+    let document = format!("{}/openapi.json", server.url);
+    let mut requests = command(&server.folder, python, &["-m", "schemathesis.cli", "run", &document]);
+    requests.args(["--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--no-color"]);
+    requests.args(["--seed", "1", "--request-timeout", "20", "--workers", "2", "--warnings", "off"]);
+    requests.args(["--suppress-health-check", "all", "--continue-on-failure"]);
+    requests.arg("--max-examples").arg(examples.to_string());
+    let finished = run(requests)?;
+    let lives = server.lives();
+    let sent = finished.output.lines().find(|line| line.contains("generated"));
+    let note = format!("schemathesis: {}", sent.unwrap_or("no count").trim());
+    let counts = if finished.ok && lives { Counts::PASSED } else { Counts::FAILED };
+    Ok(Outcome { counts, notes: vec![note], output: finished.output })
+}
+
+/// A server with a folder of its own. Both are gone when it is dropped.
+struct Server {
+    child: Child,
+    /// Held, so that the server can write.
+    printed: BufReader<ChildStdout>,
+    folder: PathBuf,
+    url: String,
+}
+
+impl Server {
+    fn start(binary: &Path) -> Result<Self, Failure> {
+        let failed =
+            |why: &dyn std::fmt::Display| Failure::new(format!("cannot start {}: {why}", binary.display()));
+        let unique = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let folder = std::env::temp_dir().join(format!("headwater-garbage-{}-{unique}", std::process::id()));
+        std::fs::create_dir(&folder).map_err(|error| failed(&error))?;
+        let mut serve = command(&folder, binary, &["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+        serve.args(["--set", "demo.pace=0ms", "--set", "fsync=never", "--set", "log.level=error"]);
+        let mut child = serve.stdout(Stdio::piped()).spawn().map_err(|error| failed(&error))?;
+        let printed = child.stdout.take().ok_or_else(|| failed(&"it has no output"))?;
+        let mut server = Self { child, printed: BufReader::new(printed), folder, url: String::new() };
+        while server.url.is_empty() {
+            let mut line = String::new();
+            if server.printed.read_line(&mut line).map_err(|error| failed(&error))? == 0 {
+                return Err(failed(&"it ended"));
+            }
+            let url = line.split_whitespace().find(|word| word.starts_with("http://"));
+            server.url = url.map(|url| url.trim_end_matches('/').to_owned()).unwrap_or_default();
+        }
+        Ok(server)
+    }
+
+    fn lives(&self) -> bool {
+        let curl =
+            command(&self.folder, "curl", &["-sf", "-o", "/dev/null", &format!("{}/healthz", self.url)]);
+        run(curl).is_ok_and(|finished| finished.ok)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
