@@ -12,10 +12,10 @@ pub(super) fn raise() {
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     match setrlimit(Resource::Nofile, raised) {
         Ok(()) => {
-            tracing::debug!(from = limit.current, to = limit.maximum, "the limit on open files is raised")
+            tracing::debug!(from = limit.current, to = limit.maximum, "the limit on open files is raised");
         }
         Err(error) => {
-            tracing::warn!(%error, limit = limit.current, "the limit on open files cannot be raised")
+            tracing::warn!(%error, limit = limit.current, "the limit on open files cannot be raised");
         }
     }
 }

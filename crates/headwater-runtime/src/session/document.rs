@@ -154,6 +154,9 @@ impl Session {
     }
 }
 
+/// Whether a part of a message in an imported document is taken.
+type PartFilter<'a> = dyn Fn(Role, &Part) -> bool + Send + Sync + 'a;
+
 impl Agent {
     /// Makes a session of a document that [`Session::export`] gave, here or elsewhere. What was said, its checkpoints and
     /// variants are there; a question that was open is not, because the run that asked it is not part of the document.
@@ -191,7 +194,7 @@ impl Agent {
         document: Value,
         owner: Option<&str>,
         name: Option<&str>,
-        takes: Option<&(dyn Fn(Role, &Part) -> bool + Send + Sync)>,
+        takes: Option<&PartFilter<'_>>,
     ) -> Result<Session> {
         let agent = &self.0;
         let id: SessionId = match name {
@@ -266,7 +269,7 @@ fn strip(node: &mut Node) {
 }
 
 /// Leaves of turns what a page could have written.
-fn distrust(turns: &mut [Node], takes: &(dyn Fn(Role, &Part) -> bool + Send + Sync)) {
+fn distrust(turns: &mut [Node], takes: &PartFilter<'_>) {
     retain_parts(turns, |role, part| takes(role, part));
     for node in turns {
         node.state.clear();

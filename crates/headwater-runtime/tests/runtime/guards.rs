@@ -146,14 +146,22 @@ fn busy(outside: &Outside, pay: &Outside) -> Workflow {
                 cx.emit().status("works")?;
                 note("in the guard")?;
                 let id = cx.id()?;
-                cx.step("pay", || async { Ok(pay.happens()) }).await?;
+                cx.step("pay", || async {
+                    pay.happens();
+                    Ok(())
+                })
+                .await?;
                 started.set(Some(id))?;
             }
             let answer = cx.interrupt(Text::new("Go on?")).id("wait").await?;
             cx.emit().status("works")?;
             note("after the wait")?;
             let later = cx.id()?;
-            cx.step("pay", || async { Ok(pay.happens()) }).await?;
+            cx.step("pay", || async {
+                pay.happens();
+                Ok(())
+            })
+            .await?;
             let same = started.get()? == Some(later);
             let result =
                 json!({ "answer": answer, "rounds": rounds.get()?, "log": log.get()?, "same": same });
@@ -237,10 +245,15 @@ async fn hooks_beside_the_one_that_waits_are_not_done_again() {
             let work = async {
                 cx.step("slow", || async {
                     tokio::task::yield_now().await;
-                    Ok(pay.happens())
+                    pay.happens();
+                    Ok(())
                 })
                 .await?;
-                cx.step("pay", || async { Ok(pay.happens()) }).await
+                cx.step("pay", || async {
+                    pay.happens();
+                    Ok(())
+                })
+                .await
             };
             let (answer, done) = tokio::join!(ask, work);
             done?;

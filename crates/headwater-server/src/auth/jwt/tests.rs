@@ -320,7 +320,8 @@ async fn unknown_key_fetches_the_set_once_a_minute() {
     assert_eq!(publisher.fetches(), 0, "a known key needs no fetch");
     publisher.answers(None);
     let (one, other) = tokio::join!(jwt.keys.refresh(Some("new")), jwt.keys.refresh(Some("new")));
-    (one.unwrap(), other.unwrap());
+    one.unwrap();
+    other.unwrap();
     assert_eq!(publisher.fetches(), 1, "one fetch for both, and none after it failed");
     assert!(jwt.keys.keys().iter().any(|key| key.is_named("rsa-1")), "the last set stays");
     publisher.answers(Some(SET.replace("rsa-1", "new").into()));
