@@ -67,13 +67,13 @@ async fn poisoned_runs_and_sessions_keep_nothing_else_from_being_recovered() {
     let put = async |key: String| {
         before.store.put(&key, Bytes::from_static(b"[[["), Expect::Any, None).await.unwrap();
     };
-    put("run/run_bad_2".to_owned()).await;
-    put("run/run_bad_3".to_owned()).await;
-    put("question/req_bad".to_owned()).await;
-    put("inbox/run_bad_1/req_bad".to_owned()).await;
-    put(format!("inbox/{}/{}", unreadable_answer.id(), unreadable_answer.question().request)).await;
+    put("run/run_bad_2/".to_owned()).await;
+    put("run/run_bad_3/".to_owned()).await;
+    put("question/req_bad/".to_owned()).await;
+    put("inbox/run_bad_1/req_bad/".to_owned()).await;
+    put(format!("inbox/{}/{}/", unreadable_answer.id(), unreadable_answer.question().request)).await;
     put("waiting/garbage".to_owned()).await;
-    put(format!("waiting/{:020}/run_bad_1", 1)).await;
+    put(format!("waiting/{:020}/run_bad_1/", 1)).await;
 
     clock.advance(Duration::from_secs(60));
     let world = before.restarted(build);
