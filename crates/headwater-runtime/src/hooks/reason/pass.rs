@@ -603,7 +603,7 @@ impl<'a> Speaker<'a> {
             }
             Err(exceeded) => Err(format!("the input is too large: {exceeded}")),
         };
-        said.input = parsed.as_ref().map(Clone::clone).map_err(|_| open.input.clone());
+        said.input = parsed.clone().map_err(|_| open.input.clone());
         let (call, name, by_provider) = (said.call.clone(), said.name.clone(), said.provider_executed);
         // A provider's result may still come for it.
         self.open.insert(part, Open { input: String::new(), ..open });
