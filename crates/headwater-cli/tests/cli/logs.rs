@@ -11,6 +11,7 @@ const SECRET: &str = "zanzibar";
 
 const AGENT: &str = r#"
 name: talk
+client: { workflows: ["*"] }
 models:
   m:
     script:

@@ -363,7 +363,7 @@ fn config_says_where_each_setting_came_from_and_hides_secrets() {
         ("store", "file:here/store", "default"),
         ("heartbeat", "7s", "headwater.toml:1"),
         ("api_keys", "ann=…", "headwater.toml:2"),
-        ("limits.body", "4MiB", "default"),
+        ("limits.body", "1MiB", "default"),
     ] {
         let fits = |line: &str| {
             let fields: Vec<_> = line.split_whitespace().collect();
