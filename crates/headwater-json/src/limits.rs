@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 
 use crate::parser::plain_end;
 
+/// The first key of an object that `serde_json` reads as a `RawValue`.
+const RESERVED_KEY: &str = "$serde_json::private::RawValue";
+
 /// Limits on JSON from outside: request bodies, answers, outputs of models and tools.
 ///
 /// The same limits apply to text ([`check`](Self::check)) and to a value that is parsed already
@@ -80,6 +83,8 @@ pub enum LimitKind {
     String,
     /// A key is too long.
     Key,
+    /// A key that `serde_json` gives a meaning of its own: the string behind it would be parsed as JSON, past all limits.
+    ReservedKey,
     /// All strings and keys together are too long.
     Text,
 }
@@ -93,7 +98,8 @@ enum Place {
 }
 
 impl LimitKind {
-    /// The last part of an error code: `too-deep`, `too-many-values`, `string-too-long`, `key-too-long`, `too-large`.
+    /// The last part of an error code: `too-deep`, `too-many-values`, `string-too-long`, `key-too-long`, `reserved-key`,
+    /// `too-large`.
     ///
     /// ```
     /// use headwater_json::LimitKind;
@@ -106,6 +112,7 @@ impl LimitKind {
             Self::Values => "too-many-values",
             Self::String => "string-too-long",
             Self::Key => "key-too-long",
+            Self::ReservedKey => "reserved-key",
             Self::Text => "too-large",
         }
     }
@@ -146,6 +153,7 @@ impl fmt::Display for LimitExceeded {
             LimitKind::Values => write!(f, "more than {limit} values"),
             LimitKind::String => write!(f, "a string of more than {limit} bytes"),
             LimitKind::Key => write!(f, "a key of more than {limit} bytes"),
+            LimitKind::ReservedKey => write!(f, "the reserved key `{RESERVED_KEY}`"),
             LimitKind::Text => write!(f, "more than {limit} bytes of strings and keys"),
         }?;
         match &self.place {
@@ -201,6 +209,10 @@ impl InputLimits {
                     let next = json.get(end..).and_then(|rest| rest.iter().find(|byte| !is_space(**byte)));
                     if next == Some(&b':') {
                         tally.key(length).map_err(placed)?;
+                        // Escapes are resolved only where the length fits.
+                        if length == RESERVED_KEY.len() && is_reserved(json.get(at..end)) {
+                            return Err(placed((LimitKind::ReservedKey, 0)));
+                        }
                     } else {
                         tally.string(length).map_err(placed)?;
                     }
@@ -293,6 +305,9 @@ impl<'a> Tally<'a> {
     fn object(&mut self, object: &Map<String, Value>, depth: usize) -> Result<(), LimitExceeded> {
         self.container(depth + 1).map_err(here)?;
         for (key, value) in object {
+            if key == RESERVED_KEY {
+                return Err(here((LimitKind::ReservedKey, 0)));
+            }
             let counted = self.key(key.len()).map_err(here);
             counted
                 .and_then(|()| self.walk(value, depth + 1))
@@ -300,6 +315,11 @@ impl<'a> Tally<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a key is the reserved one, whatever of it is escaped.
+fn is_reserved(key: Option<&[u8]>) -> bool {
+    key.and_then(|key| serde_json::from_slice::<String>(key).ok()).is_some_and(|key| key == RESERVED_KEY)
 }
 
 fn within(kind: LimitKind, count: usize, limit: usize) -> Counted {

@@ -192,7 +192,7 @@ fn refusals(operation: &Operation, method: &str) -> Vec<(u16, Value)> {
     }
     if method != "GET" {
         codes.extend(["origin.refused", "body.not-json", "body.cut", "body.slow", "body.too-large"]);
-        codes.extend(["body.too-deep", "body.too-many-values", "body.key-too-long"]);
+        codes.extend(["body.too-deep", "body.too-many-values", "body.key-too-long", "body.reserved-key"]);
         codes.extend(["bodies.too-many", "server.busy"]);
     }
     if operation.body.is_some() {

@@ -173,3 +173,21 @@ fn scanning_allocates_nothing() {
     let counted = allocation_counter::measure(|| InputLimits::default().check(text.as_bytes()).unwrap());
     assert_eq!(counted.count_total, 0);
 }
+
+/// Behind this key `serde_json` parses the string as JSON, where no scan has looked.
+#[test]
+fn key_that_hides_json_in_a_string_is_refused() {
+    let hidden = format!(r#"{{"$serde_json::private::RawValue":"{}{}"}}"#, "[".repeat(100), "]".repeat(100));
+    let escaped = hidden.replace('$', r"\u0024");
+    for text in [&hidden, &escaped] {
+        assert!(
+            serde_json::from_str::<Value>(text).unwrap().is_array(),
+            "serde_json does not parse it any more"
+        );
+        let refused = InputLimits::default().check(text.as_bytes()).unwrap_err();
+        assert_eq!((refused.kind(), refused.kind().code()), (LimitKind::ReservedKey, "reserved-key"));
+    }
+    // Not first, and so a plain key: first it would be once the other is removed.
+    let second: Value = serde_json::from_str(r#"{"a":1,"$serde_json::private::RawValue":"[1]"}"#).unwrap();
+    assert_eq!(InputLimits::default().check_value(&second).unwrap_err().kind(), LimitKind::ReservedKey);
+}

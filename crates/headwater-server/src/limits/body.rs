@@ -81,6 +81,9 @@ fn scan(limits: &Limits, parts: &Parts, body: &[u8]) -> Result<(), ApiError> {
             LimitKind::Depth => {
                 ApiError::bad("body.too-deep", format!("the body is {exceeded}: nest its values less"))
             }
+            LimitKind::ReservedKey => {
+                ApiError::bad("body.reserved-key", format!("the body has {exceeded}: use another key"))
+            }
             LimitKind::Key => ApiError::bad("body.key-too-long", message),
             _ => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body.too-many-values", message),
         }

@@ -277,6 +277,10 @@ async fn body_with_too_many_values_or_too_long_a_key_is_refused() {
     told("values", &send(&world, "/v1/runs", values).await, 413, "body.too-many-values");
     let key = json!({ "input": "x", "context": { "k".repeat(5_000): 1 } });
     told("key", &world.post("/v1/runs", &key).await, 400, "body.key-too-long");
+    let hidden = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    let hidden =
+        format!(r#"{{"input":"x","context":{{"a":{{"$serde_json::private::RawValue":"{hidden}"}}}}}}"#);
+    told("hidden", &send(&world, "/v1/runs", hidden).await, 400, "body.reserved-key");
     for body in [json!({ "input": "x", "context": 7 }), json!({ "input": "x", "data": [] })] {
         told("object", &world.post("/v1/runs", &body).await, 400, "body.invalid");
     }

@@ -13,7 +13,7 @@ pub(super) const DIALECT: &[&str] = &[
     "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "idempotency.mismatch", "input.invalid", "tool-choice.invalid",
     "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
     "random",
-    "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.too-large",
+    "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.reserved-key", "value.too-large",
 ];
 
 /// Of starting a run.
@@ -38,7 +38,7 @@ pub(super) const ANSWER: &[&str] = &[
     "run.unknown", "run.ended", "run.busy", "request.unknown", "request.ambiguous", "request.not-open",
     "request.answered", "request.taken-back", "interrupt.expired", "answer.unclear", "answer.invalid", "approval.edited",
     "token.invalid", "workflow.version",
-    "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.too-large",
+    "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.reserved-key", "value.too-large",
 ];
 
 /// Of looking at a session.
