@@ -152,7 +152,7 @@ pub fn check_id(text: &str) -> Result<(), InvalidId> {
 /// use headwater_protocol::is_positional_id;
 ///
 /// assert!([":r0:", ":R2l6:", "«r1a»", "_r_1_", "_R_0_", "default", ""].iter().all(|id| is_positional_id(id)));
-/// assert!(!["chat-1", "r0", ":run:", "_r_", "_random_", ":r-1:"].iter().any(|id| is_positional_id(id)));
+/// assert!(!["chat-1", "r0", ":rows:", "_r_", "_random_", ":r-1:"].iter().any(|id| is_positional_id(id)));
 /// ```
 #[must_use]
 pub fn is_positional_id(text: &str) -> bool {
