@@ -4,7 +4,7 @@ use axum::{
     extract::{FromRequestParts as _, RawPathParams, rejection::RawPathParamsRejection},
     http::request::Parts,
 };
-use headwater_protocol::{Action, ChatRequest, CheckpointAction};
+use headwater_protocol::{Action, ChatRequest, CheckpointAction, MessageId, RunId, SessionId};
 
 use crate::ApiError;
 
@@ -69,10 +69,10 @@ pub(super) async fn check_parts(parts: &mut Parts) -> Result<(), ApiError> {
 /// Checks the ids in a dialect's request. An empty one stands for none: pages send it where they have none yet.
 pub(crate) fn check_chat(chat: &ChatRequest) -> Result<(), ApiError> {
     let single = [
-        ("session", chat.session.as_ref().map(|id| id.as_str())),
-        ("run", chat.run.as_ref().map(|id| id.as_str())),
-        ("parentRun", chat.parent_run.as_ref().map(|id| id.as_str())),
-        ("message", chat.message.as_ref().map(|id| id.as_str())),
+        ("session", chat.session.as_ref().map(SessionId::as_str)),
+        ("run", chat.run.as_ref().map(RunId::as_str)),
+        ("parentRun", chat.parent_run.as_ref().map(RunId::as_str)),
+        ("message", chat.message.as_ref().map(MessageId::as_str)),
         ("workflow", chat.workflow.as_deref()),
         ("idempotencyKey", chat.idempotency_key.as_deref()),
     ];
