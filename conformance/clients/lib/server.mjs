@@ -49,7 +49,10 @@ export class Server {
     });
     this.#child = child;
     this.#options.begun(child.pid);
-    const listen = (text) => (this.#said = (this.#said + text).slice(-16_384));
+    const listen = (text) => {
+      // What a killed server had printed may still arrive, and its port is not this one's.
+      if (this.#child === child) this.#said = (this.#said + text).slice(-16_384);
+    };
     child.stdout.on('data', listen);
     child.stderr.on('data', listen);
     this.port = this.#ready(child);
@@ -61,7 +64,7 @@ export class Server {
       () => `the port of headwater serve; it said:\n${this.#said}`,
       () => {
         if (child.exitCode !== null) throw new Error(`headwater serve ended with ${child.exitCode}:\n${this.#said}`);
-        return this.#said.match(/http:\/\/127\.0\.0\.1:(\d+)/)?.[1];
+        return this.#said.match(/http:\/\/127\.0\.0\.1:(\d+)\s/)?.[1];
       },
     );
     await until('an answer', async () =>
