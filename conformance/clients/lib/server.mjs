@@ -68,7 +68,7 @@ export class Server {
       },
     );
     await until('an answer', async () =>
-      fetch(`http://127.0.0.1:${port}/v1/runs`).then(
+      fetch(`http://127.0.0.1:${port}/v1/runs`, { signal: AbortSignal.timeout(2_000) }).then(
         (response) => response.ok,
         () => false,
       ),
