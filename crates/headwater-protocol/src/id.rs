@@ -130,7 +130,7 @@ impl std::error::Error for InvalidId {}
 /// ```
 ///
 /// # Errors
-/// When it is none.
+/// Which rule the identifier breaks.
 pub fn check_id(text: &str) -> Result<(), InvalidId> {
     if text.is_empty() {
         return Err(InvalidId::Empty);

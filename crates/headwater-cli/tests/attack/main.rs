@@ -44,7 +44,7 @@ fn raw(server: &Server, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// The status of an answer as it was sent, or 0 where there is none.
+/// The status of a raw response, or 0 without one.
 fn status(answer: &str) -> u16 {
     answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok()).unwrap_or_default()
 }

@@ -40,7 +40,7 @@ pub(crate) fn memory(pid: u32, line: &str) -> Option<u64> {
     found.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// What was sent, for whoever has to find out why it failed.
+/// The request as it was sent, to find out why it failed.
 fn describe(request: &generate::Request, seed: u64) -> String {
     let body = String::from_utf8_lossy(&request.body);
     let body: String = body.chars().take(600).collect();

@@ -1,4 +1,4 @@
-//! What `headwater serve` logs of runs and requests, and what a file's agent knows about who asks.
+//! What `headwater serve` logs of runs and requests, and what an agent file knows about its caller.
 
 use std::fs;
 

@@ -206,7 +206,7 @@ impl Drop for Server {
     }
 }
 
-/// Asks something of whoever listens there, and reads the answer to its end.
+/// Sends a request to an address, and reads the response to its end.
 pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     let mut stream = send(address, method, path, headers, body);
     let mut bytes = Vec::new();

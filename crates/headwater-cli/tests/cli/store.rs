@@ -52,7 +52,7 @@ fn store_check_names_what_is_damaged() {
     let named = "damaged: 0000000000000001.seg at offset";
     assert!(damaged.stdout.contains(named) && damaged.stdout.contains(&run), "{damaged:?}");
 
-    // No reader takes what is left for the whole run: the stream is cut, or there is none.
+    // No dialect reports the whole run: the stream is cut, or the response is an error.
     let server = Server::start(&data, &[]);
     server.wait_for_log("the store is damaged");
     for dialect in ["kortyx", "agents", "ai-sdk", "ag-ui", "mui", "tanstack"] {

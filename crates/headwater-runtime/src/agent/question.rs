@@ -334,7 +334,7 @@ impl AgentInner {
         Ok(())
     }
 
-    /// Whether somebody waits for an answer to a question: none was taken, and none is on its way.
+    /// Whether the question is still open: no answer was accepted and none is queued.
     pub(super) async fn awaits(&self, question: &OpenQuestion) -> Result<bool> {
         let sent = keys::answer(&question.run, &question.request);
         Ok(question.waits(self.now()) && self.store.get(&sent).await?.is_none())

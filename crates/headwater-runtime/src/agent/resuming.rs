@@ -2,7 +2,7 @@
 //!
 //! Until the new driver has written its first record, the journal of a run does not show what its dead process had not
 //! kept: a reader with a cursor would seem to come from the future. Recovery and requests may want the same run at the same
-//! time, so readers wait until whoever is first is done.
+//! time, so readers wait until the first of them is done.
 
 use std::{
     pin::pin,
