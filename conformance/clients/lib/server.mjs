@@ -49,22 +49,26 @@ export class Server {
     });
     this.#child = child;
     this.#options.begun(child.pid);
+    let greeting = '';
     const listen = (text) => {
-      // What a killed server had printed may still arrive, and its port is not this one's.
+      // What a killed server had printed may still arrive.
       if (this.#child === child) this.#said = (this.#said + text).slice(-16_384);
     };
-    child.stdout.on('data', listen);
+    child.stdout.on('data', (text) => {
+      greeting += text;
+      listen(text);
+    });
     child.stderr.on('data', listen);
-    this.port = this.#ready(child);
+    this.port = this.#ready(child, () => greeting.match(/http:\/\/127\.0\.0\.1:(\d+)\s/)?.[1]);
     return this.port;
   }
 
-  async #ready(child) {
+  async #ready(child, printedPort) {
     const port = await until(
       () => `the port of headwater serve; it said:\n${this.#said}`,
       () => {
         if (child.exitCode !== null) throw new Error(`headwater serve ended with ${child.exitCode}:\n${this.#said}`);
-        return this.#said.match(/http:\/\/127\.0\.0\.1:(\d+)\s/)?.[1];
+        return printedPort();
       },
     );
     await until('an answer', async () =>

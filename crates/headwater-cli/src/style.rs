@@ -27,6 +27,15 @@ pub(crate) fn stdout(json: bool) -> Box<dyn Write> {
     }
 }
 
+/// Prints a text in one write, so that no log line of another thread lands in the middle of it.
+pub(crate) fn print_whole(text: &str) -> io::Result<()> {
+    let plain = anstream::AutoStream::choice(&io::stdout()) == anstream::ColorChoice::Never;
+    let text = if plain { anstream::adapter::strip_str(text).to_string() } else { text.to_owned() };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
 /// Prints an error.
 pub(crate) fn error(message: &dyn Display) {
     say("error", RED.bold(), message);

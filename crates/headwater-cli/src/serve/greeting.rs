@@ -1,7 +1,8 @@
 //! What is printed when the server is ready: where it is, and what it speaks.
 
 use std::{
-    io::{self, Write},
+    fmt::{self, Write},
+    io,
     net::SocketAddr,
 };
 
@@ -20,7 +21,18 @@ pub(crate) fn print(
     agents: &[String],
     default: &str,
 ) -> io::Result<()> {
-    let mut out = style::stdout(false);
+    let mut text = String::new();
+    write(&mut text, settings, address, agents, default).map_err(io::Error::other)?;
+    style::print_whole(&text)
+}
+
+fn write(
+    out: &mut String,
+    settings: &Settings,
+    address: SocketAddr,
+    agents: &[String],
+    default: &str,
+) -> fmt::Result {
     let base = format!("http://{address}");
     let version = env!("CARGO_PKG_VERSION");
     writeln!(out, "{BOLD}headwater {version}{BOLD:#}  listens on {GREEN}{base}{GREEN:#}")?;
@@ -51,6 +63,5 @@ pub(crate) fn print(
             writeln!(out, "            POST {CYAN}{base}{path}{CYAN:#}")?;
         }
     }
-    writeln!(out, "  {:9} POST {CYAN}{base}/v1/runs{CYAN:#}", "native")?;
-    out.flush()
+    writeln!(out, "  {:9} POST {CYAN}{base}/v1/runs{CYAN:#}", "native")
 }
