@@ -2,13 +2,14 @@
 
 use axum::{
     Extension,
-    body::{Body, HttpBody as _, to_bytes},
+    body::{Body, HttpBody as _},
     extract::{MatchedPath, Request, State},
-    http::{Method, StatusCode, request::Parts},
+    http::{Method, StatusCode, header, request::Parts},
     middleware::Next,
     response::Response,
 };
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
 use headwater_json::{InputLimits, LimitKind};
 
 use super::ids;
@@ -16,6 +17,10 @@ use crate::{ApiError, Limits, Principal, Server};
 
 /// What an export puts around the values of a session: its import may be nested so much deeper than other bodies.
 const DOCUMENT_LEVELS: usize = 16;
+
+/// How much of a body that is too large is received and dropped. Many clients look for an answer only once they have sent
+/// everything: if the connection closed before, they would report a broken pipe instead of the refusal.
+const DRAINED: usize = 8 << 20;
 
 /// Reads a request's body within the limits, and checks the ids in its path and headers, before any route sees it. What
 /// the body takes counts as in use until the route has answered.
@@ -33,35 +38,47 @@ pub(crate) async fn bound(
     let limits = &server.options().limits;
     let announced = body.size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
     if announced.is_some_and(|size| size > limits.body) {
+        // A client that waits for permission is refused before it sends anything.
+        if !parts.headers.contains_key(header::EXPECT) {
+            in_time(limits, receive(body, 0)).await??;
+        }
         return Err(too_large(limits));
     }
     let _held = server.may_hold(&principal, announced.unwrap_or(limits.body))?;
-    let body = read(body, limits).await?;
+    let received = in_time(limits, receive(body, limits.body)).await??;
+    let body = received.ok_or_else(|| too_large(limits))?;
     scan(limits, &parts, &body)?;
     Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
 }
 
-async fn read(body: Body, limits: &Limits) -> Result<Bytes, ApiError> {
-    match tokio::time::timeout(limits.body_time, to_bytes(body, limits.body)).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(error)) => {
-            let over =
-                std::error::Error::source(&error).is_some_and(|source| source.to_string().contains("limit"));
-            if over {
-                Err(too_large(limits))
-            } else {
-                Err(ApiError::bad("body.cut", format!("the body did not arrive: {error}")))
-            }
-        }
-        Err(_) => {
-            let message = format!("the body did not arrive within {} s", limits.body_time.as_secs());
-            Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "body.slow", message))
+/// The body, or nothing if it is longer than that.
+async fn receive(body: Body, limit: usize) -> Result<Option<Bytes>, ApiError> {
+    let mut pieces = body.into_data_stream();
+    let (mut kept, mut size) = (BytesMut::new(), 0_usize);
+    while let Some(piece) = pieces.next().await {
+        let piece =
+            piece.map_err(|error| ApiError::bad("body.cut", format!("the body did not arrive: {error}")))?;
+        size = size.saturating_add(piece.len());
+        if size <= limit {
+            kept.extend_from_slice(&piece);
+        } else if size <= limit.saturating_add(DRAINED) {
+            kept = BytesMut::new();
+        } else {
+            break;
         }
     }
+    Ok((size <= limit).then(|| kept.freeze()))
+}
+
+async fn in_time<T>(limits: &Limits, receiving: impl Future<Output = T>) -> Result<T, ApiError> {
+    tokio::time::timeout(limits.body_time, receiving).await.map_err(|_| {
+        let message = format!("the body did not arrive within {} s", limits.body_time.as_secs());
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "body.slow", message)
+    })
 }
 
 fn too_large(limits: &Limits) -> ApiError {
-    let message = format!("the body is larger than {} bytes", limits.body);
+    let message = format!("the body is larger than {} bytes: send less, or raise `limits.body`", limits.body);
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body.too-large", message)
 }
 

@@ -88,6 +88,32 @@ async fn what_is_too_large_is_refused() {
 }
 
 #[tokio::test]
+async fn body_that_is_too_large_is_refused_to_a_client_that_reads_late() {
+    let world = World::new().await;
+    let size = 4 << 20;
+    let mut stream = TcpStream::connect(world.base.strip_prefix("http://").unwrap()).await.unwrap();
+    let head = format!(
+        "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {size}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&vec![b'x'; size]).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("body.too-large"), "{answer}");
+}
+
+#[tokio::test]
+async fn body_that_is_too_large_is_refused_before_a_client_is_told_to_go_on() {
+    let world = World::new().await;
+    let mut stream = TcpStream::connect(world.base.strip_prefix("http://").unwrap()).await.unwrap();
+    let head = "POST /v1/runs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: 9000000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_told_as_that() {
     let world = World::new().await;
     let agent = says("ai-sdk", "c", "u1", "hello");
