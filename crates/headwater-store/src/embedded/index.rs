@@ -34,6 +34,13 @@ pub(super) struct Part {
     pub(super) list: FrameList,
 }
 
+impl Part {
+    /// Whether it shows how far the journal had gone. A trim alone does not: it says where the journal begins.
+    pub(super) fn shows_extent(&self) -> bool {
+        *self != Self { trimmed: self.trimmed, ..Self::default() }
+    }
+}
+
 /// The newest that one segment says about a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValuePart {

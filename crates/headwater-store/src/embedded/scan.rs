@@ -46,7 +46,7 @@ pub(super) struct Suspects {
 }
 
 impl Suspects {
-    /// Something good of a journal: it shows whether records before it are missing.
+    /// A good frame of a journal that shows how far the journal went before it.
     pub(super) fn clear(&mut self, journal: u64) {
         self.named.remove(&journal);
         if let Some(cleared) = &mut self.cleared {
@@ -189,7 +189,10 @@ impl Scan {
         }
         if let Some(journal) = frame.journal() {
             self.counters.journal = self.counters.journal.max(journal);
-            self.suspects.clear(journal);
+            // A trim says where the journal begins, and nothing about records before it in the log.
+            if !matches!(frame, Frame::Trimmed { .. }) {
+                self.suspects.clear(journal);
+            }
         }
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
         self.index.add(frame, offset, u32::try_from(length).unwrap_or(u32::MAX));

@@ -319,6 +319,24 @@ fn damaged_end_of_a_journal_is_an_error_and_not_an_end() {
 }
 
 #[test]
+fn damaged_end_is_an_error_though_the_journal_was_trimmed_after_it() {
+    let place = Place::new();
+    let store = place.open();
+    let lease = store.claim("run");
+    let other = store.claim("other");
+    store.fact(&lease, "first");
+    store.fact(&lease, "the last fact");
+    store.drive(store.0.trim(&lease, 2)).unwrap();
+    store.fact(&other, "noise");
+    store.fact(&other, "noise");
+    drop(store);
+    flip(&place.last_segment(), find(&place.last_segment(), "the last fact"));
+    let store = place.open();
+    assert_eq!(code(store.page("run", 1)), "store.corrupt");
+    assert_eq!(store.bodies("other", 0), ["noise", "noise"]);
+}
+
+#[test]
 fn another_format_is_refused_with_both_numbers() {
     let place = Place::new();
     died(&place);

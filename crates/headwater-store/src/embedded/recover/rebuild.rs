@@ -76,7 +76,9 @@ impl Rebuild {
             found.trimmed = found.trimmed.max(part.trimmed);
             found.deleted |= part.deleted;
             found.last = found.last.max(part.last);
-            self.suspects.clear(*number);
+            if part.shows_extent() {
+                self.suspects.clear(*number);
+            }
             found.segments.push(segment);
             if part.list.frames > 0 {
                 let piece = Piece { segment, first: part.list.first, bytes: part.list.bytes };
