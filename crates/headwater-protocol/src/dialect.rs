@@ -45,7 +45,7 @@ pub trait Dialect: fmt::Debug + Sync {
 
     /// Where its clients build other messages from the same events than we do.
     fn rules(&self) -> Rules {
-        Rules::default()
+        Rules { objects_leave_no_part: true, ..Rules::default() }
     }
 
     /// A fresh encoder.
@@ -265,24 +265,23 @@ impl fmt::Display for KeepAlive {
     }
 }
 
-/// How a dialect says an event.
+/// What a page shows of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// With a chunk that means the same; decoding gives the event back.
+    /// The dialect has a chunk that means the same; decoding it gives the event back.
     Exact,
-    /// With the nearest thing that its clients tolerate; decoding gives the event back, or the
-    /// events that the note names.
-    Carried(&'static str),
-    /// Not at all.
-    Dropped,
+    /// The page shows it in this way, in its own vocabulary.
+    Shown(&'static str),
+    /// The page cannot show it, and it is not sent.
+    Hidden,
 }
 
 impl fmt::Display for Support {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact => f.write_str("exact"),
-            Self::Carried(how) => write!(f, "carried as {how}"),
-            Self::Dropped => f.write_str("dropped"),
+            Self::Shown(how) => write!(f, "shown as {how}"),
+            Self::Hidden => f.write_str("not sent"),
         }
     }
 }

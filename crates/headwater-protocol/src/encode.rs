@@ -35,6 +35,11 @@ pub trait Encode: std::fmt::Debug + Send {
     ///
     /// The encoder has seen all records of the run so far, and was finished.
     fn next_response(&mut self, out: &mut FrameWriter);
+
+    /// The field that holds the cursor where the framing has no `id:` lines.
+    fn cursor_field(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// How to encode.
@@ -156,7 +161,7 @@ impl Encoder {
         let from = self.out.bytes().len();
         self.record(record);
         if matches!(self.profile.cursor, CursorSupport::LastEventId | CursorSupport::Sequence) {
-            self.out.identify(from, id)?;
+            self.out.identify(from, self.inner.cursor_field(), id)?;
         }
         Ok(())
     }

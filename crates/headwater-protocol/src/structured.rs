@@ -6,6 +6,7 @@
 
 mod change;
 mod error;
+pub(crate) mod growing;
 mod holes;
 mod limits;
 mod streams;

@@ -244,6 +244,12 @@ fn write_part(part: &Part) -> Value {
             put(&mut out, "id", data.id.clone().map(Value::String));
             out.insert("data".to_owned(), data.data.clone());
         }
+        Part::Structured(part) => {
+            out.insert("type".to_owned(), json!(format!("data-{}", part.data_type)));
+            out.insert("id".to_owned(), json!(part.stream));
+            out.insert("data".to_owned(), part.data.clone().unwrap_or(Value::Null));
+        }
+        Part::Question(question) => write_tool(&mut out, &question.to_tool()),
         Part::StepStart => {
             out.insert("type".to_owned(), json!("step-start"));
         }

@@ -62,10 +62,19 @@ pub(crate) async fn by_name_and_rest(
     ask(state, principal, find(&dialect)?, request).await
 }
 
-/// A dialect by its name.
-pub(crate) fn find(name: &str) -> Result<&'static dyn Dialect, ApiError> {
-    dialects::find(name).ok_or_else(|| {
-        let known: Vec<_> = dialects::ALL.iter().map(|dialect| dialect.name()).collect();
+/// A dialect with a chat route, by its name.
+fn find(name: &str) -> Result<&'static dyn Dialect, ApiError> {
+    find_among(dialects::CHAT, name)
+}
+
+/// A wire that a run can be read in, by its name.
+pub(crate) fn find_wire(name: &str) -> Result<&'static dyn Dialect, ApiError> {
+    find_among(&dialects::ALL, name)
+}
+
+fn find_among(dialects: &[&'static dyn Dialect], name: &str) -> Result<&'static dyn Dialect, ApiError> {
+    dialects.iter().find(|dialect| dialect.name() == name).copied().ok_or_else(|| {
+        let known: Vec<_> = dialects.iter().map(|dialect| dialect.name()).collect();
         let message = format!("there is no dialect `{name}`: there are {}", known.join(", "));
         ApiError::not_found("dialect.unknown", message)
     })

@@ -130,7 +130,7 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
-    let dialect = chat::find(query.dialect.as_deref().unwrap_or("agents"))?;
+    let dialect = chat::find_wire(query.dialect.as_deref().unwrap_or("native"))?;
     let profile = chat::profile(dialect, query.profile.as_deref())?;
     let framing = chat::framing(dialect, query.profile.as_deref(), &headers, query.framing.as_deref())?;
     let ending = match query.until.as_deref() {

@@ -135,7 +135,7 @@ fn describe(
 fn parameter(place: &str, name: &str, about: &str, required: bool) -> Value {
     let id = || json!({ "type": "string", "minLength": 1, "maxLength": ids::LONGEST });
     let schema = if name == "dialect" && place == "path" {
-        let names: Vec<_> = dialects::ALL.iter().map(|dialect| dialect.name()).collect();
+        let names: Vec<_> = dialects::CHAT.iter().map(|dialect| dialect.name()).collect();
         json!({ "type": "string", "enum": names })
     } else if place == "path" && name != "rest" || ["X-Run-Id", "Idempotency-Key"].contains(&name) {
         id()

@@ -51,7 +51,7 @@ pub(crate) fn routes(server: &Server) -> Routes {
         .open("/metrics", seeing::metrics)
         .open("/openapi.json", openapi::document);
     for (name, paths) in &server.options().paths {
-        let Some(dialect) = dialects::find(name) else {
+        let Some(dialect) = dialects::CHAT.iter().copied().find(|dialect| dialect.name() == name) else {
             tracing::error!("there is no dialect `{name}`: its paths are not served");
             continue;
         };

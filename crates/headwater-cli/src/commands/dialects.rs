@@ -138,8 +138,8 @@ fn print_support(
 ) -> Result<(), Failure> {
     let (mut word, how, mut style) = match support {
         Support::Exact => ("exact", "", GREEN),
-        Support::Carried(how) => ("carried", how, YELLOW),
-        Support::Dropped => ("dropped", "", DIM),
+        Support::Shown(how) => ("shown", how, YELLOW),
+        Support::Hidden => ("not sent", "", DIM),
     };
     let how = if profile.is_empty() { how.to_owned() } else { format!("{how} ({profile})") };
     let room = style::terminal_width().saturating_sub(38).max(30);

@@ -56,7 +56,7 @@ fn write(
     writeln!(out, "  {BOLD}data{BOLD:#}      {}", style::printable(&store))?;
     writeln!(out, "  {BOLD}page{BOLD:#}      {CYAN}{base}/{CYAN:#}")?;
     writeln!(out)?;
-    for dialect in dialects::ALL {
+    for &dialect in dialects::CHAT {
         let name = dialect.name();
         writeln!(out, "  {name:9} POST {CYAN}{base}/v1/{name}/chat{CYAN:#}")?;
         for (_, path) in settings.paths.iter().filter(|(of, _)| of.name() == name) {

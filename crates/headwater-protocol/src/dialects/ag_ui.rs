@@ -85,7 +85,12 @@ const TANSTACK: &str = "tanstack";
 
 /// How the clients build messages.
 fn rules() -> Rules {
-    Rules { metadata_is_shallow: true, steps_leave_no_part: true, ..Rules::default() }
+    Rules {
+        metadata_is_shallow: true,
+        steps_leave_no_part: true,
+        objects_leave_no_part: true,
+        ..Rules::default()
+    }
 }
 
 impl Dialect for AgUi {
@@ -126,20 +131,18 @@ impl Dialect for AgUi {
             | EventKind::StateDelta
             | EventKind::MessagesSnapshot => Support::Exact,
             EventKind::RunCancelled if modern => Support::Exact,
-            EventKind::RunCancelled => Support::Carried("`RUN_ERROR` with the code `cancelled`"),
+            EventKind::RunCancelled => Support::Shown("`RUN_ERROR` with the code `cancelled`"),
             EventKind::ToolInputError | EventKind::ToolOutputError | EventKind::ToolDenied => {
-                Support::Carried("`TOOL_CALL_RESULT` with the error")
+                Support::Shown("`TOOL_CALL_RESULT` with the error")
             }
             EventKind::ApprovalRequested => {
-                Support::Carried("`CUSTOM` `approval-requested`, and an interrupt when the run waits")
+                Support::Shown("`CUSTOM` `approval-requested`, and an interrupt when the run waits")
             }
             EventKind::InterruptRequested => {
-                Support::Carried("`CUSTOM` `hw-event`, and an interrupt when the run waits")
+                Support::Shown("`CUSTOM` `hw-event`, and an interrupt when the run waits")
             }
-            EventKind::Data => Support::Carried("`CUSTOM` of that name"),
-            EventKind::Unknown => {
-                Support::Carried("itself if it is `RAW` or alike, else `CUSTOM` `hw-event`")
-            }
+            EventKind::Data => Support::Shown("`CUSTOM` of that name"),
+            EventKind::Unknown => Support::Shown("itself if it is `RAW` or alike, else `CUSTOM` `hw-event`"),
             EventKind::AttemptStarted
             | EventKind::AttemptFinished
             | EventKind::MessageStarted
@@ -159,7 +162,7 @@ impl Dialect for AgUi {
             | EventKind::Usage
             | EventKind::Warning
             | EventKind::Error
-            | EventKind::Trace => Support::Carried("`CUSTOM` `hw-event`"),
+            | EventKind::Trace => Support::Shown("`CUSTOM` `hw-event`"),
         }
     }
 

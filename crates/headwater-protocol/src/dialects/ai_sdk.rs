@@ -124,16 +124,16 @@ impl Dialect for AiSdk {
             | EventKind::SourceDocument
             | EventKind::File
             | EventKind::Data => Support::Exact,
-            EventKind::RunCancelled => Support::Carried("`abort`, its reason in a mark"),
-            EventKind::RunFailed => Support::Carried("`error`, `finish` and a mark"),
-            EventKind::RunWaiting => Support::Carried("`finish` with `tool-calls`, and a mark"),
-            EventKind::ApprovalRequested => Support::Carried("`tool-approval-request` and a mark"),
+            EventKind::RunCancelled => Support::Shown("`abort`, its reason in a mark"),
+            EventKind::RunFailed => Support::Shown("`error`, `finish` and a mark"),
+            EventKind::RunWaiting => Support::Shown("`finish` with `tool-calls`, and a mark"),
+            EventKind::ApprovalRequested => Support::Shown("`tool-approval-request` and a mark"),
             EventKind::ApprovalAnswered if ai_7 => Support::Exact,
-            EventKind::AttemptRetracted if ai_7 => Support::Carried("`reset-step` and a mark"),
-            EventKind::AttemptRetracted => Support::Carried("a seam and a mark"),
-            EventKind::Message => Support::Carried("a text and a mark"),
+            EventKind::AttemptRetracted if ai_7 => Support::Shown("`reset-step` and a mark"),
+            EventKind::AttemptRetracted => Support::Shown("a seam and a mark"),
+            EventKind::Message => Support::Shown("a text and a mark"),
             EventKind::InterruptRequested | EventKind::InterruptAnswered | EventKind::InterruptExpired => {
-                Support::Carried("`data-interrupt` and a mark")
+                Support::Shown("`data-interrupt` and a mark")
             }
             EventKind::RunStarted
             | EventKind::AttemptStarted
@@ -152,7 +152,7 @@ impl Dialect for AiSdk {
             | EventKind::Warning
             | EventKind::Error
             | EventKind::Trace
-            | EventKind::Unknown => Support::Carried("a mark (`data-hw-event`)"),
+            | EventKind::Unknown => Support::Shown("a mark (`data-hw-event`)"),
         }
     }
 
@@ -160,6 +160,7 @@ impl Dialect for AiSdk {
         Rules {
             tool_scope: ToolScope::Step,
             ui_message_parts: true,
+            objects_leave_no_part: true,
             goes_on_after_end: true,
             ..Rules::default()
         }

@@ -77,7 +77,7 @@ impl Dialect for Kortyx {
     }
 
     fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
-        const CARRIED: Support = Support::Carried("`hw-event`");
+        const CARRIED: Support = Support::Shown("`hw-event`");
         match kind {
             EventKind::RunFinished
             | EventKind::RunFailed
@@ -99,15 +99,13 @@ impl Dialect for Kortyx {
             | EventKind::Trace
             | EventKind::Unknown => Support::Exact,
             EventKind::RunStarted => {
-                Support::Carried("`session` with fields of our own; `hw-event` without a session")
+                Support::Shown("`session` with fields of our own; `hw-event` without a session")
             }
-            EventKind::RunCancelled => Support::Carried("`done` with the event"),
-            EventKind::AttemptRetracted => Support::Carried("`text-end`, a new segment, and `hw-event`"),
-            EventKind::ToolInputError => Support::Carried("`tool-call-error` with the event"),
-            EventKind::ApprovalRequested => {
-                Support::Carried("`interrupt` to approve or deny, with the event")
-            }
-            EventKind::ToolDenied => Support::Carried("`tool-call-result` that is an error, with the event"),
+            EventKind::RunCancelled => Support::Shown("`done` with the event"),
+            EventKind::AttemptRetracted => Support::Shown("`text-end`, a new segment, and `hw-event`"),
+            EventKind::ToolInputError => Support::Shown("`tool-call-error` with the event"),
+            EventKind::ApprovalRequested => Support::Shown("`interrupt` to approve or deny, with the event"),
+            EventKind::ToolDenied => Support::Shown("`tool-call-result` that is an error, with the event"),
             EventKind::AttemptStarted
             | EventKind::AttemptFinished
             | EventKind::MessageStarted

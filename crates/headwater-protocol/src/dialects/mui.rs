@@ -139,14 +139,14 @@ impl Dialect for Mui {
             | K::SourceDocument
             | K::File
             | K::Data => Support::Exact,
-            K::RunStarted => Support::Carried("a field of `start`"),
-            K::MessageStarted => Support::Carried("`start`; any but the first as `hw-event`"),
-            K::Message => Support::Carried("one text block"),
-            K::RunFailed => Support::Carried("`hw-event`, then the end without a terminal chunk"),
-            K::RunWaiting => Support::Carried("`hw-event`; the stream stays open"),
-            K::AttemptRetracted => Support::Carried("`message-updated` with the parts that stay"),
-            K::InterruptRequested => Support::Carried("`data-interrupt`"),
-            K::Unknown => Support::Carried("the chunk as it came"),
+            K::RunStarted => Support::Shown("a field of `start`"),
+            K::MessageStarted => Support::Shown("`start`; any but the first as `hw-event`"),
+            K::Message => Support::Shown("one text block"),
+            K::RunFailed => Support::Shown("`hw-event`, then the end without a terminal chunk"),
+            K::RunWaiting => Support::Shown("`hw-event`; the stream stays open"),
+            K::AttemptRetracted => Support::Shown("`message-updated` with the parts that stay"),
+            K::InterruptRequested => Support::Shown("`data-interrupt`"),
+            K::Unknown => Support::Shown("the chunk as it came"),
             K::AttemptStarted
             | K::AttemptFinished
             | K::MessageFinished
@@ -164,7 +164,7 @@ impl Dialect for Mui {
             | K::Usage
             | K::Warning
             | K::Error
-            | K::Trace => Support::Carried("`hw-event`"),
+            | K::Trace => Support::Shown("`hw-event`"),
         }
     }
 
@@ -178,6 +178,7 @@ impl Dialect for Mui {
             absent_is_erased: true,
             unknown_calls_are_ignored: true,
             end_closes_blocks: true,
+            objects_leave_no_part: true,
             goes_on_after_end: true,
             ..Rules::default()
         }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::ALL;
+use super::{ALL, CHAT};
 use crate::{
     dialect::{Dialect, Profile, Support},
     event::EventKind,
@@ -20,13 +20,13 @@ use crate::{
 /// ```
 #[must_use]
 pub fn event_table() -> String {
-    let head = ["event".to_owned()].into_iter().chain(ALL.map(|dialect| code(dialect.name())));
+    let head = ["event".to_owned()].into_iter().chain(CHAT.iter().map(|dialect| code(dialect.name())));
     let rows = EventKind::ALL.iter().map(|&kind| {
-        let said = ALL.map(|dialect| said(dialect.support(kind, dialect.profile(None))));
+        let said = CHAT.iter().map(|dialect| said(dialect.support(kind, dialect.profile(None))));
         [code(kind.name())].into_iter().chain(said).collect()
     });
     let mut out = table(&head.collect::<Vec<_>>(), rows);
-    for dialect in ALL {
+    for &dialect in CHAT {
         for profile in dialect.profiles().iter().skip(1) {
             differences(dialect, profile, &mut out);
         }
@@ -96,8 +96,8 @@ const NONE: &str = "–";
 fn said(support: Support) -> String {
     match support {
         Support::Exact => "exact".to_owned(),
-        Support::Carried(how) => how.to_owned(),
-        Support::Dropped => NONE.to_owned(),
+        Support::Shown(how) => how.to_owned(),
+        Support::Hidden => NONE.to_owned(),
     }
 }
 

@@ -102,7 +102,7 @@ impl Dialect for TanStack {
     }
 
     fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
-        const HW: Support = Support::Carried("`hw-event`");
+        const HW: Support = Support::Shown("`hw-event`");
         match kind {
             EventKind::TextDelta
             | EventKind::ReasoningDelta
@@ -114,20 +114,20 @@ impl Dialect for TanStack {
             | EventKind::RunFinished
             | EventKind::RunFailed => Support::Exact,
 
-            EventKind::Message => Support::Carried("one `content` chunk"),
-            EventKind::ToolInputError => Support::Carried("`tool_call`, and `tool_result` with an error"),
+            EventKind::Message => Support::Shown("one `content` chunk"),
+            EventKind::ToolInputError => Support::Shown("`tool_call`, and `tool_result` with an error"),
             EventKind::ToolOutputError | EventKind::ToolDenied => {
-                Support::Carried("`tool_result` with an error")
+                Support::Shown("`tool_result` with an error")
             }
             EventKind::InterruptRequested => {
-                Support::Carried("a call of the tool `interrupt` that the page executes")
+                Support::Shown("a call of the tool `interrupt` that the page executes")
             }
             EventKind::InterruptAnswered | EventKind::InterruptExpired => {
-                Support::Carried("`tool_result` of that call")
+                Support::Shown("`tool_result` of that call")
             }
-            EventKind::RunCancelled | EventKind::RunWaiting => Support::Carried("`done`"),
-            EventKind::Error => Support::Carried("`error` if it ends the run, `hw-event` otherwise"),
-            EventKind::Unknown => Support::Carried("itself, if the client passes over it"),
+            EventKind::RunCancelled | EventKind::RunWaiting => Support::Shown("`done`"),
+            EventKind::Error => Support::Shown("`error` if it ends the run, `hw-event` otherwise"),
+            EventKind::Unknown => Support::Shown("itself, if the client passes over it"),
 
             EventKind::RunStarted
             | EventKind::AttemptStarted
@@ -163,7 +163,7 @@ impl Dialect for TanStack {
 
     fn rules(&self) -> Rules {
         // Its client treats an `error` chunk as one of many.
-        Rules { goes_on_after_end: true, ..Rules::default() }
+        Rules { goes_on_after_end: true, objects_leave_no_part: true, ..Rules::default() }
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {

@@ -115,4 +115,29 @@ impl Interrupt {
     pub fn choice(request: impl Into<RequestId>, question: impl Into<String>, options: Vec<Choice>) -> Self {
         Self { kind: InterruptKind::Choice, options, ..Self::text(request, question) }
     }
+
+    /// The question as the input of a tool that the page executes: what a page needs to ask it, and nothing that allows
+    /// to answer it.
+    #[must_use]
+    pub fn to_tool_input(&self) -> Value {
+        let mut input = Map::new();
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                input.insert(key.to_owned(), value);
+            }
+        };
+        put("question", self.question.clone().map(Value::String));
+        put("kind", serde_json::to_value(self.kind).ok());
+        put("multiple", self.multiple.then_some(Value::Bool(true)));
+        let options = (!self.options.is_empty()).then(|| serde_json::to_value(&self.options).ok());
+        put("options", options.flatten());
+        put("id", self.id.clone().map(Value::String));
+        put("schemaId", self.schema_id.clone().map(Value::String));
+        put("schemaVersion", self.schema_version.clone().map(Value::String));
+        put("responseSchema", self.response_schema.clone());
+        put("reason", self.reason.clone().map(Value::String));
+        put("expiresAt", self.expires_at.clone().map(Value::String));
+        put("meta", self.meta.clone().map(Value::Object));
+        Value::Object(input)
+    }
 }

@@ -290,13 +290,18 @@ impl FrameWriter {
     }
 
     /// Gives ids to the frames that stand in the buffer from a byte on. They were written without. `id` is given the
-    /// number of the frame, from 1, and whether it is the last.
+    /// number of the frame, from 1, and whether it is the last. NDJSON has no ids: they become the last member of each
+    /// object, named `field`, if there is one.
     pub(crate) fn identify(
         &mut self,
         from: usize,
+        field: Option<&str>,
         id: &mut dyn FnMut(u32, bool) -> String,
     ) -> Result<(), FramingError> {
-        if self.framing != Framing::Sse {
+        if self.framing == Framing::Ndjson {
+            if let Some(field) = field {
+                self.add_member(from, field, id);
+            }
             return Ok(());
         }
         let written = self.out.split_off(from);
@@ -315,6 +320,27 @@ impl FrameWriter {
             rest = after;
         }
         Ok(())
+    }
+
+    /// Adds a member to each object that stands on a line of its own from a byte on.
+    fn add_member(&mut self, from: usize, field: &str, id: &mut dyn FnMut(u32, bool) -> String) {
+        let written = self.out.split_off(from);
+        let mut lines = written.split_inclusive(|byte| *byte == b'\n').peekable();
+        let mut number = 0;
+        while let Some(line) = lines.next() {
+            match line.strip_suffix(b"}\n") {
+                Some(object) => {
+                    number += 1;
+                    self.out.extend_from_slice(object);
+                    self.out.extend_from_slice(b",");
+                    write_text(&mut self.out, field);
+                    self.out.extend_from_slice(b":");
+                    write_text(&mut self.out, &id(number, lines.peek().is_none()));
+                    self.out.extend_from_slice(b"}\n");
+                }
+                None => self.out.extend_from_slice(line),
+            }
+        }
     }
 
     /// Empties the buffer and keeps its memory.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    event::{Executor, Role},
+    event::{Executor, Interrupt, Role},
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
 };
 
@@ -105,6 +105,10 @@ pub enum Part {
     File(FilePart),
     /// Data of the application's own.
     Data(DataPart),
+    /// An object that is built while it is streamed.
+    Structured(StructuredPart),
+    /// A question that was put to a person.
+    Question(Box<QuestionPart>),
     /// A step begins here.
     StepStart,
     /// A part that only its dialect knows, as it came. It is kept as `{"type":"other","value":…}`, because it has a
@@ -146,7 +150,10 @@ impl Part {
             Self::Tool(part) => part.attempt.as_ref(),
             Self::SourceUrl(part) | Self::SourceDocument(part) => part.attempt.as_ref(),
             Self::File(part) => part.attempt.as_ref(),
-            Self::Data(_) | Self::StepStart | Self::Other(_) => None,
+            // What becomes of a structured stream when its attempt dies is an event of its own.
+            Self::Data(_) | Self::Structured(_) | Self::Question(_) | Self::StepStart | Self::Other(_) => {
+                None
+            }
         }
     }
 }
@@ -462,5 +469,82 @@ mod tests {
         assert_eq!(read(null).output, Some(Value::Null));
         assert_eq!(serde_json::to_string(&read(null)).unwrap(), null);
         assert_eq!(read(&null.replace(r#","output":null"#, "")).output, None);
+    }
+}
+
+/// An object that is built while it is streamed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StructuredPart {
+    /// The stream that builds it.
+    pub stream: String,
+    /// What kind of object it is.
+    pub data_type: String,
+    /// The object, in a message that has left its run. While it is in a [`RunState`](crate::RunState), the object is
+    /// there: [`RunState::structured`](crate::RunState::structured).
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    pub data: Option<Value>,
+}
+
+/// How far a question is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QuestionState {
+    /// It waits for an answer.
+    #[default]
+    Open,
+    /// It was answered.
+    Answered,
+    /// It was not answered in time.
+    Expired,
+}
+
+/// A question that was put to a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionPart {
+    /// The question. It has a token only while it is open.
+    pub interrupt: Interrupt,
+    /// How far it is.
+    #[serde(default)]
+    pub state: QuestionState,
+    /// The answer.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    pub answer: Option<Value>,
+}
+
+/// The tool under which a question is shown on pages that know tools and no questions.
+pub const ASK_USER: &str = "ask_user";
+
+impl QuestionPart {
+    /// The question as a call of a tool that the page executes: its input is the question, its output the answer. The
+    /// call has the id of the question, so the output of the call is the answer to it.
+    ///
+    /// ```
+    /// use headwater_protocol::{Interrupt, QuestionPart, QuestionState, ToolState};
+    ///
+    /// let interrupt = Interrupt::text("req_1", "Which city?");
+    /// let part = QuestionPart { interrupt, state: QuestionState::Answered, answer: Some("Oslo".into()) };
+    /// let tool = part.to_tool();
+    /// assert_eq!((tool.name.as_str(), tool.state), ("ask_user", ToolState::OutputAvailable));
+    /// assert_eq!(tool.input.unwrap()["question"], "Which city?");
+    /// ```
+    #[must_use]
+    pub fn to_tool(&self) -> ToolPart {
+        let mut tool = ToolPart::new(self.interrupt.request.as_str(), ASK_USER);
+        tool.executor = Executor::Client;
+        tool.input = Some(self.interrupt.to_tool_input());
+        match self.state {
+            QuestionState::Open => tool.state = ToolState::InputAvailable,
+            QuestionState::Answered => {
+                tool.state = ToolState::OutputAvailable;
+                tool.output = Some(self.answer.clone().unwrap_or(Value::Null));
+            }
+            QuestionState::Expired => {
+                tool.state = ToolState::OutputError;
+                tool.error = Some("The question expired.".to_owned());
+            }
+        }
+        tool
     }
 }

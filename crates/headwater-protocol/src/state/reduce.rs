@@ -2,6 +2,7 @@
 
 mod index;
 mod merge;
+mod objects;
 mod rules;
 mod stored;
 #[cfg(test)]
@@ -18,11 +19,11 @@ pub use rules::{Rules, ToolScope};
 use stored::{Stored, as_updates};
 
 use super::{
-    DataPart, FilePart, Message, MessageStatus, Part, PartState, RunInfo, RunStatus, SourcePart, TextPart,
-    View,
+    DataPart, FilePart, Message, MessageStatus, Part, PartState, QuestionState, RunInfo, RunStatus,
+    SourcePart, TextPart, View,
 };
 use crate::{
-    error::{Error, ErrorKind},
+    error::Error,
     event::{ErrorInfo, Event, Interrupt, Origin, Record, Role},
     id::MessageId,
     structured::StructuredStreams,
@@ -311,24 +312,18 @@ impl RunState {
                 }
             }
 
-            Event::Structured(update) => {
-                self.structured
-                    .apply(update)
-                    .map_err(|error| Error::new(ErrorKind::Structured, error.to_string()))?;
-            }
-            Event::StructuredInvalidated { stream, .. } => {
-                self.structured.invalidate(stream);
-            }
+            Event::Structured(update) => self.apply_structured(origin, update)?,
+            Event::StructuredInvalidated { stream, .. } => self.invalidate_structured(stream),
             Event::StateSnapshot { state } => self.shared = Some(state.clone()),
             Event::StateDelta { patch } => merge::patch(&mut self.shared, patch)?,
             Event::MessagesSnapshot { messages } => self.reconcile(messages),
 
-            Event::InterruptRequested(interrupt) => {
-                self.close_interrupt(&interrupt.request);
-                self.interrupts.push((**interrupt).clone());
+            Event::InterruptRequested(interrupt) => self.ask(origin, interrupt),
+            Event::InterruptAnswered { request, answer } => {
+                self.close_question(request, QuestionState::Answered, answer.as_ref());
             }
-            Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => {
-                self.close_interrupt(request);
+            Event::InterruptExpired { request } => {
+                self.close_question(request, QuestionState::Expired, None);
             }
 
             Event::Usage(usage) => self.run.usage = Some(usage.clone()),
@@ -395,10 +390,6 @@ impl RunState {
         if goes_on {
             self.run.status = RunStatus::Running;
         }
-    }
-
-    fn close_interrupt(&mut self, request: &crate::id::RequestId) {
-        self.interrupts.retain(|open| open.request != *request);
     }
 
     fn start_message(&mut self, id: &MessageId, role: Role, author: Option<&Value>) {

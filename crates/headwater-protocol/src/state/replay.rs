@@ -6,11 +6,13 @@
 use serde_json::Value;
 
 use super::{
-    Approval, Message, MessageStatus, Part, PartState, Rules, RunState, RunStatus, ToolPart, ToolState,
+    Approval, Message, MessageStatus, Part, PartState, QuestionPart, QuestionState, Rules, RunState,
+    RunStatus, ToolPart, ToolState,
 };
 use crate::{
     event::{Event, Origin, Record, Role, ToolCall},
-    structured::StructuredState,
+    id::RequestId,
+    structured::{StructuredOp, StructuredState, StructuredUpdate},
 };
 
 impl RunState {
@@ -29,7 +31,7 @@ impl RunState {
     /// ```
     #[must_use]
     pub fn replay(&self) -> Vec<Record> {
-        let mut replay = Replay { rules: self.rules(), records: Vec::new() };
+        let mut replay = Replay { state: self, rules: self.rules(), records: Vec::new() };
         replay.say(Origin::default(), Event::RunStarted(self.run().started.clone()));
         if let Some(state) = self.shared_state() {
             replay.say(Origin::default(), Event::StateSnapshot { state: state.clone() });
@@ -41,14 +43,35 @@ impl RunState {
         for message in self.messages().iter().filter(|message| speaks(message)) {
             replay.message(message, &mut closed_steps, &mut open_steps);
         }
-        for update in self.structured().iter().flat_map(StructuredState::updates) {
-            replay.say(Origin::default(), Event::Structured(update));
+        // Those that have no place in a message.
+        let parts = || self.messages().iter().flat_map(|message| &message.parts);
+        let placed = |stream: &str| {
+            parts().any(|part| matches!(part, Part::Structured(part) if part.stream == stream))
+        };
+        for state in self.structured().iter().filter(|state| !placed(state.stream())) {
+            replay.structured(&Origin::default(), state);
         }
-        for interrupt in self.interrupts() {
+        let placed = |request: &RequestId| {
+            parts().any(|part| matches!(part, Part::Question(part) if part.interrupt.request == *request))
+        };
+        for interrupt in self.interrupts().iter().filter(|open| !placed(&open.request)) {
             replay.say(Origin::default(), Event::InterruptRequested(Box::new(interrupt.clone())));
         }
         replay.run(self);
         replay.records
+    }
+
+    /// The same without the questions that are closed, for pages that show a question only while it is open.
+    #[must_use]
+    pub fn replay_open(&self) -> Vec<Record> {
+        let open = |request: &RequestId| self.interrupts().iter().any(|open| open.request == *request);
+        let mut records = self.replay();
+        records.retain(|record| match &record.event {
+            Event::InterruptRequested(interrupt) => open(&interrupt.request),
+            Event::InterruptAnswered { .. } | Event::InterruptExpired { .. } => false,
+            _ => true,
+        });
+        records
     }
 }
 
@@ -57,15 +80,34 @@ fn speaks(message: &Message) -> bool {
     !matches!(message.role, Role::User | Role::System | Role::Developer)
 }
 
-struct Replay {
+struct Replay<'s> {
+    state: &'s RunState,
     rules: Rules,
     records: Vec<Record>,
 }
 
-impl Replay {
+impl Replay<'_> {
     fn say(&mut self, origin: Origin, event: Event) {
         let seq = self.records.len() as u64;
         self.records.push(Record::new(seq, event).from(origin));
+    }
+
+    fn structured(&mut self, origin: &Origin, state: &StructuredState) {
+        for update in state.updates() {
+            self.say(origin.clone(), Event::Structured(update));
+        }
+    }
+
+    fn question(&mut self, origin: Origin, part: &QuestionPart) {
+        let request = part.interrupt.request.clone();
+        self.say(origin.clone(), Event::InterruptRequested(Box::new(part.interrupt.clone())));
+        match part.state {
+            QuestionState::Open => {}
+            QuestionState::Answered => {
+                self.say(origin, Event::InterruptAnswered { request, answer: part.answer.clone() });
+            }
+            QuestionState::Expired => self.say(origin, Event::InterruptExpired { request }),
+        }
     }
 
     fn message<'a>(
@@ -178,6 +220,16 @@ impl Replay {
                 };
                 self.say(origin, event);
             }
+            Part::Structured(part) => match self.state.structured().get(&part.stream) {
+                Some(state) => self.structured(&origin, state),
+                // An object of an earlier run.
+                None => {
+                    let op = StructuredOp::Final { data: part.data.clone() };
+                    let update = StructuredUpdate::new(part.stream.clone(), part.data_type.clone(), op);
+                    self.say(origin, Event::Structured(update));
+                }
+            },
+            Part::Question(question) => self.question(origin, question),
             Part::Other(part) => {
                 let name = part.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
                 self.say(origin, Event::Unknown { name, data: part.clone() });

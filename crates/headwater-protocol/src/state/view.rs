@@ -23,7 +23,8 @@ impl Serialize for View<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let state = self.0;
         let mut map = serializer.serialize_map(None)?;
-        let messages: Vec<Value> = state.messages().iter().map(message).collect();
+        let messages = state.messages().iter().map(|known| message(state, known));
+        let messages: Vec<Value> = messages.collect();
         map.serialize_entry("messages", &messages)?;
         map.serialize_entry("structured", state.structured())?;
         map.serialize_entry("run", &run(state))?;
@@ -52,15 +53,15 @@ fn run(state: &RunState) -> Value {
     out
 }
 
-fn message(message: &Message) -> Value {
+fn message(state: &RunState, message: &Message) -> Value {
     let mut out = json!({ "id": message.id, "role": message.role, "status": message.status });
     put(&mut out, "metadata", message.metadata.clone());
     put(&mut out, "author", message.author.clone());
-    put(&mut out, "parts", Some(message.parts.iter().map(part).collect()));
+    put(&mut out, "parts", Some(message.parts.iter().map(|known| part(state, known)).collect()));
     out
 }
 
-fn part(part: &Part) -> Value {
+fn part(state: &RunState, part: &Part) -> Value {
     match part {
         Part::Text(text) => text_part("text", text),
         Part::Reasoning(text) => text_part("reasoning", text),
@@ -69,6 +70,12 @@ fn part(part: &Part) -> Value {
         Part::SourceDocument(source) => source_part("source-document", source),
         Part::File(file) => file_part(file),
         Part::Data(data) => data_part(data),
+        Part::Structured(part) => {
+            let built = state.structured().get(&part.stream).and_then(|state| state.data());
+            let data = built.or(part.data.as_ref()).cloned().unwrap_or(Value::Null);
+            json!({ "type": format!("data-{}", part.data_type), "id": part.stream, "data": data })
+        }
+        Part::Question(question) => tool_part(&question.to_tool()),
         Part::StepStart => json!({ "type": "step-start" }),
         Part::Other(part) => part.clone(),
     }

@@ -179,13 +179,15 @@ impl Change {
         let mut changes = Vec::new();
         for message in after.messages() {
             let old = before.messages().iter().find(|old| old.id == message.id);
-            if old == Some(message) {
+            // An object may have grown though its part is as it was.
+            let old = old.map(|old| before.with_objects(old));
+            let mut message = after.with_objects(message);
+            if old.as_ref() == Some(&message) {
                 continue;
             }
             let keep = old.map_or(0, |old| {
                 old.parts.iter().zip(&message.parts).take_while(|(old, new)| old == new).count()
             });
-            let mut message = message.clone();
             message.parts.drain(..keep);
             changes.push(Self { keep, message });
         }

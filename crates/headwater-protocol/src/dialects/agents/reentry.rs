@@ -13,7 +13,7 @@ pub(super) fn reentry(encoder: &mut Encoder, state: &RunState, sink: &mut dyn Fn
         Event::RunStarted(started) => *started == RunStarted::default(),
         _ => false,
     };
-    for record in state.replay().iter().filter(|record| !nameless(record)) {
+    for record in state.replay_open().iter().filter(|record| !nameless(record)) {
         encoder.chunks(record, sink);
     }
     encoder.come_back(state);

@@ -7,7 +7,7 @@ use super::encode::Encoder;
 use crate::{encode::Encode, framing::FrameWriter, state::RunState};
 
 pub(super) fn write(encoder: &mut Encoder, state: &RunState, out: &mut FrameWriter) {
-    for record in state.replay() {
+    for record in state.replay_open() {
         encoder.record(&record, out);
         encoder.note_resumed(&record);
     }

@@ -90,6 +90,12 @@ fn part(part: &Part) -> Value {
                 ("transient", data.transient.then_some(Value::Bool(true))),
             ],
         ),
+        Part::Structured(part) => {
+            json!({ "type": format!("data-{}", part.data_type), "data": part.data, "id": part.stream })
+        }
+        Part::Question(question) => {
+            json!({ "type": "tool", "toolInvocation": invocation(&question.to_tool()) })
+        }
         Part::StepStart => json!({ "type": "step-start" }),
         Part::Other(part) => part.clone(),
     }

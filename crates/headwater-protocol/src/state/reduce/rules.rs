@@ -28,6 +28,8 @@ pub struct Rules {
     pub unknown_calls_are_ignored: bool,
     /// When the run ends, the blocks that are open are complete.
     pub end_closes_blocks: bool,
+    /// Structured objects and questions have no place in the messages.
+    pub objects_leave_no_part: bool,
     /// What comes after the end of the run is applied.
     pub goes_on_after_end: bool,
 }

@@ -1,3 +1,4 @@
+use crate::error::ErrorKind;
 use serde_json::{Value, json};
 
 use super::*;

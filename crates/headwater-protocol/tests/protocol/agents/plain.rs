@@ -96,7 +96,7 @@ impl Plain {
 }
 
 fn reduce(records: &[headwater_protocol::Record]) -> RunState {
-    let mut state = RunState::default();
+    let mut state = RunState::with_rules(dialects::find("agents").unwrap().rules());
     for record in records {
         let _ = state.apply(record);
     }

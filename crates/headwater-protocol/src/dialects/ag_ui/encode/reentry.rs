@@ -22,7 +22,7 @@ impl Encoder {
             self.history_due = true;
             return;
         }
-        let replay = state.replay();
+        let replay = state.replay_open();
         for record in &replay {
             if let Event::RunStarted(started) = &record.event {
                 if *started == RunStarted::default() {

@@ -7,7 +7,7 @@ impl Encoder {
     /// Says a state with the fewest chunks. A fresh response is a fresh message on the page, so what is said is whole, and
     /// the encoder goes on from there.
     pub(super) fn rebuild(&mut self, state: &RunState, out: &mut FrameWriter) {
-        let replay = state.replay();
+        let replay = state.replay_open();
         self.answered = replay.iter().filter_map(|record| answered(&record.event)).collect();
         for record in &replay {
             self.record(record, out);
