@@ -183,7 +183,7 @@ async fn delete(
 }
 
 async fn messages(Shown(session, served): Shown, Query(query): Query<Listing>) -> Result<Response, ApiError> {
-    let dialect = query.dialect.as_deref().map(chat::find).transpose()?;
+    let dialect = query.dialect.as_deref().map(chat::find_wire).transpose()?;
     ids::check_all([("at", query.at.as_deref())])?;
     let at = query.at.as_deref().map(CheckpointId::from);
     let page = session.history(at.as_ref(), query.before, query.limit()).await?;

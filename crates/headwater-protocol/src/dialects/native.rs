@@ -12,6 +12,7 @@ mod decode;
 mod lint;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     decode::Decode,
@@ -22,7 +23,7 @@ use crate::{
     framing::{Frame, FrameWriter, Framing, Tail},
     lint::{Lint, Rule},
     request::{ChatRequest, RawRequest},
-    state::{Rules, RunState},
+    state::{Message, Rules, RunState},
 };
 
 /// The version of the wire. The frame of each `run-started` names it.
@@ -153,6 +154,10 @@ impl Dialect for Native {
     fn parse_request(&self, _request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         let message = "the native wire has no chat route: start a run with `POST /v1/runs`";
         Err(Error::new(ErrorKind::Request, message))
+    }
+
+    fn page_message(&self, message: &Message) -> Value {
+        serde_json::to_value(message).unwrap_or_default()
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
