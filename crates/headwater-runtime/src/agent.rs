@@ -11,6 +11,7 @@ mod rehearse;
 mod resuming;
 mod run;
 mod skip;
+mod takeover;
 mod tend;
 mod token;
 

@@ -48,7 +48,7 @@ pub(crate) struct History {
     pub(crate) snapshot: u64,
     snapshot_bytes: usize,
     /// The bytes of all records.
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// How often it was taken over since it last got any further.
     pub(crate) takeovers: u32,
 }
