@@ -108,7 +108,7 @@ impl AgentInner {
         Err(error)
     }
 
-    /// A run whose journal cannot be read is left as it is, for a release or a person that can, unless it is to be stopped.
+    /// Leaves an unreadable run for an operator, unless a stop was requested.
     async fn resume_unreadable(self: &Arc<Self>, run: &RunId, error: Error) -> Result<bool> {
         let stop = self.store.get(&keys::stop(run)).await?;
         let Some(stop) = stop else {

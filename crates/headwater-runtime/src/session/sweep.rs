@@ -116,7 +116,7 @@ impl AgentInner {
             return Ok(false);
         }
         let mut all = true;
-        // Whether a session reaches a checkpoint that cannot be read is not known while there is a session.
+        // An unreadable checkpoint is kept while any session of its tree exists.
         if heads.iter().all(|(head, _)| head.deleted) {
             for id in &unreadable {
                 self.remove_node(id).await?;

@@ -60,7 +60,7 @@ impl Call {
         self.node.once_told(key, "pass", Some(fingerprint.clone()), &self.origin, work).await
     }
 
-    /// Gives what was said, or why it is not taken, with the attempt that said it.
+    /// Returns the reply or the refusal, with its attempt.
     async fn attempts(
         &self,
         key: &str,
@@ -166,7 +166,7 @@ impl Call {
         if cancel.is_cancelled() {
             return Err(stopped());
         }
-        // A signal that was there before is no reason to ask.
+        // Already aborted: do not call the model.
         if self.aborted().now_or_never().is_some() {
             return Ok(Attempted::Died { error: aborted(), kept: None });
         }
@@ -419,10 +419,8 @@ impl<'a> Speaker<'a> {
         if self.bytes <= limit {
             return Ok(());
         }
-        let message = format!(
-            "model `{}` has said more than {limit} bytes in one answer, which is all that is kept of one",
-            self.said.model
-        );
+        let message =
+            format!("model `{}` exceeded {limit} bytes in one answer (`max_answer_bytes`)", self.said.model);
         Err(Error::new(ErrorKind::TooLarge, message).with_code("model.output-too-large"))
     }
 

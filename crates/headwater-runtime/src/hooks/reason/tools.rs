@@ -142,8 +142,10 @@ impl Call {
                 Answer::Approval { approved: true, input: None, .. } => break,
                 Answer::Approval { approved: true, input: Some(edited), .. } => {
                     if edited != input && !tool.editable() {
-                        let message = "the input of the call cannot be changed by its approval";
-                        return Ok(Err(Gave::Failed(message.to_owned())));
+                        let name = &wanted.name;
+                        let message =
+                            format!("tool `{name}` does not allow editing its input: mark it `editable`");
+                        return Ok(Err(Gave::Failed(message)));
                     }
                     if let Err(error) = self.tools.check(&wanted.name, &edited) {
                         return Ok(Err(Gave::Failed(format!("the edited input does not fit: {error}"))));
@@ -386,8 +388,7 @@ fn told(gave: &Gave) -> ToolResultOutput {
     }
 }
 
-/// What a model is given of a failed call. It may tell the person, so of a failure around the tool it gets the sentence that
-/// readers get; what the tool itself reports, or its server refuses, may help it to call again.
+/// Infrastructure errors reach the model as the reader's sentence; the tool's own errors in full.
 fn for_model(error: &str) -> String {
     match code_of(error) {
         Some(code @ ("tool.failed" | "tool.output-too-large" | "mcp.refused")) => {
