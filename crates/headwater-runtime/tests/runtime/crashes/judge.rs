@@ -17,6 +17,8 @@ pub(super) struct Finished {
     asked: u64,
     /// How many processes died.
     died: u64,
+    /// How many attempts may have been made for each of them without a record that is left.
+    unrecorded: u64,
     phase: RunPhase,
     /// What should be gone: questions, answers, leases.
     left: Vec<String>,
@@ -26,6 +28,11 @@ impl Finished {
     /// How often models were asked.
     pub(super) fn asked(&self) -> u64 {
         self.asked
+    }
+
+    /// Sets how many attempts a failure may leave without a record.
+    pub(super) fn unrecorded(self, unrecorded: u64) -> Self {
+        Self { unrecorded, ..self }
     }
 
     pub(super) async fn look(agent: &Agent, world: &World, asked: u64, died: u64) -> Self {
@@ -51,6 +58,7 @@ impl Finished {
             done: world.done(),
             asked,
             died,
+            unrecorded: 2,
             phase: agent.run(RUN).meta().await.unwrap().phase,
             left,
         }
@@ -132,7 +140,7 @@ pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, read
 
     // A model is asked again only for an attempt that was taken back. On a disk the record that an attempt began may be
     // gone with the process.
-    let may = calm.asked + now.died_attempts + lived.died * 2;
+    let may = calm.asked + now.died_attempts + lived.died * lived.unrecorded;
     assert!(lived.asked <= may && lived.asked >= now.passes.len() as u64, "{case}: asked {}", lived.asked);
 
     effects(&case, calm, lived, &now);
