@@ -59,11 +59,7 @@ impl Server {
     /// Starts a server whose files may grow to so many blocks of 512 bytes: then writing fails, as on a full disk.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_small(data: &Path, blocks: u32, args: &[&str]) -> Self {
-        let mut limited = Command::new("sh");
-        // A signal that is ignored stays so in the program that takes the place of the shell.
-        let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
-        limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
-        Self::start_command(limited, "127.0.0.1:0", data, args, &[])
+        Self::start_command(small(blocks), "127.0.0.1:0", data, args, &[])
     }
 
     fn start_command(
@@ -204,6 +200,16 @@ impl Drop for Server {
         let _ = self.child.wait();
         let _ = self.logger.take().map(JoinHandle::join);
     }
+}
+
+/// The program, with files that may grow to so many blocks of 512 bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn small(blocks: u32) -> Command {
+    let mut limited = Command::new("sh");
+    // A signal that is ignored stays so in the program that takes the place of the shell.
+    let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+    limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
+    limited
 }
 
 /// Sends a request to an address, and reads the response to its end.
