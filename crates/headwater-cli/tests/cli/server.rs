@@ -62,6 +62,15 @@ impl Server {
         Self::start_command(small(blocks), "127.0.0.1:0", data, args, &[])
     }
 
+    /// Starts a server that may open so many files: at first, and after it has raised its limit as far as it may.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn start_with_files(data: &Path, (soft, hard): (u32, u32), args: &[&str]) -> Self {
+        let mut limited = Command::new("sh");
+        let script = format!("ulimit -S -n {soft} && ulimit -H -n {hard} && exec \"$0\" \"$@\"");
+        limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
+        Self::start_command(limited, "127.0.0.1:0", data, args, &[])
+    }
+
     fn start_command(
         mut program: Command,
         listen: &str,
