@@ -208,6 +208,12 @@ impl Error {
         matches!(self.code(), "journal.unreadable" | "store.corrupt")
     }
 
+    /// Gives damage in the store the code of the thing that cannot be read: damaged bytes are handled like bytes that
+    /// do not parse.
+    pub(crate) fn or_unreadable(self, code: &str) -> Self {
+        if self.code() == "store.corrupt" { self.with_code(code) } else { self }
+    }
+
     /// Whether the run cannot go on, whatever the node makes of it.
     pub(crate) fn is_fatal(&self) -> bool {
         use ErrorKind::{Diverged, Hook, Stopped, Store, TooLarge};

@@ -399,7 +399,9 @@ impl AgentInner {
     }
 
     pub(super) async fn get_meta(&self, run: &RunId) -> Result<Option<RunMeta>> {
-        let Some(value) = self.store.get(&keys::run(run)).await? else { return Ok(None) };
+        let value = self.store.get(&keys::run(run)).await;
+        let value = value.map_err(|error| Error::from(error).or_unreadable("run.unreadable"))?;
+        let Some(value) = value else { return Ok(None) };
         crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("what is known about {run} cannot be read: {error}"))
                 .with_code("run.unreadable")

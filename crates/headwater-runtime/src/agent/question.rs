@@ -287,7 +287,9 @@ impl AgentInner {
     }
 
     pub(super) async fn question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
-        let Some(value) = self.store.get(&keys::question(request)).await? else { return Ok(None) };
+        let value = self.store.get(&keys::question(request)).await;
+        let value = value.map_err(|error| Error::from(error).or_unreadable(UNREADABLE))?;
+        let Some(value) = value else { return Ok(None) };
         crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("question {request} cannot be read: {error}"))
                 .with_code(UNREADABLE)
@@ -336,8 +338,12 @@ impl AgentInner {
 
     /// Whether the question is still open: no answer was accepted and none is queued.
     pub(super) async fn awaits(&self, question: &OpenQuestion) -> Result<bool> {
-        let sent = keys::answer(&question.run, &question.request);
-        Ok(question.waits(self.now()) && self.store.get(&sent).await?.is_none())
+        let sent = match self.store.get(&keys::answer(&question.run, &question.request)).await {
+            // The run's driver removes an answer that cannot be read, and the question can be answered anew.
+            Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => None,
+            sent => sent?,
+        };
+        Ok(question.waits(self.now()) && sent.is_none())
     }
 
     /// Whether a request is one that an answer can still be taken for.

@@ -169,7 +169,10 @@ impl AgentInner {
         parent: Option<&CheckpointId>,
         child: &CheckpointId,
     ) -> Result<Option<Branch>> {
-        let value = self.store.get(&keys::branch(session, parent, child)).await?;
+        let value = match self.store.get(&keys::branch(session, parent, child)).await {
+            Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => None,
+            value => value?,
+        };
         Ok(value.and_then(|value| crate::codec::decode(&value.bytes).ok()))
     }
 
