@@ -153,7 +153,8 @@ async fn create(
     let session = match (body.import, body.id) {
         // A document is its sender's word: it may have been written by hand.
         (Some(document), id) => {
-            let takes = |role, part: &Part| served.client.takes(role, part);
+            served.client.check_import()?;
+            let takes = |role, part: &mut Part| served.client.takes(role, part);
             served.agent.import_untrusted_session(document, owner, id.as_deref(), takes).await?
         }
         (None, Some(id)) => served.agent.open_session(id, owner).await?,

@@ -27,6 +27,7 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (401, "auth.unknown", "the key is not known"),
     (403, "data.refused", "clients may not give `data` to the agent"),
     (403, "host.refused", "the request names a host that the server does not answer to"),
+    (403, "import.refused", "clients may not begin a session of the agent with a conversation of their own"),
     (403, "origin.refused", "a web page elsewhere sent the request, and its origin is not allowed"),
     (403, "token.invalid", "the token of an answer is tampered with, or for another question or input"),
     (404, "agent.unknown", "there is no agent of that name"),

@@ -235,6 +235,7 @@ static ALL: &[Operation] = &[
             "session.exists",
             "session.too-large",
             "document.invalid",
+            "import.refused",
             "value.too-deep",
         ],
         answers: &[NEW_SESSION],
