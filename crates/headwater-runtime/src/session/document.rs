@@ -85,6 +85,13 @@ impl SessionDocument {
         self
     }
 
+    /// The document with another name for its agent, where the agent is served under one.
+    #[must_use]
+    pub fn with_agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = name.into();
+        self
+    }
+
     /// The document with parts of its messages changed or left out, for somebody who must not see all of them.
     #[must_use]
     pub fn retain_parts(mut self, mut sees: impl FnMut(&mut Part) -> bool) -> Self {
