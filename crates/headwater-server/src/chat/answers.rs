@@ -191,7 +191,7 @@ async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<
     if session.is_some() && asked.chat.action != Action::Answer {
         return Ok(Vec::new());
     }
-    let mut open = agent.questions_of(Some(asked.owner()), None, LOOKED_AT).await?;
+    let mut open = agent.questions_of(Some(asked.owner()), None, LOOKED_AT).await?.questions;
     open.sort_by_key(|question| std::cmp::Reverse(question.asked));
     Ok(open)
 }

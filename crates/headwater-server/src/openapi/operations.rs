@@ -206,6 +206,7 @@ static ALL: &[Operation] = &[
     },
     Operation {
         query: PAGING,
+        codes: &["page.invalid"],
         answers: &[Answer::Document(200, "A page of it.", of::<s::QuestionList>)],
         ..get("/v1/interrupts", "listInterrupts", "What waits for you.")
     },
