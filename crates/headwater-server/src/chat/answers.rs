@@ -196,8 +196,8 @@ async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<
     Ok(open)
 }
 
-/// Of questions of one person's conversations, those of the conversation that the request sends: models give the same ids
-/// to calls in many conversations, and a page that has no name for its conversation sends nothing else.
+/// Keeps the questions of the conversation in the request. Model-made call ids repeat across conversations, so match by the
+/// conversation in the request.
 async fn retain_conversation(asked: &Asked, open: &mut Vec<OpenQuestion>) -> Result<(), ApiError> {
     let mut kept = Vec::new();
     for question in open.drain(..) {
