@@ -184,6 +184,17 @@ pub(crate) fn node_failed(run: &RunShared, node: &str, error: &Error) {
     }
 }
 
+/// Logs why something in the store is left alone. What cannot be read may be quoted in the error.
+pub(crate) fn skipped(agent: &str, name: &str, error: &Error, what: &str) {
+    let code = error.code();
+    if error.may_quote() {
+        tracing::warn!(agent, ?name, code, "{what}: its text is logged at the debug level");
+        tracing::debug!(agent, ?name, code, why = ?error.message(), "{what}");
+    } else {
+        tracing::warn!(agent, ?name, code, why = ?error.message(), "{what}");
+    }
+}
+
 /// Logs why an attempt to ask a model failed. A provider's text may repeat the prompt.
 pub(crate) fn model_failed(run: &RunShared, model: &str, error: &ModelError) {
     let (run, request) = (&run.id, run.begun.request.as_deref());

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Answer, Server, command};
 
-/// Whoever signs tokens.
+/// Signs tokens.
 struct Issuer {
     pair: Ed25519KeyPair,
     kid: &'static str,
@@ -186,6 +186,32 @@ fn principals_of_keys_and_of_tokens_are_apart() {
     let token = format!("Bearer {}", issuer.token(&claims("ann", 1)));
     assert_eq!(server.ask("GET", &run, &[key], "").status, 200);
     assert_eq!(server.ask("GET", &run, &[("authorization", &token)], "").status, 404);
+}
+
+#[test]
+fn claims_of_a_token_reach_the_runtime_context() {
+    let folder = tempfile::tempdir().unwrap();
+    let issuer = Issuer::new("one");
+    let path = folder.path().join("keys.json");
+    std::fs::write(&path, set(&[&issuer])).unwrap();
+    let agent = folder.path().join("plan.yaml");
+    let node = r#"{ message: "{{ context.principal }} has the plan {{ context.claims.plan }}" }"#;
+    let workflow = format!("workflows: {{ plan: {{ start: tell, nodes: {{ tell: {node} }} }} }}\n");
+    std::fs::write(&agent, format!("headwater: 1\nname: plan\n{workflow}")).unwrap();
+    let keys = format!("jwt.jwks={}", path.display());
+    let args = [&[agent.to_str().unwrap(), "--set", &keys, "--store", "memory:"][..], &MEANT].concat();
+    let server = Server::start(&folder.path().join("data"), &args);
+    let mut claims = claims("ann", 1);
+    claims["plan"] = json!("gold");
+    let token = format!("Bearer {}", issuer.token(&claims));
+    let key = ("authorization", token.as_str());
+    // What the client says of itself changes nothing.
+    let body = r#"{"input":"hi","context":{"claims":{"plan":"none"},"principal":"eve"}}"#;
+    let begun = server.ask("POST", "/v1/runs", &[key], body);
+    assert_eq!(begun.status, 201, "{begun:?}");
+    let run = begun.json()["run"].as_str().unwrap().to_owned();
+    let events = server.ask("GET", &format!("/v1/runs/{run}/events?dialect=kortyx"), &[key], "");
+    assert!(events.body.contains("ann has the plan gold"), "{events:?}");
 }
 
 #[test]

@@ -217,6 +217,16 @@ impl Outcome {
     }
 }
 
+/// Some runs of an owner, the newest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct RunPage {
+    /// The runs.
+    pub runs: Vec<RunMeta>,
+    /// Runs in between that cannot be read.
+    pub unreadable: Vec<RunId>,
+}
+
 impl Agent {
     /// Starts a run. It is durable when this returns, and goes on by itself.
     ///
@@ -256,7 +266,7 @@ impl Agent {
     }
 
     /// The runs of an owner, of all agents that share the store, newest first, starting after the given (time, id). Runs
-    /// that cannot be read are passed over, and logged.
+    /// that cannot be read are named apart, and logged once.
     ///
     /// # Errors
     /// When the store fails.
@@ -265,20 +275,22 @@ impl Agent {
         owner: Option<&str>,
         after: Option<(u64, &RunId)>,
         limit: usize,
-    ) -> Result<Vec<RunMeta>> {
+    ) -> Result<RunPage> {
         let tag = OwnerTag::new(owner);
         let prefix = keys::runs_of(&tag);
         let mut after = after.map(|(created, run)| keys::listed_run(&tag, created, run));
-        let mut runs = Vec::new();
-        while runs.len() < limit {
-            let wanted = (limit - runs.len()).min(100);
+        let mut found = RunPage::default();
+        while found.runs.len() < limit {
+            let wanted = (limit - found.runs.len()).min(100);
             let page = self.0.store.list(&prefix, after.as_deref(), wanted).await?;
             for (key, _) in &page {
                 let Some((_, run)) = keys::read_listed(&prefix, key) else { continue };
-                match self.0.get_meta(&run.as_str().into()).await {
-                    Ok(meta) => runs.extend(meta.filter(|meta| meta.owner.as_deref() == owner)),
+                let run = RunId::from(run);
+                match self.0.get_meta(&run).await {
+                    Ok(meta) => found.runs.extend(meta.filter(|meta| meta.owner.as_deref() == owner)),
                     Err(error) if error.code() == "run.unreadable" => {
-                        tracing::error!(%run, %error, "a run cannot be listed");
+                        self.0.unlisted("run", run.as_str(), &error);
+                        found.unreadable.push(run);
                     }
                     Err(error) => return Err(error),
                 }
@@ -288,7 +300,7 @@ impl Agent {
                 _ => break,
             }
         }
-        Ok(runs)
+        Ok(found)
     }
 }
 

@@ -33,8 +33,8 @@ pub struct SessionPage {
 }
 
 impl SessionPage {
-    fn skip(&mut self, id: SessionId, error: &Error) {
-        tracing::error!(session = %id, %error, "a session cannot be listed");
+    fn skip(&mut self, agent: &AgentInner, id: SessionId, error: &Error) {
+        agent.unlisted("session", id.as_str(), error);
         self.unreadable.push(id);
     }
 }
@@ -87,7 +87,7 @@ impl Agent {
                 let id = SessionId::from(id);
                 let head = match agent.load_head(&SessionKey::new(owner, &id)).await {
                     Err(error) if error.code() == UNREADABLE => {
-                        page.skip(id, &error);
+                        page.skip(agent, id, &error);
                         after = Some(key);
                         continue;
                     }
@@ -98,7 +98,7 @@ impl Agent {
                 match head {
                     Some(seen) if seen.head.is_listed(created, owner) => match agent.info_of(seen).await {
                         Ok(info) => page.sessions.push(info),
-                        Err(error) if error.code() == UNREADABLE => page.skip(id, &error),
+                        Err(error) if error.code() == UNREADABLE => page.skip(agent, id, &error),
                         Err(error) => return Err(error),
                     },
                     _ if created + FORGOTTEN < agent.now() => {

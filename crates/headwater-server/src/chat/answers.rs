@@ -183,13 +183,13 @@ async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<
     if session.is_some() && asked.chat.action != Action::Answer {
         return Ok(Vec::new());
     }
-    let mut open = agent.questions_of(Some(asked.owner()), None, LOOKED_AT).await?;
+    let mut open = agent.questions_of(Some(asked.owner()), None, LOOKED_AT).await?.questions;
     open.sort_by_key(|question| std::cmp::Reverse(question.asked));
     Ok(open)
 }
 
-/// Of questions of one person's conversations, those of the conversation that the request sends: models give the same ids
-/// to calls in many conversations, and a page that has no name for its conversation sends nothing else.
+/// Keeps the questions of the conversation in the request. Model-made call ids repeat across conversations, so match by the
+/// conversation in the request.
 async fn retain_conversation(asked: &Asked, open: &mut Vec<OpenQuestion>) -> Result<(), ApiError> {
     let mut kept = Vec::new();
     for question in open.drain(..) {
