@@ -13,6 +13,7 @@ use headwater_protocol::{
     StructuredState, StructuredStreams, StructuredUpdate, dialects, lint,
 };
 use headwater_server::{Authenticator as _, Jwt};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
 /// Decodes the bytes in two pieces, reduces, re-encodes and lints.
 pub fn decode(name: &str, bytes: &[u8]) {
@@ -211,29 +212,40 @@ pub fn limits(bytes: &[u8]) {
 /// never accepted, and what is signed only if its claims allow it.
 pub fn tokens(bytes: &[u8]) {
     const SECRET: &[u8] = b"a secret of at least thirty-two bytes";
-    let Ok(jwt) = Jwt::hs256(SECRET) else { return };
-    let jwt = jwt.issuer("fuzz");
-    let accepts = |token: &str| {
+    let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, SECRET);
+    let Ok(pair) = Ed25519KeyPair::from_seed_unchecked(&[7; 32]) else { return };
+    let public = URL_SAFE_NO_PAD.encode(pair.public_key().as_ref());
+    let set = format!(r#"{{"keys":[{{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","x":"{public}"}}]}}"#);
+    let (Ok(shared), Ok(published)) = (Jwt::hs256(SECRET), Jwt::jwks(&set)) else {
+        panic!("the keys of this target are not taken")
+    };
+    let (shared, published) = (shared.issuer("fuzz"), published.issuer("fuzz"));
+    let accepts = |jwt: &Jwt, token: &str| {
         let request = Request::get("/").header("authorization", format!("Bearer {token}")).body(());
         let Ok(request) = request else { return false };
         let (parts, ()) = request.into_parts();
         futures_executor::block_on(jwt.authenticate(&parts)).is_ok()
     };
     let text = String::from_utf8_lossy(bytes);
-    assert!(!accepts(&text), "a token that is not signed");
+    assert!(!accepts(&shared, &text) && !accepts(&published, &text), "a token that is not signed");
     let _ = Jwt::jwks(&text);
     let _ = Jwt::public_key(&text);
     let cut = bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
     let (header, claims) = bytes.split_at(cut);
     let claims = claims.get(1..).unwrap_or_default();
     let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
-    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, SECRET);
-    let token = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(ring::hmac::sign(&key, signed.as_bytes())));
-    if accepts(&token) {
+    let by_secret = URL_SAFE_NO_PAD.encode(ring::hmac::sign(&secret, signed.as_bytes()));
+    let by_pair = URL_SAFE_NO_PAD.encode(pair.sign(signed.as_bytes()));
+    assert!(!accepts(&shared, &format!("{signed}.{by_pair}")), "signed with a key of another algorithm");
+    assert!(!accepts(&published, &format!("{signed}.{by_secret}")), "signed with a key of another algorithm");
+    for (jwt, algorithm, signature) in [(&shared, "HS256", by_secret), (&published, "EdDSA", by_pair)] {
+        if !accepts(jwt, &format!("{signed}.{signature}")) {
+            continue;
+        }
         let read = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
         let (header, claims) = (read(header), read(claims));
         assert!(
-            header["alg"] == "HS256" && header.get("crit").is_none_or(serde_json::Value::is_null),
+            header["alg"] == algorithm && header.get("crit").is_none_or(serde_json::Value::is_null),
             "{header}"
         );
         assert!(

@@ -17,17 +17,21 @@ const BEGIN: &str = "<!-- attacks: written by `cargo xtask attack --write` -->\n
 const END: &str = "<!-- end -->";
 
 /// The attacks in the order of the table. A run that lacks one is not whole.
-const ATTACKS: [&str; 11] = [
+const ATTACKS: [&str; 15] = [
     "forged tokens",
     "foreign ids compared with invented ones",
     "tampered approvals",
+    "racing answers",
     "tampered cursors",
+    "forged list cursors",
     "hosts (DNS rebinding)",
     "origins, fetch metadata and content types",
     "nested JSON, 1 to 1,000,000 deep",
     "bodies that are too large or never end",
+    "mutated bodies",
     "hostile page events",
     "malformed HTTP/1",
+    "HTTP/2 floods and malformed frames",
     "slow and silent connections",
 ];
 

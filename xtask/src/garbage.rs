@@ -23,6 +23,11 @@ const REQUESTS: &str = "HEADWATER_REQUESTS";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance";
 
+/// What the server writes to standard error, in its folder.
+const LOG: &str = "log.txt";
+/// By how many bytes the server may have grown after all requests: its caches, and the index of what it stores.
+const GROWTH: u64 = 256 << 20;
+
 /// The part of `cargo xtask test`: a short count.
 pub(crate) fn test(root: &Path, without: &[Optional]) -> Result<Outcome, Failure> {
     // The whole workspace, so that nothing is built again with other features.
@@ -86,12 +91,32 @@ fn schemathesis(root: &Path, binary: &Path, examples: u32) -> Result<Outcome, Fa
     requests.args(["--seed", "1", "--request-timeout", "20", "--workers", "2", "--warnings", "off"]);
     requests.args(["--suppress-health-check", "all", "--continue-on-failure"]);
     requests.arg("--max-examples").arg(examples.to_string());
+    let start = server.memory();
     let finished = run(requests)?;
-    let lives = server.lives();
-    let sent = finished.output.lines().find(|line| line.contains("generated"));
-    let note = format!("schemathesis: {}", sent.unwrap_or("no count").trim());
-    let counts = if finished.ok && lives { Counts::PASSED } else { Counts::FAILED };
-    Ok(Outcome { counts, notes: vec![note], output: finished.output })
+    let mut output = finished.output;
+    let sent = output.lines().find(|line| line.contains("generated"));
+    let mut notes = vec![format!("schemathesis: {}", sent.unwrap_or("no count").trim())];
+    let mut ok = finished.ok;
+    match server.read_back() {
+        Ok(read) => notes.push(format!("schemathesis: {read} sessions read back")),
+        Err(why) => {
+            ok = false;
+            output = format!("{output}\n{why}\n");
+        }
+    }
+    let logged = std::fs::read_to_string(server.folder.join(LOG)).unwrap_or_default();
+    if logged.contains("panicked") {
+        ok = false;
+        output = format!("{output}\nthe server panicked:\n{logged}\n");
+    }
+    if let (Some(start), Some(end)) = (start, server.memory())
+        && end > start + GROWTH
+    {
+        ok = false;
+        output = format!("{output}\n{} MiB before the requests, {} MiB after\n", start >> 20, end >> 20);
+    }
+    let counts = if ok { Counts::PASSED } else { Counts::FAILED };
+    Ok(Outcome { counts, notes, output })
 }
 
 /// A server with a folder of its own. Both are gone when it is dropped.
@@ -112,7 +137,8 @@ impl Server {
         std::fs::create_dir(&folder).map_err(|error| failed(&error))?;
         let mut serve = command(&folder, binary, &["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
         serve.args(["--set", "demo.pace=0ms", "--set", "fsync=never", "--set", "log.level=error"]);
-        let mut child = serve.stdout(Stdio::piped()).spawn().map_err(|error| failed(&error))?;
+        let log = std::fs::File::create(folder.join(LOG)).map_err(|error| failed(&error))?;
+        let mut child = serve.stdout(Stdio::piped()).stderr(log).spawn().map_err(|error| failed(&error))?;
         let printed = child.stdout.take().ok_or_else(|| failed(&"it has no output"))?;
         let mut server = Self { child, printed: BufReader::new(printed), folder, url: String::new() };
         while server.url.is_empty() {
@@ -126,11 +152,69 @@ impl Server {
         Ok(server)
     }
 
-    fn lives(&self) -> bool {
-        let curl =
-            command(&self.folder, "curl", &["-sf", "-o", "/dev/null", &format!("{}/healthz", self.url)]);
-        run(curl).is_ok_and(|finished| finished.ok)
+    /// The memory that it uses now, where the system tells.
+    fn memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let found = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        found.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib << 10)
     }
+
+    /// Reads every session of every agent, and gives how many there are.
+    fn read_back(&self) -> Result<usize, String> {
+        let unknown = self.get("/v1/sessions?agent=no-such-agent", &[])?;
+        let error = text(&unknown, "error").unwrap_or_default();
+        // The error names the agents that there are.
+        let agents: Vec<_> =
+            error.split('`').skip(1).step_by(2).filter(|name| *name != "no-such-agent").collect();
+        if agents.is_empty() {
+            return Err(format!("the server names no agents: {unknown}"));
+        }
+        let mut read = 0;
+        for agent in agents {
+            let mut after = String::new();
+            loop {
+                let page = self.get(&format!("/v1/sessions?agent={agent}&limit=500{after}"), &["-f"])?;
+                if let Some(unreadable) = page.get("unreadable") {
+                    return Err(format!("sessions of {agent} cannot be read: {unreadable}"));
+                }
+                let sessions = page
+                    .get("sessions")
+                    .and_then(serde_json::Value::as_array)
+                    .ok_or_else(|| format!("no list: {page}"))?;
+                for id in sessions.iter().filter_map(|session| text(session, "id")) {
+                    self.get(&format!("/v1/sessions/{}/messages?agent={agent}", escape(id)), &["-f"])?;
+                    read += 1;
+                }
+                match text(&page, "next") {
+                    Some(next) => after = format!("&after={}", escape(next)),
+                    None => break,
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    fn get(&self, path: &str, options: &[&str]) -> Result<serde_json::Value, String> {
+        let mut curl = command(&self.folder, "curl", &["-sS", &format!("{}{path}", self.url)]);
+        curl.args(options);
+        let finished = run(curl).map_err(|failure| failure.to_string())?;
+        let read = serde_json::from_str(&finished.output).map_err(|error| error.to_string());
+        read.ok().filter(|_| finished.ok).ok_or_else(|| format!("{path}: {}", finished.output))
+    }
+}
+
+/// The text of a field.
+fn text<'a>(value: &'a serde_json::Value, field: &str) -> Option<&'a str> {
+    value.get(field)?.as_str()
+}
+
+/// An id as a part of a path or query.
+fn escape(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let escaped = text
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
+    escaped.collect()
 }
 
 impl Drop for Server {

@@ -28,6 +28,8 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     // Outside the workspace, and so not among all.
     let fuzz = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
     report.part_unless(unnamed, "format of fuzz", || check(cargo(&root, &fuzz)));
+    let fuzz = ["check", "--manifest-path", "fuzz/Cargo.toml", "--all-targets", "--target-dir", "target"];
+    report.part_unless(unnamed, "fuzz targets", || check(cargo(&root, &fuzz)));
     report.part_unless(unnamed, "clippy", || check(cargo(&root, &clippy)));
     report.part("rust tests", || {
         tools::ensure(tools::CURL)?;

@@ -41,8 +41,8 @@ impl Failure {
         Self { message: format!("cannot read {name}: {what}"), source: Some(error), exit_code: 2 }
     }
 
-    /// The store of a running server failed, and the server ends for its supervisor to start it again.
-    pub(crate) fn of_store(message: impl Into<String>) -> Self {
+    /// A failure that may pass, such as a full disk: the exit code tells the supervisor to start the server again.
+    pub(crate) fn temporary(message: impl Into<String>) -> Self {
         Self { exit_code: 3, ..Self::new(message) }
     }
 

@@ -93,7 +93,7 @@ pub(crate) async fn serve(
         () = &mut serving => {}
         cause = store.stopped(), if settings.store_on_failure == OnFailure::Exit => {
             tracing::error!(code = cause.code(), %cause, "the store has stopped: exiting, to be started again");
-            failure = Some(Failure::of_store(format!(
+            failure = Some(Failure::temporary(format!(
                 "the store has stopped: {cause}; its runs go on when the server is started again"
             )));
         }
@@ -126,7 +126,7 @@ pub(crate) async fn serve(
     // What was shown is made durable, whatever the policy says.
     let flushed = store.flush().await;
     drop(noted);
-    flushed.map_err(|error| Failure::new(format!("the store could not be written to the end: {error}")))
+    flushed.map_err(|error| Failure::temporary(format!("the store could not be written to the end: {error}")))
 }
 
 /// The agents of the files that are named, or those of the program, or the demo agents; first the one of requests that

@@ -187,6 +187,20 @@ impl InputLimits {
     /// # Errors
     /// The first limit that the text exceeds, and the offset of the byte.
     pub fn check(&self, json: &[u8]) -> Result<(), LimitExceeded> {
+        self.count(json).map(drop)
+    }
+
+    /// Checks a JSON text as [`check`](Self::check) does, and returns how many values it has: what it takes once it is
+    /// parsed depends on them more than on its bytes.
+    ///
+    /// ```
+    /// # use headwater_json::InputLimits;
+    /// assert_eq!(InputLimits::default().count(br#"{"a": [1, "b"]}"#), Ok(4));
+    /// ```
+    ///
+    /// # Errors
+    /// The first limit that the text exceeds, and the offset of the byte.
+    pub fn count(&self, json: &[u8]) -> Result<usize, LimitExceeded> {
         let mut tally = Tally::new(self);
         let mut depth = 0_usize;
         let mut at = 0;
@@ -226,7 +240,7 @@ impl InputLimits {
                 }
             }
         }
-        Ok(())
+        Ok(tally.values)
     }
 
     /// Checks a value that is parsed already.

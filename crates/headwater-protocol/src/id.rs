@@ -144,31 +144,53 @@ pub fn check_id(text: &str) -> Result<(), InvalidId> {
     }
 }
 
-/// Whether an identifier is one that a page makes up by position, or a placeholder: an empty text, `default`, or React's
-/// `useId` (`:r0:`, `:R1a:`, `«r0»`, `_r_1_`, `_R_1H1_`). Every visitor of such a page sends the same one, so it names
-/// nothing.
+/// Whether an identifier is one that a page makes up by position, or a placeholder: an empty text, `default`, or what a
+/// framework counts. Every visitor of such a page sends the same one, so it names nothing.
+///
+/// | framework | forms |
+/// |---|---|
+/// | React, `useId` | `:r0:`, `:R1a:`, `«r0»`, `_r_1_`, `_R_1H1_`; with an `identifierPrefix` `:appr0:`, `_appr_1_` |
+/// | Vue, `useId` | `v-0`, `v-0-1`; not with an `idPrefix` of the application, which looks like any other name |
+/// | Solid, `createUniqueId` | `cl-0`; from a server `00`, `000a10`, in older versions `0-0-1` |
 ///
 /// ```
 /// use headwater_protocol::is_positional_id;
 ///
 /// assert!([":r0:", ":R2l6:", "«r1a»", "_r_1_", "_R_0_", "default", ""].iter().all(|id| is_positional_id(id)));
+/// assert!([":appr0:", "_appR_1H1_", "v-0", "v-0-12", "cl-3", "000a10", "0-0-1"].iter().all(|id| is_positional_id(id)));
 /// assert!(!["chat-1", "r0", ":rows:", "_r_", "_random_", ":r-1:"].iter().any(|id| is_positional_id(id)));
+/// assert!(!["v-", "v-1a", "cl-", "clue-1", "42", "0a1", "0-a", "v0"].iter().any(|id| is_positional_id(id)));
 /// ```
 #[must_use]
 pub fn is_positional_id(text: &str) -> bool {
-    const AROUND: [(&str, &str); 3] = [(":", ":"), ("\u{ab}", "\u{bb}"), ("_", "_")];
-    if text.is_empty() || text.eq_ignore_ascii_case("default") {
+    text.is_empty()
+        || text.eq_ignore_ascii_case("default")
+        || is_react_id(text)
+        || text.strip_prefix("v-").is_some_and(is_number_path)
+        || text.strip_prefix("cl-").is_some_and(is_number_path)
+        || (text.starts_with('0') && (is_number_path(text) || is_solid_path(text)))
+}
+
+/// What React's `useId` gives: a counter between two signs, behind `r` or `R` and the prefix of the application, if any.
+fn is_react_id(text: &str) -> bool {
+    let between = |before: &str, after: &str| text.strip_prefix(before)?.strip_suffix(after);
+    let plain = [between(":", ":"), between("\u{ab}", "\u{bb}")];
+    let counted = |inner: &str| inner.rsplit_once(['r', 'R']).is_some_and(|(_, counter)| is_counter(counter));
+    if plain
+        .into_iter()
+        .flatten()
+        .any(|inner| inner.split_at_checked(1).is_some_and(is_bare) || counted(inner))
+    {
         return true;
     }
-    AROUND.iter().any(|(before, after)| {
-        let inner = text.strip_prefix(before).and_then(|text| text.strip_suffix(after));
-        let counter = inner.and_then(|inner| inner.strip_prefix(['r', 'R']));
-        let counter = match (counter, *before) {
-            (Some(counter), "_") => counter.strip_prefix('_'),
-            (counter, _) => counter,
-        };
-        counter.is_some_and(is_counter)
-    })
+    between("_", "_")
+        .and_then(|inner| inner.rsplit_once('_'))
+        .is_some_and(|(prefix, counter)| prefix.ends_with(['r', 'R']) && is_counter(counter))
+}
+
+/// Without a prefix the counter may contain an `r`, which is one of its digits.
+fn is_bare((sign, counter): (&str, &str)) -> bool {
+    matches!(sign, "r" | "R") && is_counter(counter)
 }
 
 /// A counter of React's: digits of base 32, and where a component has several ids, `H` and the next one.
@@ -180,4 +202,28 @@ fn is_counter(text: &str) -> bool {
         Some((path, local)) => digits(path) && digits(local),
         None => !text.is_empty() && digits(text),
     }
+}
+
+/// Numbers with `-` between them.
+fn is_number_path(text: &str) -> bool {
+    text.split('-').all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Solid's way from the root to a component: each step is a number, behind a letter that says how many digits follow the
+/// first.
+fn is_solid_path(text: &str) -> bool {
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = match first {
+            b'0'..=b'9' => 0,
+            b'a'..=b'i' => usize::from(first - b'a') + 2,
+            _ => return false,
+        };
+        let Some((number, after)) = after.split_at_checked(digits) else { return false };
+        if !number.iter().all(u8::is_ascii_digit) {
+            return false;
+        }
+        rest = after;
+    }
+    true
 }

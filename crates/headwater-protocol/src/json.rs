@@ -52,11 +52,40 @@ fn not_json(frame: &Frame<'_>, error: &serde_json::Error) -> Error {
     Error::new(ErrorKind::Json, message).at(frame.index, frame.offset)
 }
 
-/// Reads JSON that a message carries as text: inputs and outputs of tools. The limits of the body around it do not see
-/// it, so it is held to them here; what exceeds them stays text, as what is not JSON does.
-pub(crate) fn embedded(text: &str) -> Option<Value> {
-    InputLimits::default().check(text.as_bytes()).ok()?;
-    serde_json::from_str(text).ok()
+/// How many values all texts of one request may have together. A server weighs a body before it is parsed, and cannot
+/// see these: so they are a fraction of what a body may have.
+const VALUES: usize = 10_000;
+
+/// Reads JSON that messages carry as text: inputs and outputs of tools. The limits of the body around it see a string, so
+/// it is held to them here; text that exceeds them stays text, as text that is not JSON does.
+pub(crate) struct EmbeddedJson {
+    limits: InputLimits,
+    /// Whether the texts have one number of values together.
+    shared: bool,
+}
+
+impl EmbeddedJson {
+    /// For one request: all texts together may have [`VALUES`] values.
+    pub(crate) fn of_request() -> Self {
+        let mut limits = InputLimits::default();
+        limits.values = VALUES;
+        Self { limits, shared: true }
+    }
+
+    /// For a stream, where each text has the limits for itself.
+    pub(crate) fn of_stream() -> Self {
+        Self { limits: InputLimits::default(), shared: false }
+    }
+
+    /// The value of a text, if it is JSON within the limits.
+    pub(crate) fn read(&mut self, text: &str) -> Option<Value> {
+        let values = self.limits.count(text.as_bytes()).ok()?;
+        let value = serde_json::from_str(text).ok()?;
+        if self.shared {
+            self.limits.values -= values;
+        }
+        Some(value)
+    }
 }
 
 /// Reads an optional value for which `null` is one: only what is not there is absent.
@@ -65,4 +94,25 @@ pub(crate) fn embedded(text: &str) -> Option<Value> {
 /// If it is not JSON.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_one_request_share_the_number_of_values() {
+        let text = format!("[{}]", vec!["{\"a\":0}"; 2_000].join(","));
+        let read = |mut json: EmbeddedJson| [(); 4].map(|()| json.read(&text).is_some());
+        assert_eq!(read(EmbeddedJson::of_request()), [true, true, false, false]);
+        assert_eq!(read(EmbeddedJson::of_stream()), [true; 4]);
+    }
+
+    #[test]
+    fn text_that_is_not_json_takes_nothing_of_the_number() {
+        let mut json = EmbeddedJson::of_request();
+        let broken = format!("[{}", vec!["0"; 8_000].join(","));
+        assert_eq!(json.read(&broken), None);
+        assert!(json.read(&format!("{broken}]")).is_some());
+    }
 }

@@ -62,7 +62,7 @@ pub const READER_ERRORS: &[(&str, &str)] = &[
     ("tools.name", "The agent's tools are not set up correctly."),
     ("tools.schema", "The agent's tools are not set up correctly."),
     ("value.key-too-long", "A value is larger than the agent may take."),
-    ("value.reserved-key", "A value is larger than the agent may take."),
+    ("value.reserved-key", "A value has a key that the server reserves."),
     ("value.string-too-long", "A value is larger than the agent may take."),
     ("value.too-deep", "A value is larger than the agent may take."),
     ("value.too-large", "A value is larger than the agent may take."),

@@ -11,6 +11,7 @@ mod rehearse;
 mod resuming;
 mod run;
 mod skip;
+mod takeover;
 mod tend;
 mod token;
 
@@ -33,8 +34,8 @@ pub(crate) use control::client_request;
 pub(crate) use control::taken_back;
 pub use drivers::DrivenRun;
 pub use meta::{RunMeta, RunPhase};
-pub use question::OpenQuestion;
-pub use run::{Outcome, Run, Start};
+pub use question::{OpenQuestion, QuestionPage};
+pub use run::{Outcome, Run, RunPage, Start};
 pub use tend::Tended;
 pub(crate) use tend::stopped;
 

@@ -189,13 +189,17 @@ impl Error {
         }
     }
 
-    /// Whether its text may repeat what a person or a model wrote, which no log shows at its usual level.
-    pub(crate) fn may_quote(&self) -> bool {
+    /// Whether its text may repeat what a person or a model wrote, which no log shows at its usual level. What a node's own
+    /// code says is not among it, and neither is what the store says about itself.
+    #[must_use]
+    pub fn may_quote(&self) -> bool {
         use ErrorKind as K;
         matches!(
             self.0.kind,
             K::Model | K::Output | K::Input | K::State | K::Structured | K::Answer | K::Diverged
         ) || self.code() == "mcp.refused"
+            // A parser repeats the text that it cannot read.
+            || self.code().ends_with(".unreadable")
     }
 
     /// Whether the store as a whole refuses or fails, and not what one run or session has in it.
@@ -206,6 +210,12 @@ impl Error {
     /// Whether what lies in the store cannot be read.
     pub(crate) fn is_unreadable(&self) -> bool {
         matches!(self.code(), "journal.unreadable" | "store.corrupt")
+    }
+
+    /// Gives damage in the store the code of the thing that cannot be read: damaged bytes are handled like bytes that
+    /// do not parse.
+    pub(crate) fn or_unreadable(self, code: &str) -> Self {
+        if self.code() == "store.corrupt" { self.with_code(code) } else { self }
     }
 
     /// Whether the run cannot go on, whatever the node makes of it.

@@ -1,4 +1,4 @@
-//! Where things are kept in the store: every key of the runtime, and nothing else that makes one.
+//! Builds every store key of the runtime.
 //!
 //! Ids are encoded and ended by [`headwater_store::key`], so that what a client calls its session, run or request is
 //! never a prefix of what another client chose. Owners are hashed: they are names of any length.
@@ -99,7 +99,7 @@ pub(crate) fn read_listed(prefix: &str, key: &str) -> Option<(u64, String)> {
     Some((u64::MAX - time.parse::<u64>().ok()?, id))
 }
 
-/// A time that sorts before all earlier ones.
+/// Encodes a time so that newer entries sort first.
 fn newest_first(time: u64) -> String {
     format!("{:020}", u64::MAX - time)
 }

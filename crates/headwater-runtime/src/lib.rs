@@ -28,8 +28,8 @@ mod usage;
 mod workflow;
 
 pub use agent::{
-    Agent, AgentBuilder, AgentOptions, Answered, DrivenRun, OpenQuestion, Outcome, Run, RunMeta, RunPhase,
-    Start, Tended,
+    Agent, AgentBuilder, AgentOptions, Answered, DrivenRun, OpenQuestion, Outcome, QuestionPage, Run,
+    RunMeta, RunPage, RunPhase, Start, Tended,
 };
 pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};

@@ -28,8 +28,7 @@ pub(crate) fn stored_hook() -> InputLimits {
     nested(input().depth + 8)
 }
 
-/// Limits on a record of the store. A value of the allowed depth fits, with all that is stored around it, and one that fits
-/// can be read back by any parser, also from inside a session, a snapshot or an answer of the server.
+/// Limits of a stored record: it must stay readable inside a session, snapshot or response.
 pub(crate) fn record() -> InputLimits {
     nested(input().depth + 32)
 }

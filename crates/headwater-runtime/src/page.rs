@@ -1,4 +1,4 @@
-//! The `next` of a page of a list: where it goes on, signed, so that only what was given out is taken back.
+//! Signed page cursors: only cursors issued by this server are accepted.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_store::Secret;
@@ -8,7 +8,7 @@ use crate::{Error, Result, error::ErrorKind};
 /// The bytes of the signature, which come first.
 const TAG: usize = 16;
 
-/// The place in a list of an owner, after what was made at a time and has a name.
+/// Encodes the cursor of the entry with this time and name.
 pub fn seal_page(secret: &Secret, list: &str, owner: Option<&str>, time: u64, name: &str) -> String {
     let place = format!("{time}/{name}");
     let mut bytes = sign(secret, list, owner, &place).to_vec();

@@ -284,6 +284,9 @@ fn is_own(code: Option<&str>) -> bool {
     let code = code.unwrap_or_default();
     code == ErrorKind::Limit.code()
         || code == ErrorKind::Expired.code()
+        || code == ErrorKind::TooLarge.code()
+        || code == "journal.full"
+        || code == "run.abandoned"
         || code == "state.too-large"
         || code.starts_with("workflow.")
 }

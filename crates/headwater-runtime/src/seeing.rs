@@ -112,22 +112,23 @@ pub(crate) fn run_started(run: &RunShared, again: bool) {
     );
 }
 
-/// A run has ended, or waits for somebody. Nothing is logged of what was said, and of an error only its code.
+/// A run has ended, or waits for somebody: one line. Nothing is logged of what was said.
 pub(crate) fn run_settled(run: &RunShared, status: RunStatus, error: Option<&ErrorInfo>, took: Duration) {
     let agent = run.begun.agent.as_str();
     let code = error.and_then(|error| error.code.as_deref());
     let usage = run.journal.usage();
+    let session = run.begun.session.as_ref().map(SessionId::as_str);
+    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let log = |what: &str| {
         tracing::info!(
             target: "headwater::run",
             parent: None,
             run = run.id.as_str(),
             agent,
-            session = run.begun.session.as_ref().map(SessionId::as_str),
-            ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            session,
+            ms,
             input_tokens = usage.input_tokens,
             output_tokens = usage.output_tokens,
-            code = code.filter(|_| status == RunStatus::Failed),
             "{what}"
         );
     };
@@ -140,24 +141,36 @@ pub(crate) fn run_settled(run: &RunShared, status: RunStatus, error: Option<&Err
         RunStatus::Finished => "finished",
         RunStatus::Failed => {
             failed(&Span::current(), code.unwrap_or("_OTHER"));
+            let request = run.begun.request.as_deref();
+            let failure = run.failure();
+            // Readers get the code and the request. A text that may quote a person or a model is for the debug level.
+            let text = failure.filter(|error| !error.may_quote()).map(Error::message);
+            tracing::warn!(
+                target: "headwater::run",
+                parent: None,
+                run = run.id.as_str(),
+                agent,
+                session,
+                request,
+                ms,
+                input_tokens = usage.input_tokens,
+                output_tokens = usage.output_tokens,
+                code,
+                error = text.map(tracing::field::debug),
+                "run failed"
+            );
+            if let Some(error) = failure.filter(|error| error.may_quote()) {
+                tracing::debug!(run = %run.id, request, code, error = ?error.message(), "the text of a run that failed");
+            }
             "failed"
         }
         RunStatus::Cancelled => "cancelled",
         _ => return,
     };
-    log(&format!("run {outcome}"));
-    counter!("headwater_runs_ended_total", "agent" => agent.to_owned(), "outcome" => outcome).increment(1);
-}
-
-/// Logs why a run failed, for the operator: readers get the code and the request.
-pub(crate) fn run_failed(run: &RunShared, error: &Error) {
-    let (run, request, code) = (&run.id, run.begun.request.as_deref(), error.code());
-    if error.may_quote() {
-        tracing::warn!(%run, request, code, "a run failed: its text is logged at the debug level");
-        tracing::debug!(%run, request, code, error = ?error.message(), "a run failed");
-    } else {
-        tracing::warn!(%run, request, code, error = ?error.message(), "a run failed");
+    if status != RunStatus::Failed {
+        log(&format!("run {outcome}"));
     }
+    counter!("headwater_runs_ended_total", "agent" => agent.to_owned(), "outcome" => outcome).increment(1);
 }
 
 /// Logs why a node failed, where the run goes on.
@@ -168,6 +181,17 @@ pub(crate) fn node_failed(run: &RunShared, node: &str, error: &Error) {
         tracing::debug!(%run, request, node, code, error = ?error.message(), "a node failed");
     } else {
         tracing::warn!(%run, request, node, code, error = ?error.message(), "a node failed");
+    }
+}
+
+/// Logs why something in the store is left alone. What cannot be read may be quoted in the error.
+pub(crate) fn skipped(agent: &str, name: &str, error: &Error, what: &str) {
+    let code = error.code();
+    if error.may_quote() {
+        tracing::warn!(agent, ?name, code, "{what}: its text is logged at the debug level");
+        tracing::debug!(agent, ?name, code, why = ?error.message(), "{what}");
+    } else {
+        tracing::warn!(agent, ?name, code, why = ?error.message(), "{what}");
     }
 }
 

@@ -274,9 +274,11 @@ impl AgentInner {
     /// Refuses a name for a new session that cannot be one, or that its owner uses already.
     async fn check_free(&self, session: &SessionKey) -> Result<()> {
         check_name(&session.id)?;
-        match self.store.get(&keys::session(session)).await? {
-            Some(_) => Err(moves::exists(&session.id)),
-            None => Ok(()),
+        match self.store.get(&keys::session(session)).await {
+            Ok(None) => Ok(()),
+            // A damaged one uses the name as well.
+            Err(error) if *error.kind() != headwater_store::ErrorKind::Corrupt => Err(error.into()),
+            _ => Err(moves::exists(&session.id)),
         }
     }
 }

@@ -3,8 +3,12 @@
 use headwater_protocol::{Message, Part, Role};
 use headwater_runtime::Agent;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::ApiError;
+
+/// The field of a file part that names a file in an account with a provider.
+const REFERENCE: &str = "providerReference";
 
 /// What the clients of an agent may decide. Everything that a client sends is its word only: it can be forged by the
 /// person who uses the page. The default takes what a chat page needs and nothing that speaks for the operator.
@@ -23,8 +27,8 @@ pub struct ClientPolicy {
     /// Whether `system` and `developer` messages of clients reach the model, as system messages. Otherwise they are
     /// dropped.
     pub system: bool,
-    /// Whether a conversation that the server does not know is begun with the text that the page has of it. Otherwise
-    /// only the newest message counts.
+    /// Whether a conversation that the server does not know is begun with the text that the page has of it, and
+    /// whether a session may be imported. Otherwise only the newest message counts.
     pub seed: bool,
     /// The workflows that a client may name beside the default one; `*` is any.
     pub workflows: Vec<String>,
@@ -54,19 +58,20 @@ impl ClientPolicy {
         }
     }
 
-    /// The conversation that a page has, as far as it may begin a session: what was written, and nothing that was done.
+    /// Text, files, sources and data of the page's history; no tool calls or approvals.
     pub(crate) fn history(&self, prior: &[Message]) -> Vec<Message> {
-        if !self.seed {
-            return prior.iter().filter(|message| self.system && is_instruction(message)).cloned().collect();
-        }
-        let mut history: Vec<_> =
-            prior.iter().filter(|message| self.may_seed(message.role)).cloned().collect();
-        for message in &mut history {
-            message.parts.retain(|part| written(part, message.role));
-            message.metadata = None;
-        }
-        history.retain(|message| !message.parts.is_empty());
-        history
+        let instructions_only = !self.seed;
+        let prior = prior.iter().filter(|message| match instructions_only {
+            true => self.system && is_instruction(message),
+            false => self.may_seed(message.role),
+        });
+        let admitted = prior.map(written_message);
+        admitted.filter(|message| !message.parts.is_empty()).collect()
+    }
+
+    /// The newest message of a page, as far as it is the client's to write.
+    pub(crate) fn newest(message: &Message) -> Message {
+        Message { metadata: message.metadata.clone(), ..written_message(message) }
     }
 
     fn may_seed(&self, role: Role) -> bool {
@@ -78,8 +83,21 @@ impl ClientPolicy {
     }
 
     /// Whether a part of a conversation that a client sends to be kept is taken.
-    pub(crate) fn takes(&self, role: Role, part: &Part) -> bool {
-        self.may_seed(role) && written(part, role)
+    pub(crate) fn takes(&self, role: Role, part: &mut Part) -> bool {
+        let takes = self.may_seed(role) && written(part, role);
+        if takes {
+            clear_provider_fields(part);
+        }
+        takes
+    }
+
+    /// Refuses a session that a client made elsewhere, if clients may not begin one with a conversation of their own.
+    pub(crate) fn check_import(&self) -> Result<(), ApiError> {
+        if self.seed {
+            return Ok(());
+        }
+        let message = "clients may not import sessions of this agent: allow it with `client.seed`";
+        Err(ApiError::new(axum::http::StatusCode::FORBIDDEN, "import.refused", message))
     }
 
     /// Refuses a workflow that clients may not name.
@@ -116,8 +134,36 @@ fn written(part: &Part, role: Role) -> bool {
     match part {
         Part::Text(_) | Part::Data(_) | Part::SourceUrl(_) | Part::SourceDocument(_) => true,
         Part::File(file) => !file.reasoning,
-        Part::Other(_) => role == Role::User,
+        // A reference names a file in the operator's account with a provider: a page cannot have a right to it.
+        Part::Other(value) => role == Role::User && value.get(REFERENCE).is_none(),
         _ => false,
+    }
+}
+
+/// The message with the parts that were written, and without what only a provider or the operator may say about it. Other
+/// parts are not copied: a page decides how many values they have.
+fn written_message(message: &Message) -> Message {
+    let written = message.parts.iter().filter(|part| written(part, message.role)).cloned();
+    let parts = written.map(|mut part| {
+        clear_provider_fields(&mut part);
+        part
+    });
+    let mut admitted = Message::new(message.id.clone(), message.role, message.status);
+    admitted.author.clone_from(&message.author);
+    admitted.parts = parts.collect();
+    admitted
+}
+
+/// Removes the provider metadata of a part: it would become options of the request to the provider.
+fn clear_provider_fields(part: &mut Part) {
+    match part {
+        Part::Text(text) => text.metadata = None,
+        Part::File(file) => file.metadata = None,
+        Part::SourceUrl(source) | Part::SourceDocument(source) => source.metadata = None,
+        Part::Other(Value::Object(fields)) => {
+            fields.remove("providerMetadata");
+        }
+        _ => {}
     }
 }
 

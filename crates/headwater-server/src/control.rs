@@ -17,8 +17,8 @@ use axum::{
 };
 use headwater_protocol::{CursorSupport, RequestCursor, RunId};
 use headwater_runtime::{ErrorKind, Run, RunMeta, RunPhase, open_page, seal_page};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::{
     ApiError, Principal, Server,
@@ -56,6 +56,16 @@ impl Paging {
     }
 }
 
+/// A page of a list, which names what cannot be read, if there is any.
+pub(crate) fn page(mut page: Value, unreadable: &[impl Serialize]) -> Response {
+    if !unreadable.is_empty()
+        && let Some(fields) = page.as_object_mut()
+    {
+        fields.insert("unreadable".to_owned(), json!(unreadable));
+    }
+    Json(page).into_response()
+}
+
 /// `GET /v1/runs`.
 pub(crate) async fn list(
     State(server): State<Server>,
@@ -75,6 +85,7 @@ pub(crate) async fn list(
     let after = after.map(|(created, run)| (created, RunId::from(run)));
     let mut seen: Vec<usize> = Vec::new();
     let mut runs: Vec<RunMeta> = Vec::new();
+    let mut unreadable: Vec<RunId> = Vec::new();
     for served in &all {
         let store = std::sync::Arc::as_ptr(served.agent.store()).cast::<()>().addr();
         if seen.contains(&store) {
@@ -82,7 +93,9 @@ pub(crate) async fn list(
         }
         seen.push(store);
         let after = after.as_ref().map(|(created, run)| (*created, run));
-        runs.extend(served.agent.runs_of(owner, after, limit + 1).await?);
+        let found = served.agent.runs_of(owner, after, limit + 1).await?;
+        runs.extend(found.runs);
+        unreadable.extend(found.unreadable);
     }
     // As each store lists them: the newest first.
     runs.sort_by(|one, other| other.created.cmp(&one.created).then_with(|| one.run.cmp(&other.run)));
@@ -91,7 +104,7 @@ pub(crate) async fn list(
     let last = runs.last().filter(|_| more);
     let next = last.map(|last| seal_page(secret, "runs", owner, last.created, last.run.as_str()));
     let runs: Vec<_> = runs.into_iter().map(|meta| server.agents().visible(meta)).collect();
-    Ok(Json(json!({ "runs": runs, "next": next })).into_response())
+    Ok(page(json!({ "runs": runs, "next": next }), &unreadable))
 }
 
 /// `GET /v1/runs/{run}`.

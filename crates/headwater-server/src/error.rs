@@ -86,6 +86,17 @@ impl ApiError {
     /// Something that is not the sender's business: what it was is in the log.
     fn internal(code: &str, error: &dyn std::error::Error) -> Self {
         tracing::error!(code, error = ?error.to_string(), "a request failed");
+        Self::hidden(code)
+    }
+
+    /// The same, where the error may repeat what a person or a model wrote.
+    fn internal_quoting(code: &str, error: &dyn std::error::Error) -> Self {
+        tracing::error!(code, "a request failed: its text is logged at the debug level");
+        tracing::debug!(code, error = ?error.to_string(), "a request failed");
+        Self::hidden(code)
+    }
+
+    fn hidden(code: &str) -> Self {
         let message =
             "something went wrong inside the server: its log says what, with the id of this request";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, message)
@@ -185,7 +196,11 @@ impl From<headwater_runtime::Error> for ApiError {
         };
         if status == S::INTERNAL_SERVER_ERROR {
             return match (error.kind(), error.code()) {
-                (ErrorKind::Store, code @ "session.unreadable") => Self::internal(code, &error),
+                (ErrorKind::Store, code @ "session.unreadable") => Self::internal_quoting(code, &error),
+                (ErrorKind::Store, _) if error.may_quote() => Self::internal_quoting("store", &error),
+                (kind, _) if kind != ErrorKind::Store && error.may_quote() => {
+                    Self::internal_quoting("internal", &error)
+                }
                 (ErrorKind::Store, code) => Self::of_store(code, &error),
                 _ => Self::internal("internal", &error),
             };

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ApiError;
 
-/// By what the body of a request is known again.
+/// Fingerprint of the body of a request.
 pub(crate) fn fingerprint(body: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(body))
 }

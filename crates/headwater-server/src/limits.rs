@@ -22,12 +22,15 @@ use crate::{Agents, ApiError, Limits, Principal};
 /// After how many seconds one who has too much may ask again.
 const RETRY: u64 = 2;
 
+/// What a parsed value takes: an object with one number in it, the most expensive pair, takes about 560 bytes.
+const VALUE_BYTES: usize = 300;
+
 /// What principals have at once.
 #[derive(Debug, Default)]
 pub(crate) struct InUse {
     beginning: Counts,
     streams: Counts,
-    /// Bytes of bodies that are read or parsed.
+    /// Bytes of bodies that are read, and of the values that are parsed from them.
     bodies: Counts,
     watch: Mutex<Option<JoinHandle<()>>>,
 }
@@ -72,6 +75,24 @@ impl Permit {
         Ok(Self { counts: counts.clone(), principal: principal.clone(), amount: bytes })
     }
 
+    /// So many bytes more for what is held already. The only body of a principal, or of all, is always let through, so
+    /// that no setting makes a request impossible.
+    fn grow(&mut self, bytes: usize, limits: &Limits) -> Result<(), Held> {
+        let mut held = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |held: usize, limit: usize| held == self.amount || held.saturating_add(bytes) <= limit;
+        if !fits(held.values().sum(), limits.bodies_total) {
+            return Err(Held::ByAll);
+        }
+        let count = held.entry(self.principal.clone()).or_default();
+        if !fits(*count, limits.bodies) {
+            return Err(Held::ByPrincipal);
+        }
+        *count = count.saturating_add(bytes);
+        drop(held);
+        self.amount = self.amount.saturating_add(bytes);
+        Ok(())
+    }
+
     /// Until when the principal is known, by a token that expires.
     pub(crate) fn expiry(&self) -> Option<SystemTime> {
         self.principal.expiry()
@@ -94,6 +115,24 @@ impl Drop for Permit {
 enum Held {
     ByPrincipal,
     ByAll,
+}
+
+impl From<Held> for ApiError {
+    fn from(held: Held) -> Self {
+        let (status, code, message) = match held {
+            Held::ByPrincipal => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "bodies.too-many",
+                "too many bytes of your requests are being read: wait until some are answered",
+            ),
+            Held::ByAll => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "server.busy",
+                "the server is reading as much as it may: send the request again",
+            ),
+        };
+        Self::new(status, code, message).retry_after(RETRY)
+    }
 }
 
 impl InUse {
@@ -144,16 +183,12 @@ impl InUse {
         principal: &Principal,
         bytes: usize,
     ) -> Result<Permit, ApiError> {
-        Permit::hold(&self.bodies, principal, bytes, limits).map_err(|held| match held {
-            Held::ByPrincipal => {
-                let message = "too many bytes of your requests are being read: wait until some are answered";
-                ApiError::new(StatusCode::TOO_MANY_REQUESTS, "bodies.too-many", message).retry_after(RETRY)
-            }
-            Held::ByAll => {
-                let message = "the server is reading as much as it may: send the request again";
-                ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.busy", message).retry_after(RETRY)
-            }
-        })
+        Permit::hold(&self.bodies, principal, bytes, limits).map_err(ApiError::from)
+    }
+
+    /// Lets a principal parse a body of so many values that is held already: parsed, it takes many times its bytes.
+    pub(crate) fn parse(limits: &Limits, permit: &mut Permit, values: usize) -> Result<(), ApiError> {
+        permit.grow(values.saturating_mul(VALUE_BYTES), limits).map_err(ApiError::from)
     }
 
     /// Begins to look after the time that runs take, once.

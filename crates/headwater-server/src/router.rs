@@ -75,13 +75,13 @@ pub(crate) fn routes(server: &Server) -> Routes {
 /// # Errors
 /// What is wrong with it.
 pub fn check_path(path: &str) -> Result<(), &'static str> {
-    let Some(rest) = path.strip_prefix('/') else { return Err("it begins with `/`") };
+    let Some(rest) = path.strip_prefix('/') else { return Err("a path must begin with `/`") };
     let mut segments = rest.trim_end_matches('/').split('/');
     if segments.any(|segment| segment.is_empty() || segment.starts_with([':', '*'])) {
-        return Err("between its `/` there are names, which do not begin with `:` or `*`");
+        return Err("the segments of a path must not be empty or begin with `:` or `*`");
     }
     if rest.contains(|it: char| "{}?#%".contains(it) || it.is_whitespace()) {
-        return Err("it has no `{`, `}`, `?`, `#` or `%` in it, and no white space");
+        return Err("a path must not contain `{`, `}`, `?`, `#`, `%` or white space");
     }
     Ok(())
 }

@@ -59,7 +59,7 @@ pub(crate) async fn see(mut request: Request, next: Next) -> Response {
     // A number without a sign would be exported as text.
     span.record("http.response.status_code", i64::from(status.as_u16()));
     if status.is_server_error() {
-        // A mistake of whoever asks is none of the server's.
+        // Client errors are not server errors.
         span.record("error.type", status.as_str());
         span.record("otel.status_code", "ERROR");
     }

@@ -149,8 +149,7 @@ impl Server {
         self.0.in_use.run(&self.0.agents, &self.0.options.limits, principal)
     }
 
-    /// What the route approves of: what the application's function gives, otherwise who is asking. What the client says
-    /// about itself is kept apart from it.
+    /// Runtime context: from `Options::context`, else the principal and its claims.
     pub(crate) async fn runtime_context(
         &self,
         principal: &Principal,

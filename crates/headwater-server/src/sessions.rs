@@ -123,13 +123,8 @@ async fn list(
     let served = server.agents().find(query.agent.as_deref())?;
     let page = served.agent.sessions(Some(principal.id()), query.after.as_deref(), query.limit()).await?;
     let sessions: Vec<_> = page.sessions.iter().map(shown).collect();
-    let mut told = json!({ "agent": served.name, "sessions": sessions, "next": page.next });
-    if !page.unreadable.is_empty()
-        && let Some(told) = told.as_object_mut()
-    {
-        told.insert("unreadable".to_owned(), json!(page.unreadable));
-    }
-    Ok(Json(told).into_response())
+    let document = json!({ "agent": served.name, "sessions": sessions, "next": page.next });
+    Ok(control::page(document, &page.unreadable))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -153,7 +148,8 @@ async fn create(
     let session = match (body.import, body.id) {
         // A document is its sender's word: it may have been written by hand.
         (Some(document), id) => {
-            let takes = |role, part: &Part| served.client.takes(role, part);
+            served.client.check_import()?;
+            let takes = |role, part: &mut Part| served.client.takes(role, part);
             served.agent.import_untrusted_session(document, owner, id.as_deref(), takes).await?
         }
         (None, Some(id)) => served.agent.open_session(id, owner).await?,
@@ -260,7 +256,8 @@ async fn undo(Mine(session, _): Mine) -> Result<Response, ApiError> {
 }
 
 async fn export(Shown(session, served): Shown) -> Result<Response, ApiError> {
-    let mut document = session.export().await?.retain_parts(|part| served.visibility.part(part));
+    let document = session.export().await?.with_agent(&served.name);
+    let mut document = document.retain_parts(|part| served.visibility.part(part));
     if !served.visibility.state {
         document = document.without_state();
     }

@@ -142,10 +142,9 @@ impl<T: Clock> Clock for Arc<T> {
 /// The times by which values and closed journals go. Whatever the wall clock does while the store is open, nothing goes
 /// before its time has really passed.
 ///
-/// Expiry is written as wall time, because it must mean something after a restart. So a deadline is set by the later of
-/// the wall clock and of the time that has passed since the store was opened, and it is over by the earlier of the two: a
-/// step makes things stay longer, at most by the step and until the store is opened anew. What is over stays over when
-/// the clock is set back.
+/// Expiry is written as wall time, because it must mean something after a restart. Deadlines use the later of wall and
+/// monotonic time when set, and the earlier when checked, so a clock step can only delay expiry: at most by the step, and
+/// until the store is opened anew. What has expired stays so when the clock is set back.
 #[derive(Debug)]
 pub(crate) struct Retention {
     clock: Arc<dyn Clock>,

@@ -95,6 +95,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn expired(&self, limit: usize) -> Pending<'_, Vec<JournalId>>;
 
     /// The value of a key.
+    ///
+    /// # Errors
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) when its stored bytes are not what was put.
     fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>>;
 
     /// Puts a value if what is there is what one expects, for so long or for ever; durable when done. Gives its version.
@@ -109,7 +112,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Removes a value if it is what one expects; durable when done. Gives whether there was one.
     fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool>;
 
-    /// Values whose keys begin with a prefix, ordered by key, after a key.
+    /// Values whose keys begin with a prefix, ordered by key, after a key. One whose stored bytes are damaged is listed with
+    /// its version and without bytes ([`Value::damaged`]), so that it can be named and removed.
     fn list<'a>(
         &'a self,
         prefix: &'a str,

@@ -16,6 +16,9 @@ pub struct Value {
     pub version: u64,
     /// When it goes by itself.
     pub expires: Option<Time>,
+    /// Its stored bytes are not what was put, so `bytes` is empty. Only [`list`](crate::Store::list) returns such a value,
+    /// so that one of them does not hide the others; [`get`](crate::Store::get) fails.
+    pub damaged: bool,
 }
 
 /// What a write expects to find.

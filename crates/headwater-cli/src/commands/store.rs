@@ -93,7 +93,7 @@ fn failed(folder: &Path, error: &headwater_store::Error) -> Failure {
 
 fn check_folder(folder: &Path) -> Result<Verdict, Failure> {
     let files =
-        Folder::new(folder).map_err(|error| Failure::reading(&folder.display().to_string(), error))?;
+        Folder::unchanged(folder).map_err(|error| Failure::reading(&folder.display().to_string(), error))?;
     let report = check(Arc::new(files)).map_err(|error| failed(folder, &error))?;
     let mut out = style::stdout(false);
     writeln!(out, "{}", style::printable(&report.to_string()))?;
@@ -115,8 +115,7 @@ async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Failure> {
     let failed = |error: headwater_store::Error| failed(folder, &error);
     let journal = run.into();
     let there = store.info(&journal).await.map_err(failed)?.is_some();
-    store.delete(&journal).await.map_err(failed)?;
-    let mut removed = 0_u64;
+    let (mut removed, mut damaged) = (0_u64, 0_u64);
     let mut after: Option<String> = None;
     loop {
         let page = store.list("", after.as_deref(), PAGE).await.map_err(failed)?;
@@ -127,6 +126,8 @@ async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Failure> {
             if named || of_run() {
                 store.remove(key, Expect::Any).await.map_err(failed)?;
                 removed += 1;
+            } else if value.damaged {
+                damaged += 1;
             }
         }
         match page.last() {
@@ -134,6 +135,8 @@ async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Failure> {
             None => break,
         }
     }
+    // After the values: a command that was interrupted still finds the run when it is repeated.
+    store.delete(&journal).await.map_err(failed)?;
     store.flush().await.map_err(failed)?;
     let mut out = style::stdout(false);
     if !there && removed == 0 {
@@ -142,6 +145,12 @@ async fn delete_run(run: &str, folder: &Path) -> Result<Verdict, Failure> {
         return Ok(Verdict::AtFault);
     }
     writeln!(out, "removed run {}: its journal and {removed} values", style::printable(run))?;
+    if damaged > 0 {
+        writeln!(
+            out,
+            "kept {damaged} damaged values that may belong to any run: `headwater store check` names them"
+        )?;
+    }
     out.flush()?;
     Ok(Verdict::Sound)
 }

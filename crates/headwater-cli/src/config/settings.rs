@@ -318,7 +318,7 @@ fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, String)>, Failure
         let name = format!("paths.{}", dialect.name());
         for path in read.many(&name) {
             check_path(&path)
-                .map_err(|wrong| read.wrong(&name, format!("`{path}` is not a path: {wrong}")))?;
+                .map_err(|wrong| read.wrong(&name, format!("invalid path `{path}`: {wrong}")))?;
             let path = path.trim_end_matches('/').to_owned();
             if own.iter().any(|(_, taken)| *taken == path) {
                 return Err(read.wrong(&name, format!("`{path}` is a route of its own")));

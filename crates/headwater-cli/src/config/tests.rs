@@ -178,15 +178,15 @@ fn a_mistake_is_told_with_its_place_and_what_was_meant() {
         ),
         (
             "[paths]\nmui = \"chat\"",
-            "headwater.toml:2: `paths.mui`: `chat` is not a path: it begins with `/`",
+            "headwater.toml:2: `paths.mui`: invalid path `chat`: a path must begin with `/`",
         ),
         (
             "[paths]\nmui = \"/\"",
-            "headwater.toml:2: `paths.mui`: `/` is not a path: between its `/` there are names, which do not begin with `:` or `*`",
+            "headwater.toml:2: `paths.mui`: invalid path `/`: the segments of a path must not be empty or begin with `:` or `*`",
         ),
         (
             "[paths]\nmui = \"/api/{x}\"",
-            "headwater.toml:2: `paths.mui`: `/api/{x}` is not a path: it has no `{`, `}`, `?`, `#` or `%` in it, and no white space",
+            "headwater.toml:2: `paths.mui`: invalid path `/api/{x}`: a path must not contain `{`, `}`, `?`, `#`, `%` or white space",
         ),
         ("[paths]\nmui = \"/v1/runs/\"", "headwater.toml:2: `paths.mui`: `/v1/runs` is a route of its own"),
         (

@@ -30,9 +30,15 @@ pub(crate) fn begin(settings: &Settings) -> Result<Exporting, Failure> {
 }
 
 /// What is logged. The MCP client's library reports every connection in long lines at `info`, so only its warnings are
-/// logged unless the setting names it.
+/// logged unless the setting names it. A setting that logs less than warnings stays as it is.
 fn filter(level: &str) -> String {
-    if level.contains("rmcp") { level.to_owned() } else { format!("{level},rmcp=warn") }
+    let general = level.split(',').map(str::trim).rfind(|part| !part.contains(['=', '[']));
+    // A part without a level is the name of a module, except for these words.
+    let quiet = general.is_none_or(|part| {
+        let quieter = ["off", "error"].iter().any(|word| part.eq_ignore_ascii_case(word));
+        quieter || matches!(part, "" | "0" | "1")
+    });
+    if quiet || level.contains("rmcp") { level.to_owned() } else { format!("{level},rmcp=warn") }
 }
 
 /// What writes the lines.
@@ -98,4 +104,29 @@ impl Exporting {
     }
 
     pub(crate) async fn close(self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filter;
+
+    #[test]
+    fn filter_adds_warnings_of_rmcp_only_to_levels_that_log_warnings() {
+        for level in ["info", "debug", "warn", "info,headwater_server=debug", "headwater_store=off,trace"] {
+            assert_eq!(filter(level), format!("{level},rmcp=warn"));
+        }
+        for level in [
+            "off",
+            "error",
+            "ERROR",
+            "off,headwater_server=info",
+            "headwater_server=debug",
+            "error,headwater_server=debug",
+            "info,rmcp=debug",
+            "rmcp=trace",
+            "",
+        ] {
+            assert_eq!(filter(level), level);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Opening the store, and saying who has it if somebody has.
 
 use std::{
-    fs,
+    fs, io,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -104,7 +104,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) fn open(settings: &Settings) -> Result<Opened, Failure> {
     let StoreUrl::File(folder) = &settings.store else { return Ok(Opened::Memory(Arc::new(Memory::new()))) };
     let files = Folder::new(folder).map_err(|error| {
-        Failure::new(format!("cannot open the store in {}: making the folder: {error}", folder.display()))
+        let message = format!("cannot open the store in {}: making the folder: {error}", folder.display());
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Failure::temporary(message),
+            _ => Failure::new(message),
+        }
     })?;
     if files.was_open_to_others() {
         tracing::warn!(folder = %folder.display(), "others than the owner could read the store: they no longer can");
@@ -123,6 +127,9 @@ pub(crate) fn open(settings: &Settings) -> Result<Opened, Failure> {
                 "the store in {} is used by {who}: stop that one, or give this one a folder of its own with --data DIR",
                 folder.display()
             ))
+        }
+        ErrorKind::NoSpace => {
+            Failure::temporary(format!("cannot open the store in {}: {error}", folder.display()))
         }
         _ => Failure::new(format!("cannot open the store in {}: {error}", folder.display())),
     })?;

@@ -28,7 +28,7 @@ pub(super) async fn checkers(settings: &config::Jwt) -> Result<Vec<Jwt>, Failure
     }
     if let Some(url) = &settings.jwks_url {
         let jwt = published(url).await;
-        let jwt = jwt.map_err(|error| Failure::new(format!("`jwt.jwks_url`: {url}: {error}")))?;
+        let jwt = jwt.map_err(|error| Failure::temporary(format!("`jwt.jwks_url`: {url}: {error}")))?;
         all.push(jwt.max_age(settings.max_age));
     }
     let named = |jwt: Jwt| {

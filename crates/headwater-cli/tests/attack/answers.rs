@@ -2,7 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::{ANN, BOB, KEYS, foreign::tampered, report::attack, server::Server};
+use crate::{
+    ANN, BOB, KEYS,
+    foreign::tampered,
+    report::attack,
+    server::{Server, ask},
+};
 
 /// A run that waits for an approval: its id, and what it waits for.
 fn waits(server: &Server, file: &str) -> (String, Value) {
@@ -52,4 +57,39 @@ fn tampered_approvals_are_refused() {
     let state = server.ask("GET", &format!("/v1/runs/{run}"), &[ANN], "").json();
     assert_eq!(state["waitsFor"][0]["request"], open["request"], "the question is open: {state}");
     assert_eq!(answer(ANN, &run, &open["request"], &open["token"]).status, 202, "and takes its own token");
+}
+
+#[test]
+fn racing_answers_are_accepted_once() {
+    const ROUNDS: usize = 10;
+    const RACING: usize = 20;
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("data"), &KEYS);
+    let mut cases = Vec::new();
+    for round in 0..ROUNDS {
+        let (run, open) = waits(&server, &format!("{round}.txt"));
+        let start = std::sync::Barrier::new(RACING);
+        let statuses: Vec<u16> = std::thread::scope(|scope| {
+            let racing: Vec<_> = (0..RACING)
+                .map(|number| {
+                    let (address, start, run, open) = (&server.address, &start, &run, &open);
+                    scope.spawn(move || {
+                        // Each has words of its own: the same answer again would be taken as the first.
+                        let body = json!({ "request": open["request"], "token": open["token"],
+                            "approved": number % 2 == 0, "reason": format!("reason {number}") });
+                        start.wait();
+                        ask(address, "POST", &format!("/v1/runs/{run}/answer"), &[ANN], &body.to_string())
+                            .status
+                    })
+                })
+                .collect();
+            racing.into_iter().map(|racer| racer.join().unwrap()).collect()
+        });
+        let accepted = statuses.iter().filter(|status| **status == 202).count();
+        cases.extend(statuses.into_iter().map(|status| (round, accepted, status)));
+    }
+    attack("racing answers", &cases, |(round, accepted, status)| match (accepted, status) {
+        (1, 202 | 409) => Ok(()),
+        _ => Err(format!("round {round}: {accepted} answers were accepted, this one got {status}")),
+    });
 }

@@ -15,8 +15,9 @@ fn nested_objects(depth: usize) -> String {
 }
 
 /// The routes and the bodies that hold something of the client's, with a place for it.
-const PLACES: [(&str, &str); 10] = [
+const PLACES: [(&str, &str); 11] = [
     ("/v1/runs", r#"{"agent":"chat","input":"hello","context":{"a":$}}"#),
+    ("/v1/runs", r#"{"agent":"chat","input":"hello","session":"deep-$N","context":{"a":$}}"#),
     ("/v1/runs", r#"{"agent":"chat","input":"hello","session":"deep-$N","data":{"a":$}}"#),
     ("/v1/sessions", r#"{"id":"deep-$N","agent":"chat","metadata":$}"#),
     (

@@ -119,7 +119,7 @@ struct Request {
 }
 
 /// What a dialect's client sends to say something.
-fn says(dialect: &str, session: &str) -> Value {
+pub(crate) fn says(dialect: &str, session: &str) -> Value {
     let message = json!({ "id": "u9", "role": "user", "parts": [{ "type": "text", "text": "hello" }] });
     match dialect {
         "ai-sdk" => json!({ "id": session, "trigger": "submit-message", "messages": [message] }),
@@ -330,6 +330,40 @@ fn ids_of_another_behave_as_invented_ones() {
     let path = ann.real("/v1/runs/$RUN/events?dialect=agents");
     let bobs = ann.server.ask("GET", &path, &[BOB, ("last-event-id", &ann.cursor)], "");
     assert_eq!(bobs.status, 404, "a cursor of another principal: {bobs:?}");
+}
+
+#[test]
+fn forged_list_cursors_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("data"), &KEYS);
+    for number in 0..3 {
+        let body = json!({ "agent": "chat", "input": "hello", "session": format!("listed-{number}") });
+        let begun = server.ask("POST", "/v1/runs", &[ANN], &body.to_string());
+        assert_eq!(begun.status, 201, "{begun:?}");
+    }
+    let lists = ["/v1/sessions?agent=chat&limit=1", "/v1/runs?limit=1"];
+    let next = lists.map(|list| {
+        let page = server.ask("GET", list, &[ANN], "").json();
+        page["next"].as_str().unwrap_or_else(|| panic!("{list} has one page: {page}")).to_owned()
+    });
+    let mut cases: Vec<((&str, &str), &str, String)> = Vec::new();
+    for (list, next) in lists.iter().zip(&next) {
+        cases.extend(tampered(next, 150).into_iter().map(|forged| (ANN, *list, forged)));
+        // As it is, but another's.
+        cases.push((BOB, *list, next.clone()));
+    }
+    // As it is, but of another list.
+    cases.extend([(ANN, lists[0], next[1].clone()), (ANN, lists[1], next[0].clone())]);
+    attack("forged list cursors", &cases, |(key, list, forged)| {
+        let escaped: String = forged.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        match server.ask("GET", &format!("{list}&after={escaped}"), &[*key], "").status {
+            400..500 => Ok(()),
+            status => Err(format!("{list}: {status} for {forged}")),
+        }
+    });
+    for (list, next) in lists.iter().zip(&next) {
+        assert_eq!(server.ask("GET", &format!("{list}&after={next}"), &[ANN], "").status, 200, "{list}");
+    }
 }
 
 /// A signed text with one character changed at a time, and cut, and with more behind it.

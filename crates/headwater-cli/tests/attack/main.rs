@@ -13,6 +13,8 @@ mod bodies;
 mod browsers;
 mod connections;
 mod foreign;
+mod http2;
+mod mutated;
 mod report;
 #[path = "../cli/server.rs"]
 #[allow(dead_code, reason = "the other suite uses all of it")]

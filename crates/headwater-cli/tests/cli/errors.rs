@@ -177,7 +177,7 @@ fn failed_run_shows_readers_a_code_and_explains_itself_in_the_log() {
         let lines: Vec<_> = log.lines().filter(|line| line.contains(run.as_str())).collect();
         let failed = lines.iter().any(|line| {
             line.contains("WARN")
-                && line.contains("a run failed")
+                && line.contains("run failed")
                 && line.contains(code)
                 && line.contains(request.as_str())
         });

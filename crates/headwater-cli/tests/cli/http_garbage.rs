@@ -18,16 +18,18 @@ use serde_json::Value;
 
 use self::{
     client::{Client, Reply},
-    generate::{Generator, Known, Random, Routes},
+    generate::{Generator, Known, Routes},
 };
 use crate::server::Server;
 
-/// How many requests are sent between two looks at what was stored.
-const BATCH: u64 = 500;
+/// How many requests are sent at least between two looks at what was stored. Each look reads everything, so batches grow with
+/// what is there.
+const BATCH: u64 = 200;
 const CLIENTS: u64 = 4;
-/// What the server may hold beyond what it held at the start, and for each request that it was sent.
-const GROWTH: u64 = 96 << 20;
-const GROWTH_PER_REQUEST: u64 = 6 << 10;
+/// What the server may hold beyond what it held at the start: its caches, which are bounded, and the index of what it stores.
+/// Requests that store nothing may cost nothing.
+const CACHES: u64 = 96 << 20;
+const PER_SESSION_OR_RUN: u64 = 16 << 10;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
@@ -64,6 +66,7 @@ fn listed(client: &mut Client, route: &str, field: &str, id: &str) -> BTreeSet<S
         let reply = client.get(&format!("{route}limit=500{after}"));
         assert_eq!(reply.status, 200, "{route}: {}", reply.body);
         let page: Value = serde_json::from_str(&reply.body).unwrap();
+        assert!(page.get("unreadable").is_none(), "{route}: {}", page["unreadable"]);
         let items = page[field].as_array().unwrap();
         found.extend(items.iter().map(|item| item[id].as_str().unwrap().to_owned()));
         match page["next"].as_str() {
@@ -83,22 +86,45 @@ fn agents(client: &mut Client) -> Vec<String> {
     names
 }
 
-/// Reads everything that is new, and a part of what was read before; everything if `all`.
-fn read_back(
-    address: &str,
-    known: &Mutex<Known>,
-    read: &mut BTreeSet<String>,
-    random: &mut Random,
-    all: bool,
-) {
+/// What the server has said that it stored.
+#[derive(Debug, Default)]
+struct Stored {
+    /// The sessions of the last look, and those that answers have named since.
+    sessions: BTreeSet<String>,
+    /// Those that were deleted since the last look. One of them may have been begun anew.
+    deleted: BTreeSet<String>,
+}
+
+impl Stored {
+    fn learn(&mut self, request: &generate::Request, reply: &Reply) {
+        if !(200..300).contains(&reply.status) {
+            return;
+        }
+        let path = request.target.split('?').next().unwrap_or_default();
+        match path.strip_prefix("/v1/sessions/") {
+            Some(id) if request.method == "DELETE" && !id.contains('/') => {
+                self.deleted.insert(client::unescape(id));
+            }
+            _ => self.sessions.extend(reply.header("x-session-id").map(str::to_owned)),
+        }
+    }
+}
+
+/// Everything that is there after a look.
+struct Look {
+    sessions: BTreeSet<String>,
+    runs: BTreeSet<String>,
+}
+
+/// Reads every session and every run to its end.
+fn read_back(address: &str) -> Look {
     let mut client = Client::new(address);
-    let mut due = |id: &str| all || read.insert(id.to_owned()) || random.below(20) == 0;
     let mut sessions = BTreeSet::new();
     for agent in agents(&mut client) {
         let route = format!("/v1/sessions?agent={}&", client::escape(&agent));
         sessions.extend(listed(&mut client, &route, "sessions", "id"));
     }
-    for session in sessions.iter().filter(|id| due(id)) {
+    for session in &sessions {
         let session = format!("/v1/sessions/{}", client::escape(session));
         for what in ["", "/messages", "/checkpoints", "/export"] {
             let reply = client.get(&format!("{session}{what}"));
@@ -106,13 +132,22 @@ fn read_back(
         }
     }
     let runs = listed(&mut client, "/v1/runs?", "runs", "run");
-    for run in runs.iter().filter(|id| due(id)) {
+    for run in &runs {
         for what in ["", "/events?until=wait"] {
             let reply = client.get(&format!("/v1/runs/{run}{what}"));
             assert_eq!(reply.status, 200, "{run}{what}: {}", reply.body);
+            assert!(!reply.body.is_empty(), "{run}{what} is empty");
         }
     }
-    known.lock().unwrap().listed(&sessions, &runs);
+    Look { sessions, runs }
+}
+
+/// Fails if the server has logged an error.
+fn no_errors(server: &Server) {
+    let logged = server.logged();
+    let errors: Vec<_> =
+        logged.iter().filter(|line| line.contains("ERROR") || line.contains("panicked")).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
 }
 
 /// Sends requests in batches, each followed by a look at everything that was stored.
@@ -122,15 +157,15 @@ fn attack(data: &Path, requests: u64, seed: u64) -> String {
     let document: Value = serde_json::from_str(&client.get("/openapi.json").body).unwrap();
     let routes = Arc::new(Routes::of(&document));
     let known = Arc::new(Mutex::new(Known::default()));
-    let mut read = BTreeSet::new();
-    let mut random = Random::new(seed);
+    let stored = Arc::new(Mutex::new(Stored::default()));
     let start = memory(server.pid(), "VmRSS");
-    let (mut sent, mut statuses) = (0, [0_u64; 6]);
+    let (mut sent, mut statuses, mut batches, mut items) = (0, [0_u64; 6], 0, 0);
     while sent < requests {
-        let batch = BATCH.min(requests - sent);
+        let batch = BATCH.max(sent / 2).min(requests - sent);
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
-                let (routes, known, address) = (routes.clone(), known.clone(), server.address.clone());
+                let (routes, known, stored) = (routes.clone(), known.clone(), stored.clone());
+                let address = server.address.clone();
                 let (from, until) = (sent + batch * number / CLIENTS, sent + batch * (number + 1) / CLIENTS);
                 thread::spawn(move || {
                     let mut client = Client::new(&address);
@@ -144,6 +179,7 @@ fn attack(data: &Path, requests: u64, seed: u64) -> String {
                             reply.unwrap_or_else(|error| panic!("{}: {error}", describe(&request, seed)));
                         check(&reply, &request, seed);
                         known.lock().unwrap().learn(&reply);
+                        stored.lock().unwrap().learn(&request, &reply);
                         statuses[usize::from(reply.status / 100).min(5)] += 1;
                     }
                     statuses
@@ -155,23 +191,33 @@ fn attack(data: &Path, requests: u64, seed: u64) -> String {
             statuses.iter_mut().zip(counted).for_each(|(all, one)| *all += one);
         }
         sent += batch;
-        read_back(&server.address, &known, &mut read, &mut random, false);
+        batches += 1;
+        let Look { sessions, runs } = read_back(&server.address);
+        let before = std::mem::take(&mut *stored.lock().unwrap());
+        let lost: Vec<_> =
+            before.sessions.difference(&before.deleted).filter(|id| !sessions.contains(*id)).collect();
+        assert!(lost.is_empty(), "sessions are gone that were not deleted: {lost:?}");
+        no_errors(&server);
+        items = (sessions.len() + runs.len()) as u64;
+        if let (Some(start), Some(now)) = (start, memory(server.pid(), "VmRSS")) {
+            let allowed = start + CACHES + PER_SESSION_OR_RUN * items;
+            let (start, now_mib) = (start >> 20, now >> 20);
+            assert!(
+                now < allowed,
+                "{start} MiB at first, {now_mib} MiB after {sent} requests with {items} sessions and runs"
+            );
+            println!("{sent} requests, {items} sessions and runs, {now_mib} MiB");
+        }
+        known.lock().unwrap().listed(&sessions, &runs);
+        stored.lock().unwrap().sessions = sessions;
     }
-    read_back(&server.address, &known, &mut read, &mut random, true);
-    let end = memory(server.pid(), "VmRSS");
-    if let (Some(start), Some(end)) = (start, end) {
-        let allowed = start + GROWTH + GROWTH_PER_REQUEST * requests;
-        assert!(end < allowed, "{} MiB at first, {} MiB after {requests} requests", start >> 20, end >> 20);
-    }
-    assert!(!server.logged().iter().any(|line| line.contains("panicked")), "the server panicked");
     let peak = memory(server.pid(), "VmHWM").unwrap_or(0) >> 20;
     let [_, _, taken, moved, refused, failed] = statuses;
     format!(
-        "{requests} requests to {} routes: {} answered, {refused} refused, {failed} told to come back; {} sessions \
-         and runs read back; peak {peak} MiB",
+        "{requests} requests to {} routes: {} answered, {refused} refused, {failed} told to come back; {items} sessions \
+         and runs read back after {batches} batches; peak {peak} MiB",
         routes.len(),
         taken + moved,
-        read.len()
     )
 }
 
@@ -183,7 +229,6 @@ fn server_survives_anything_that_is_sent() {
     println!("told: {told}");
     // What was stored is read by a process that knows nothing else.
     let server = Server::start(&data, &["--set", "log.level=warn"]);
-    let known = Mutex::new(Known::default());
-    read_back(&server.address, &known, &mut BTreeSet::new(), &mut Random::new(1), true);
-    assert!(!server.logged().iter().any(|line| line.contains("ERROR") || line.contains("panicked")));
+    read_back(&server.address);
+    no_errors(&server);
 }

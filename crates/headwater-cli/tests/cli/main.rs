@@ -9,6 +9,8 @@
 
 mod check;
 mod convert;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod dialects;
 mod errors;
 mod extract;

@@ -113,3 +113,39 @@ fn body_of_as_many_values_as_allowed_costs_little() {
     }
     check(&server, "50,000 values in each body, 8 at once");
 }
+
+#[test]
+fn json_inside_strings_has_the_limits_of_one_body() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = ["--set", "limits.body=4MiB", "--set", "fsync=never"];
+    let server = Server::start(&folder.path().join("data"), &settings);
+    // The body has few values: each of these is one string.
+    let arguments = serde_json::Value::String(format!("[{}]", vec!["{\"a\":0}"; 24_000].join(",")));
+    let call = |id: usize| {
+        format!(
+            "{{\"id\":\"call{id}\",\"type\":\"function\",\"function\":{{\"name\":\"look\",\"arguments\":{arguments}}}}}"
+        )
+    };
+    // As many as fit into 4 MiB.
+    let calls = (0..14).map(call).collect::<Vec<_>>().join(",");
+    let messages = format!(
+        "[{{\"id\":\"a\",\"role\":\"assistant\",\"content\":\"\",\"toolCalls\":[{calls}]}},\
+          {{\"id\":\"u\",\"role\":\"user\",\"content\":\"hello\"}}]"
+    );
+    for (path, body) in [
+        (
+            "/v1/ag-ui/chat",
+            format!(
+                "{{\"threadId\":\"c\",\"runId\":\"r\",\"state\":{{}},\"tools\":[],\"context\":[],\
+                  \"forwardedProps\":{{}},\"messages\":{messages}}}"
+            ),
+        ),
+        ("/v1/tanstack/chat", format!("{{\"messages\":{messages},\"data\":{{\"conversationId\":\"t\"}}}}")),
+    ] {
+        assert!(body.len() < 4 << 20, "{}", body.len());
+        let statuses = at_once(&server, path, &body, 8);
+        assert!(statuses.contains(&200), "{path}: {statuses:?}");
+        assert!(statuses.iter().all(|status| matches!(status, 200 | 429)), "{path}: {statuses:?}");
+    }
+    check(&server, "14 texts of 48,000 values in each body of 4 MiB, 8 at once");
+}

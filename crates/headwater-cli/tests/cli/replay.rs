@@ -98,6 +98,14 @@ fn the_bytes_of_every_dialect_are_written_and_compared() {
     let first = headwater(&args, "").json();
     let written = first["golden"]["written"].as_u64().unwrap();
     assert!(written > 6, "{first}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let folder = kept.path("golden").join(&kept.run);
+        assert_eq!(mode(&folder), 0o700);
+        assert!(fs::read_dir(&folder).unwrap().all(|file| mode(&file.unwrap().path()) == 0o600));
+    }
     let second = headwater(&args, "").json();
     assert_eq!(
         second["golden"],

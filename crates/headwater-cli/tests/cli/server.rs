@@ -59,9 +59,14 @@ impl Server {
     /// Starts a server whose files may grow to so many blocks of 512 bytes: then writing fails, as on a full disk.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_small(data: &Path, blocks: u32, args: &[&str]) -> Self {
+        Self::start_command(small(blocks), "127.0.0.1:0", data, args, &[])
+    }
+
+    /// Starts a server that may open so many files: at first, and after it has raised its limit as far as it may.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn start_with_files(data: &Path, (soft, hard): (u32, u32), args: &[&str]) -> Self {
         let mut limited = Command::new("sh");
-        // A signal that is ignored stays so in the program that takes the place of the shell.
-        let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+        let script = format!("ulimit -S -n {soft} && ulimit -H -n {hard} && exec \"$0\" \"$@\"");
         limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
         Self::start_command(limited, "127.0.0.1:0", data, args, &[])
     }
@@ -204,6 +209,16 @@ impl Drop for Server {
         let _ = self.child.wait();
         let _ = self.logger.take().map(JoinHandle::join);
     }
+}
+
+/// The program, with files that may grow to so many blocks of 512 bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn small(blocks: u32) -> Command {
+    let mut limited = Command::new("sh");
+    // A signal that is ignored stays so in the program that takes the place of the shell.
+    let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+    limited.args(["-c", &script, env!("CARGO_BIN_EXE_headwater")]);
+    limited
 }
 
 /// Sends a request to an address, and reads the response to its end.

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use headwater_store::{Embedded, Expect, Store as _};
 use serde_json::json;
 
 use crate::{
@@ -38,7 +39,14 @@ fn store_check_names_what_is_damaged() {
     assert_eq!(used.code, Some(2), "{used:?}");
     assert!(used.stderr.contains("stop its server first"), "{used:?}");
     assert_eq!(server.terminate(), Some(0));
+    #[cfg(unix)]
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let good = store(&["check"], &path);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o755, "a check changes nothing");
+    }
     assert_eq!(good.code, Some(0), "{good:?}");
     assert!(good.stdout.contains("1 segments") && good.stdout.contains("good"), "{good:?}");
     // The last event of the run.
@@ -63,16 +71,90 @@ fn store_check_names_what_is_damaged() {
     }
 }
 
+/// Lets the first segment of a store be complete, so that its footer knows what is in it and nothing is written to it any more.
+fn seal(store: &Path) {
+    let mut options = headwater_store::embedded::Options::default();
+    options.segment_bytes = 4_096;
+    let opened = Embedded::open_folder(store, options).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for _ in 0..3 {
+        runtime.block_on(opened.put("filler", vec![b'x'; 4_096].into(), Expect::Any, None)).unwrap();
+    }
+    runtime.block_on(opened.remove("filler", Expect::Any)).unwrap();
+    drop(opened);
+    assert!(store.join("0000000000000002.seg").exists());
+}
+
+/// Flips a bit wherever a text is in the first segment, and gives how often that was.
+fn damage(store: &Path, text: &str) -> usize {
+    let segment = store.join("0000000000000001.seg");
+    let mut bytes = fs::read(&segment).unwrap();
+    let found = bytes.windows(text.len()).enumerate().filter(|(_, window)| *window == text.as_bytes());
+    let places: Vec<_> = found.map(|(at, _)| at).collect();
+    for at in &places {
+        bytes[at + 1] ^= 1;
+    }
+    fs::write(&segment, bytes).unwrap();
+    places.len()
+}
+
+#[test]
+fn damaged_session_is_named_in_the_list_and_can_be_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, path) = (folder.path().join("data"), folder.path().join("data/store"));
+    let server = Server::start(&data, &[]);
+    for session in ["whole", "without-head", "without-checkpoint"] {
+        let begun = server.post("/v1/sessions", &json!({ "id": session, "agent": "chat" }));
+        assert_eq!(begun.status, 201, "{begun:?}");
+        let message = json!({ "text": format!("hello from {session}") });
+        let sent = server.post(&format!("/v1/sessions/{session}/messages"), &message);
+        let run = sent.json()["run"].as_str().unwrap().to_owned();
+        assert_eq!(server.get(&format!("/v1/runs/{run}/events")).status, 200);
+        assert_eq!(server.get(&format!("/v1/sessions/{session}")).status, 200);
+    }
+    let checkpoint = server.get("/v1/sessions/without-checkpoint").json()["checkpoint"].clone();
+    assert_eq!(server.terminate(), Some(0));
+    seal(&path);
+    assert!(damage(&path, r#"{"id":"without-head","agent""#) >= 1);
+    assert!(damage(&path, &format!(r#"{{"id":{checkpoint},"#)) >= 1);
+
+    let server = Server::start(&data, &[]);
+    let list = server.get("/v1/sessions?agent=chat");
+    assert_eq!(list.status, 200, "{list:?}");
+    let list = list.json();
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list["sessions"][0]["id"], "whole");
+    let mut unreadable: Vec<_> = list["unreadable"].as_array().unwrap().clone();
+    unreadable.sort_by_key(ToString::to_string);
+    assert_eq!(unreadable, [json!("without-checkpoint"), json!("without-head")]);
+    for session in ["without-head", "without-checkpoint"] {
+        let path = format!("/v1/sessions/{session}?agent=chat");
+        let deleted = server.ask("DELETE", &path, &[], "");
+        assert_eq!(deleted.status, 204, "{deleted:?}");
+        assert_eq!(server.get(&path).status, 404, "{session}");
+    }
+    let list = server.get("/v1/sessions?agent=chat").json();
+    assert_eq!((list["sessions"].as_array().unwrap().len(), list.get("unreadable")), (1, None), "{list}");
+}
+
 #[test]
 fn store_delete_run_removes_a_run_that_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let (data, path) = (folder.path().join("data"), folder.path().join("data/store"));
     let server = Server::start(&data, &[]);
-    let (gone, kept) = (run(&server, "planets"), run(&server, "planets"));
+    let (gone, kept, damaged) = (run(&server, "planets"), run(&server, "planets"), run(&server, "planets"));
     assert_eq!(server.terminate(), Some(0));
+    seal(&path);
+    for run in [&gone, &damaged] {
+        assert!(damage(&path, &format!("\"{run}\"")) >= 2, "records and values of {run}");
+    }
+    let checked = store(&["check"], &path);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(checked.stdout.contains(&format!("value run/{gone}/")), "{checked:?}");
     let removed = store(&["delete-run", &gone], &path);
     assert_eq!(removed.code, Some(0), "{removed:?}");
     assert!(removed.stdout.contains(&format!("removed run {gone}: its journal and ")), "{removed:?}");
+    assert!(removed.stdout.contains("damaged values that may belong to any run"), "{removed:?}");
     let again = store(&["delete-run", &gone], &path);
     assert_eq!((again.code, again.stdout.contains("there is no run")), (Some(1), true), "{again:?}");
     let server = Server::start(&data, &[]);
@@ -115,6 +197,18 @@ fn server_exits_when_its_store_has_stopped_and_loses_nothing() {
     for run in begun.iter().chain([&run]) {
         assert_eq!(server.get(&format!("/v1/runs/{run}")).status, 200, "what was acknowledged is there");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn start_without_room_for_the_store_asks_to_be_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut serve = crate::server::small(0);
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path().join("data"));
+    let ended = serve.current_dir(folder.path()).output().unwrap();
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("cannot open the store in") && errors.contains("make room"), "{errors}");
 }
 
 #[cfg(target_os = "linux")]

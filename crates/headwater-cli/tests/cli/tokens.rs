@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Answer, Server, command};
 
-/// Whoever signs tokens.
+/// Signs tokens.
 struct Issuer {
     pair: Ed25519KeyPair,
     kid: &'static str,
@@ -189,21 +189,50 @@ fn principals_of_keys_and_of_tokens_are_apart() {
 }
 
 #[test]
+fn claims_of_a_token_reach_the_runtime_context() {
+    let folder = tempfile::tempdir().unwrap();
+    let issuer = Issuer::new("one");
+    let path = folder.path().join("keys.json");
+    std::fs::write(&path, set(&[&issuer])).unwrap();
+    let agent = folder.path().join("plan.yaml");
+    let node = r#"{ message: "{{ context.principal }} has the plan {{ context.claims.plan }}" }"#;
+    let workflow = format!("workflows: {{ plan: {{ start: tell, nodes: {{ tell: {node} }} }} }}\n");
+    std::fs::write(&agent, format!("headwater: 1\nname: plan\n{workflow}")).unwrap();
+    let keys = format!("jwt.jwks={}", path.display());
+    let args = [&[agent.to_str().unwrap(), "--set", &keys, "--store", "memory:"][..], &MEANT].concat();
+    let server = Server::start(&folder.path().join("data"), &args);
+    let mut claims = claims("ann", 1);
+    claims["plan"] = json!("gold");
+    let token = format!("Bearer {}", issuer.token(&claims));
+    let key = ("authorization", token.as_str());
+    // What the client says of itself changes nothing.
+    let body = r#"{"input":"hi","context":{"claims":{"plan":"none"},"principal":"eve"}}"#;
+    let begun = server.ask("POST", "/v1/runs", &[key], body);
+    assert_eq!(begun.status, 201, "{begun:?}");
+    let run = begun.json()["run"].as_str().unwrap().to_owned();
+    let events = server.ask("GET", &format!("/v1/runs/{run}/events?dialect=kortyx"), &[key], "");
+    assert!(events.body.contains("ann has the plan gold"), "{events:?}");
+}
+
+#[test]
 fn keys_that_cannot_be_had_are_told_at_the_start() {
     let (url, _) = publish(vec!["{}".to_owned()]);
-    for (setting, says) in [
-        ("jwt.jwks=no/such.json".to_owned(), "`jwt.jwks`: no/such.json: "),
-        ("jwt.jwks_url=http://keys.example/keys.json".to_owned(), "begins with `https://`"),
+    // What a server publishes may be there at the next start, a setting stays wrong.
+    let (wrong, temporary) = (Some(2), Some(3));
+    for (setting, code, says) in [
+        ("jwt.jwks=no/such.json".to_owned(), wrong, "`jwt.jwks`: no/such.json: "),
+        ("jwt.jwks_url=http://keys.example/keys.json".to_owned(), wrong, "begins with `https://`"),
         (
             "jwt.jwks_url=http://127.0.0.1:9/keys.json".to_owned(),
+            temporary,
             "`jwt.jwks_url`: http://127.0.0.1:9/keys.json: ",
         ),
-        (format!("jwt.jwks_url={url}"), "`jwt.jwks_url`: "),
-        ("jwt.audience=guides".to_owned(), "tokens that nothing can check"),
+        (format!("jwt.jwks_url={url}"), temporary, "`jwt.jwks_url`: "),
+        ("jwt.audience=guides".to_owned(), wrong, "tokens that nothing can check"),
     ] {
         let args = ["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--set", &setting];
         let output = command().args(args).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{setting}");
+        assert_eq!(output.status.code(), code, "{setting}");
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(told.contains(says), "{told}");
     }

@@ -24,6 +24,10 @@ use crate::{
 /// How long the end of the body may take once the answer is complete.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
+/// How long a body may still give something after its time is over. When the process was suspended or the stream was not
+/// read, timers end before the bytes that lie there have been read.
+const GRACE: Duration = Duration::from_millis(500);
+
 /// The largest answer in one piece.
 const LARGEST_WHOLE: usize = 64 * 1024 * 1024;
 
@@ -56,9 +60,9 @@ struct Reading {
     /// An answer in one piece, until it is complete.
     whole: Option<Vec<u8>>,
     /// Ends when no byte has come for too long.
-    idle: Pin<Box<Sleep>>,
+    idle: Deadline,
     /// Ends when nothing was said for too long.
-    stalled: Pin<Box<Sleep>>,
+    stalled: Deadline,
     provider: Arc<Provider>,
     transport: Transport,
 }
@@ -110,7 +114,7 @@ impl Stream for Answer {
                             let mut reading = Box::new(reading.open(opened.rest, opened.is_json));
                             let taken = reading.take(&opened.first, &mut this.ready);
                             if reading.decoder.is_finished() {
-                                reading.idle.as_mut().reset(Instant::now() + LAST_WAIT);
+                                reading.idle.reset(LAST_WAIT);
                             }
                             this.phase = Phase::Reading(reading);
                             if let Err(error) = taken {
@@ -141,10 +145,39 @@ struct IsLast(bool);
 impl Unopened {
     fn open(self: Box<Self>, body: Body, is_json: bool) -> Reading {
         let timeouts = self.transport.timeouts();
-        let (idle, stalled) = (Box::pin(sleep(timeouts.silence)), Box::pin(sleep(timeouts.progress)));
+        let (idle, stalled) = (Deadline::new(timeouts.silence), Deadline::new(timeouts.progress));
         let whole = (self.is_whole || is_json).then(Vec::new);
         let Self { decoder, provider, transport, .. } = *self;
         Reading { decoder, body, whole, idle, stalled, provider, transport }
+    }
+}
+
+/// A time by which something must have been read.
+struct Deadline {
+    sleep: Pin<Box<Sleep>>,
+    is_extended: bool,
+}
+
+impl Deadline {
+    fn new(time: Duration) -> Self {
+        Self { sleep: Box::pin(sleep(time)), is_extended: false }
+    }
+
+    fn reset(&mut self, time: Duration) {
+        self.is_extended = false;
+        self.sleep.as_mut().reset(Instant::now() + time);
+    }
+
+    /// Whether the time is over and the grace after it.
+    fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.sleep.as_mut().poll(cx).is_pending() {
+            return false;
+        }
+        if std::mem::replace(&mut self.is_extended, true) {
+            return true;
+        }
+        self.sleep.as_mut().reset(Instant::now() + GRACE);
+        self.sleep.as_mut().poll(cx).is_ready()
     }
 }
 
@@ -156,32 +189,32 @@ impl Reading {
         ready: &mut VecDeque<Result<ModelEvent, ModelError>>,
     ) -> Poll<Result<IsLast, ModelError>> {
         let Timeouts { silence, progress, .. } = *self.transport.timeouts();
-        // Pings come often enough to keep the other timer from ever being looked at.
-        if !self.decoder.is_finished() && self.stalled.as_mut().poll(cx).is_ready() {
-            let what = "the connection is alive, but the model said nothing";
-            return Poll::Ready(Err(too_slow(self.provider.name(), what, progress)));
-        }
+        // The timers are looked at when there is nothing to read: what has arrived is in time.
         match self.body.as_mut().poll_next(cx) {
             Poll::Ready(Some(Ok(bytes))) => {
                 let before = ready.len();
                 self.take(&bytes, ready)?;
-                let now = Instant::now();
                 if ready.len() > before || self.whole.is_some() {
-                    self.stalled.as_mut().reset(now + progress);
+                    self.stalled.reset(progress);
                 }
-                self.idle.as_mut().reset(now + if self.decoder.is_finished() { LAST_WAIT } else { silence });
+                self.idle.reset(if self.decoder.is_finished() { LAST_WAIT } else { silence });
                 Poll::Ready(Ok(IsLast(false)))
             }
             // An answer that is complete does not suffer from what happens to the connection.
             Poll::Ready(Some(Err(error))) if !self.decoder.is_finished() => Poll::Ready(Err(error)),
             Poll::Ready(_) => Poll::Ready(Ok(self.end(ready))),
-            Poll::Pending => match self.idle.as_mut().poll(cx) {
-                Poll::Ready(()) if self.decoder.is_finished() => Poll::Ready(Ok(self.end(ready))),
-                Poll::Ready(()) => {
-                    Poll::Ready(Err(too_slow(self.provider.name(), "the answer did not go on", silence)))
-                }
-                Poll::Pending => Poll::Pending,
-            },
+            Poll::Pending if self.decoder.is_finished() => {
+                self.idle.sleep.as_mut().poll(cx).map(|()| Ok(self.end(ready)))
+            }
+            // Pings keep the connection from being silent.
+            Poll::Pending if self.stalled.is_over(cx) => {
+                let what = "the connection is alive, but the model said nothing";
+                Poll::Ready(Err(too_slow(self.provider.name(), what, progress)))
+            }
+            Poll::Pending if self.idle.is_over(cx) => {
+                Poll::Ready(Err(too_slow(self.provider.name(), "the answer did not go on", silence)))
+            }
+            Poll::Pending => Poll::Pending,
         }
     }
 

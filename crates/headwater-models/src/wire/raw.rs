@@ -12,6 +12,9 @@ use super::{
 /// A larger answer is not kept a second time.
 const LARGEST: usize = 256 * 1024;
 
+/// After how many received bytes the answer is measured.
+const MEASURED_EVERY: usize = 8 * LARGEST;
+
 /// Fields of a delta that continue a text. All others are said once, or said again.
 const GROWING: [&str; 8] =
     ["arguments", "content", "reasoning", "reasoning_content", "refusal", "signature", "text", "thinking"];
@@ -20,18 +23,16 @@ const GROWING: [&str; 8] =
 #[derive(Debug, Default)]
 pub(super) struct Raw {
     answer: Map<String, Value>,
-    size: usize,
+    /// The bytes that were received since the answer was last measured.
+    unmeasured: usize,
     is_too_large: bool,
 }
 
 impl Raw {
     /// Takes an event of a stream, which was so many bytes.
     pub(super) fn event(&mut self, body: &Body, event: &Value, size: usize) {
-        self.size = self.size.saturating_add(size);
-        // Events repeat their frame around each word, so far more of them than this are one answer of that size.
-        self.is_too_large |= self.size > LARGEST * 8;
         if self.is_too_large {
-            return self.answer.clear();
+            return;
         }
         match body {
             Body::Chat(_) => self.chat(event),
@@ -43,19 +44,32 @@ impl Raw {
             Body::Anthropic(_) => self.anthropic(event),
             Body::Google(_) => self.google(event),
         }
+        self.received(size);
+    }
+
+    /// Measures the answer now and then: how much is received says little, because events repeat their frame around each
+    /// word, and measuring each time would cost more than reading.
+    fn received(&mut self, size: usize) {
+        self.unmeasured = self.unmeasured.saturating_add(size);
+        if self.unmeasured > MEASURED_EVERY {
+            self.unmeasured = 0;
+            self.is_too_large = serde_json::to_string(&self.answer).map_or(0, |text| text.len()) > LARGEST;
+            if self.is_too_large {
+                self.answer.clear();
+            }
+        }
     }
 
     /// Takes a piece of text or thought of a chat completion, which was read without the rest of its chunk.
     pub(super) fn piece(&mut self, field: &str, delta: &str) {
-        self.size = self.size.saturating_add(delta.len());
-        self.is_too_large |= self.size > LARGEST * 8;
         if self.is_too_large {
-            return self.answer.clear();
+            return;
         }
         let choice = self.answer.get_mut("choices").and_then(|choices| choices.get_mut(0));
         if let Some(Value::Object(message)) = choice.and_then(|choice| choice.get_mut("message")) {
             grow(message, field, delta);
         }
+        self.received(delta.len());
     }
 
     /// Takes an answer in one piece.

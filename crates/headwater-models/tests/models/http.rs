@@ -204,6 +204,23 @@ async fn pings_do_not_keep_a_silent_provider_for_ever() {
 }
 
 #[tokio::test]
+async fn stream_that_was_not_read_for_long_gives_what_has_arrived() {
+    let server = Server::start(vec![Reply::ok("text/event-stream", COMPLETION.as_bytes())]).await;
+    let provider = Provider::new("openai-compatible").unwrap().base_url(server.url());
+    let short = Duration::from_millis(20);
+    let transport = transport_with(|timeouts| (timeouts.silence, timeouts.progress) = (short, short));
+    let model = provider.model("m", &transport);
+    let mut stream = model.ask(ModelRequest::new("Hi"));
+    let mut said = Vec::new();
+    while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
+        said.push(item.unwrap());
+        // As if the process was suspended: nothing runs on this thread meanwhile, and all timers are over after it.
+        std::thread::sleep(3 * short);
+    }
+    assert!(matches!(said.last(), Some(ModelEvent::Finished { .. })), "{said:?}");
+}
+
+#[tokio::test]
 async fn key_that_a_provider_echoes_is_in_no_error() {
     let key = "k3y/with+odd=characters0123456789";
     let echo = format!(

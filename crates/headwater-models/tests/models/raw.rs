@@ -168,6 +168,30 @@ fn raw_answer_that_is_too_large_is_left_out() {
 }
 
 #[test]
+fn raw_answer_is_measured_by_what_is_kept_and_not_by_what_was_received() {
+    let word = "word ".repeat(40);
+    let delta = json!({ "type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": word });
+    let message = json!({ "id": "i", "type": "message", "role": "assistant", "status": "completed", "content": [{ "type": "output_text", "text": "x".repeat(50_000) }] });
+    let response = json!({ "id": "r", "status": "completed", "output": [message] });
+    let mut events = vec![
+        json!({ "type": "response.created", "response": { "id": "r", "status": "in_progress" } }),
+        json!({ "type": "response.output_item.added", "output_index": 0, "item": { "id": "i", "type": "message", "role": "assistant", "content": [] } }),
+    ];
+    events.extend(vec![delta; 10_000]);
+    events.push(json!({ "type": "response.completed", "response": response }));
+    let said = stream(Wire::RESPONSES, &events);
+    assert_eq!(text(&said).len(), 2_000_000);
+    assert_eq!(raw(&said), Some(&response));
+
+    // Thousands of short words in long chunks are a small answer too.
+    let chunk = json!({ "id": "c", "obfuscation": "y".repeat(300), "choices": [{ "index": 0, "delta": { "content": "a" } }] });
+    let mut events = vec![chunk; 10_000];
+    events.push(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }));
+    let said = stream(CHAT, &events);
+    assert_eq!(raw(&said).unwrap()["choices"][0]["message"]["content"], "a".repeat(10_000));
+}
+
+#[test]
 fn lone_surrogate_is_replaced_and_a_split_pair_is_joined() {
     let delta =
         |text: &str| format!(r#"{{"id":"c","choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}"#);
@@ -233,4 +257,11 @@ fn effort_that_cannot_be_sent_beside_a_budget_is_a_warning() {
         assert_eq!(features, ["reasoning.effort"], "{model}");
         assert!(!encoded.body.to_string().contains("high"), "{model}");
     }
+    request.reasoning =
+        Some(ReasoningOptions { effort: Some(ReasoningEffort::None), max_tokens: Some(4096) });
+    let encoded = Wire::GOOGLE.encode(&request, &Settings::new("p", "gemini-2.5-pro")).unwrap();
+    let features: Vec<_> = encoded.warnings.iter().map(|warning| warning.feature.as_str()).collect();
+    assert_eq!(features, ["reasoning.effort"], "no thinking, and a budget for it");
+    let config = &encoded.body["generationConfig"]["thinkingConfig"];
+    assert_eq!(*config, json!({ "includeThoughts": true, "thinkingBudget": 4096 }));
 }

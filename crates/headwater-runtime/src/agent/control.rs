@@ -241,7 +241,7 @@ impl AgentInner {
     async fn give(&self, run: &RunId, request: &RequestId, answer: Answer, since: u64) -> Result<u64> {
         let content = hash(&answer);
         let first = self.send(run, request, answer, since).await?;
-        // An answer that was taken meanwhile has made room for this one, which came too late, unless it is the same.
+        // A different answer was accepted meanwhile, so this one is too late.
         let closed = self.question(request).await?.filter(|question| question.closed.is_some());
         match closed.map(|question| question.taken) {
             None => Ok(first),
@@ -397,7 +397,7 @@ fn fits(question: &OpenQuestion, answer: Answer) -> Result<Answer> {
         (WaitKind::Question { interrupt, .. }, Answer::Given(value)) => {
             Ok(Answer::Given(check_answer(interrupt, value)?))
         }
-        // What was asked is what is decided: repeating the input is no change, and what is forbidden has none.
+        // An unchanged input is not an edit; a denial has no input.
         (
             WaitKind::Approval { input: asked, .. },
             Answer::Approval { approved, reason, input: Some(input) },

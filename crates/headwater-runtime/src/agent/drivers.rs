@@ -7,12 +7,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use headwater_protocol::{Event, Role, RunId, RunStarted, RunStatus, coded};
-use headwater_store::{Expect, JournalId, Lease, Receipt};
+use headwater_protocol::{Event, Role, RunId, RunStarted, RunStatus};
+use headwater_store::{Expect, Lease, Receipt};
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use tracing::Instrument as _;
 
-use super::{Agent, AgentInner, RunMeta, RunPhase, WORKFLOW_CHANGED};
+use super::{Agent, AgentInner, RunMeta, RunPhase};
 use crate::{
     Error, Result, Workflow,
     error::ErrorKind,
@@ -43,9 +43,9 @@ struct Driver {
 /// when the lease is, so that a process never drives a run twice and never takes over a run from itself, whatever the
 /// store says about the lease.
 #[derive(Debug)]
-struct Seat {
+pub(super) struct Seat {
     drivers: Arc<Mutex<Drivers>>,
-    run: RunId,
+    pub(super) run: RunId,
     wake: Arc<Notify>,
 }
 
@@ -99,7 +99,7 @@ impl AgentInner {
     }
 
     /// Takes the place of a run among the drivers; nothing if it is taken.
-    fn seat(&self, run: &RunId) -> Result<Option<Seat>> {
+    pub(super) fn seat(&self, run: &RunId) -> Result<Option<Seat>> {
         let mut drivers = self.drivers();
         if drivers.closed {
             let message = format!("run {run} is not driven here: this process is stopping");
@@ -155,7 +155,7 @@ impl AgentInner {
         Ok(())
     }
 
-    fn journal(&self, lease: Lease, beginning: Beginning) -> Journal {
+    pub(super) fn journal(&self, lease: Lease, beginning: Beginning) -> Journal {
         Journal::new(self.store.clone(), lease, beginning, self.options.max_run_bytes)
     }
 
@@ -173,163 +173,7 @@ impl AgentInner {
         }
     }
 
-    /// Takes up a run that nobody drives: one that waited, or whose process died. Gives whether it goes on here now and did
-    /// not before.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Busy`] when another process drives it; it has been or will be woken by the value that was put.
-    pub(super) async fn resume(self: &Arc<Self>, run: &RunId) -> Result<bool> {
-        let Some(seat) = self.seat(run)? else {
-            self.wake(run);
-            return Ok(false);
-        };
-        let _resuming = self.resuming.begin(run);
-        let journal_id = run.as_str().into();
-        // What the run needs is looked at before anything is changed.
-        let history = match History::read(&*self.store, &journal_id).await {
-            Err(error) if error.is_unreadable() => return self.resume_unreadable(run, error).await,
-            history => history?,
-        };
-        if history.last == 0 || history.last < history.copied {
-            // Its process died before it had written what was asked for (or copied it whole), and nobody was told that it had begun.
-            return match self.store.delete(&journal_id).await {
-                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
-                    Err(Error::new(ErrorKind::Busy, error.to_string()))
-                }
-                deleted => Ok(deleted.map(|()| false)?),
-            };
-        }
-        let begun = history.begun(run.as_str())?;
-        if begun.agent != self.name {
-            let message = format!("run {run} belongs to agent `{}`, this is `{}`", begun.agent, self.name);
-            return Err(Error::new(ErrorKind::Foreign, message));
-        }
-        let mut end = self.end_of(run, &history).await?;
-        let Some(lease) = self.claim(&journal_id).await? else { return Ok(false) };
-        // Between the look and the claim another driver may have gone on.
-        let mut history = if history.last + 1 == lease.first {
-            history
-        } else {
-            let history = History::read(&*self.store, &journal_id).await?;
-            end = self.end_of(run, &history).await?;
-            history
-        };
-        if history.ended {
-            // Its process died after it had told the end, and before it had put everything away.
-            let journal = self.journal(lease, history.beginning());
-            let shared = RunShared::new(run.clone(), self.clone(), begun, journal, history);
-            return self.ended(&shared).await.map(|()| false);
-        }
-        self.take_over(seat, begun, lease, history, end).await
-    }
-
-    /// Claims the lease of a run; nothing if the run has ended.
-    async fn claim(&self, journal: &JournalId) -> Result<Option<Lease>> {
-        match self.store.claim(journal, &self.owner, self.options.lease).await {
-            Ok(lease) => Ok(Some(lease)),
-            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
-                Err(Error::new(ErrorKind::Busy, error.to_string()))
-            }
-            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Closed) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// How a run ends that cannot be driven on, or should not be; nothing if it can.
-    ///
-    /// # Errors
-    /// When the run has to wait for a process that has its workflow.
-    async fn end_of(&self, run: &RunId, history: &History) -> Result<Option<Event>> {
-        if history.ended {
-            return Ok(None);
-        }
-        let visited = history.workflows().into_iter().map(|id| id.split_once('@').unwrap_or((id, "")));
-        let first = history.begun.iter().map(|begun| (&*begun.workflow, &*begun.version));
-        let missing = first.chain(visited).find_map(|(id, version)| self.workflow_version(id, version).err());
-        let Some(error) = missing else {
-            return Ok(
-                (history.takeovers >= self.options.max_takeovers).then(|| abandoned(history.takeovers))
-            );
-        };
-        // A stop needs no workflow.
-        if let Some(stop) = self.store.get(&keys::stop(run)).await? {
-            let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
-            return Ok(Some(super::stopped(Some(reason).filter(|reason| !reason.is_empty()))));
-        }
-        if error.code() == WORKFLOW_CHANGED {
-            return Ok(Some(Event::RunFailed(error.info())));
-        }
-        self.stuck(run, &error).await?;
-        Err(error)
-    }
-
-    /// A run whose journal cannot be read is left as it is, for a release or a person that can, unless it is to be stopped.
-    async fn resume_unreadable(self: &Arc<Self>, run: &RunId, error: Error) -> Result<bool> {
-        let stop = self.store.get(&keys::stop(run)).await?;
-        let Some(stop) = stop else {
-            self.stuck(run, &error).await?;
-            return Err(error);
-        };
-        let Some(lease) = self.claim(&run.as_str().into()).await? else { return Ok(false) };
-        let meta = self.get_meta(run).await.ok().flatten();
-        let begun = Begun {
-            agent: self.name.clone(),
-            session: meta.as_ref().and_then(|meta| meta.session.clone()),
-            owner: meta.as_ref().and_then(|meta| meta.owner.clone()),
-            created: meta.as_ref().map_or(0, |meta| meta.created),
-            workflow: meta.as_ref().map(|meta| meta.workflow.clone()).unwrap_or_default(),
-            version: meta.map(|meta| meta.version).unwrap_or_default(),
-            ..Begun::default()
-        };
-        let journal = self.journal(lease, Beginning::default());
-        let shared = RunShared::new(run.clone(), self.clone(), begun, journal, History::default());
-        let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
-        shared.say(super::stopped(Some(reason).filter(|reason| !reason.is_empty())))?.await?;
-        self.ended(&shared).await.map(|()| false)
-    }
-
-    async fn take_over(
-        self: &Arc<Self>,
-        seat: Seat,
-        begun: Begun,
-        lease: Lease,
-        mut history: History,
-        end: Option<Event>,
-    ) -> Result<bool> {
-        let recorded = std::mem::take(&mut history.walk);
-        let open = std::mem::take(&mut history.open_attempts);
-        let journal = self.journal(lease, history.beginning());
-        let shared = Arc::new(RunShared::new(seat.run.clone(), self.clone(), begun, journal, history));
-        if end.is_some() {
-            shared.journal.ending();
-        }
-        let mut last = shared.journal.effect(&Effect::TakenOver)?;
-        if shared.journal.with_state(|state| state.messages().is_empty()) {
-            last = begin_message(&shared)?;
-        }
-        for attempt in open {
-            for stream in attempt.streams {
-                let event = Event::StructuredInvalidated { stream, checkpoint: None };
-                drop(shared.journal.fact(&attempt.origin, event)?);
-            }
-            let reason = Some(coded("attempt.abandoned", "the process that asked the model died"));
-            let event = Event::AttemptRetracted { attempt: attempt.attempt, reason };
-            last = shared.journal.fact(&attempt.origin, event)?;
-        }
-        last.await?;
-        if let Some(end) = end {
-            crate::run::finish(&shared, end).await?;
-            self.told_end(&shared, Instant::now());
-            return self.ended(&shared).await.map(|()| false);
-        }
-        self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
-        let workflow = self.workflow_version(&shared.begun.workflow, &shared.begun.version)?;
-        let walk = Walk::new(workflow, shared.begun.input.clone(), &shared.begun.data);
-        self.spawn(seat, shared, walk, recorded, true);
-        Ok(true)
-    }
-
-    fn spawn(
+    pub(super) fn spawn(
         self: &Arc<Self>,
         seat: Seat,
         shared: Arc<RunShared>,
@@ -421,7 +265,7 @@ impl AgentInner {
         }
     }
 
-    fn told_end(&self, shared: &RunShared, since: Instant) {
+    pub(super) fn told_end(&self, shared: &RunShared, since: Instant) {
         let (status, error) =
             shared.journal.with_state(|state| (state.run().status, state.run().error.clone()));
         seeing::run_settled(shared, status, error.as_ref(), since.elapsed());
@@ -437,11 +281,7 @@ impl AgentInner {
         let settled = match driven {
             Ok(Driven::Ended) => self.ended(shared).await,
             Ok(Driven::Waiting { until }) => self.waiting(shared, until).await,
-            Err(error) if error.kind() == ErrorKind::TooLarge => {
-                // Not even its end could be written. It must not be driven again.
-                tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run ends without an event: its journal is full");
-                self.ended(shared).await
-            }
+            Err(error) if error.kind() == ErrorKind::TooLarge => self.end_without_event(shared, &error).await,
             Err(error) => {
                 // Another process drives it now, or the store has stopped: nothing can be written.
                 seeing::store_failed(&error);
@@ -455,9 +295,15 @@ impl AgentInner {
         settled.is_ok()
     }
 
+    /// Puts away a run of which not even the end could be written: it must not be driven again.
+    pub(super) async fn end_without_event(self: &Arc<Self>, shared: &RunShared, error: &Error) -> Result<()> {
+        tracing::error!(run = %shared.id, code = error.code(), error = ?error.message(), "a run ends without an event: its journal is full");
+        self.ended(shared).await
+    }
+
     /// Puts away what a run that has ended leaves. The journal is closed last: until then the run is found again if
     /// this process dies.
-    async fn ended(self: &Arc<Self>, shared: &RunShared) -> Result<()> {
+    pub(super) async fn ended(self: &Arc<Self>, shared: &RunShared) -> Result<()> {
         self.turn_over(shared).await?;
         self.put_meta(&self.meta(shared, RunPhase::Ended, None)).await?;
         self.close_questions(shared).await?;
@@ -501,7 +347,7 @@ impl AgentInner {
                 .any(|(_, request)| request.is_none_or(|request| !history.answers.contains_key(&request)))
     }
 
-    fn meta(&self, shared: &RunShared, phase: RunPhase, until: Option<u64>) -> RunMeta {
+    pub(super) fn meta(&self, shared: &RunShared, phase: RunPhase, until: Option<u64>) -> RunMeta {
         RunMeta {
             run: shared.id.clone(),
             agent: shared.begun.agent.clone(),
@@ -541,7 +387,7 @@ impl AgentInner {
         keys::listed_run(&OwnerTag::new(meta.owner.as_deref()), meta.created, &meta.run)
     }
 
-    async fn stuck(&self, run: &RunId, why: &Error) -> Result<()> {
+    pub(super) async fn stuck(&self, run: &RunId, why: &Error) -> Result<()> {
         let why = Some(why.to_string());
         if let Some(mut meta) = self.get_meta(run).await?
             && meta.stuck != why
@@ -553,7 +399,9 @@ impl AgentInner {
     }
 
     pub(super) async fn get_meta(&self, run: &RunId) -> Result<Option<RunMeta>> {
-        let Some(value) = self.store.get(&keys::run(run)).await? else { return Ok(None) };
+        let value = self.store.get(&keys::run(run)).await;
+        let value = value.map_err(|error| Error::from(error).or_unreadable("run.unreadable"))?;
+        let Some(value) = value else { return Ok(None) };
         crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("what is known about {run} cannot be read: {error}"))
                 .with_code("run.unreadable")
@@ -565,17 +413,8 @@ fn exists(run: &RunId) -> Error {
     Error::new(ErrorKind::Exists, format!("there is a run {run} already: choose another name"))
 }
 
-/// How a run ends that only ever died.
-fn abandoned(takeovers: u32) -> Event {
-    let message = format!(
-        "the run was given up: it was taken over {takeovers} times, and each time its process died or lost the store \
-         before it got any further"
-    );
-    Event::RunFailed(headwater_protocol::ErrorInfo::new(message).code("run.abandoned"))
-}
-
 /// Tells readers that the run's message begins.
-fn begin_message(shared: &RunShared) -> Result<Receipt> {
+pub(super) fn begin_message(shared: &RunShared) -> Result<Receipt> {
     let (message, role) = (shared.message.clone(), Role::Assistant);
     shared.say(Event::MessageStarted { message, role, author: None })
 }

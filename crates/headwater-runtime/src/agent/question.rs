@@ -115,6 +115,16 @@ impl OpenQuestion {
     }
 }
 
+/// Some questions that wait for an owner, ordered by request.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct QuestionPage {
+    /// The questions.
+    pub questions: Vec<OpenQuestion>,
+    /// Questions in between that cannot be read.
+    pub unreadable: Vec<RequestId>,
+}
+
 impl Agent {
     /// What waits for a person, ordered by request, after a request.
     ///
@@ -139,7 +149,7 @@ impl Agent {
     }
 
     /// What waits for an owner of runs of this agent, ordered by request, after a request. What was answered long ago costs
-    /// nothing.
+    /// nothing. Questions that cannot be read are named apart, and logged once.
     ///
     /// # Errors
     /// When the store fails.
@@ -148,12 +158,12 @@ impl Agent {
         owner: Option<&str>,
         after: Option<&RequestId>,
         limit: usize,
-    ) -> Result<Vec<OpenQuestion>> {
+    ) -> Result<QuestionPage> {
         let agent = &self.0;
         let tag = agent.owned(owner);
         let prefix = keys::open_questions(&tag);
         let mut after = after.map(|request| keys::open_question(&tag, request));
-        let mut open = Vec::new();
+        let mut found = QuestionPage::default();
         loop {
             let page = agent.store.list(&prefix, after.as_deref(), PAGE).await?;
             for (key, _) in &page {
@@ -162,7 +172,8 @@ impl Agent {
                 let Some(request) = request.map(RequestId::from) else { continue };
                 let question = match agent.question(&request).await {
                     Err(error) if error.code() == UNREADABLE => {
-                        tracing::error!(%request, %error, "a question cannot be listed");
+                        agent.unlisted("question", request.as_str(), &error);
+                        found.unreadable.push(request);
                         continue;
                     }
                     question => question?,
@@ -171,15 +182,15 @@ impl Agent {
                     && question.owner.as_deref() == owner
                     && agent.awaits(&question).await?
                 {
-                    open.push(question);
+                    found.questions.push(question);
                 }
-                if open.len() >= limit {
-                    return Ok(open);
+                if found.questions.len() >= limit {
+                    return Ok(found);
                 }
             }
             match page.last() {
                 Some((key, _)) if page.len() == PAGE => after = Some(key.clone()),
-                _ => return Ok(open),
+                _ => return Ok(found),
             }
         }
     }
@@ -287,7 +298,9 @@ impl AgentInner {
     }
 
     pub(super) async fn question(&self, request: &RequestId) -> Result<Option<OpenQuestion>> {
-        let Some(value) = self.store.get(&keys::question(request)).await? else { return Ok(None) };
+        let value = self.store.get(&keys::question(request)).await;
+        let value = value.map_err(|error| Error::from(error).or_unreadable(UNREADABLE))?;
+        let Some(value) = value else { return Ok(None) };
         crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
             Error::new(ErrorKind::Store, format!("question {request} cannot be read: {error}"))
                 .with_code(UNREADABLE)
@@ -336,8 +349,12 @@ impl AgentInner {
 
     /// Whether the question is still open: no answer was accepted and none is queued.
     pub(super) async fn awaits(&self, question: &OpenQuestion) -> Result<bool> {
-        let sent = keys::answer(&question.run, &question.request);
-        Ok(question.waits(self.now()) && self.store.get(&sent).await?.is_none())
+        let sent = match self.store.get(&keys::answer(&question.run, &question.request)).await {
+            // The run's driver removes an answer that cannot be read, and the question can be answered anew.
+            Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => None,
+            sent => sent?,
+        };
+        Ok(question.waits(self.now()) && sent.is_none())
     }
 
     /// Whether a request is one that an answer can still be taken for.

@@ -10,8 +10,7 @@ use crate::{
 };
 
 impl Run {
-    /// The newest snapshot of the run, and where it stands: the state after all records up to there. Nothing where there is
-    /// none yet, or where it is no longer kept: then what there is has to be read from the beginning.
+    /// The newest snapshot and its sequence number; `None` if there is none, and the journal must be read from the start.
     ///
     /// This reads one record. The events after a snapshot have at most three times its bytes, or 256 KiB; the process that
     /// drives the run knows the newest one at once, others find one that is up to a third of a lease old.

@@ -1,8 +1,6 @@
 //! Runs that are being resumed in this process.
 //!
-//! Until the new driver has written its first record, the journal of a run does not show what its dead process had not
-//! kept: a reader with a cursor would seem to come from the future. Recovery and requests may want the same run at the same
-//! time, so readers wait until the first of them is done.
+//! Until the new driver writes, the journal may be shorter than a reader's cursor. Readers wait for that write.
 
 use std::{
     pin::pin,

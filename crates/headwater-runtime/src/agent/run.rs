@@ -217,11 +217,21 @@ impl Outcome {
     }
 }
 
+/// Some runs of an owner, the newest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct RunPage {
+    /// The runs.
+    pub runs: Vec<RunMeta>,
+    /// Runs in between that cannot be read.
+    pub unreadable: Vec<RunId>,
+}
+
 impl Agent {
     /// Starts a run. It is durable when this returns, and goes on by itself.
     ///
     /// # Errors
-    /// When there is no such workflow, a run of that name is there already, the choice of tools is none, data or context
+    /// When there is no such workflow, a run of that name is there already, the tool choice is invalid, data or context
     /// exceeds a limit, or the store fails.
     pub async fn start(&self, start: Start) -> Result<Run> {
         let workflow = self.0.chosen_workflow(start.workflow.as_deref())?;
@@ -255,8 +265,8 @@ impl Agent {
         Ok(values.iter().filter_map(|(_, value)| crate::codec::decode(&value.bytes).ok()).collect())
     }
 
-    /// The runs of an owner, of all agents that share the store, newest first, after one that began at a time. Runs that
-    /// cannot be read are passed over, and logged.
+    /// The runs of an owner, of all agents that share the store, newest first, starting after the given (time, id). Runs
+    /// that cannot be read are named apart, and logged once.
     ///
     /// # Errors
     /// When the store fails.
@@ -265,20 +275,22 @@ impl Agent {
         owner: Option<&str>,
         after: Option<(u64, &RunId)>,
         limit: usize,
-    ) -> Result<Vec<RunMeta>> {
+    ) -> Result<RunPage> {
         let tag = OwnerTag::new(owner);
         let prefix = keys::runs_of(&tag);
         let mut after = after.map(|(created, run)| keys::listed_run(&tag, created, run));
-        let mut runs = Vec::new();
-        while runs.len() < limit {
-            let wanted = (limit - runs.len()).min(100);
+        let mut found = RunPage::default();
+        while found.runs.len() < limit {
+            let wanted = (limit - found.runs.len()).min(100);
             let page = self.0.store.list(&prefix, after.as_deref(), wanted).await?;
             for (key, _) in &page {
                 let Some((_, run)) = keys::read_listed(&prefix, key) else { continue };
-                match self.0.get_meta(&run.as_str().into()).await {
-                    Ok(meta) => runs.extend(meta.filter(|meta| meta.owner.as_deref() == owner)),
+                let run = RunId::from(run);
+                match self.0.get_meta(&run).await {
+                    Ok(meta) => found.runs.extend(meta.filter(|meta| meta.owner.as_deref() == owner)),
                     Err(error) if error.code() == "run.unreadable" => {
-                        tracing::error!(%run, %error, "a run cannot be listed");
+                        self.0.unlisted("run", run.as_str(), &error);
+                        found.unreadable.push(run);
                     }
                     Err(error) => return Err(error),
                 }
@@ -288,7 +300,7 @@ impl Agent {
                 _ => break,
             }
         }
-        Ok(runs)
+        Ok(found)
     }
 }
 
@@ -324,8 +336,7 @@ impl Run {
         self.agent.0.get_meta(&self.id).await?.ok_or_else(|| unknown(&self.id))
     }
 
-    /// Waits until a run that was [stopped](Agent::stop) has ended, and gives whether it ended by that: not if it had finished
-    /// or failed just before. Nothing if it has not ended within this time; it still will.
+    /// Waits for a [stopped](Agent::stop) run to end; `true` if the stop ended it, `None` on timeout.
     ///
     /// # Errors
     /// When there is no such run, or the store fails.
@@ -406,6 +417,28 @@ impl Run {
             }
             if after >= page.tail.last {
                 return Ok(entries);
+            }
+        }
+    }
+
+    /// The sequence number of the record by which the run last reported that it waits. The journal is read in pages, and
+    /// its snapshots are not decoded.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn last_wait(&self) -> Result<Option<u64>> {
+        let journal = JournalId::from(self.id.as_str());
+        let (mut after, mut last) = (0, None);
+        loop {
+            let page = self.agent.0.store.read(&journal, after, ReadLimit::default()).await;
+            let page = page.map_err(|error| read_error(&self.id, error))?;
+            for record in &page.records {
+                after = record.seq;
+                let event = Entry::event(record)?.map(|record| record.event);
+                last = matches!(event, Some(Event::RunWaiting { .. })).then_some(after).or(last);
+            }
+            if after >= page.tail.last {
+                return Ok(last);
             }
         }
     }

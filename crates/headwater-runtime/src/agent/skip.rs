@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::PoisonError, time::Duration};
 use tokio::time::Instant;
 
 use super::AgentInner;
-use crate::Error;
+use crate::{Error, seeing};
 
 /// How long something that failed is left alone: trying costs reading it.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -30,14 +30,26 @@ impl AgentInner {
 
     /// Leaves something alone for a while, and logs why: once for each reason.
     pub(crate) fn skip(&self, what: &str, name: &str, error: &Error) {
+        if self.is_news(format!("{what} {name}"), error) {
+            seeing::skipped(&self.name, name, error, &format!("recovery skips a {what}"));
+        }
+    }
+
+    /// Logs why something is left out of a list: once for each reason, and not whenever somebody asks for the list.
+    pub(crate) fn unlisted(&self, what: &str, name: &str, error: &Error) {
+        if self.is_news(format!("listed {what} {name}"), error) {
+            seeing::skipped(&self.name, name, error, &format!("a {what} cannot be listed"));
+        }
+    }
+
+    /// Remembers why something failed. Whether that is not known yet.
+    fn is_news(&self, what: String, error: &Error) -> bool {
         let why = error.to_string();
         let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
         if skipped.len() >= MOST {
             skipped.clear();
         }
-        let before = skipped.insert(format!("{what} {name}"), (why.clone(), Instant::now() + PAUSE));
-        if before.is_none_or(|(before, _)| before != why) {
-            tracing::warn!(agent = self.name, ?name, code = error.code(), ?why, "recovery skips a {what}");
-        }
+        let before = skipped.insert(what, (why.clone(), Instant::now() + PAUSE));
+        before.is_none_or(|(before, _)| before != why)
     }
 }

@@ -75,7 +75,7 @@ impl AgentInner {
         Ok(())
     }
 
-    /// Takes up the runs that somebody answered or stopped.
+    /// Resumes runs with a queued answer or stop request.
     async fn tend_mail(self: &Arc<Self>, tended: &mut Tended) -> Result<()> {
         for run in self.with_mail().await? {
             if !tended.taken_over.contains(&run) && self.tend_run(&run, &mut tended.stuck).await? {

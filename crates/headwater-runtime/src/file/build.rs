@@ -232,6 +232,11 @@ impl AgentFile {
             options.keep = limits.keep.map_or(options.keep, |keep| keep.0);
             options.max_state_bytes = limits.max_state_bytes.unwrap_or(options.max_state_bytes);
             options.max_transitions = limits.max_transitions.unwrap_or(options.max_transitions);
+            options.max_run_bytes = limits.max_run_bytes.unwrap_or(options.max_run_bytes);
+            options.max_answer_bytes = limits.max_answer_bytes.unwrap_or(options.max_answer_bytes);
+            options.max_tool_output_bytes =
+                limits.max_tool_output_bytes.unwrap_or(options.max_tool_output_bytes);
+            options.max_takeovers = limits.max_takeovers.unwrap_or(options.max_takeovers);
         }
         options
     }

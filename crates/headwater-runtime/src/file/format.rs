@@ -138,6 +138,14 @@ pub(super) struct LimitsText {
     pub(super) max_transitions: Option<u32>,
     /// How many nodes one run of a workflow enters: 1000.
     pub(super) max_steps: Option<u32>,
+    /// How many bytes a run may have in its journal: 134217728.
+    pub(super) max_run_bytes: Option<u64>,
+    /// How many bytes one answer of a model may have: 4194304.
+    pub(super) max_answer_bytes: Option<usize>,
+    /// How many bytes one tool call may give: 4194304.
+    pub(super) max_tool_output_bytes: Option<usize>,
+    /// How often a run may be taken over in a row without progress: 10.
+    pub(super) max_takeovers: Option<u32>,
 }
 
 /// A workflow: nodes, and the edges that lead from one to the next.

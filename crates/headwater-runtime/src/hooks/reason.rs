@@ -316,7 +316,7 @@ impl<T> Reason<T> {
     /// the attempt said is retracted, and the call fails with the code `model.aborted`. That is recorded, so a run that is
     /// resumed gets the same error and the model is not asked again. Tools that are under way come to their end first.
     ///
-    /// Dropping the call's future in the node, as `tokio::select!` does, has the same effect.
+    /// Dropping the call's future in the node, as `tokio::select!` does, has the same effect, and drops its tools too.
     ///
     /// ```no_run
     /// # use std::time::Duration;

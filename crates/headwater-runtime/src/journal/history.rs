@@ -31,7 +31,7 @@ pub(crate) struct History {
     pub(crate) asked: HashMap<String, Wait>,
     pub(crate) answers: HashMap<RequestId, Answer>,
     pub(crate) emits: Emits,
-    /// Where the visits are run again from that waited, by visit.
+    /// Saved state of parked visits, by visit.
     pub(crate) parks: HashMap<String, Arc<Park>>,
     /// The attempts that were under way, with the structured streams that they had begun.
     pub(crate) open_attempts: Vec<OpenAttempt>,
@@ -48,7 +48,7 @@ pub(crate) struct History {
     pub(crate) snapshot: u64,
     snapshot_bytes: usize,
     /// The bytes of all records.
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// How often it was taken over since it last got any further.
     pub(crate) takeovers: u32,
 }

@@ -1,4 +1,4 @@
-//! Where a visit is run again from that waited with node state of its own.
+//! The state with which a parked visit is re-run.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,8 +8,7 @@ use super::{HookRecord, Parked, Wait};
 #[derive(Debug)]
 pub(crate) struct Park {
     pub(crate) parked: Parked,
-    /// The hooks that were done before: the state may lead around them when the visit is run again. The hooks that wait
-    /// are not among them, or an answer could get lost.
+    /// Hooks completed before the wait; a re-run may skip them. Waiting hooks are excluded, or their answer would be lost.
     skippable: HashSet<String>,
 }
 

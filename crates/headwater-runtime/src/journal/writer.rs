@@ -23,8 +23,12 @@ use crate::{Error, Result, error::ErrorKind, limits, usage};
 const SNAPSHOT_BYTES: usize = 256 << 10;
 const SNAPSHOT_GROWTH: usize = 3;
 
-/// What the end of a run may take beyond its limit, so that a run that is too large still ends with an event.
+/// What the end of a run and its takeovers may take beyond its limit, so that a run that is too large still ends with an
+/// event, also after a crash.
 const RESERVED_BYTES: u64 = 256 << 10;
+
+/// A run with less room than this is not resumed: it could hardly write more than that it was resumed.
+const MIN_ROOM_BYTES: u64 = 256;
 
 /// The end of a run's journal.
 #[derive(Debug)]
@@ -46,10 +50,11 @@ struct Inner {
     state: RunState,
     usage: Usage,
     last: u64,
-    /// The bytes of all records, how many there may be, and how many more for the end.
+    /// The bytes of all records.
     total: u64,
-    limit: u64,
-    reserved: u64,
+    room: Room,
+    /// Whether records may use the reserve.
+    reserve_open: bool,
     max_record: usize,
     /// The bytes of the events since the last snapshot.
     bytes: usize,
@@ -64,6 +69,30 @@ struct Inner {
     queue: VecDeque<Queued>,
     /// Why the queue could not be written: nothing can be appended after it.
     failed: Option<headwater_store::Error>,
+}
+
+/// How many bytes the journal of a run may have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    limit: u64,
+    reserved: u64,
+}
+
+impl Room {
+    pub(crate) fn new(store: &dyn Store, max_bytes: u64) -> Self {
+        let store_limit = store.limits().journal;
+        let reserved = RESERVED_BYTES.min(store_limit / 4);
+        Self { limit: max_bytes.min(store_limit - reserved), reserved }
+    }
+
+    /// Refuses to resume a run whose journal is full.
+    pub(crate) fn check_resume(self, used: u64) -> Result<()> {
+        if used.saturating_add(MIN_ROOM_BYTES) < self.limit {
+            return Ok(());
+        }
+        let message = format!("run journal is full: {used} of {} bytes (`max_run_bytes`)", self.limit);
+        Err(Error::new(ErrorKind::TooLarge, message))
+    }
 }
 
 /// A record that waits until the store has room.
@@ -119,16 +148,15 @@ impl Spoken {
 impl Journal {
     /// The journal of a lease, whose records may have so many bytes.
     pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, beginning: Beginning, max_bytes: u64) -> Self {
-        let limits = store.limits();
-        let reserved = RESERVED_BYTES.min(limits.journal / 4);
+        let (max_record, room) = (store.limits().record, Room::new(&*store, max_bytes));
         let inner = Inner {
             state: beginning.state,
             usage: beginning.usage,
             last: lease.first.saturating_sub(1),
             total: beginning.bytes,
-            limit: max_bytes.min(limits.journal - reserved),
-            reserved,
-            max_record: limits.record,
+            room,
+            reserve_open: false,
+            max_record,
             bytes: 0,
             snapshot: beginning.snapshot,
             snapshot_bytes: beginning.snapshot_bytes,
@@ -169,10 +197,14 @@ impl Journal {
         Ok(self.shared.store.room().await?)
     }
 
-    /// Lets the end of the run take what is reserved for it.
-    pub(crate) fn ending(&self) {
-        let mut inner = self.inner();
-        inner.limit = inner.limit.saturating_add(std::mem::take(&mut inner.reserved));
+    /// Lets the end of the run, or the records of a takeover, use the reserve.
+    pub(crate) fn open_reserve(&self) {
+        self.inner().reserve_open = true;
+    }
+
+    /// Keeps the reserve for the end again.
+    pub(crate) fn close_reserve(&self) {
+        self.inner().reserve_open = false;
     }
 
     /// Writes an event that is part of an attempt: seen at once.
@@ -342,16 +374,17 @@ async fn drain(journal: Weak<Shared>, lease: Lease) {
 impl Inner {
     /// Refuses a record that the run has no room for.
     fn takes(&self, size: usize) -> Result<()> {
-        let (max, left) = (self.max_record, self.limit.saturating_sub(self.total));
+        let max = self.max_record;
         if size > max {
             let message = format!("a record of the run has {size} bytes, at most {max} are kept");
             return Err(Error::new(ErrorKind::TooLarge, message));
         }
-        if size as u64 > left {
-            let message = format!(
-                "the run has {} bytes in its journal and {size} more are to be kept: at most {} are",
-                self.total, self.limit
-            );
+        let Room { limit, reserved } = self.room;
+        let limit = if self.reserve_open { limit.saturating_add(reserved) } else { limit };
+        if size as u64 > limit.saturating_sub(self.total) {
+            let used = self.total;
+            let message =
+                format!("run journal is full: {used} + {size} bytes exceed {limit} (`max_run_bytes`)");
             return Err(Error::new(ErrorKind::TooLarge, message));
         }
         Ok(())

@@ -7,7 +7,7 @@ use crate::Result;
 
 /// Closes what can never be completed, and tells the end. Durable when this returns.
 pub(crate) async fn finish(run: &RunShared, end: Event) -> Result<()> {
-    run.journal.ending();
+    run.journal.open_reserve();
     for closing in run.journal.with_state(closing) {
         drop(run.say(closing)?);
     }

@@ -396,8 +396,8 @@ impl Driver {
                 self.end(Event::RunCancelled { reason: Some(error.message().to_owned()) }).await
             }
             _ => {
-                seeing::run_failed(&self.run, &error);
                 let info = self.run.error_info(&error);
+                self.run.note_failure(error);
                 self.end(Event::RunFailed(info)).await
             }
         }

@@ -1,8 +1,8 @@
 //! State that survives a wait.
 //!
 //! A node is run again from the top when it was answered. Node state that it wrote before it waited is there then, so that
-//! `if !started { …; started.set(true) }` is done once. What was done before the wait and is led around by the state now is
-//! no divergence; what comes after the wait finds state, counts and emits as they were when the wait began.
+//! `if !started { …; started.set(true) }` is done once. A re-run may skip hooks that ran before the wait. After the wait,
+//! state, counters and emits are as they were when it began.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl NodeRun {
         inner.workflow_state.extend(parked.workflow_state.clone());
         inner.workflow_writes.clone_from(&parked.workflow_state);
         if parked.concurrent {
-            // A hook beside the one that waited may still have to find its record: nothing is counted as skipped.
+            // A parallel hook may still need its record, so nothing counts as skipped.
             return Ok(());
         }
         inner.reemitted = parked.emitted;
@@ -91,14 +91,13 @@ impl NodeRun {
 
     /// Whether a hook without an id could be one of several from before the wait.
     pub(super) fn is_ambiguous(&self, inner: &Inner, kind: &str) -> bool {
-        // The others can have no id. They ask nobody, and what was counted is compared when the wait is over.
+        // Other hooks take no id; their counts are compared after the wait.
         let can_have_id = matches!(kind, "reason" | "interrupt");
         let before = self.park.as_ref().and_then(|park| park.parked.uses.get(kind).copied()).unwrap_or(0);
         can_have_id && before > 1 && !inner.wait_over
     }
 
-    /// Whether an event is the next of those that were emitted before the wait, or one after it: those between were led
-    /// around.
+    /// Whether this emit repeats one from before the wait; skipped emits are passed over.
     pub(super) fn was_emitted_before_the_wait(&self, now: &str) -> bool {
         let Some(park) = &self.park else { return false };
         let replay = self.run.replay();

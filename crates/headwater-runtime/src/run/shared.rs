@@ -37,6 +37,8 @@ pub(crate) struct RunShared {
     pub(crate) answered: Notify,
     replay: Mutex<Replay>,
     fatal: Mutex<Option<Error>>,
+    /// Why the run failed, for the log.
+    failure: OnceLock<Error>,
     attempts: AtomicU64,
     /// Whether readers were told that the message is complete, by a driver that died before it told the end.
     pub(crate) message_finished: bool,
@@ -116,6 +118,7 @@ impl RunShared {
             answered: Notify::new(),
             replay: Mutex::new(replay),
             fatal: Mutex::new(None),
+            failure: OnceLock::new(),
             attempts: AtomicU64::new(attempts),
             message_finished,
             rehearsal: None,
@@ -170,6 +173,15 @@ impl RunShared {
         fatal.get_or_insert_with(|| error.clone());
     }
 
+    /// Keeps why the run failed until its end is logged.
+    pub(crate) fn note_failure(&self, error: Error) {
+        let _ = self.failure.set(error);
+    }
+
+    pub(crate) fn failure(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
     pub(crate) fn fatal(&self) -> Option<Error> {
         self.fatal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -205,7 +217,7 @@ impl RunShared {
         Ok(receipt)
     }
 
-    /// Records how far a visit came that waits now.
+    /// Records the state of a visit that begins to wait.
     pub(crate) fn park(&self, parked: Parked) -> Result<()> {
         let effect = Effect::Parked(Box::new(parked.clone()));
         drop(self.journal.effect(&effect)?);

@@ -41,7 +41,7 @@ pub(crate) struct NodeRun {
     pub(crate) input: crate::workflow::NodeInput,
     /// A try of it has failed before: what that try did and this one does not is no divergence.
     retried: bool,
-    /// Where it is run again from, if it waited with node state of its own.
+    /// State to resume from, if the visit was parked.
     pub(super) park: Option<Arc<Park>>,
     /// Whether the node's own code is running: a hook that is dropped then is dropped by it, and not with the whole run.
     is_polled: AtomicBool,
@@ -69,7 +69,7 @@ pub(super) struct Inner {
     finish: Option<FinishReason>,
     pub(super) node_state: Map<String, Value>,
     node_state_changed: bool,
-    /// Whether this execution has written something else than what was there.
+    /// Whether this execution changed the node state.
     pub(super) node_state_written: bool,
     /// How often each state was updated.
     pub(super) updates: HashMap<String, u32>,
@@ -510,7 +510,7 @@ impl NodeRun {
         inner.node_state.insert(key.to_owned(), value);
     }
 
-    /// Gives a node state its first value. That is no write: the node gives it again when it is run again.
+    /// Sets the initial value. Not a write: a re-run sets it again.
     pub(crate) fn begin_node_state(&self, key: &str, value: Value) {
         let mut inner = self.inner();
         inner.node_state_changed = true;

@@ -173,7 +173,7 @@ impl Walk {
         if !next.data.is_empty() {
             let shared = Arc::ptr_eq(&token.data, &self.data);
             if shared {
-                // Let go of one of the two, so that the merge copies nothing that nobody else holds.
+                // Drop one reference, so that the merge does not copy unshared data.
                 self.data = Arc::default();
             }
             merge(Arc::make_mut(&mut token.data), next.data.clone());

@@ -140,10 +140,14 @@ impl AgentInner {
 
     /// A checkpoint that can be gone back to, as far as its age goes.
     async fn kept_node(&self, head: &Head, id: &CheckpointId) -> Result<Node> {
+        // A checkpoint of another session must look like one that never was, also where turns of this one are retired.
+        if !id.as_str().strip_prefix(head.tree.as_str()).is_some_and(|rest| rest.starts_with('.')) {
+            return Err(unknown(id));
+        }
         let node = self.find_node(id).await?;
         let merged = match (&node, &head.checkpoint) {
             (Some(node), _) => node.turn() <= head.retired,
-            (None, Some(at)) if head.retired > 0 && id.as_str().starts_with(&head.tree) => {
+            (None, Some(at)) if head.retired > 0 => {
                 let at = self.node(at).await?;
                 let newest = self.ancestor(at, head.retired).await?.map(|node| node.id().clone());
                 let nodes = self.nodes_back(newest, |node| node.has_merged(id)).await?;
@@ -169,7 +173,10 @@ impl AgentInner {
         parent: Option<&CheckpointId>,
         child: &CheckpointId,
     ) -> Result<Option<Branch>> {
-        let value = self.store.get(&keys::branch(session, parent, child)).await?;
+        let value = match self.store.get(&keys::branch(session, parent, child)).await {
+            Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => None,
+            value => value?,
+        };
         Ok(value.and_then(|value| crate::codec::decode(&value.bytes).ok()))
     }
 

@@ -69,7 +69,10 @@ impl AgentInner {
         session: &SessionKey,
         owner: Option<&str>,
     ) -> Result<Option<Seen>> {
-        let Some(value) = self.store.get(&keys::session(session)).await? else { return Ok(None) };
+        let key = keys::session(session);
+        // A list has the version of a value whose bytes are damaged.
+        let listed = self.store.list(&key, None, 1).await?.into_iter().find(|(listed, _)| *listed == key);
+        let Some((_, value)) = listed else { return Ok(None) };
         let outline: HeadOutline = crate::codec::decode(&value.bytes).unwrap_or_default();
         if outline.agent.is_some_and(|agent| agent != self.name) {
             return Ok(None);

@@ -1,8 +1,11 @@
 //! A session as one JSON document: to keep it elsewhere, or to move it to another store.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-use headwater_protocol::{CheckpointId, MessageId, Part, Role, SessionId};
+use headwater_protocol::{CheckpointId, MessageId, Part, RequestId, Role, SessionId, check_id};
 use headwater_store::Expect;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -10,7 +13,7 @@ use serde_json::Value;
 use super::{
     Session,
     budget::is_instruction,
-    checkpoint::{Input, Link, Node, fresh_checkpoint, fresh_tree},
+    checkpoint::{Change, Input, Link, Node, fresh_checkpoint, fresh_tree},
     head::Head,
     look::short,
     moves::exists,
@@ -26,6 +29,10 @@ use crate::{
 
 /// The format of the documents that are written.
 const FORMAT: &str = "headwater.session/1";
+
+/// The highest number of a turn that is imported: counting goes on from there, and the way to an ancestor takes memory
+/// for each turn before it.
+const MAX_TURN: u64 = 1_000_000;
 
 /// A session as one document: its turns with their messages, structured streams and state, and its variants. It has no
 /// tokens, and nothing of what the server knew about whoever wrote.
@@ -78,6 +85,13 @@ impl SessionDocument {
         self
     }
 
+    /// The document with another name for its agent, where the agent is served under one.
+    #[must_use]
+    pub fn with_agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = name.into();
+        self
+    }
+
     /// The document with parts of its messages changed or left out, for somebody who must not see all of them.
     #[must_use]
     pub fn retain_parts(mut self, mut sees: impl FnMut(&mut Part) -> bool) -> Self {
@@ -88,35 +102,74 @@ impl SessionDocument {
 
 /// Takes parts out of the messages of turns, each after the one before it.
 fn retain_parts(turns: &mut [Node], mut sees: impl FnMut(Role, &mut Part) -> bool) {
-    {
-        // Of each message after a turn that changed it: which of its parts are left.
-        let mut left: HashMap<(CheckpointId, MessageId), Vec<bool>> = HashMap::new();
-        let mut before: HashMap<CheckpointId, Option<CheckpointId>> = HashMap::new();
-        for node in turns {
-            let (id, parent) = (node.id().clone(), node.checkpoint.parent.clone());
-            for change in &mut node.messages {
-                // A change says how many parts are as they were after the turns before.
-                let mut at = parent.clone().filter(|_| change.keep > 0);
-                let mut seen = Vec::new();
-                while let Some(turn) = at {
-                    let changed = (turn, change.message.id.clone());
-                    if let Some(parts) = left.get(&changed) {
-                        seen.extend(parts.iter().copied().take(change.keep));
-                        break;
-                    }
-                    at = before.get(&changed.0).cloned().flatten();
+    retain_changes(turns, |_, change, left| {
+        let role = change.message.role;
+        change.message.parts.retain_mut(|part| {
+            let sees = sees(role, part);
+            left.push(sees);
+            sees
+        });
+        true
+    });
+}
+
+/// A message as the turns up to one left it.
+struct EarlierMessage {
+    role: Role,
+    /// Which of the parts that it had are left.
+    left: Vec<bool>,
+}
+
+/// Calls `retain` with each change of a message: the role of the message before the change, the change, and which of its
+/// parts are left, to which `retain` adds one entry for each part. A change for which it returns `false` is removed.
+///
+/// A change counts the parts that it keeps of the message before it, and a branch does not see the changes of another. So
+/// the tree is walked depth first, with one stack for each message: a document of many turns takes linear time.
+fn retain_changes(
+    turns: &mut [Node],
+    mut retain: impl FnMut(Option<Role>, &mut Change, &mut Vec<bool>) -> bool,
+) {
+    enum Step {
+        Enter(usize),
+        Leave(Vec<MessageId>),
+    }
+    let mut children: HashMap<Option<CheckpointId>, Vec<usize>> = HashMap::new();
+    let known: HashSet<CheckpointId> = turns.iter().map(|node| node.id().clone()).collect();
+    for (at, node) in turns.iter().enumerate() {
+        let parent = node.checkpoint.parent.clone().filter(|parent| known.contains(parent));
+        children.entry(parent).or_default().push(at);
+    }
+    let mut earlier: HashMap<MessageId, Vec<EarlierMessage>> = HashMap::new();
+    let mut steps: Vec<_> = children.remove(&None).unwrap_or_default().into_iter().map(Step::Enter).collect();
+    while let Some(step) = steps.pop() {
+        let at = match step {
+            Step::Enter(at) => at,
+            Step::Leave(changed) => {
+                for id in changed {
+                    earlier.get_mut(&id).and_then(Vec::pop);
                 }
-                change.keep = seen.iter().filter(|seen| **seen).count();
-                let role = change.message.role;
-                change.message.parts.retain_mut(|part| {
-                    let sees = sees(role, part);
-                    seen.push(sees);
-                    sees
-                });
-                left.insert((id.clone(), change.message.id.clone()), seen);
+                continue;
             }
-            before.insert(id, parent);
-        }
+        };
+        let Some(node) = turns.get_mut(at) else { continue };
+        let mut changed = Vec::new();
+        node.messages.retain_mut(|change| {
+            let before = earlier.get(&change.message.id).and_then(|stack| stack.last());
+            let mut left: Vec<_> = before
+                .map(|before| before.left.iter().copied().take(change.keep).collect())
+                .unwrap_or_default();
+            change.keep = left.iter().filter(|left| **left).count();
+            let retained = retain(before.map(|before| before.role), change, &mut left);
+            if retained {
+                let message = EarlierMessage { role: change.message.role, left };
+                earlier.entry(change.message.id.clone()).or_default().push(message);
+                changed.push(change.message.id.clone());
+            }
+            retained
+        });
+        steps.push(Step::Leave(changed));
+        let next = children.remove(&Some(node.id().clone())).unwrap_or_default();
+        steps.extend(next.into_iter().map(Step::Enter));
     }
 }
 
@@ -155,7 +208,7 @@ impl Session {
 }
 
 /// Whether a part of a message in an imported document is taken.
-type PartFilter<'a> = dyn Fn(Role, &Part) -> bool + Send + Sync + 'a;
+type PartFilter<'a> = dyn Fn(Role, &mut Part) -> bool + Send + Sync + 'a;
 
 impl Agent {
     /// Makes a session of a document that [`Session::export`] gave, here or elsewhere. What was said, its checkpoints and
@@ -174,8 +227,8 @@ impl Agent {
     }
 
     /// Makes a session of a document whose sender is not trusted: `takes` decides about each part of its messages, by their
-    /// role. Messages without parts are left out, and so is what workflows kept, the data of the first node, and structured
-    /// streams.
+    /// role, and may change it. Left out are messages without parts, changes of a message's role, metadata of messages, what
+    /// workflows kept, the data of the first node, and structured streams.
     ///
     /// # Errors
     /// As [`Agent::import_session`].
@@ -184,7 +237,7 @@ impl Agent {
         document: impl Into<Value>,
         owner: Option<&str>,
         name: Option<&str>,
-        takes: impl Fn(Role, &Part) -> bool + Send + Sync,
+        takes: impl Fn(Role, &mut Part) -> bool + Send + Sync,
     ) -> Result<Session> {
         self.import(document.into(), owner, name, Some(&takes)).await
     }
@@ -270,19 +323,47 @@ fn strip(node: &mut Node) {
 
 /// Leaves of turns what a page could have written.
 fn distrust(turns: &mut [Node], takes: &PartFilter<'_>) {
-    retain_parts(turns, |role, part| takes(role, part));
+    retain_changes(turns, |before, change, left| {
+        if change.message.role == Role::Developer {
+            // What one provider calls developer, the others call system.
+            change.message.role = Role::System;
+        }
+        let role = change.message.role;
+        // Parts were taken for the role that the message had then: under another they would be instructions, or results.
+        if before.is_some_and(|before| before != role) {
+            return false;
+        }
+        change.message.parts.retain_mut(|part| {
+            let takes = takes(role, part);
+            left.push(takes);
+            takes
+        });
+        change.message.metadata = None;
+        change.keep > 0 || !change.message.parts.is_empty()
+    });
     for node in turns {
         node.state.clear();
         node.structured.clear();
-        node.messages.retain(|change| change.keep > 0 || !change.message.parts.is_empty());
         node.instructed =
             node.instructed && node.messages.first().is_some_and(|first| is_instruction(&first.message));
         if let Input::Message(said) = &mut node.input {
             (said.begun.data, said.workflow) = (RawJson::default(), None);
             said.message.role = Role::User;
-            said.message.parts.retain(|part| takes(Role::User, part));
+            said.message.metadata = None;
+            said.message.parts.retain_mut(|part| takes(Role::User, part));
         }
     }
+}
+
+/// Checks the ids that a turn of a document has, all of which become part of what is stored.
+fn check_ids(place: &str, node: &Node) -> Result<()> {
+    let messages = node.messages.iter().map(|change| change.message.id.as_str());
+    let checkpoint = &node.checkpoint;
+    let others = [checkpoint.id.as_str(), checkpoint.workflow.as_str()];
+    let questions = checkpoint.questions.iter().map(RequestId::as_str);
+    let position = checkpoint.position.iter().map(String::as_str);
+    let mut ids = messages.chain(others).chain(questions).chain(position).filter(|id| !id.is_empty());
+    ids.try_for_each(check_id).map_err(|invalid| broken(place, format!("invalid id: {invalid}")))
 }
 
 /// Reads a document, with names of this session's own for all that it names, and moves the head to where it stood.
@@ -298,6 +379,11 @@ fn read(mut document: Value, head: &mut Head) -> Result<(Vec<Node>, Vec<Left>)> 
         let place = format!("turns[{at}]");
         let mut node: Node =
             serde_json::from_value(turn).map_err(|error| broken(&place, error.to_string()))?;
+        check_ids(&place, &node)?;
+        if node.turn() > MAX_TURN {
+            let message = format!("it is {}, more than {MAX_TURN}", node.turn());
+            return Err(broken(&format!("{place}.turnIndex"), message));
+        }
         let (id, parent) = (node.id().clone(), node.checkpoint.parent.take());
         let before = match &parent {
             None => 0,

@@ -196,7 +196,9 @@ impl Head {
 
 impl AgentInner {
     pub(crate) async fn load_head(&self, session: &SessionKey) -> Result<Option<Seen>> {
-        let Some(value) = self.store.get(&keys::session(session)).await? else { return Ok(None) };
+        let value = self.store.get(&keys::session(session)).await;
+        let value = value.map_err(|error| Error::from(error).or_unreadable(UNREADABLE))?;
+        let Some(value) = value else { return Ok(None) };
         let head: Head = crate::codec::decode(&value.bytes).map_err(|error| {
             let message = format!("session {session} cannot be read: {error}: delete it, or mend the store");
             Error::new(ErrorKind::Store, message).with_code(UNREADABLE)
@@ -218,7 +220,10 @@ impl AgentInner {
         if self.put_head(head, Expect::Absent).await? {
             return Ok(true);
         }
-        let there = self.store.get(&keys::session(&head.key())).await?;
+        let there = match self.store.get(&keys::session(&head.key())).await {
+            Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => None,
+            there => there?,
+        };
         let there = there.and_then(|value| crate::codec::decode::<Head>(&value.bytes).ok());
         self.delist(head, there.as_ref()).await?;
         Ok(false)

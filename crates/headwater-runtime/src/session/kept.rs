@@ -27,7 +27,8 @@ impl AgentInner {
     }
 
     pub(crate) async fn find_node(&self, id: &CheckpointId) -> Result<Option<Node>> {
-        match self.store.get(&keys::checkpoint(id)).await? {
+        let value = self.store.get(&keys::checkpoint(id)).await;
+        match value.map_err(|error| Error::from(error).or_unreadable(UNREADABLE))? {
             Some(value) => self.read_node(id, &value).await.map(Some),
             None => Ok(None),
         }
@@ -44,7 +45,8 @@ impl AgentInner {
         };
         let mut whole = Vec::new();
         for piece in 0..count {
-            let piece = self.store.get(&keys::checkpoint_piece(id, piece)).await?;
+            let piece = self.store.get(&keys::checkpoint_piece(id, piece)).await;
+            let piece = piece.map_err(|error| Error::from(error).or_unreadable(UNREADABLE))?;
             whole.extend_from_slice(&piece.ok_or_else(|| unknown(id))?.bytes);
         }
         crate::codec::decode(&whole).map_err(unreadable)

@@ -33,8 +33,8 @@ pub struct SessionPage {
 }
 
 impl SessionPage {
-    fn skip(&mut self, id: SessionId, error: &Error) {
-        tracing::error!(session = %id, %error, "a session cannot be listed");
+    fn skip(&mut self, agent: &AgentInner, id: SessionId, error: &Error) {
+        agent.unlisted("session", id.as_str(), error);
         self.unreadable.push(id);
     }
 }
@@ -87,7 +87,7 @@ impl Agent {
                 let id = SessionId::from(id);
                 let head = match agent.load_head(&SessionKey::new(owner, &id)).await {
                     Err(error) if error.code() == UNREADABLE => {
-                        page.skip(id, &error);
+                        page.skip(agent, id, &error);
                         after = Some(key);
                         continue;
                     }
@@ -96,13 +96,11 @@ impl Agent {
                     head => head?,
                 };
                 match head {
-                    Some(Seen { head, .. }) if head.is_listed(created, owner) => {
-                        match agent.info(head).await {
-                            Ok(info) => page.sessions.push(info),
-                            Err(error) if error.code() == UNREADABLE => page.skip(id, &error),
-                            Err(error) => return Err(error),
-                        }
-                    }
+                    Some(seen) if seen.head.is_listed(created, owner) => match agent.info_of(seen).await {
+                        Ok(info) => page.sessions.push(info),
+                        Err(error) if error.code() == UNREADABLE => page.skip(agent, id, &error),
+                        Err(error) => return Err(error),
+                    },
                     _ if created + FORGOTTEN < agent.now() => {
                         let gone = agent.store.remove(&key, Expect::Version(value.version)).await;
                         tracing::debug!(%id, ?gone, "a session that never came to be is no longer listed");
@@ -131,6 +129,23 @@ impl Head {
 }
 
 impl AgentInner {
+    /// What is known about a session of a list. One whose checkpoint is lost cannot be read.
+    async fn info_of(&self, Seen { head, version }: Seen) -> Result<SessionInfo> {
+        let session = head.key();
+        match self.info(head).await {
+            Err(error) if error.kind() == ErrorKind::UnknownCheckpoint => {
+                // The session may have left the checkpoint since its head was read.
+                let moved = self.load_head(&session).await?.filter(|now| now.version != version);
+                let error = error.with_code(UNREADABLE);
+                match moved {
+                    Some(now) => self.info(now.head).await.map_err(|_| error),
+                    None => Err(error),
+                }
+            }
+            info => info,
+        }
+    }
+
     /// What is known about a session.
     pub(super) async fn info(&self, head: Head) -> Result<SessionInfo> {
         let newest = match &head.checkpoint {

@@ -181,7 +181,7 @@ impl Session {
         .await
     }
 
-    /// Does a turn again, unless the last turn has one of the keys, and says what is to be said.
+    /// Repeats a turn, unless the last turn has one of the keys, and sends the new message.
     async fn again(
         &self,
         turn: &CheckpointId,

@@ -116,7 +116,7 @@ impl AgentInner {
             return Ok(false);
         }
         let mut all = true;
-        // Whether a session reaches a checkpoint that cannot be read is not known while there is a session.
+        // An unreadable checkpoint is kept while any session of its tree exists.
         if heads.iter().all(|(head, _)| head.deleted) {
             for id in &unreadable {
                 self.remove_node(id).await?;
@@ -163,7 +163,11 @@ impl AgentInner {
             let page = self.store.list(&prefix, after.as_deref(), 100).await?;
             for (listed, _) in &page {
                 let Some(session) = keys::read_session_in_tree(tree, listed) else { continue };
-                let Some(value) = self.store.get(&keys::session(&session)).await? else { continue };
+                let value = match self.store.get(&keys::session(&session)).await {
+                    Err(error) if *error.kind() == headwater_store::ErrorKind::Corrupt => return Ok(None),
+                    value => value?,
+                };
+                let Some(value) = value else { continue };
                 let Ok(head) = crate::codec::decode::<Head>(&value.bytes) else { return Ok(None) };
                 if head.tree == tree {
                     heads.push((head, value.version));

@@ -253,7 +253,7 @@ impl Session {
     }
 
     /// Stops what is going in the session, and gives its run. What was said is kept; what waits for its turn goes on. The
-    /// reason is told to whoever reads the run.
+    /// reason is shown to readers of the run.
     ///
     /// # Errors
     /// As [`Session::info`].
@@ -306,7 +306,7 @@ impl Agent {
     /// Refuses a turn that could not begin, before a session is begun for it.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownWorkflow`], [`ErrorKind::Input`] when the choice of tools is none, or [`ErrorKind::Limit`] when
+    /// [`ErrorKind::UnknownWorkflow`], [`ErrorKind::Input`] when the tool choice is invalid, or [`ErrorKind::Limit`] when
     /// data or context is too large.
     pub fn check_turn(&self, turn: &Turn) -> Result<()> {
         turn.check(&self.0)?;

@@ -1,11 +1,21 @@
 //! One model call that is given up: by a signal, or because the node drops it. What it said is retracted, and a run that is
 //! resumed does not pay for it again.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
-use headwater_models::scripted::{Rule, ScriptedModel};
+use headwater_models::scripted::{Rule, ScriptedModel, When};
 use headwater_protocol::{Event, RunStatus};
-use headwater_runtime::{Choice, Cx, Next, NodeResult};
+use headwater_runtime::{Choice, Cx, Next, NodeResult, replay};
+use headwater_tools::{FunctionTool, ToolContext, ToolError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::harness::{Ran, World, one, scripted};
 
@@ -104,4 +114,54 @@ async fn driver_that_lets_go_of_a_run_aborts_nothing() {
     let ran = Ran::of(next.agent.run(run.id().clone())).await;
     assert_eq!(ran.result(), "half an answer and the rest");
     assert_eq!(reasons(&ran), ["attempt.abandoned: the process that asked the model died"]);
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[tokio::test(start_paused = true)]
+async fn call_dropped_while_a_tool_runs_is_not_paid_for_again() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let call = cx.reason("m").id("call").input("").agent_tools(["quick", "slow"]);
+        let code = tokio::select! {
+            reply = call => reply.map_or_else(|error| error.code().to_owned(), |reply| reply.text),
+            () = tokio::time::sleep(Duration::from_secs(1)) => "dropped".to_owned(),
+        };
+        cx.interrupt(Choice::new("Go on?").option("yes", "Yes")).await?;
+        Ok(Next::go().with_result(&code)?)
+    }
+    let model = scripted([
+        Rule::when(When::pass(0)).text("Let me look. ").tool("quick", json!({})).tool("slow", json!({})),
+        Rule::always().text("There it is."),
+    ]);
+    let called = Arc::new(AtomicU64::new(0));
+    let tool = |name: &'static str, time: Duration| {
+        let called = called.clone();
+        FunctionTool::new(name, move |_: Nothing, _: ToolContext| {
+            called.fetch_add(1, Ordering::Relaxed);
+            async move {
+                tokio::time::sleep(time).await;
+                Ok::<_, ToolError>("found")
+            }
+        })
+    };
+    let build = |agent: headwater_runtime::AgentBuilder| {
+        let quick = tool("quick", Duration::from_millis(1));
+        agent.workflow(one(node)).model("m", model.clone()).tool(quick).tool(tool("slow", Duration::MAX))
+    };
+    let world = World::build(build);
+    let ran = world.run("").await;
+    assert_eq!(ran.status(), RunStatus::Waiting, "{:?}", ran.outcome.state.run().error);
+    assert_eq!((ran.count("step-started"), ran.count("step-finished")), (1, 1));
+    assert_eq!(ran.count("tool-output-error"), 1, "the call that was dropped is closed");
+    world.agent.abandon();
+
+    let next = world.restarted(build);
+    let ran = Ran { run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = ran.answer("yes").await;
+    assert_eq!(ran.result(), "model.aborted", "the call fails");
+    assert_eq!((model.asked(), called.load(Ordering::Relaxed)), (1, 2), "nothing is done again");
+    assert_eq!(ran.count("step-finished"), 1);
+    let replayed = replay(&next.agent, ran.id().clone()).await.unwrap();
+    assert!(replayed.is_same(), "{:?}", replayed.divergence);
 }

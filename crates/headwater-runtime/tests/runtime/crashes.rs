@@ -4,6 +4,7 @@
 //! taken over; and [`judge`] compares. In memory every write that was made is there afterwards. On the simulated disk
 //! the power is cut too: what no commit had made durable may be gone.
 
+mod faults;
 mod judge;
 mod scenarios;
 

@@ -356,3 +356,20 @@ async fn a_full_page_of_questions_is_given_although_others_were_answered() {
     let rest = world.agent.questions(Some(&first.last().unwrap().request), 100).await.unwrap();
     assert_eq!((first.len(), rest.len()), (100, 50));
 }
+
+#[tokio::test]
+async fn last_wait_is_the_newest_of_several() {
+    async fn twice(cx: Cx, _: ()) -> NodeResult {
+        cx.interrupt(Text::new("First?")).id("first").await?;
+        cx.interrupt(Text::new("Second?")).id("second").await?;
+        Ok(Next::go())
+    }
+    let world = World::of(one(twice));
+    let ran = world.run("").await;
+    let first = ran.run.last_wait().await.unwrap().unwrap();
+    let ran = ran.answer("a").await;
+    let second = ran.run.last_wait().await.unwrap().unwrap();
+    assert!(second > first, "{second} after {first}");
+    let ran = ran.answer("b").await;
+    assert_eq!(ran.run.last_wait().await.unwrap(), Some(second), "the end is no wait");
+}

@@ -55,7 +55,7 @@ async fn a_model_answer_of_20_mb_ends_the_run_and_the_model_is_asked_once() {
     let world = World::with(workflow, |agent| agent.model("m", model.clone()));
     let ran = world.run("hi").await;
     assert_eq!(ran.code(), "model.output-too-large");
-    assert!(ran.error().contains("more than 4194304 bytes"), "{}", ran.error());
+    assert!(ran.error().contains("exceeded 4194304 bytes"), "{}", ran.error());
     assert!(ran.text().len() <= 4 << 20, "what was said stays: {}", ran.text().len());
     assert_over(&world, &ran).await;
     assert_eq!(model.asked(), 1);
@@ -166,6 +166,38 @@ async fn a_run_that_fills_its_journal_ends_with_an_event() {
     }
 }
 
+#[tokio::test]
+async fn run_that_crashed_at_its_limit_ends_or_can_be_stopped() {
+    for stop in [false, true] {
+        let talker = Talker::quiet("word ", 1);
+        let build =
+            |agent: headwater_runtime::AgentBuilder| agent.workflow(one(talk)).model("m", talker.clone());
+        let world = World::build(build);
+        let run = world.agent.start(Start::new("hi")).await.unwrap().id().clone();
+        while talker.asked() == 0 {
+            tokio::task::yield_now().await;
+        }
+        world.agent.abandon();
+        world.clock.advance(Duration::from_secs(60));
+        // The next process allows less than the run has.
+        let mut options = AgentOptions::default();
+        options.max_run_bytes = 300;
+        let next = world.restarted(|agent| build(agent).options(options));
+        if stop {
+            next.agent.stop(&run, Some("enough")).await.unwrap();
+        }
+        next.agent.tend().await.unwrap();
+        let ran = next.settled(&run).await;
+        match stop {
+            true => assert_eq!(ran.status(), RunStatus::Cancelled),
+            false => assert_eq!(ran.code(), "run.too-large"),
+        }
+        assert_eq!(talker.asked(), 1, "the model is not asked again");
+        next.clock.advance(Duration::from_secs(60));
+        assert_eq!(next.agent.tend().await.unwrap(), Tended::default());
+    }
+}
+
 fn embedded(folder: &Path) -> Arc<dyn Store> {
     let mut options = Options::default();
     options.fsync = Fsync::Never;
@@ -272,4 +304,27 @@ fn coming_back_to_a_run_of_12_mb_takes_memory_in_proportion_to_what_it_said() {
     assert_eq!(said, 12 * MB);
     println!("told: coming back to 12 MB of text takes {:.1} MB", counted.bytes_max as f64 / 1e6);
     assert!(counted.bytes_max < 60 * MB as u64, "{} bytes", counted.bytes_max);
+}
+
+#[tokio::test]
+async fn tool_call_id_that_no_client_could_send_back_is_replaced() {
+    let call = |id: &str| headwater_models::scripted::Call::new("size", json!({})).id(id);
+    let long = "x".repeat(257);
+    let model = scripted([
+        Rule::when(When::after_tool("size")).text("Done."),
+        Rule::always().tools([call("good"), call("line\nbreak"), call(&long), call("nul\0")]),
+    ]);
+    async fn ask(cx: Cx, _: String) -> NodeResult {
+        let reply = cx.reason("m").input("go").agent_tools(["size"]).await?;
+        let ids: Vec<_> = reply.tool_results.iter().map(|made| made.call.to_string()).collect();
+        Ok(Next::go().with_result(&ids)?)
+    }
+    let size = |_: Nothing, _: ToolContext| async { Ok::<_, ToolError>("1") };
+    let tool = FunctionTool::new("size", size);
+    let world = World::with(one(ask), |agent| agent.model("m", model.clone()).tool(tool));
+    let ran = world.run("hi").await;
+    let ids: Vec<String> = serde_json::from_value(ran.result().clone()).unwrap();
+    assert_eq!((ids.len(), ids[0].as_str()), (4, "good"));
+    assert!(ids.iter().all(|id| headwater_protocol::check_id(id).is_ok()), "{ids:?}");
+    assert!(!ran.wire().contains(&long), "nothing of it is kept");
 }

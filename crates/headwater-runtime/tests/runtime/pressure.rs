@@ -97,3 +97,29 @@ async fn a_run_can_be_stopped_while_its_store_stalls() {
     assert_eq!(stopped.outcome().await.unwrap().status(), RunStatus::Cancelled);
     assert_eq!(model.asked(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn time_without_room_does_not_count_for_the_timeout_of_a_call() {
+    async fn node(cx: Cx, input: String) -> NodeResult {
+        let minute = std::time::Duration::from_secs(60);
+        let reply = cx.reason("m").input(input).attempts(1).timeout(minute).await?;
+        Ok(Next::go().with_result(&reply.text)?)
+    }
+    let (store, clock) = memory();
+    let store = Stalling::new(store, (0, 1));
+    let model = Talker::quiet("word ", 3);
+    let world = World::on(store.clone(), clock, |agent| agent.workflow(one(node)).model("m", model.clone()));
+    let run = world.agent.start(Start::new("hi")).await.unwrap();
+    model.speak(1);
+    while model.said() == 0 {
+        tokio::task::yield_now().await;
+    }
+    store.stall(true);
+    model.speak(2);
+    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    store.stall(false);
+    world.idle().await;
+    let ran = Ran::of(run).await;
+    assert_eq!(*ran.result(), "word word word ");
+    assert_eq!(model.asked(), 1);
+}

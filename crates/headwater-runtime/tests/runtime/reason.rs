@@ -571,3 +571,28 @@ workflows:
     let ran = Ran::of(agent.start(Start::new("")).await.unwrap()).await;
     assert_eq!(named_model(&ran), Some("scripted:two"));
 }
+
+#[tokio::test]
+async fn raw_answer_of_the_provider_is_given_live_and_after_a_resume() {
+    async fn node(cx: Cx, _: ()) -> NodeResult {
+        let raw = cx.reason("m").input("hi").await?.raw;
+        cx.emit().data("raw", None, json!(raw))?;
+        cx.interrupt(Text::new("Go on?")).await?;
+        Ok(Next::go().with_result(&raw)?)
+    }
+    let talker = crate::talker::Talker::new("word ", 3);
+    let build = |agent: AgentBuilder| agent.workflow(one(node)).model("m", talker.clone());
+    let world = World::build(build);
+    let ran = world.run("").await;
+    let live = ran.events.iter().find_map(|event| match event {
+        Event::Data { data, .. } => Some(data),
+        _ => None,
+    });
+    assert_eq!(live, Some(&json!({ "times": 3 })));
+    world.agent.abandon();
+    let next = world.restarted(build);
+    let ran = Ran { run: next.agent.run(ran.id().clone()), ..ran };
+    let ran = ran.answer("yes").await;
+    assert_eq!(*ran.result(), json!({ "times": 3 }), "{:?}", ran.outcome.state.run().error);
+    assert_eq!(talker.asked(), 1);
+}

@@ -78,7 +78,7 @@ impl Model for Talker {
                 raw_reason: None,
                 usage: Usage::default(),
                 raw_usage: None,
-                raw: None,
+                raw: Some(serde_json::json!({ "times": times })),
                 metadata: None,
             }),
         ]);

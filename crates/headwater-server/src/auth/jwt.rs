@@ -295,7 +295,7 @@ impl Jwt {
             return Err(invalid("it is for another audience"));
         }
         let expires = Duration::try_from_secs_f64(expires).ok();
-        // One beyond what the clock can show never does.
+        // A time beyond the clock's range never expires.
         Ok(expires.and_then(|since| UNIX_EPOCH.checked_add(since)))
     }
 }

@@ -1,7 +1,7 @@
 //! What a request answers: decisions about tool calls, answers to questions, outputs of the page's own tools.
 
-use headwater_protocol::{Action, EventKind, Message, Reentry, Role, RunId, SessionId, ToolCallId};
-use headwater_runtime::{Answer, Answered, Entry, ErrorKind, OpenQuestion, Run, Session};
+use headwater_protocol::{Action, Message, Reentry, Role, RunId, SessionId, ToolCallId};
+use headwater_runtime::{Answer, Answered, ErrorKind, OpenQuestion, Run, Session};
 
 use super::{
     Asked, Placed,
@@ -162,15 +162,7 @@ async fn told(asked: &Asked, session: Option<&Session>, run: &RunId) -> Result<u
 
 /// The record by which a run last said that it waits, or 0.
 pub(super) async fn last_wait(run: &Run) -> Result<u64, ApiError> {
-    let mut since = 0;
-    for entry in run.entries().await? {
-        if let Entry::Event(record) = entry
-            && record.event.kind() == EventKind::RunWaiting
-        {
-            since = record.seq;
-        }
-    }
-    Ok(since)
+    Ok(run.last_wait().await?.unwrap_or(0))
 }
 
 /// Whether a person says something new. Kortyx' page gives an answer in a message of the person's.
@@ -191,13 +183,13 @@ async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<
     if session.is_some() && asked.chat.action != Action::Answer {
         return Ok(Vec::new());
     }
-    let mut open = agent.questions_of(Some(asked.owner()), None, LOOKED_AT).await?;
+    let mut open = agent.questions_of(Some(asked.owner()), None, LOOKED_AT).await?.questions;
     open.sort_by_key(|question| std::cmp::Reverse(question.asked));
     Ok(open)
 }
 
-/// Of questions of one person's conversations, those of the conversation that the request sends: models give the same ids
-/// to calls in many conversations, and a page that has no name for its conversation sends nothing else.
+/// Keeps the questions of the conversation in the request. Model-made call ids repeat across conversations, so match by the
+/// conversation in the request.
 async fn retain_conversation(asked: &Asked, open: &mut Vec<OpenQuestion>) -> Result<(), ApiError> {
     let mut kept = Vec::new();
     for question in open.drain(..) {

@@ -29,7 +29,7 @@ pub(crate) struct Asked {
     pub(crate) framing: Framing,
     /// The names that messages were given which came without one: they say nothing about them.
     unnamed: HashSet<MessageId>,
-    /// By what the body is known again.
+    /// Fingerprint of the body.
     fingerprint: String,
 }
 

@@ -10,7 +10,7 @@ use super::{
     known::{self, Known},
     request::fresh,
 };
-use crate::{ApiError, Principal, agents::Served, follow::From, follow::Names};
+use crate::{ApiError, ClientPolicy, Principal, agents::Served, follow::From, follow::Names};
 
 /// How many turns back a message is looked for that is edited or answered again.
 const TURNS_BACK: usize = 200;
@@ -255,7 +255,7 @@ async fn turn(asked: &Asked, message: Option<&Message>) -> Result<Turn, ApiError
     }
     let turn = Turn::from(start);
     let Some(message) = message else { return Ok(turn) };
-    let mut message = message.clone();
+    let mut message = ClientPolicy::newest(message);
     if !asked.names(&message) {
         message.id = fresh("msg_user")?.into();
     }

@@ -1,5 +1,7 @@
 //! What waits for somebody, and what they answer.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use axum::{
     Extension, Json,
     body::Body,
@@ -8,7 +10,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use headwater_protocol::{RequestId, RunId};
-use headwater_runtime::{Answer, Answered, OpenQuestion};
+use headwater_runtime::{Answer, Answered, OpenQuestion, open_page, seal_page};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,6 +22,9 @@ use crate::{
     extract::{Path, Query},
     limits::ids,
 };
+
+/// The name of the list in its cursors.
+const INTERRUPTS: &str = "interrupts";
 
 /// An answer to a question, a decision about a call, or the output of a call.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -169,20 +174,32 @@ pub(crate) async fn interrupts(
     Extension(principal): Extension<Principal>,
     Query(paging): Query<Paging>,
 ) -> Result<Response, ApiError> {
-    let after = paging.after.as_deref().map(RequestId::from);
-    let mut open: Vec<OpenQuestion> = Vec::new();
-    for served in server.agents().served() {
-        let found = served.agent.questions_of(Some(principal.id()), after.as_ref(), paging.limit()).await?;
-        open.extend(
-            found
-                .into_iter()
-                .filter(|question| open.iter().all(|known| known.request != question.request))
-                .collect::<Vec<_>>(),
-        );
+    let all = server.agents().served();
+    let Some(first) = all.first() else {
+        return Ok(Json(json!({ "interrupts": [], "next": null })).into_response());
+    };
+    let (owner, limit) = (Some(principal.id()), paging.limit());
+    let secret = first.agent.secret().await?;
+    let after = match &paging.after {
+        Some(after) => Some(RequestId::from(open_page(secret, INTERRUPTS, owner, after)?.1)),
+        None => None,
+    };
+    let mut open: BTreeMap<RequestId, OpenQuestion> = BTreeMap::new();
+    let mut unreadable: BTreeSet<RequestId> = BTreeSet::new();
+    for served in &all {
+        // Agents that share a store have each request once.
+        let found = served.agent.questions_of(owner, after.as_ref(), limit + 1).await?;
+        open.extend(found.questions.into_iter().map(|question| (question.request.clone(), question)));
+        unreadable.extend(found.unreadable);
     }
-    open.sort_by(|one, other| one.request.as_str().cmp(other.request.as_str()));
-    let listed: Vec<_> = open.iter().take(paging.limit()).map(question).collect();
-    Ok(Json(json!({ "interrupts": listed })).into_response())
+    let more = open.len() > limit;
+    let open: Vec<_> = open.into_values().take(limit).collect();
+    let last = open.last().filter(|_| more);
+    // The list is ordered by request alone.
+    let next = last.map(|last| seal_page(secret, INTERRUPTS, owner, 0, last.request.as_str()));
+    let interrupts: Vec<_> = open.iter().map(question).collect();
+    let unreadable: Vec<_> = unreadable.into_iter().collect();
+    Ok(super::page(json!({ "interrupts": interrupts, "next": next }), &unreadable))
 }
 
 /// A question as a document.

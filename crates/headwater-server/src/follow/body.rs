@@ -158,8 +158,7 @@ impl Following {
                         Err(error) => error,
                     };
                     tracing::error!(code = error.code(), error = ?error.message(), "a stream is cut");
-                    // A connection whose body fails is closed with all that was not yet sent, the head of the answer too:
-                    // it is sent while this waits.
+                    // Failing the body now would also drop bytes already queued, so flush first.
                     tokio::time::sleep(FLUSH).await;
                     return Err(std::io::Error::other(error.message().to_owned()));
                 }

@@ -190,7 +190,7 @@ impl Pen {
         Ok(())
     }
 
-    /// Reads up to a record until the frames are left out that are to be, and not further: the rest is read when the reader wants it.
+    /// Reads until the frames to skip are passed, no further.
     async fn skip_frames(&mut self, run: &Run, until: Option<u64>) -> Result<(), ApiError> {
         while self.skip > 0 && until.is_none_or(|until| self.after < until) {
             let page = run.agent().store().read(&self.journal, self.after, PAGE).await?;

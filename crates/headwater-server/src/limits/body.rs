@@ -12,11 +12,14 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use headwater_json::{InputLimits, LimitKind};
 
-use super::ids;
+use super::{InUse, ids};
 use crate::{ApiError, Limits, Principal, Server};
 
 /// What an export puts around the values of a session: its import may be nested so much deeper than other bodies.
 const DOCUMENT_LEVELS: usize = 16;
+
+/// The route whose values stay text until a node asks for them.
+const TEXT_ROUTE: &str = "/v1/runs";
 
 /// How much of a body that is too large is received and dropped. Many clients look for an answer only once they have sent
 /// everything: if the connection closed before, they would report a broken pipe instead of the refusal.
@@ -44,10 +47,13 @@ pub(crate) async fn bound(
         }
         return Err(too_large(limits));
     }
-    let _held = server.may_hold(&principal, announced.unwrap_or(limits.body))?;
+    let mut held = server.may_hold(&principal, announced.unwrap_or(limits.body))?;
     let received = in_time(limits, receive(body, limits.body)).await??;
     let body = received.ok_or_else(|| too_large(limits))?;
-    scan(limits, &parts, &body)?;
+    let values = scan(limits, &parts, &body)?;
+    if route(&parts) != Some(TEXT_ROUTE) {
+        InUse::parse(limits, &mut held, values)?;
+    }
     Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
 }
 
@@ -82,17 +88,20 @@ fn too_large(limits: &Limits) -> ApiError {
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body.too-large", message)
 }
 
-/// Refuses a body that would be too deep to be stored, or too many values to be parsed.
-fn scan(limits: &Limits, parts: &Parts, body: &[u8]) -> Result<(), ApiError> {
+fn route(parts: &Parts) -> Option<&str> {
+    parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str)
+}
+
+/// Refuses a body that would be too deep to be stored, or too many values to be parsed. Returns how many values it has.
+fn scan(limits: &Limits, parts: &Parts, body: &[u8]) -> Result<usize, ApiError> {
     let mut allowed = InputLimits::default();
     (allowed.depth, allowed.values) = (limits.depth, limits.values);
     // The body is as long as it may be already.
     (allowed.string, allowed.text) = (usize::MAX, usize::MAX);
-    let route = parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str);
-    if route == Some("/v1/sessions") && parts.method == Method::POST {
+    if route(parts) == Some("/v1/sessions") && parts.method == Method::POST {
         allowed.depth = allowed.depth.saturating_add(DOCUMENT_LEVELS);
     }
-    allowed.check(body).map_err(|exceeded| {
+    allowed.count(body).map_err(|exceeded| {
         let message = format!("the body has {exceeded}: send less, or in several requests");
         match exceeded.kind() {
             LimitKind::Depth => {

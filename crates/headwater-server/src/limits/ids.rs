@@ -30,7 +30,7 @@ pub(crate) fn check_unless_empty(what: &str, id: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses the first that is no id, of those that are there.
+/// Checks the ids that are present; fails on the first invalid one.
 pub(crate) fn check_all<'a>(
     ids: impl IntoIterator<Item = (&'static str, Option<&'a str>)>,
 ) -> Result<(), ApiError> {

@@ -206,6 +206,7 @@ static ALL: &[Operation] = &[
     },
     Operation {
         query: PAGING,
+        codes: &["page.invalid"],
         answers: &[Answer::Document(200, "A page of it.", of::<s::QuestionList>)],
         ..get("/v1/interrupts", "listInterrupts", "What waits for you.")
     },
@@ -235,6 +236,7 @@ static ALL: &[Operation] = &[
             "session.exists",
             "session.too-large",
             "document.invalid",
+            "import.refused",
             "value.too-deep",
         ],
         answers: &[NEW_SESSION],

@@ -65,6 +65,9 @@ pub(super) struct RunList {
     runs: Vec<RunInfo>,
     /// What to give as `after` for more.
     next: Option<String>,
+    /// Runs that cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable: Option<Vec<String>>,
 }
 
 /// A run, and what it waits for.
@@ -110,6 +113,11 @@ enum QuestionKind {
 #[schemars(deny_unknown_fields)]
 pub(super) struct QuestionList {
     interrupts: Vec<Question>,
+    /// What to give as `after` for more.
+    next: Option<String>,
+    /// Questions that cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable: Option<Vec<String>>,
 }
 
 /// Whether there was something to stop.

@@ -309,3 +309,32 @@ async fn bytes_of_bodies_are_limited_for_each_principal_and_in_all() {
     until_status(&world, ANN, 201).await;
     until_status(&world, BOB, 201).await;
 }
+
+#[tokio::test]
+async fn parsed_values_of_bodies_count_as_well_as_their_bytes() {
+    let mut limits = Limits::default();
+    (limits.body, limits.bodies) = (10_000, 100_000);
+    let keys = ApiKeys::new().add("ann", ANN.1).add("bob", BOB.1);
+    let world = World::with(Options::default().authenticator(keys).limits(limits)).await;
+    let chat = |message: &str, values: usize| {
+        let mut body = says("ai-sdk", "c", message, "hello");
+        body["data"] = json!(vec![0; values]);
+        body
+    };
+    let path = "/v1/ai-sdk/chat";
+    // Alone, a body is let through whatever it takes.
+    assert_eq!(world.post_with(path, &chat("u1", 1_000), &[ANN]).await.status, 200);
+    let held = announce(&world, ANN, 10_000).await;
+    while world.post_with(path, &chat("u1", 1_000), &[ANN]).await.status != 429 {
+        tokio::task::yield_now().await;
+    }
+    let refused = world.post_with(path, &chat("u2", 1_000), &[ANN]).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (429, Some("bodies.too-many")));
+    assert_eq!(world.post_with(path, &chat("u3", 10), &[ANN]).await.status, 200);
+    assert_eq!(world.post_with(path, &chat("u4", 1_000), &[BOB]).await.status, 200);
+    // What is let through is given back in whole.
+    drop(held);
+    while world.post_with(path, &chat("u5", 1_000), &[ANN]).await.status != 200 {
+        tokio::task::yield_now().await;
+    }
+}

@@ -125,6 +125,16 @@ async fn agent_has_the_same_name_in_every_document() {
     let one = world.get(&format!("/v1/runs/{run}")).await.json();
     assert_eq!((&one["agent"], &one["run"]["agent"]), (&json!("served"), &json!("served")));
     assert_eq!(world.get("/v1/runs").await.json()["runs"][0]["agent"], "served");
+    let created = world.post("/v1/sessions", &json!({ "id": "s" })).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    assert_eq!(world.get("/v1/sessions").await.json()["agent"], "served");
+    assert_eq!(world.get("/v1/sessions/s/export").await.json()["agent"], "served");
+    let inner = format!("\"agent\":\"{}\"", world.agent.name());
+    let named = |document: &Value| document.to_string().contains(&inner);
+    for path in ["/v1/runs", "/v1/sessions", "/v1/sessions/s", "/v1/sessions/s/export", "/v1/interrupts"] {
+        let document = world.get(path).await.json();
+        assert!(!named(&document), "{path}: {document}");
+    }
 }
 
 #[tokio::test]

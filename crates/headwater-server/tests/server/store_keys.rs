@@ -99,6 +99,34 @@ async fn answer_that_is_sent_again_gets_the_same_202() {
 }
 
 #[tokio::test]
+async fn runs_and_questions_that_cannot_be_read_are_named_in_lists() {
+    let store = Arc::new(Memory::new());
+    let world = World::on(store.clone(), Options::default()).await;
+    let mut runs = Vec::new();
+    for message in ["u1", "u2"] {
+        let said = world.post(&path("ai-sdk"), &says("ai-sdk", message, message, "choose")).await;
+        runs.push(said.header("x-run-id").to_owned());
+    }
+    let open = world.get("/v1/interrupts").await.json()["interrupts"].clone();
+    assert_eq!(open.as_array().unwrap().len(), 2, "{open}");
+    assert!(world.get("/v1/runs").await.json().get("unreadable").is_none());
+    let of_first = open.as_array().unwrap().iter().find(|question| question["run"] == *runs[0]).unwrap();
+    let request = text(&of_first["request"]);
+    for (prefix, name) in [("run/", &runs[0]), ("question/", &request)] {
+        let found: Vec<_> = store.list(prefix, None, 100).await.unwrap();
+        let keys: Vec<_> =
+            found.iter().map(|(key, _)| key).filter(|key| key.contains(name.as_str())).collect();
+        assert_eq!(keys.len(), 1, "{prefix}: {found:?}");
+        store.put(keys[0], "{}".into(), Expect::Any, None).await.unwrap();
+    }
+    let listed = world.get("/v1/runs").await.json();
+    assert_eq!((&listed["unreadable"], &listed["runs"][0]["run"]), (&json!([runs[0]]), &json!(runs[1])));
+    let listed = world.get("/v1/interrupts").await.json();
+    assert_eq!(listed["unreadable"], json!([request]), "{listed}");
+    assert_eq!(listed["interrupts"].as_array().unwrap().len(), 1, "{listed}");
+}
+
+#[tokio::test]
 async fn session_that_cannot_be_read_is_named_and_deleted() {
     let store = Arc::new(Memory::new());
     let world = World::on(store.clone(), Options::default()).await;

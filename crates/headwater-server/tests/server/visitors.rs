@@ -7,8 +7,11 @@ use crate::{
     talk::{DIALECTS, path, says},
 };
 
-/// Ids that React, a placeholder or nothing makes up, the same for every visitor.
-const POSITIONAL: [&str; 9] = [":r0:", ":r1a:", ":R2l6:", "«r0»", "_r_1_", "_R_1_", "_R_1H1_", "default", ""];
+/// Ids that React, Vue, Solid, a placeholder or nothing makes up, the same for every visitor.
+const POSITIONAL: [&str; 16] = [
+    ":r0:", ":r1a:", ":R2l6:", "«r0»", "_r_1_", "_R_1_", "_R_1H1_", ":appr0:", "_appr_0_", "v-0", "v-0-1",
+    "cl-0", "000a10", "0-0-1", "default", "",
+];
 
 async fn say(world: &World, dialect: &str, session: &str, message: &str, text: &str) -> Said {
     let said = world.post(&path(dialect), &says(dialect, session, message, text)).await;

@@ -263,3 +263,30 @@ async fn an_export_without_what_is_withheld_is_imported_as_it_was_shown() {
         shown[3]["parts"].as_array().unwrap().iter().map(|part| part["type"].clone()).collect();
     assert_eq!(kinds, ["step-start", "tool", "step-start", "text"]);
 }
+
+#[tokio::test]
+async fn workflow_state_is_shown_only_where_the_agent_allows_it() {
+    const NOTED: &str = "ouagadougou";
+    async fn note(cx: Cx, _: String) -> NodeResult {
+        cx.workflow_state("noted", String::new())?.set(NOTED.to_owned())?;
+        Ok(Next::message("Noted."))
+    }
+    for shown in [false, true] {
+        let workflow = Workflow::new("note").node("note", note).edge(START, "note").edge("note", END);
+        let builder = Agent::builder().name("notes").workflow(workflow.build().unwrap());
+        let agent = builder.store(Arc::new(Memory::new())).build().unwrap();
+        let visibility = Visibility { state: shown, ..Visibility::default() };
+        assert!(!Visibility::default().state);
+        let agents = Agents::new().add_with("notes", agent.clone(), visibility);
+        let world = World::of(agent, Server::new(agents, Options::default())).await;
+        let said = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "s", "u1", "hello")).await;
+        assert_eq!(said.text("ai-sdk"), "Noted.", "{}", said.body);
+        let listed = world.get("/v1/sessions/s/checkpoints").await.json();
+        let checkpoint = listed["checkpoints"][0]["id"].as_str().unwrap().to_owned();
+        for path in [format!("/v1/sessions/s/checkpoints/{checkpoint}"), "/v1/sessions/s/export".to_owned()] {
+            let document = world.get(&path).await;
+            assert_eq!(document.status, 200, "{path}: {}", document.body);
+            assert_eq!(document.body.contains(NOTED), shown, "{path}: {}", document.body);
+        }
+    }
+}

@@ -244,7 +244,7 @@ impl Core {
     pub(super) fn stop(&mut self, cause: Error) {
         let gather = std::mem::take(&mut self.gather);
         gather.batch.settle(Err(cause.clone()));
-        // There is none, but the next append says that better than a wait without end.
+        // There is no room, but the next append reports that better than waiting for ever.
         self.room.open();
         let cause = self.stopped.get_or_insert(cause).clone();
         self.failure.send_replace(Some(cause));

@@ -17,6 +17,8 @@ pub struct Folder {
     path: PathBuf,
     /// Whether others could read it before.
     was_open_to_others: bool,
+    /// Whether the lock file is made if it is not there.
+    makes_lock: bool,
     reserve: Arc<Reserve>,
 }
 
@@ -45,13 +47,26 @@ impl Folder {
         let path = path.into();
         make(&path)?;
         let was_open_to_others = close_to_others(&path)?;
+        Self::with(path, was_open_to_others, true)
+    }
+
+    /// A folder that is there already, to [`check`](super::check) it: no folder and no lock file is made, and no permissions
+    /// change.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn unchanged(path: impl Into<PathBuf>) -> io::Result<Self> {
+        Self::with(path.into(), false, false)
+    }
+
+    fn with(path: PathBuf, was_open_to_others: bool, makes_lock: bool) -> io::Result<Self> {
         let reserve = Reserve {
             #[cfg(unix)]
             folder: fs::File::open(&path)?,
             spare: Mutex::default(),
         };
         reserve.refill();
-        Ok(Self { path, was_open_to_others, reserve: Arc::new(reserve) })
+        Ok(Self { path, was_open_to_others, makes_lock, reserve: Arc::new(reserve) })
     }
 
     /// Where it is.
@@ -115,8 +130,8 @@ fn make(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Takes the rights of others from a folder that is a store and nothing else, and from its files. Gives whether they had
-/// any. A folder with other files in it may be anybody's: it stays as it is.
+/// Removes group and other permissions from a folder that holds only store files, and from those files; returns whether it
+/// had any.
 #[cfg(unix)]
 fn close_to_others(path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -158,8 +173,15 @@ fn for_owner() -> fs::OpenOptions {
 impl Files for Folder {
     fn lock(&self) -> io::Result<Box<dyn Guard>> {
         let path = self.path.join(LOCK);
-        let file = self.reserve.open(|| for_owner().create(true).truncate(false).open(&path))?;
-        file.try_lock()?;
+        let opened = self.reserve.open(|| for_owner().create(self.makes_lock).truncate(false).open(&path));
+        let file = match opened {
+            // A copy of a store may come without the file. No process that uses the folder does.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.makes_lock => None,
+            opened => Some(opened?),
+        };
+        if let Some(file) = &file {
+            file.try_lock()?;
+        }
         Ok(Box::new(Locked { _file: file }))
     }
 
@@ -209,7 +231,7 @@ impl Files for Folder {
 
 #[derive(Debug)]
 struct Locked {
-    _file: fs::File,
+    _file: Option<fs::File>,
 }
 
 impl Guard for Locked {}

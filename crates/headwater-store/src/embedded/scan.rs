@@ -41,7 +41,7 @@ pub(super) struct Scan {
 pub(super) struct Suspects {
     /// Journals with damaged records and nothing good after them.
     named: BTreeSet<u64>,
-    /// Where bytes are damaged so that no journal can be named, all are suspects but those with something good after them.
+    /// If the damaged journal is unknown, every journal without a later good frame is suspect.
     cleared: Option<BTreeSet<u64>>,
 }
 

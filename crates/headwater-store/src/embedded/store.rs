@@ -84,7 +84,7 @@ impl Embedded {
                 bytes
             }
         };
-        Ok(Value { bytes, version, expires })
+        Ok(Value { bytes, version, expires, damaged: false })
     }
 }
 
@@ -239,7 +239,16 @@ impl Store for Embedded {
             };
             found
                 .into_iter()
-                .map(|(key, stored, found)| Ok((key.to_string(), self.value(&key, &stored, found)?)))
+                .map(|(key, stored, found)| {
+                    let value = match self.value(&key, &stored, found) {
+                        Err(error) if *error.kind() == ErrorKind::Corrupt => {
+                            let Stored { version, expires, .. } = stored;
+                            Value { bytes: Bytes::new(), version, expires, damaged: true }
+                        }
+                        value => value?,
+                    };
+                    Ok((key.to_string(), value))
+                })
                 .collect()
         })
     }

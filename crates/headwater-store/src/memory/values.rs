@@ -44,7 +44,7 @@ impl Values {
         self.check(key, expect, now)?;
         used.take(cost(key, &bytes))?;
         self.version += 1;
-        let value = Value { bytes, version: self.version, expires };
+        let value = Value { bytes, version: self.version, expires, damaged: false };
         if let Some(old) = self.values.insert(key.into(), value) {
             used.give_back(cost(key, &old.bytes));
         }

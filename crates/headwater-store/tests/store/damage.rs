@@ -417,3 +417,43 @@ fn a_footer_that_is_there_in_part_is_as_good_as_none() {
         assert!(store.0.damages().is_empty());
     }
 }
+
+#[test]
+fn value_that_is_damaged_is_listed_without_its_bytes() {
+    let place = Place::new();
+    let store = place.open_small();
+    for n in 0..40 {
+        store.put(&format!("key {n:02}"), &format!("value {n:0100}"));
+    }
+    drop(store);
+    let sealed = place.segments()[0].clone();
+    flip(&sealed, find(&sealed, &format!("value {:0100}", 3)));
+    let store = place.open_small();
+    assert_eq!(code(store.drive(store.0.get("key 03"))), "store.corrupt");
+    let listed = store.drive(store.0.list("key ", None, 100)).unwrap();
+    assert_eq!(listed.len(), 40);
+    for (key, value) in &listed {
+        assert_eq!((value.damaged, value.bytes.is_empty()), (key == "key 03", key == "key 03"), "{key}");
+    }
+    let version = listed[3].1.version;
+    let removed = store.drive(store.0.remove("key 03", headwater_store::Expect::Version(version)));
+    assert!(removed.unwrap());
+    assert_eq!(store.drive(store.0.list("key ", None, 100)).unwrap().len(), 39);
+}
+
+#[cfg(unix)]
+#[test]
+fn check_changes_neither_files_nor_permissions() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    died(&place);
+    fs::remove_file(place.folder.path().join("lock")).unwrap();
+    let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    open(place.folder.path());
+    open(&place.last_segment());
+    let files = headwater_store::embedded::Folder::unchanged(place.folder.path()).unwrap();
+    assert!(check(std::sync::Arc::new(files)).unwrap().is_good());
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(place.folder.path()), mode(&place.last_segment())), (0o755, 0o755));
+    assert!(!place.folder.path().join("lock").exists());
+}

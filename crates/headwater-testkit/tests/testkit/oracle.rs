@@ -76,7 +76,7 @@ fn put(oracle: &mut Oracle, text: &'static str, version: u64, expires: Option<Ti
 }
 
 fn value(text: &'static str, version: u64) -> Value {
-    Value { bytes: text.into(), version, expires: None }
+    Value { bytes: text.into(), version, expires: None, damaged: false }
 }
 
 fn caught(rule: Rule, verdict: Verdict) -> Rule {

@@ -2,7 +2,8 @@
 
 use std::{
     collections::HashMap,
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -139,12 +140,12 @@ impl Folder {
 
     fn write(&self, path: &Path, value: &impl Serialize) -> Result<()> {
         let written = || -> io::Result<()> {
-            fs::create_dir_all(&self.path)?;
+            make_folder(&self.path)?;
             let mut text = serde_json::to_vec_pretty(value)?;
             text.push(b'\n');
             // Whoever reads the folder meanwhile sees the file whole or not at all.
             let unfinished = path.with_extension("part");
-            fs::write(&unfinished, text)?;
+            for_owner(&unfinished)?.write_all(&text)?;
             fs::rename(unfinished, path)
         };
         written().map_err(|error| {
@@ -153,10 +154,47 @@ impl Folder {
     }
 }
 
+/// Makes a folder that only its owner may read.
+fn make_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes a file that only its owner may read: arguments and results of calls may hold anything.
+fn for_owner(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// A few characters for a text that may be long, or have something in it that is nobody's business.
 fn mark(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     format!("{hash:016x}")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn cassette_is_for_its_owner_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::new(parent.path().join("cassettes"));
+        folder.keep_call("server", "read", None, &CallToolResult::success(Vec::new())).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&folder.path), 0o700);
+        let files: Vec<_> = fs::read_dir(&folder.path).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
+    }
 }

@@ -84,6 +84,7 @@ impl Address {
                 Error::caused(ErrorKind::Unreachable, "the HTTP client cannot be made", error)
             })?;
         let config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&self.url))
+            .max_sse_event_size(super::process::LONGEST_LINE)
             .custom_headers(self.headers.clone());
         Ok(StreamableHttpClientTransport::with_client(client, config))
     }

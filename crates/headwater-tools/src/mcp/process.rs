@@ -34,7 +34,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// A shorter word of an argument is an ordinary one, unless a name says otherwise.
 const SHORTEST_WORD: usize = 8;
 /// The longest line of a process that is read.
-const LONGEST_LINE: usize = 16 * 1024 * 1024;
+pub(super) const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// What a program needs to run. The rest of our environment may hold keys, and is nobody's business.
 #[cfg(not(windows))]
@@ -84,8 +84,7 @@ impl Program {
         Self { command, args, env: Vec::new(), cwd: None }
     }
 
-    /// What no text about it may show: the values of its environment, and of its arguments what follows a telling name and every
-    /// word that is not an ordinary one.
+    /// Values to redact: all environment values, arguments after a secret-like flag, and unusual words.
     pub(super) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::of(self.env.iter().filter_map(|(_, value)| value.to_str()));
         let mut is_named = false;
@@ -244,7 +243,7 @@ impl Group {
         }
     }
 
-    /// The group, for somebody else to kill.
+    /// Hands the group over: the new holder kills it.
     fn take(&mut self) -> Self {
         std::mem::take(self)
     }

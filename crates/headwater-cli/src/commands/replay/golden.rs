@@ -3,7 +3,8 @@
 //! A folder has one folder for each run: `events.ndjson` with the run's records, and a file for each dialect and profile.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -32,7 +33,7 @@ impl Checked {
 /// Writes what is not there yet for a run, and compares what is.
 pub(super) fn keep(folder: &Path, run: &RunId, records: &[Record]) -> Result<Checked, Failure> {
     let place = folder.join(run.as_str());
-    fs::create_dir_all(&place).map_err(|error| writing(&place, &error))?;
+    make_folder(&place).map_err(|error| writing(&place, &error))?;
     let mut events = String::new();
     for record in records {
         events.push_str(&serde_json::to_string(record)?);
@@ -124,12 +125,31 @@ fn compare(path: &Path, bytes: &[u8], checked: &mut Checked) -> Result<(), Failu
                 .push(format!("{name}:{line}: {before} was written before, {now} is written now"));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::write(path, bytes).map_err(|error| writing(path, &error))?;
+            let written = for_owner(path).and_then(|mut file| file.write_all(bytes));
+            written.map_err(|error| writing(path, &error))?;
             checked.written += 1;
         }
         Err(error) => return Err(Failure::reading(&path.display().to_string(), error)),
     }
     Ok(())
+}
+
+/// Makes a folder that only its owner may read: a run holds whole conversations.
+fn make_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes a file that only its owner may read.
+fn for_owner(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 fn bytecount(bytes: &[u8]) -> usize {

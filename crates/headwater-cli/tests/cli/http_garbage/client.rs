@@ -18,6 +18,13 @@ pub(super) struct Client {
     open: Option<BufReader<TcpStream>>,
 }
 
+/// How much is read of a body whose length is not announced.
+#[derive(Clone, Copy, PartialEq)]
+enum Streams {
+    Begin,
+    ToTheEnd,
+}
+
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -33,20 +40,24 @@ impl Client {
     pub(super) fn get(&mut self, target: &str) -> Reply {
         let request =
             Request { method: "GET".into(), target: target.into(), headers: Vec::new(), body: Vec::new() };
-        self.send(&request).unwrap_or_else(|error| panic!("GET {target}: {error}"))
+        self.read(&request, Streams::ToTheEnd).unwrap_or_else(|error| panic!("GET {target}: {error}"))
     }
 
     /// Sends a request and reads the answer; of a stream only the beginning.
     pub(super) fn send(&mut self, request: &Request) -> io::Result<Reply> {
+        self.read(request, Streams::Begin)
+    }
+
+    fn read(&mut self, request: &Request, streams: Streams) -> io::Result<Reply> {
         let reused = self.open.is_some();
-        match self.attempt(request) {
+        match self.attempt(request, streams) {
             // The server may close a connection that was idle just when the request is sent.
-            Err(_) if reused => self.attempt(request),
+            Err(_) if reused => self.attempt(request, streams),
             reply => reply,
         }
     }
 
-    fn attempt(&mut self, request: &Request) -> io::Result<Reply> {
+    fn attempt(&mut self, request: &Request, streams: Streams) -> io::Result<Reply> {
         let mut stream = match self.open.take() {
             Some(stream) => stream,
             None => {
@@ -89,13 +100,7 @@ impl Client {
             head.push_str(&String::from_utf8_lossy(&line));
         }
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        let header = |wanted: &str| {
-            let fields = head.lines().filter_map(|line| line.split_once(':'));
-            fields
-                .into_iter()
-                .find(|(name, _)| name.eq_ignore_ascii_case(wanted))
-                .map(|(_, value)| value.trim())
-        };
+        let header = |wanted: &str| field(&head, wanted);
         let length = header("content-length").and_then(|length| length.parse::<u64>().ok());
         let closes = header("connection").is_some_and(|how| how.eq_ignore_ascii_case("close"));
         let bodiless = request.method == "HEAD" || matches!(status, 204 | 304);
@@ -105,14 +110,64 @@ impl Client {
             Some(length) if length <= READ => {
                 stream.by_ref().take(length).read_to_end(&mut body)?;
             }
+            None if streams == Streams::ToTheEnd => {
+                body = read_chunks(&mut stream)?;
+            }
             // A stream, which may have no end: what comes first is enough to know that it has begun.
             _ => return Ok(Reply { status, head, body: String::new() }),
         }
-        if written.is_ok() && !closes && (bodiless || length.is_some()) {
+        if written.is_ok() && !closes && (bodiless || length.is_some() || !body.is_empty()) {
             self.open = Some(stream);
         }
         Ok(Reply { status, head, body: String::from_utf8_lossy(&body).into_owned() })
     }
+}
+
+impl Reply {
+    /// The value of a header.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        field(&self.head, name)
+    }
+}
+
+fn field<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
+    let mut fields = head.lines().filter_map(|line| line.split_once(':'));
+    fields.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim())
+}
+
+/// Reads a body in chunks up to and with its last one.
+fn read_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
+    let broken = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line)? == 0 {
+            return Err(broken("the body has no last chunk"));
+        }
+        let size = line.trim_end().split(';').next().unwrap_or_default();
+        let size = u64::from_str_radix(size, 16).map_err(|_| broken(&format!("{line:?} is no size")))?;
+        stream.by_ref().take(size).read_to_end(&mut body)?;
+        let mut end = String::new();
+        stream.read_line(&mut end)?;
+        if end != "\r\n" {
+            return Err(broken("a chunk is longer or shorter than its size"));
+        }
+        if size == 0 {
+            return Ok(body);
+        }
+    }
+}
+
+/// A part of a path as the id that it stands for.
+pub(super) fn unescape(part: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), part.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = after.get(..2).filter(|_| *first == b'%');
+        let byte = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// An id as a part of a path or query.

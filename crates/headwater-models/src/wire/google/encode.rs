@@ -229,11 +229,12 @@ fn write_tools(tools: &[ToolSpec], draft: &mut Draft<'_>) {
 
 fn write_reasoning(reasoning: &ReasoningOptions, draft: &mut Draft<'_>) -> Value {
     let ReasoningOptions { effort, max_tokens } = reasoning;
-    let mut config = json!({ "includeThoughts": *effort != Some(ReasoningEffort::None) });
+    let thinks = max_tokens.is_some() || *effort != Some(ReasoningEffort::None);
+    let mut config = json!({ "includeThoughts": thinks });
     let has_levels = draft.settings.model.contains("gemini-3");
     match (max_tokens, effort) {
         (Some(budget), effort) => {
-            if effort.is_some_and(|effort| effort != ReasoningEffort::None) {
+            if effort.is_some() {
                 draft.warn("reasoning.effort", "left out: `reasoning.max_tokens` is set, and counts more");
             }
             put(&mut config, "thinkingBudget", *budget);

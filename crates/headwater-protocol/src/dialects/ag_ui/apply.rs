@@ -20,6 +20,7 @@ use crate::{
     error::{Error, ErrorKind},
     event::{Event, Origin, Record, Role, ToolCall},
     id::{AttemptId, MessageId, PartId, ToolCallId},
+    json::EmbeddedJson,
     state::{Message, Part, ToolPart},
 };
 
@@ -396,7 +397,7 @@ impl Apply {
                 Event::ToolOutput {
                     call: call.into(),
                     name: None,
-                    output: messages::result_value(&result.content, kept),
+                    output: messages::result_value(&result.content, kept, &mut EmbeddedJson::of_stream()),
                     structured: None,
                     is_error: metadata.is_some_and(|metadata| metadata.failed),
                     preliminary: false,
@@ -425,7 +426,7 @@ impl Apply {
         let ours = notes.and_then(|notes| notes.messages.clone()).map(std::borrow::Cow::into_owned);
         let messages = match ours {
             Some(messages) => messages::with_texts(messages, wires),
-            None => messages::read(wires),
+            None => messages::read(wires, &mut EmbeddedJson::of_stream()),
         };
         // Thoughts and activities stay unless the snapshot has any.
         let has = |role: Role| wires.iter().any(|message| message.role == role);

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     event::Role,
-    json::embedded,
+    json::EmbeddedJson,
     state::{DataPart, FilePart, Message, MessageStatus, Part, PartState, TextPart, ToolPart, ToolState},
 };
 
@@ -258,7 +258,7 @@ fn write_source(file: &FilePart) -> Value {
 
 /// Messages that the client holds, or that another server sent, as ours: one for each, except that a result is put
 /// into the call that it answers.
-pub(super) fn read(messages: &[WireMessage<'_>]) -> Vec<Message> {
+pub(super) fn read(messages: &[WireMessage<'_>], json: &mut EmbeddedJson) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::with_capacity(messages.len());
     let mut calls: HashMap<String, (usize, usize)> = HashMap::new();
     for wire in messages {
@@ -275,11 +275,11 @@ pub(super) fn read(messages: &[WireMessage<'_>]) -> Vec<Message> {
                 let call = wire.tool_call_id.as_deref().unwrap_or_default();
                 let held = calls.get(call).and_then(|&(at, part)| out.get_mut(at)?.parts.get_mut(part));
                 if let Some(Part::Tool(tool)) = held {
-                    answer(tool, wire, notes);
+                    answer(tool, wire, notes, json);
                     continue;
                 }
                 let mut tool = ToolPart::new(call, "");
-                answer(&mut tool, wire, notes);
+                answer(&mut tool, wire, notes, json);
                 tool.output_metadata = None;
                 message.parts.push(Part::Tool(Box::new(tool)));
             }
@@ -316,7 +316,7 @@ pub(super) fn read(messages: &[WireMessage<'_>]) -> Vec<Message> {
                 }
                 for call in &wire.tool_calls {
                     calls.entry(call.id.to_string()).or_insert((out.len(), message.parts.len()));
-                    message.parts.push(Part::Tool(Box::new(read_call(call))));
+                    message.parts.push(Part::Tool(Box::new(read_call(call, json))));
                 }
             }
         }
@@ -325,9 +325,9 @@ pub(super) fn read(messages: &[WireMessage<'_>]) -> Vec<Message> {
     out
 }
 
-fn read_call(call: &WireCall<'_>) -> ToolPart {
+fn read_call(call: &WireCall<'_>, json: &mut EmbeddedJson) -> ToolPart {
     let mut tool = ToolPart::new(&*call.id, &*call.function.name);
-    match embedded(&call.function.arguments) {
+    match json.read(&call.function.arguments) {
         Some(input) => {
             tool.input = Some(input);
             tool.state = ToolState::InputAvailable;
@@ -349,9 +349,9 @@ fn read_call(call: &WireCall<'_>) -> ToolPart {
     tool
 }
 
-fn answer(tool: &mut ToolPart, wire: &WireMessage<'_>, notes: Option<&Notes<'_>>) {
+fn answer(tool: &mut ToolPart, wire: &WireMessage<'_>, notes: Option<&Notes<'_>>, json: &mut EmbeddedJson) {
     tool.state = ToolState::OutputAvailable;
-    tool.output = wire.content.as_ref().map(|content| result_value(content, notes));
+    tool.output = wire.content.as_ref().map(|content| result_value(content, notes, json));
     tool.error = None;
     if let Some(error) = &wire.error {
         tool.state = ToolState::OutputError;
@@ -362,10 +362,14 @@ fn answer(tool: &mut ToolPart, wire: &WireMessage<'_>, notes: Option<&Notes<'_>>
 }
 
 /// The output that a result says.
-pub(super) fn result_value(content: &Content<'_>, notes: Option<&Notes<'_>>) -> Value {
+pub(super) fn result_value(
+    content: &Content<'_>,
+    notes: Option<&Notes<'_>>,
+    json: &mut EmbeddedJson,
+) -> Value {
     match content {
         Content::Text(text) => {
-            let parsed = notes.filter(|notes| notes.json).and_then(|_| embedded(text));
+            let parsed = notes.filter(|notes| notes.json).and_then(|_| json.read(text));
             parsed.unwrap_or_else(|| Value::String(text.to_string()))
         }
         Content::Json(parts) => parts.clone().into_owned(),
@@ -443,7 +447,7 @@ fn texts_of(message: &mut Message) -> impl Iterator<Item = &mut TextPart> {
 
 /// Whether the client's messages say all that ours do.
 pub(super) fn are_plain<'a>(messages: impl Iterator<Item = &'a Message>, wires: &[WireMessage<'_>]) -> bool {
-    let read = read(wires);
+    let read = read(wires, &mut EmbeddedJson::of_stream());
     let mut read = read.iter();
     let same = messages.into_iter().all(|message| {
         let settled = message.parts.iter().all(|part| match part {

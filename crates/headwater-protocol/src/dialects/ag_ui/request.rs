@@ -7,7 +7,7 @@ use crate::{
     error::{Error, ErrorKind},
     event::Role,
     id::{ApprovalId, ToolCallId},
-    json::embedded,
+    json::EmbeddedJson,
     request::{
         Action, ApprovalAnswer, ChatRequest, ClientTool, InterruptAnswer, RawRequest, RequestCursor,
         ToolResult,
@@ -129,10 +129,12 @@ fn read_messages(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Resul
         .map_err(|issue| wrong(format!("`{}` must be {}", issue.path, issue.expected)))?;
     let wires: Vec<WireMessage<'_>> =
         serde_json::from_value(raw).map_err(|error| wrong(format!("`messages` cannot be read: {error}")))?;
-    chat.messages = messages::read(&wires);
+    chat.messages = messages::read(&wires, &mut EmbeddedJson::of_request());
+    // A long conversation must not turn the answers after it into text.
+    let mut json = EmbeddedJson::of_request();
     let after = wires.iter().rposition(|wire| wire.role == Role::Assistant).map_or(0, |at| at + 1);
     for wire in wires.get(after..).unwrap_or_default().iter().filter(|wire| wire.role == Role::Tool) {
-        answer(wire, chat);
+        answer(wire, chat, &mut json);
     }
     Ok(())
 }
@@ -145,11 +147,11 @@ fn tidy(message: &mut Value) {
 }
 
 /// What the page owes: the output of one of its tools, or a decision.
-fn answer(wire: &WireMessage<'_>, chat: &mut ChatRequest) {
+fn answer(wire: &WireMessage<'_>, chat: &mut ChatRequest, json: &mut EmbeddedJson) {
     let call = ToolCallId::from(wire.tool_call_id.as_deref().unwrap_or_default());
-    let content = wire.content.as_ref().map(|content| messages::result_value(content, None));
+    let content = wire.content.as_ref().map(|content| messages::result_value(content, None, json));
     let output = content.map(|content| match &content {
-        Value::String(text) => embedded(text).unwrap_or(content),
+        Value::String(text) => json.read(text).unwrap_or(content),
         _ => content,
     });
     if let Some((approved, reason)) = output.as_ref().and_then(decision) {

@@ -1,12 +1,18 @@
 //! One reason call: passes and tools in turn, a question in between, and an object at the end.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use headwater_json::Fields;
 use headwater_models::{Model, ModelRequest, ResponseFormat, ToolChoice, Warning};
 use headwater_protocol::{
-    AttemptId, ContentPart, Event, FinishReason, ModelMessage, Origin, StructuredOp, StructuredState,
-    StructuredStatus, StructuredUpdate, Usage,
+    AttemptId, ContentPart, Event, FinishReason, ModelMessage, Origin, RequestId, StructuredOp,
+    StructuredState, StructuredStatus, StructuredUpdate, Usage,
 };
 use headwater_tools::{McpListing, Schema, Tools};
 use serde_json::{Map, Value};
@@ -15,19 +21,23 @@ use super::{
     Ask, ToolCallMade,
     options::{Options, Structured},
     output,
-    said::Said,
+    pass::aborted,
+    said::{Said, SaidCall},
 };
 use crate::{
     Error, Result,
     error::ErrorKind,
     hooks::wait_for,
-    journal::{Answer, WaitKind},
+    journal::{Answer, Outcome, WaitKind},
     run::{HookKey, NodeRun, request_id},
     usage,
 };
 
 /// The finish reason of a call whose last step still wanted tools.
 const MAX_STEPS: &str = "max-steps";
+
+/// The kind of the record that says that a call was given up.
+const ABORT: &str = "abort";
 
 /// A reason call that is being made.
 #[derive(Debug)]
@@ -44,6 +54,12 @@ pub(super) struct Call {
     pub(super) stream: Option<String>,
     /// The attempt that is under way.
     pub(super) attempt: Mutex<Option<AttemptId>>,
+    /// The tool calls of the step that is under way.
+    open_calls: Vec<SaidCall>,
+    /// Why an earlier execution gave the call up, if the journal says so.
+    given_up: Option<Error>,
+    /// Whether it has come to its end, or the journal has that it was given up.
+    pub(super) is_over: AtomicBool,
     made: Made,
 }
 
@@ -60,6 +76,23 @@ pub(super) struct Made {
     pub(super) tool_results: Vec<ToolCallMade>,
     pub(super) interrupt_response: Option<Value>,
     pub(super) passes: u32,
+}
+
+impl Default for Made {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            output: None,
+            raw: None,
+            usage: Usage::default(),
+            finish_reason: FinishReason::Stop,
+            provider_metadata: Map::new(),
+            warnings: Vec::new(),
+            tool_results: Vec::new(),
+            interrupt_response: None,
+            passes: 0,
+        }
+    }
 }
 
 /// What readers see of a pass.
@@ -90,23 +123,29 @@ impl Call {
         let stream = options.structured.as_ref().map(|structured| {
             structured.stream.clone().unwrap_or_else(|| operation.replacen("op_", "stream_", 1))
         });
-        let made = Made {
-            text: String::new(),
-            output: None,
-            raw: None,
-            usage: Usage::default(),
-            finish_reason: FinishReason::Stop,
-            provider_metadata: Map::new(),
-            warnings: Vec::new(),
-            tool_results: Vec::new(),
-            interrupt_response: None,
-            passes: 0,
-        };
-        let attempt = Mutex::new(None);
-        Ok(Self { node, key, options, models, tools, origin, schema, fields, stream, attempt, made })
+        Ok(Self {
+            node,
+            key,
+            options,
+            models,
+            tools,
+            origin,
+            schema,
+            fields,
+            stream,
+            attempt: Mutex::new(None),
+            open_calls: Vec::new(),
+            given_up: None,
+            is_over: AtomicBool::new(false),
+            made: Made::default(),
+        })
     }
 
     pub(super) async fn make(mut self) -> Result<Made> {
+        self.given_up = match self.node.recorded(&self.abort_key(), ABORT, None)? {
+            Some(Err(error)) => Some(error),
+            _ => None,
+        };
         // What few calls need and takes much room is in boxes.
         let made = match self.options.servers.is_empty() {
             true => self.ask().await,
@@ -115,11 +154,46 @@ impl Call {
                 Err(error) => Err(error),
             },
         };
+        self.is_over.store(true, Ordering::Relaxed);
         self.tools.close().await;
         for server in &self.options.servers {
             Box::pin(server.close()).await;
         }
-        made.map(|()| self.made)
+        match self.given_up.take() {
+            Some(error) => Err(error),
+            None => made.map(|()| std::mem::take(&mut self.made)),
+        }
+    }
+
+    /// Where the journal has that the call was given up.
+    fn abort_key(&self) -> String {
+        format!("{}/abort", self.key.text)
+    }
+
+    /// Refuses to begin something new in a call that an earlier execution gave up. What was done is read from the journal.
+    pub(super) fn may_begin(&self, key: &str) -> Result<()> {
+        match &self.given_up {
+            Some(error) if !self.node.run.replay().hooks.contains_key(key) => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks somebody outside, unless an earlier execution gave up waiting.
+    pub(super) async fn wait_for(
+        &self,
+        key: &str,
+        hook: &'static str,
+        request: RequestId,
+        kind: WaitKind,
+        expires: Option<Duration>,
+    ) -> Result<Answer> {
+        if let Some(error) = &self.given_up
+            && !self.node.run.replay().answers.contains_key(&request)
+        {
+            self.node.asked_for(key);
+            return Err(error.clone());
+        }
+        wait_for(&self.node, key, hook, request, kind, expires).await
     }
 
     /// Adds the tools of servers. What they offer is recorded, so that the model is told the same when the node is run
@@ -130,6 +204,7 @@ impl Call {
         };
         for (number, server) in self.options.servers.iter().enumerate() {
             let key = format!("{}/mcp.{number}", self.key.text);
+            self.may_begin(&key)?;
             // A server that is down is no mistake of the code: the node may be tried again.
             let listing = async {
                 server.list().await.map_err(|error| {
@@ -264,7 +339,7 @@ impl Call {
         interrupt.id.clone_from(&self.options.id);
         interrupt.workflow = Some(self.node.workflow_id().to_owned());
         let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable: ask.declinable };
-        let answer = match wait_for(&self.node, &key, "ask", request.clone(), kind, ask.expires).await? {
+        let answer = match self.wait_for(&key, "ask", request.clone(), kind, ask.expires).await? {
             Answer::Given(answer) => Some(answer),
             Answer::Declined if ask.declinable => None,
             Answer::Expired => {
@@ -311,6 +386,7 @@ impl Call {
             request.response_format.clone_from(&format);
             request.whole = !self.options.stream;
             let key = format!("{}/pass.{}", self.key.text, self.made.passes);
+            self.may_begin(&key)?;
             let said = self.pass(&key, request, shown).await?;
             self.add(&said, shown);
             let wanted: Vec<_> = said.calls().cloned().collect();
@@ -329,8 +405,10 @@ impl Call {
                 self.node.finished(&self.made.finish_reason);
                 return Ok(said);
             }
+            self.open_calls.clone_from(&wanted);
             let results = self.run_tools(&wanted).await?;
             self.end_step(&key)?;
+            self.open_calls.clear();
             messages.push(ModelMessage::Assistant { content: said.content() });
             messages.push(ModelMessage::Tool { content: results });
         }
@@ -413,6 +491,28 @@ impl Call {
     fn stream_status(&self) -> Option<StructuredStatus> {
         let stream = self.stream.as_deref()?;
         self.node.run.journal.with_state(|state| state.structured().get(stream).map(StructuredState::status))
+    }
+}
+
+/// Records that the call was given up, if the node's code drops it between passes or while tools run: otherwise the tools
+/// would count as unfinished and the model would be asked again when the run is resumed. A pass records it for itself.
+impl Drop for Call {
+    fn drop(&mut self) {
+        if self.is_over.load(Ordering::Relaxed) || !self.node.gives_up() {
+            return;
+        }
+        // What cannot be written ends the run, and the next hook finds that out.
+        let record = || -> Result<()> {
+            for call in &self.open_calls {
+                self.show_aborted(call)?;
+            }
+            let in_step = self.options.emit && !self.open_calls.is_empty();
+            let told = in_step.then_some((&self.origin, Event::StepFinished { name: None }));
+            let outcome = Outcome::Error(Error::from(aborted()));
+            let done = self.node.run.done(&self.abort_key(), ABORT, None, outcome, told);
+            self.node.keep(done).map(drop)
+        };
+        let _ = record();
     }
 }
 

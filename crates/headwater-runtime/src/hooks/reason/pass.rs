@@ -2,7 +2,8 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError},
+    pin::Pin,
+    sync::{Arc, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -12,10 +13,11 @@ use headwater_json::{Chunk, Extractor};
 use headwater_models::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
 use headwater_protocol::{
     AttemptId, ContentPart, Event, Executor, ModelMessage, Origin, PartId, StructuredOp, ToolCall,
-    ToolCallId, coded,
+    ToolCallId, check_id, coded,
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, Sleep};
 use tracing::Instrument as _;
 
 use super::{
@@ -58,7 +60,7 @@ impl Call {
         self.node.once_told(key, "pass", Some(fingerprint.clone()), &self.origin, work).await
     }
 
-    /// Gives what was said, or why it is not taken, with the attempt that said it.
+    /// Returns the reply or the refusal, with its attempt.
     async fn attempts(
         &self,
         key: &str,
@@ -164,40 +166,50 @@ impl Call {
         if cancel.is_cancelled() {
             return Err(stopped());
         }
-        // A signal that was there before is no reason to ask.
+        // Already aborted: do not call the model.
         if self.aborted().now_or_never().is_some() {
             return Ok(Attempted::Died { error: aborted(), kept: None });
         }
         let mut speaker = Speaker::new(self, model.name(), shown)?;
         let mut stream = model.ask(request);
-        let cancelled = cancel.cancelled();
-        let timeout = async {
-            match self.options.timeout {
-                Some(limit) => tokio::time::sleep(limit).await,
-                None => std::future::pending().await,
-            }
-        };
-        let mut cancelled = std::pin::pin!(cancelled);
-        let mut timeout = std::pin::pin!(timeout);
+        let mut cancelled = std::pin::pin!(cancel.cancelled());
+        let mut timeout = self.options.timeout.map(|limit| Box::pin(tokio::time::sleep(limit)));
         let mut abort = std::pin::pin!(self.aborted());
         let journal = &self.node.run.journal;
         loop {
-            let item = tokio::select! {
+            // While the store has no room, the model is not listened to, and its time does not run.
+            let waits_since = Instant::now();
+            let room = tokio::select! {
                 biased;
-                () = &mut cancelled => {
-                    // What was said stays said.
-                    speaker.close()?;
-                    return Err(stopped());
-                }
+                () = &mut cancelled => None,
                 () = &mut abort => Some(Err(aborted())),
-                // While the store has no room, the model is not listened to.
-                item = async {
-                    journal.room().await?;
-                    Ok::<_, Error>(stream.next().await)
-                } => self.node.keep(item)?,
-                () = &mut timeout => {
-                    Some(Err(ModelError::new(ModelErrorKind::Timeout, "the model took too long")))
+                room = journal.room() => {
+                    self.node.keep(room)?;
+                    Some(Ok(()))
                 }
+            };
+            let waited = waits_since.elapsed();
+            if let Some(timeout) = timeout.as_mut().filter(|_| !waited.is_zero()) {
+                let deadline = timeout.deadline() + waited;
+                timeout.as_mut().reset(deadline);
+            }
+            let item = match room {
+                None => None,
+                Some(Err(error)) => Some(Some(Err(error))),
+                Some(Ok(())) => tokio::select! {
+                    biased;
+                    () = &mut cancelled => None,
+                    () = &mut abort => Some(Some(Err(aborted()))),
+                    item = stream.next() => Some(item),
+                    () = time_out(&mut timeout) => {
+                        Some(Some(Err(ModelError::new(ModelErrorKind::Timeout, "the model took too long"))))
+                    }
+                },
+            };
+            let Some(item) = item else {
+                // What was said stays said.
+                speaker.close()?;
+                return Err(stopped());
             };
             match item {
                 Some(Ok(event)) => {
@@ -258,7 +270,7 @@ enum Attempted {
     },
 }
 
-fn aborted() -> ModelError {
+pub(super) fn aborted() -> ModelError {
     ModelError::new(ModelErrorKind::Aborted, "the call was aborted")
 }
 
@@ -277,6 +289,7 @@ impl Drop for PassGuard<'_> {
         if *is_over || !call.node.gives_up() {
             return;
         }
+        call.is_over.store(true, Ordering::Relaxed);
         // What cannot be written ends the run, and the next hook finds that out.
         let record = || -> Result<()> {
             let open = call.attempt.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -297,6 +310,14 @@ impl Drop for PassGuard<'_> {
 /// Why an attempt is retracted: the code first, so that a reader can be shown that much.
 fn retraction(error: &ModelError) -> String {
     coded(error.kind().code(), &error.to_string())
+}
+
+/// Ends when the time of a call is over, if there is a limit.
+async fn time_out(timeout: &mut Option<Pin<Box<Sleep>>>) {
+    match timeout {
+        Some(timeout) => timeout.as_mut().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn stopped() -> Error {
@@ -398,10 +419,8 @@ impl<'a> Speaker<'a> {
         if self.bytes <= limit {
             return Ok(());
         }
-        let message = format!(
-            "model `{}` has said more than {limit} bytes in one answer, which is all that is kept of one",
-            self.said.model
-        );
+        let message =
+            format!("model `{}` exceeded {limit} bytes in one answer (`max_answer_bytes`)", self.said.model);
         Err(Error::new(ErrorKind::TooLarge, message).with_code("model.output-too-large"))
     }
 
@@ -550,10 +569,11 @@ impl<'a> Speaker<'a> {
         provider_executed: bool,
         metadata: Option<Value>,
     ) -> Result<()> {
-        // A missing id, and one that this run has used, is replaced: two calls of one id would be taken for one.
+        // A missing id, and one that this run has used, is replaced: two calls of one id would be taken for one. So is one
+        // that no client could send back with its answer.
         let used = |id: &String| !self.call.node.run.replay().tool_calls.insert(id.clone());
         let (call, replaced) = match given {
-            Some(id) if !id.is_empty() && !used(&id) => (id, None),
+            Some(id) if check_id(&id).is_ok() && !used(&id) => (id, None),
             given => (crate::agent::fresh_id("call")?, given),
         };
         let call = ToolCallId::from(call);
@@ -583,7 +603,7 @@ impl<'a> Speaker<'a> {
         let mut tool = ToolCall::new(call, name).by(executor);
         tool.title = known.and_then(|tool| tool.spec().title.clone());
         tool.metadata = replaced
-            .filter(|id| !id.is_empty())
+            .filter(|id| check_id(id).is_ok())
             .map(|id| serde_json::json!({ "headwater": { "providerCallId": id } }));
         tool
     }

@@ -19,7 +19,6 @@ use crate::{
     Error, Result,
     codec::json_size,
     error::ErrorKind,
-    hooks::wait_for,
     journal::{Answer, Effect, WaitKind},
     limits,
     run::request_id,
@@ -139,12 +138,14 @@ impl Call {
                 editable: tool.editable(),
             };
             let expires = self.options.tool_options.approval_expires;
-            match wait_for(&self.node, &key, "approval", request, kind, expires).await? {
+            match self.wait_for(&key, "approval", request, kind, expires).await? {
                 Answer::Approval { approved: true, input: None, .. } => break,
                 Answer::Approval { approved: true, input: Some(edited), .. } => {
                     if edited != input && !tool.editable() {
-                        let message = "the input of the call cannot be changed by its approval";
-                        return Ok(Err(Gave::Failed(message.to_owned())));
+                        let name = &wanted.name;
+                        let message =
+                            format!("tool `{name}` does not allow editing its input: mark it `editable`");
+                        return Ok(Err(Gave::Failed(message)));
                     }
                     if let Err(error) = self.tools.check(&wanted.name, &edited) {
                         return Ok(Err(Gave::Failed(format!("the edited input does not fit: {error}"))));
@@ -167,7 +168,7 @@ impl Call {
     async fn hand_over(&self, key: &str, wanted: &SaidCall, tool: &dyn Tool, input: &Value) -> Result<Gave> {
         let request = crate::agent::client_request(&self.node.run.id, &wanted.call);
         let kind = WaitKind::ClientTool { tool: Box::new(shown(wanted, tool)), input: input.clone() };
-        match wait_for(&self.node, key, "client-tool", request, kind, None).await? {
+        match self.wait_for(key, "client-tool", request, kind, None).await? {
             Answer::Output(output) => Ok(Gave::Output(ToolOutput::json(output))),
             Answer::OutputError(error) => Ok(Gave::Failed(error)),
             Answer::Expired => Ok(Gave::Failed("the page gave nothing in time".to_owned())),
@@ -179,6 +180,7 @@ impl Call {
     async fn execute(&self, key: &str, wanted: &SaidCall, tool: Arc<dyn Tool>, input: Value) -> Result<Gave> {
         // A question about an earlier crash is not asked again once the call is done.
         self.node.asked_for(&format!("{key}/unfinished"));
+        self.may_begin(key)?;
         let run = &self.node.run;
         let unfinished = run.rehearsal.is_none() && run.replay().began.contains(key);
         let go = if unfinished { self.unfinished(key, wanted, &*tool).await? } else { None };
@@ -284,12 +286,18 @@ impl Call {
                 let mut interrupt = Interrupt::choice(request.clone(), question, options);
                 interrupt.call = Some(wanted.call.clone());
                 let kind = WaitKind::Question { interrupt: Box::new(interrupt), declinable: true };
-                match wait_for(&self.node, &key, "unfinished", request, kind, None).await? {
+                match self.wait_for(&key, "unfinished", request, kind, None).await? {
                     Answer::Given(Value::String(answer)) if answer == "repeat" => Ok(None),
                     _ => Ok(Some(unknown())),
                 }
             }
         }
+    }
+
+    /// Shows that a call has no result because the node gave up the reason call.
+    pub(super) fn show_aborted(&self, call: &SaidCall) -> Result<()> {
+        let gave = Gave::Failed(coded("model.aborted", "the call was aborted"));
+        self.show(&call.call, &call.name, &gave)
     }
 
     /// Shows what a call gave, unless an earlier execution did.
@@ -380,8 +388,7 @@ fn told(gave: &Gave) -> ToolResultOutput {
     }
 }
 
-/// What a model is given of a failed call. It may tell the person, so of a failure around the tool it gets the sentence that
-/// readers get; what the tool itself reports, or its server refuses, may help it to call again.
+/// Infrastructure errors reach the model as the reader's sentence; the tool's own errors in full.
 fn for_model(error: &str) -> String {
     match code_of(error) {
         Some(code @ ("tool.failed" | "tool.output-too-large" | "mcp.refused")) => {

@@ -17,6 +17,8 @@ pub(super) struct Finished {
     asked: u64,
     /// How many processes died.
     died: u64,
+    /// How many attempts may have been made for each of them without a record that is left.
+    unrecorded: u64,
     phase: RunPhase,
     /// What should be gone: questions, answers, leases.
     left: Vec<String>,
@@ -28,6 +30,11 @@ impl Finished {
         self.asked
     }
 
+    /// Sets how many attempts a failure may leave without a record.
+    pub(super) fn unrecorded(self, unrecorded: u64) -> Self {
+        Self { unrecorded, ..self }
+    }
+
     pub(super) async fn look(agent: &Agent, world: &World, asked: u64, died: u64) -> Self {
         let store = agent.store();
         let mut left = Vec::new();
@@ -36,7 +43,7 @@ impl Finished {
             tokio::task::yield_now().await;
         }
         // A note keeps a run from being forgotten. An answer alone that came too late goes when its time is over.
-        left.extend(store.list("mail/", None, 100).await.unwrap().into_iter().map(|(key, _)| key));
+        left.extend(store.list("inbox/", None, 100).await.unwrap().into_iter().map(|(key, _)| key));
         left.extend(
             agent.questions(None, 10).await.unwrap().iter().map(|question| question.request.to_string()),
         );
@@ -51,6 +58,7 @@ impl Finished {
             done: world.done(),
             asked,
             died,
+            unrecorded: 2,
             phase: agent.run(RUN).meta().await.unwrap().phase,
             left,
         }
@@ -95,10 +103,16 @@ pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, read
     assert!(lived.left.is_empty(), "{case}: left behind {:?}", lived.left);
     assert_eq!(now.ends, 1, "{case}: a run ends once");
 
-    // The same messages.
+    // The same messages. Takeovers take room too, so a run that fills its journal says less.
     let unknown = now.unknown_outcomes();
     let (was, is) = (view(scenario, calm, &unknown), view(scenario, lived, &unknown));
-    assert!(is == was, "{case}: {}\n{}", difference(&is, &was, ""), now.lines().join("\n"));
+    if scenario.full {
+        for end in [&was, &is] {
+            assert_eq!(end["run"]["error"]["code"], "run.too-large", "{case}: {}", end["run"]);
+        }
+    } else {
+        assert!(is == was, "{case}: {}\n{}", difference(&is, &was, ""), now.lines().join("\n"));
+    }
 
     // Whoever was reading ends with the same.
     let whole = whole(&lived.records);
@@ -113,21 +127,26 @@ pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, read
     }
 
     // Nothing is told or recorded twice, and nothing is missing.
-    if !scenario.flaky {
+    if !scenario.flaky && !scenario.full {
         assert_eq!(now.emits, before.emits, "{case}: other emits");
         assert_eq!(now.passes, before.passes, "{case}: other passes");
         assert_eq!(now.counts, before.counts, "{case}: other events\n{}", now.lines().join("\n"));
     }
     let twice: Vec<_> = now.keys.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{case}: recorded twice {twice:?}");
-    assert!(now.open_attempts.is_empty(), "{case}: neither finished nor retracted {:?}", now.open_attempts);
+    // What was said stays said when the journal is full.
+    let open = &now.open_attempts;
+    assert!(open.is_empty() || scenario.full, "{case}: neither finished nor retracted {open:?}");
 
     // A model is asked again only for an attempt that was taken back. On a disk the record that an attempt began may be
     // gone with the process.
-    let may = calm.asked + now.died_attempts + lived.died * 2;
-    assert!(lived.asked <= may && lived.asked >= before.passes.len() as u64, "{case}: asked {}", lived.asked);
+    let may = calm.asked + now.died_attempts + lived.died * lived.unrecorded;
+    assert!(lived.asked <= may && lived.asked >= now.passes.len() as u64, "{case}: asked {}", lived.asked);
 
     effects(&case, calm, lived, &now);
+    if !scenario.full {
+        all_effects(&case, calm, lived, &now);
+    }
 }
 
 /// Each tool call and each step was made once; one that was under way when the process died may have been made again.
@@ -137,34 +156,39 @@ fn effects(case: &str, calm: &Finished, lived: &Finished, now: &Told) {
     for (what, times) in lived.done.iter().filter(|(what, _)| what.starts_with("tool")) {
         assert!(*times <= 1 + died, "{case}: {what} was called {times} times");
     }
-    let by_kind = |done: &BTreeMap<String, u32>| {
-        let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
-        for (what, times) in
-            done.iter().filter(|(what, _)| what.starts_with("step") || what.starts_with("tool"))
-        {
-            let is_tool = what.starts_with("tool");
-            let words = what.split(' ').take(if is_tool { 2 } else { 9 });
-            *kinds.entry(words.collect::<Vec<_>>().join(" ")).or_default() +=
-                if is_tool { 1 } else { *times };
-        }
-        kinds
-    };
     let (was, is) = (by_kind(&calm.done), by_kind(&lived.done));
     for (what, times) in &is {
         let expected = was.get(what).copied().unwrap_or(0);
         let may = if what.starts_with("tool") { expected } else { expected + died };
         assert!(*times <= may, "{case}: {what} {times} times instead of {expected}");
     }
-    for (what, expected) in &was {
-        let times = is.get(what).copied().unwrap_or(0);
-        let spared = u32::try_from(now.unknown_outcomes().len()).unwrap();
-        assert!(times + spared >= *expected, "{case}: {what} {times} times instead of {expected}");
-    }
     for (what, times) in lived.done.iter().filter(|(what, times)| what.starts_with("tool pay") && **times > 1)
     {
         let asked = now.lines().iter().any(|line| line.contains("Call it again?"));
         assert!(asked, "{case}: {what} was made {times} times, and nobody was asked");
     }
+}
+
+/// Nothing that the calm run did is missing.
+fn all_effects(case: &str, calm: &Finished, lived: &Finished, now: &Told) {
+    let is = by_kind(&lived.done);
+    let spared = u32::try_from(now.unknown_outcomes().len()).unwrap();
+    for (what, expected) in by_kind(&calm.done) {
+        let times = is.get(&what).copied().unwrap_or(0);
+        assert!(times + spared >= expected, "{case}: {what} {times} times instead of {expected}");
+    }
+}
+
+/// How often each step was made, and how many calls of each tool.
+fn by_kind(done: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
+    let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
+    for (what, times) in done.iter().filter(|(what, _)| what.starts_with("step") || what.starts_with("tool"))
+    {
+        let is_tool = what.starts_with("tool");
+        let words = what.split(' ').take(if is_tool { 2 } else { 9 });
+        *kinds.entry(words.collect::<Vec<_>>().join(" ")).or_default() += if is_tool { 1 } else { *times };
+    }
+    kinds
 }
 
 /// What a journal says, counted.

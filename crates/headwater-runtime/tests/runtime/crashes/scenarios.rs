@@ -1,5 +1,7 @@
 //! The workflows that are stopped everywhere: each has another kind of thing that a crash can come into.
 
+mod full;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -47,6 +49,8 @@ pub(super) struct Scenario {
     pub(super) parallel: bool,
     /// What fails is decided outside, so a crash may spare the run a retry.
     pub(super) flaky: bool,
+    /// It ends when its journal is full, which takeovers bring about earlier.
+    pub(super) full: bool,
 }
 
 pub(super) const ALL: &[Scenario] = &[
@@ -65,10 +69,11 @@ pub(super) const ALL: &[Scenario] = &[
     scenario("quiet", quiet),
     scenario("large outputs", |world| large(world, 4_000)),
     scenario("large answer", |world| large(world, 400)),
+    Scenario { full: true, ..scenario("full journal", full::full) },
 ];
 
 const fn scenario(name: &'static str, build: fn(&World) -> (AgentBuilder, Vec<ScriptedModel>)) -> Scenario {
-    Scenario { name, build, parallel: false, flaky: false }
+    Scenario { name, build, parallel: false, flaky: false, full: false }
 }
 
 fn agent(workflow: WorkflowBuilder, model: &ScriptedModel) -> AgentBuilder {

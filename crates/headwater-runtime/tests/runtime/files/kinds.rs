@@ -188,3 +188,22 @@ async fn every_example_of_the_docs_runs_as_the_docs_say() {
     }
     assert!(examples >= 8, "{examples}");
 }
+
+#[tokio::test]
+async fn limits_of_a_file_are_those_of_its_runs() {
+    let text = |limits: &str| {
+        format!(
+            "name: a\nlimits: {{ {limits} }}\nmodels: {{ m: {{ script: {{ name: m, rules: [{{ when: {{ pass: 0 }}, say: [{{ text: '{long}' }}] }}] }} }} }}\n\
+             workflows:\n  w:\n    start: n\n    nodes:\n      n: {{ reason: {{ model: m, prompt: hi }} }}\n",
+            long = "0123456789".repeat(500)
+        )
+    };
+    for (limits, code) in [
+        ("max_answer_bytes: 1000", "model.output-too-large"),
+        ("max_run_bytes: 4000, max_tool_output_bytes: 10, max_takeovers: 3", "run.too-large"),
+    ] {
+        let (_, outcome) = run(&text(limits), "hi").await;
+        let error = outcome.state.run().error.clone();
+        assert_eq!(error.and_then(|error| error.code).as_deref(), Some(code), "{limits}");
+    }
+}

@@ -68,6 +68,16 @@ async fn checkpoints_beyond_a_number_are_merged_and_the_conversation_stays_whole
     }
     let never = CheckpointId::from(format!("{}x", turns[0]));
     assert_eq!(session.roll_back(&never).await.unwrap_err().code(), "checkpoint.unknown");
+    let other = world.agent.new_session(Some("bob")).await.unwrap();
+    let foreign = send(&other, "text 0").await;
+    for error in [
+        session.roll_back(&foreign).await.unwrap_err(),
+        session.fork(&foreign, None).await.unwrap_err(),
+        session.checkpoint(&foreign).await.unwrap_err(),
+    ] {
+        assert_eq!(error.code(), "checkpoint.unknown", "what another session has does not show");
+    }
+    world.agent.delete_session(other.id().clone(), Some("bob")).await.unwrap();
 
     let oldest = &turns[25 - kept];
     session.regenerate(oldest).await.unwrap();

@@ -425,16 +425,16 @@ async fn open_questions_are_listed_for_their_owner_and_name_the_tool_of_the_page
         session.send(Turn::from(start)).await.unwrap();
         session.settled().await.unwrap();
     }
-    let mine = agent.questions_of(Some("ann"), None, 10).await.unwrap();
+    let mine = agent.questions_of(Some("ann"), None, 10).await.unwrap().questions;
     assert_eq!(mine.len(), 1);
     let (tool, input) = mine[0].client_tool().unwrap();
     assert_eq!((tool.call.as_str(), &*tool.name, input), ("c1", "locate", &json!({ "near": "sea" })));
-    assert_eq!(agent.questions_of(None, None, 10).await.unwrap()[0].owner, None);
-    assert!(agent.questions_of(Some("ann"), Some(&mine[0].request), 10).await.unwrap().is_empty());
+    assert_eq!(agent.questions_of(None, None, 10).await.unwrap().questions[0].owner, None);
+    assert!(agent.questions_of(Some("ann"), Some(&mine[0].request), 10).await.unwrap().questions.is_empty());
     let call = tool.call.clone();
     let run = agent.tool_output(&mine[0].run, &call, Some("ann".into()), Ok(json!("here"))).await.unwrap();
     run.outcome().await.unwrap();
     world.idle().await;
-    assert!(agent.questions_of(Some("ann"), None, 10).await.unwrap().is_empty());
+    assert!(agent.questions_of(Some("ann"), None, 10).await.unwrap().questions.is_empty());
     assert_eq!(agent.questions(None, 10).await.unwrap().len(), 2);
 }

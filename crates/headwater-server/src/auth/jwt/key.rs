@@ -42,7 +42,7 @@ pub(super) enum Algorithm {
 pub(super) enum Origin {
     /// The operator's own file or text, which may hold secrets.
     Local,
-    /// An address that everyone can read, where a secret is none.
+    /// A public URL: symmetric secrets in it are rejected.
     Published,
 }
 

@@ -46,7 +46,11 @@ async fn last(s: Subject) -> Outcome {
     same("a value that never was", s.store.get("key").await?, None)?;
     for bytes in [Bytes::from("one"), Bytes::from("two"), Bytes::new(), vec![0xff; 10_000].into()] {
         let version = s.store.put("key", bytes.clone(), Expect::Any, None).await?;
-        same("the value", s.store.get("key").await?, Some(Value { bytes, version, expires: None }))?;
+        same(
+            "the value",
+            s.store.get("key").await?,
+            Some(Value { bytes, version, expires: None, damaged: false }),
+        )?;
     }
     same("another key", s.store.get("ke").await?, None)?;
     same("yet another key", s.store.get("key2").await?, None)
@@ -148,7 +152,7 @@ async fn expires(s: Subject) -> Outcome {
     let version = s.store.put("key", "x".into(), Expect::Any, Some(TTL)).await?;
     let expires = s.now().after(TTL);
     s.advance(TTL - Duration::from_millis(1));
-    let value = Value { bytes: "x".into(), version, expires: Some(expires) };
+    let value = Value { bytes: "x".into(), version, expires: Some(expires), damaged: false };
     same("the value in its last moment", s.store.get("key").await?, Some(value.clone()))?;
     same("its listing", s.store.list("", None, 10).await?, vec![("key".to_owned(), value)])?;
     s.advance(Duration::from_millis(1));

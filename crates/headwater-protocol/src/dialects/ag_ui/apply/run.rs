@@ -9,6 +9,7 @@ use crate::{
         wire::Interrupt,
     },
     event::{self, ErrorInfo, Event, FinishReason},
+    json::EmbeddedJson,
 };
 
 impl Apply {
@@ -28,7 +29,7 @@ impl Apply {
         self.questions.clear();
         self.emit(&place, Event::RunStarted(said), out);
         let Some(input) = &started.input else { return };
-        for message in messages::read(&input.messages) {
+        for message in messages::read(&input.messages, &mut EmbeddedJson::of_stream()) {
             if !self.roles.contains_key(message.id.as_str()) {
                 self.conversation(std::slice::from_ref(&message));
                 self.whole_message(&place, message, out);

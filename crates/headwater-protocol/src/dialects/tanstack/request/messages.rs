@@ -7,7 +7,7 @@ use crate::{
     dialects::tanstack::ASK,
     error::Error,
     event::Role,
-    json::embedded,
+    json::EmbeddedJson,
     request::{ChatRequest, InterruptAnswer, ToolResult},
     state::{FilePart, Message, MessageStatus, Part, TextPart, ToolPart, ToolState},
 };
@@ -17,6 +17,7 @@ pub(super) fn read(messages: &Value, chat: &mut ChatRequest) -> Result<(), Error
     let Value::Array(messages) = messages else {
         return Err(wrong(format!("`messages` must be a list, not {}", kind(messages))));
     };
+    let mut json = EmbeddedJson::of_request();
     let mut answered = messages.len();
     for (at, message) in messages.iter().enumerate() {
         let Value::Object(message) = message else {
@@ -38,28 +39,35 @@ pub(super) fn read(messages: &Value, chat: &mut ChatRequest) -> Result<(), Error
         };
         if role == Role::Tool {
             answered = answered.min(at);
-            tool_message(at, message, chat)?;
+            tool_message(at, message, chat, &mut json)?;
             continue;
         }
         answered = messages.len();
         let mut read = Message::new("", role, MessageStatus::Sent);
         read.author = message.get("name").cloned();
         content(at, message.get("content"), &mut read)?;
-        calls(at, message.get("toolCalls"), &mut read)?;
+        calls(at, message.get("toolCalls"), &mut read, &mut json)?;
         chat.messages.push(read);
     }
+    // A long conversation must not turn the answers after it into text.
+    let mut json = EmbeddedJson::of_request();
     for message in messages.iter().skip(answered).filter_map(Value::as_object) {
-        result(message, chat);
+        result(message, chat, &mut json);
     }
     Ok(())
 }
 
 /// Adds the output to its call, wherever that was made.
-fn tool_message(at: usize, message: &Map<String, Value>, chat: &mut ChatRequest) -> Result<(), Error> {
+fn tool_message(
+    at: usize,
+    message: &Map<String, Value>,
+    chat: &mut ChatRequest,
+    json: &mut EmbeddedJson,
+) -> Result<(), Error> {
     let Some(call) = text(message, "toolCallId") else {
         return Err(wrong(format!("`messages[{at}].toolCallId` is missing: a tool message names its call")));
     };
-    let output = message.get("content").map(parsed);
+    let output = message.get("content").map(|content| parsed(content, json));
     let parts = chat.messages.iter_mut().rev().flat_map(|message| message.parts.iter_mut().rev());
     let known = parts.filter_map(|part| match part {
         Part::Tool(tool) if tool.call == *call => Some(tool),
@@ -80,9 +88,9 @@ fn tool_message(at: usize, message: &Map<String, Value>, chat: &mut ChatRequest)
 }
 
 /// A tool message at the end of the conversation: new, unless it is the answer to a question.
-fn result(message: &Map<String, Value>, chat: &mut ChatRequest) {
+fn result(message: &Map<String, Value>, chat: &mut ChatRequest, json: &mut EmbeddedJson) {
     let Some(call) = text(message, "toolCallId") else { return };
-    let output = message.get("content").map(parsed);
+    let output = message.get("content").map(|content| parsed(content, json));
     let asked = chat.messages.iter().rev().find_map(|message| message.tool(call));
     if let Some(question) = asked.filter(|tool| tool.name == ASK) {
         let token = question.input.as_ref().and_then(|input| input.get("token")).and_then(Value::as_str);
@@ -164,7 +172,12 @@ fn push_text(message: &mut Message, text: &str) {
     message.parts.push(Part::Text(TextPart { text: text.to_owned(), ..TextPart::done(id) }));
 }
 
-fn calls(at: usize, calls: Option<&Value>, message: &mut Message) -> Result<(), Error> {
+fn calls(
+    at: usize,
+    calls: Option<&Value>,
+    message: &mut Message,
+    json: &mut EmbeddedJson,
+) -> Result<(), Error> {
     let calls = match calls {
         None | Some(Value::Null) => return Ok(()),
         Some(Value::Array(calls)) => calls,
@@ -183,7 +196,7 @@ fn calls(at: usize, calls: Option<&Value>, message: &mut Message) -> Result<(), 
         let mut tool = called(id, name);
         let arguments = function.and_then(|function| function.get("arguments")).and_then(Value::as_str);
         let arguments = arguments.unwrap_or_default();
-        match embedded(arguments) {
+        match json.read(arguments) {
             Some(input) => tool.input = Some(input),
             None => arguments.clone_into(&mut tool.input_text),
         }
@@ -197,9 +210,9 @@ fn called(call: &str, name: &str) -> ToolPart {
 }
 
 /// A tool's output: the client sends texts as they are and everything else as JSON.
-fn parsed(content: &Value) -> Value {
+fn parsed(content: &Value, json: &mut EmbeddedJson) -> Value {
     match content {
-        Value::String(text) => embedded(text).unwrap_or_else(|| content.clone()),
+        Value::String(text) => json.read(text).unwrap_or_else(|| content.clone()),
         other => other.clone(),
     }
 }

@@ -1,0 +1,132 @@
+//! The disk fails under a run with models and tools under way, and the same process goes on when the store has recovered.
+
+use std::{sync::Arc, time::Duration};
+
+use headwater_models::scripted::ScriptedModel;
+use headwater_store::{
+    ManualClock,
+    embedded::{Embedded, Options, Writer},
+};
+use headwater_testkit::{
+    disk::{Disk, Fault},
+    store::crash::Crashing,
+};
+use tokio::sync::Notify;
+
+use super::{
+    Ground, LATER, go_on,
+    judge::{Finished, Reader, judge},
+    live, records, replays,
+    scenarios::{ALL, Scenario, World},
+};
+
+/// A store on a disk, whose failures are reported.
+struct Failing {
+    embedded: Arc<Embedded>,
+    store: Arc<Crashing>,
+    failed: Arc<Notify>,
+}
+
+impl Failing {
+    fn open(disk: &Disk, clock: &Arc<ManualClock>) -> Self {
+        let mut options = Options::default();
+        options.writer = Writer::Manual;
+        options.clock = clock.clone();
+        let embedded = Arc::new(Embedded::open_with(Arc::new(disk.clone()), options).unwrap());
+        // It refuses no write: it is here because it tells of each.
+        let store = Arc::new(Crashing::new(embedded.clone(), u64::MAX));
+        let failed = Arc::new(Notify::new());
+        let (written, weak, fails) = (store.written(), Arc::downgrade(&embedded), failed.clone());
+        tokio::spawn(async move {
+            loop {
+                written.notified().await;
+                let Some(store) = weak.upgrade() else { return };
+                if store.step().is_err() {
+                    fails.notify_one();
+                }
+            }
+        });
+        Self { embedded, store, failed }
+    }
+}
+
+/// Runs a workflow on a disk that fails after so many operations went well. Gives how it ended, or nothing if it ended
+/// before the disk failed.
+async fn live_with(scenario: &Scenario, fault: Fault, skip: u64) -> Option<(Finished, Vec<Reader>)> {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let disk = Disk::new(skip);
+    let Failing { embedded, store, failed } = Failing::open(&disk, &clock);
+    disk.arm(fault, skip);
+    let world = World::default();
+    let (builder, models) = (scenario.build)(&world);
+    let agent = builder.store(store.clone()).clock(clock.clone()).build().unwrap();
+    tokio::select! {
+        biased;
+        () = failed.notified() => {}
+        lived = go_on(&agent) => if lived.is_ok() && disk.fired().is_empty() {
+            return None;
+        }
+    }
+    // The drivers find out that nothing can be written, and let go of what they have under way.
+    let let_go = async {
+        while agent.driving() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let case = format!("{} with {fault:?} after {skip}", scenario.name);
+    tokio::time::timeout(LATER, let_go).await.unwrap_or_else(|_| panic!("{case}: a driver does not let go"));
+    let readers = Reader::of(&records(&*store, 0).await);
+    disk.make_room();
+    embedded.recover().await.unwrap();
+    clock.advance(LATER);
+    // A run that could not be resumed while the store was down is left alone for a minute, so recovery looks again.
+    let recovered = async {
+        agent.tend().await.unwrap();
+        tokio::select! {
+            ended = go_on(&agent) => ended.unwrap(),
+            () = async {
+                loop {
+                    tokio::time::sleep(Duration::from_secs(10)).await;
+                    clock.advance(Duration::from_secs(10));
+                    agent.tend().await.unwrap();
+                }
+            } => {}
+        }
+    };
+    let day = Duration::from_secs(24 * 3_600);
+    tokio::time::timeout(day, recovered).await.unwrap_or_else(|_| panic!("{case}: it hangs"));
+    let asked = models.iter().map(ScriptedModel::asked).sum();
+    let finished = Finished::look(&agent, &world, asked, 1).await;
+    replays(scenario, &agent, &world, &[skip]).await;
+    // The records of an attempt are not waited for before the next is made. A disk that fails takes those of the whole pass
+    // that is under way, and a pass makes at most three attempts here.
+    Some((finished.unrecorded(3), readers))
+}
+
+/// Lets the disk fail at each operation of each workflow.
+async fn matrix(fault: Fault) {
+    let only = std::env::var("HEADWATER_SCENARIO").unwrap_or_default();
+    let mut failures = 0;
+    for scenario in ALL.iter().filter(|scenario| scenario.name.contains(&only)) {
+        let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+        let (calm, _) = live(scenario, &Ground::memory(&clock), &clock, &[]).await.unwrap();
+        let mut tried = 0;
+        while let Some((lived, readers)) = live_with(scenario, fault, tried).await {
+            judge(scenario, &calm, &lived, &readers, &format!("{fault:?} at {tried}"));
+            tried += 1;
+        }
+        assert!(tried > 5, "{}: only {tried} failures", scenario.name);
+        failures += tried;
+    }
+    println!("told: {failures} times {fault:?} under a run");
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_disk_at_any_write_leaves_a_run_that_ends_the_same() {
+    matrix(Fault::NoSpace).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_sync_at_any_commit_leaves_a_run_that_ends_the_same() {
+    matrix(Fault::SyncError).await;
+}
