@@ -8,6 +8,7 @@ import { stage } from './lib/stage.mjs';
 const here = stage();
 let elsewhere;
 let origin;
+let allowed;
 
 before(async () => {
   elsewhere = createServer((_, response) => {
@@ -15,24 +16,25 @@ before(async () => {
     response.end('<!doctype html><link rel="icon" href="data:,"><title>elsewhere</title>');
   });
   await new Promise((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
-  origin = `http://127.0.0.1:${elsewhere.address().port}`;
+  origin = `http://elsewhere.test:${elsewhere.address().port}`;
 });
 after(() => elsewhere.close());
 
 /** A page elsewhere, without what holds for our own pages: this one is meant to do wrong. */
-async function stranger() {
+async function stranger(from = origin) {
   const context = await here.browser.newContext();
   here.contexts.push(context);
   const page = await context.newPage();
-  await page.goto(origin);
+  await page.goto(from);
   return page;
 }
 
 const BODY = JSON.stringify({ agent: 'chat', session: 'stolen', input: 'hello' });
 
-/** The runs that the server has. */
-async function runs() {
-  return (await (await fetch(`${here.base}/v1/runs`)).json()).runs;
+/** The runs that a page elsewhere has begun: all but those of the test that may. */
+async function stolen() {
+  const { runs } = await (await fetch(`${here.base}/v1/runs`)).json();
+  return runs.filter(({ run }) => run !== allowed);
 }
 
 test('a page elsewhere can neither start a run nor read one by fetch', async () => {
@@ -60,7 +62,24 @@ test('a page elsewhere can neither start a run nor read one by fetch', async () 
     [here.base, BODY],
   );
   assert.deepEqual(attempts, Array(6).fill('Failed to fetch'));
-  assert.deepEqual(await runs(), []);
+  assert.deepEqual(await stolen(), []);
+});
+
+test('a page that another process of this machine serves can start a run and follow it', async () => {
+  const page = await stranger(`http://localhost:${elsewhere.address().port}`);
+  const seen = await page.evaluate(async (base) => {
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ agent: 'chat', input: 'hello' });
+    const started = await fetch(`${base}/v1/runs`, { method: 'POST', headers, body });
+    const { run } = await started.json();
+    const events = await fetch(`${base}/v1/runs/${run}/events`);
+    return { run, named: started.headers.get('x-request-id'), events: await events.text() };
+  }, here.base);
+  allowed = seen.run;
+  assert.match(seen.events, /event: run-finished/);
+  assert.ok(seen.named);
+  const response = await fetch(`${here.base}/v1/runs/${seen.run}`);
+  assert.equal(response.status, 200);
 });
 
 test('what a page elsewhere sends without asking first is refused', async () => {
@@ -75,7 +94,7 @@ test('what a page elsewhere sends without asking first is refused', async () => 
     [here.base, BODY],
   );
   assert.equal(outcome, 'Failed to fetch');
-  assert.deepEqual(await runs(), []);
+  assert.deepEqual(await stolen(), []);
 });
 
 for (const enctype of ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain']) {
@@ -91,7 +110,7 @@ for (const enctype of ['application/x-www-form-urlencoded', 'multipart/form-data
     const response = await seen;
     assert.equal(response.status(), 403);
     assert.match(await response.text(), /origin\.refused/);
-    assert.deepEqual(await runs(), []);
+    assert.deepEqual(await stolen(), []);
   });
 }
 
@@ -102,7 +121,7 @@ test('a form that says nothing of its page is refused by its content type', asyn
     assert.equal(response.status, 415, kind);
     assert.equal((await response.json()).code, 'body.not-json');
   }
-  assert.deepEqual(await runs(), []);
+  assert.deepEqual(await stolen(), []);
 });
 
 test('the page cannot be put into a frame elsewhere', async () => {

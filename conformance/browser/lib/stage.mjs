@@ -21,6 +21,8 @@ export function stage({ pace = '2ms' } = {}) {
     const executablePath = process.env.CHROME ?? '/usr/bin/chromium';
     // In a container Chromium is root's and has no sandbox, and little shared memory.
     const args = [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), '--disable-dev-shm-usage'];
+    // A page elsewhere, for the tests that need one: its name is not one of this machine.
+    args.push('--host-resolver-rules=MAP elsewhere.test 127.0.0.1');
     stage.browser = await chromium.launch({ executablePath, args });
   });
   after(async () => {

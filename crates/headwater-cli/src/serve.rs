@@ -213,7 +213,7 @@ async fn server_options(settings: &Settings) -> Result<Options, Failure> {
         options = options.origin(origin);
     }
     for (dialect, path) in &settings.paths {
-        options = options.path(dialect.name(), path);
+        options.paths.entry(dialect.name().to_owned()).or_default().push(path.clone());
     }
     options.hosts.clone_from(&settings.hosts);
     if settings.metrics {

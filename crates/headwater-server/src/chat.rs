@@ -49,17 +49,40 @@ pub(crate) async fn by_name(
     Path(dialect): Path<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    ask(state, principal, find(&dialect)?, request).await
+    ask(state, principal, find(&dialect)?, None, request).await
 }
 
 /// `/v1/{dialect}/chat/…`.
 pub(crate) async fn by_name_and_rest(
     state: State<Server>,
     principal: Extension<Principal>,
-    Path((dialect, _)): Path<(String, String)>,
+    Path((dialect, rest)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    ask(state, principal, find(&dialect)?, request).await
+    // The same path belongs to an agent of the name `chat`, if there is one.
+    let names_agent = rest == "chat" || rest.starts_with("chat/");
+    let agent = Some("chat").filter(|name| names_agent && state.agents().find(Some(name)).is_ok());
+    ask(state, principal, find(&dialect)?, agent, request).await
+}
+
+/// `/v1/{dialect}/{agent}/chat`.
+pub(crate) async fn by_agent(
+    state: State<Server>,
+    principal: Extension<Principal>,
+    Path((dialect, agent)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    ask(state, principal, find(&dialect)?, Some(&agent), request).await
+}
+
+/// `/v1/{dialect}/{agent}/chat/…`.
+pub(crate) async fn by_agent_and_rest(
+    state: State<Server>,
+    principal: Extension<Principal>,
+    Path((dialect, agent, _)): Path<(String, String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    ask(state, principal, find(&dialect)?, Some(&agent), request).await
 }
 
 /// A dialect with a chat route, by its name.
@@ -101,14 +124,15 @@ pub(crate) fn profile(
     }
 }
 
-/// Answers a request of a dialect's client.
+/// Answers a request of a dialect's client. The agent is the one that the path names, or else the one that the request names.
 pub(crate) async fn ask(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     dialect: &'static dyn Dialect,
+    agent: Option<&str>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::read(server, principal, dialect, request).await?;
+    let asked = Asked::read(server, principal, dialect, agent, request).await?;
     // Before anything is begun that could not be followed then.
     let permit = || match respond::streams_answers(&asked) {
         true => asked.server.may_read(&asked.principal).map(Some),

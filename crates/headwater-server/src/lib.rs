@@ -43,7 +43,7 @@ pub use auth::{
 };
 pub use client_policy::ClientPolicy;
 pub use error::{ApiError, CODES};
-pub use options::{Limits, Options};
+pub use options::{ChatPath, Limits, Options};
 pub use recovery::Recovery;
 pub use router::{check_path, router};
 pub use seeing::{METRICS, Metrics};

@@ -34,7 +34,7 @@ pub struct Options {
     /// The origins of web pages elsewhere that may ask; `*` is any, and is ignored without keys.
     pub origins: Vec<String>,
     /// Further paths of the dialects' chat routes, so that a page's old URL can be kept.
-    pub paths: BTreeMap<String, Vec<String>>,
+    pub paths: BTreeMap<String, Vec<ChatPath>>,
     /// What may be asked for.
     pub limits: Limits,
     /// How long a connection may be silent: 15 s.
@@ -51,6 +51,15 @@ pub struct Options {
     pub recovery: Recovery,
     /// What is counted, to be shown at `/metrics`: to everyone who can reach the server.
     pub metrics: Option<Metrics>,
+}
+
+/// A further path of a dialect's chat route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatPath {
+    /// The path.
+    pub path: String,
+    /// The agent that answers there; `None` is the default agent, or the one that the request names.
+    pub agent: Option<String>,
 }
 
 /// What may be asked for.
@@ -152,10 +161,30 @@ impl Options {
         self
     }
 
-    /// Answers a dialect's requests at a further path.
+    /// Answers a dialect's requests at a further path, with the default agent or the one that the request names.
     #[must_use]
     pub fn path(mut self, dialect: impl Into<String>, path: impl Into<String>) -> Self {
-        self.paths.entry(dialect.into()).or_default().push(path.into());
+        let path = ChatPath { path: path.into(), agent: None };
+        self.paths.entry(dialect.into()).or_default().push(path);
+        self
+    }
+
+    /// Answers a dialect's requests at a further path, with one agent.
+    ///
+    /// ```
+    /// use headwater_server::Options;
+    ///
+    /// Options::default().path_to("agents", "/api/onboarding", "onboarding");
+    /// ```
+    #[must_use]
+    pub fn path_to(
+        mut self,
+        dialect: impl Into<String>,
+        path: impl Into<String>,
+        agent: impl Into<String>,
+    ) -> Self {
+        let path = ChatPath { path: path.into(), agent: Some(agent.into()) };
+        self.paths.entry(dialect.into()).or_default().push(path);
         self
     }
 

@@ -11,7 +11,8 @@ use axum::{
 use headwater_protocol::dialects;
 
 use crate::{
-    Agents, ApiError, Options, Server, chat, control, guard, health, limits, openapi, seeing, sessions,
+    Agents, ApiError, ChatPath, Options, Server, chat, control, guard, health, limits, openapi, seeing,
+    sessions,
 };
 
 /// A router that serves agents without keys: mount it in an application of your own, or serve it as it is.
@@ -37,6 +38,9 @@ pub(crate) fn routes(server: &Server) -> Routes {
         .asked("/v1/{dialect}/chat/{*rest}", chat::by_name_and_rest)
         .asked("/v1/{dialect}/checkpoints", chat::by_name)
         .asked("/v1/{dialect}/onboarding", chat::by_name)
+        .asked("/v1/{dialect}/{agent}/chat", chat::by_agent)
+        .asked("/v1/{dialect}/{agent}/chat/{*rest}", chat::by_agent_and_rest)
+        .asked("/v1/{dialect}/{agent}/checkpoints", chat::by_agent)
         .get("/v1/runs", control::list)
         .post("/v1/runs", control::start)
         .get("/v1/runs/{run}", control::inspect)
@@ -55,7 +59,7 @@ pub(crate) fn routes(server: &Server) -> Routes {
             tracing::error!("there is no dialect `{name}`: its paths are not served");
             continue;
         };
-        for path in paths {
+        for ChatPath { path, agent } in paths {
             let path = path.trim_end_matches('/');
             let taken = routes.listed.iter().any(|(_, known)| known == path);
             if let Err(fault) = check_path(path).and(if taken { Err("it is served already") } else { Ok(()) })
@@ -63,8 +67,12 @@ pub(crate) fn routes(server: &Server) -> Routes {
                 tracing::error!("`{path}` of `{name}` is not served: {fault}");
                 continue;
             }
-            let ask = move |state, principal, request: Request| chat::ask(state, principal, dialect, request);
-            routes = routes.asked(path, ask).asked(&format!("{path}/{{*rest}}"), ask);
+            let agent = agent.clone();
+            let ask = move |state, principal, request: Request| {
+                let agent = agent.clone();
+                async move { chat::ask(state, principal, dialect, agent.as_deref(), request).await }
+            };
+            routes = routes.asked(path, ask.clone()).asked(&format!("{path}/{{*rest}}"), ask);
         }
     }
     routes

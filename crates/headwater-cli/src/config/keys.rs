@@ -101,7 +101,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("otel.service", Kind::One, "headwater", "The name of this service for the collector; also `OTEL_SERVICE_NAME`."),
     key("heartbeat", Kind::One, "15s", "How often a silent stream shows that it lives."),
     key("padding", Kind::One, "0", "How many bytes a stream begins with, for proxies that hold back the first ones."),
-    key("paths.kortyx", Kind::Many, "", "Further paths of this dialect, so that a page can keep its old URL."),
+    key("paths.kortyx", Kind::Many, "", "Further paths of this dialect, so that a page can keep its old URL: `/api/chat`, or `/api/chat=AGENT` for one agent."),
     key("paths.tanstack", Kind::Many, "", "As `paths.kortyx`."),
     key("paths.mui", Kind::Many, "", "As `paths.kortyx`."),
     key("paths.agents", Kind::Many, "", "As `paths.kortyx`."),

@@ -4,7 +4,7 @@ use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use headwater_models::http::Timeouts;
 use headwater_protocol::{Dialect, dialects};
-use headwater_server::{Agents, Options, Server, check_path};
+use headwater_server::{Agents, ChatPath, Options, Server, check_path};
 use headwater_store::embedded::Fsync;
 
 use super::{
@@ -39,7 +39,7 @@ pub(crate) struct Settings {
     pub(crate) seam: String,
     pub(crate) hold: bool,
     /// Further paths by dialect.
-    pub(crate) paths: Vec<(&'static dyn Dialect, String)>,
+    pub(crate) paths: Vec<(&'static dyn Dialect, ChatPath)>,
     pub(crate) lease: Duration,
     pub(crate) shutdown: Duration,
     pub(crate) model_timeouts: Timeouts,
@@ -310,25 +310,31 @@ impl Read<'_> {
     }
 }
 
-/// Further paths of the dialects.
-fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, String)>, Failure> {
+/// Further paths of the dialects: `PATH`, or `PATH=AGENT`.
+fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, Failure> {
     let own = Server::new(Agents::new(), Options::default()).routes();
-    let mut paths: Vec<(&'static dyn Dialect, String)> = Vec::new();
+    let mut paths: Vec<(&'static dyn Dialect, ChatPath)> = Vec::new();
     for &dialect in dialects::CHAT {
         let name = format!("paths.{}", dialect.name());
-        for path in read.many(&name) {
-            check_path(&path)
-                .map_err(|wrong| read.wrong(&name, format!("invalid path `{path}`: {wrong}")))?;
+        for given in read.many(&name) {
+            let (path, agent) = match given.split_once('=') {
+                Some((_, "")) => {
+                    return Err(read.wrong(&name, format!("`{given}` names no agent after `=`")));
+                }
+                Some((path, agent)) => (path, Some(agent.to_owned())),
+                None => (given.as_str(), None),
+            };
+            check_path(path).map_err(|wrong| read.wrong(&name, format!("invalid path `{path}`: {wrong}")))?;
             let path = path.trim_end_matches('/').to_owned();
             if own.iter().any(|(_, taken)| *taken == path) {
                 return Err(read.wrong(&name, format!("`{path}` is a route of its own")));
             }
-            if let Some((other, _)) = paths.iter().find(|(_, taken)| *taken == path) {
+            if let Some((other, _)) = paths.iter().find(|(_, taken)| taken.path == path) {
                 return Err(
                     read.wrong(&name, format!("`{path}` is given to `paths.{}` already", other.name()))
                 );
             }
-            paths.push((dialect, path));
+            paths.push((dialect, ChatPath { path, agent }));
         }
     }
     Ok(paths)

@@ -128,7 +128,7 @@ fn every_setting_can_be_made_in_a_file() {
     assert_eq!(limits.connections.map(std::num::NonZeroUsize::get), Some(100));
     assert_eq!((limits.idle, limits.stall), (Duration::from_secs(10), Duration::from_secs(20)));
     let paths: Vec<_> =
-        settings.paths.iter().map(|(dialect, path)| (dialect.name(), path.as_str())).collect();
+        settings.paths.iter().map(|(dialect, path)| (dialect.name(), path.path.as_str())).collect();
     assert_eq!(paths, [("kortyx", "/a"), ("kortyx", "/b"), ("ai-sdk", "/api/chat")]);
     assert!(!format!("{settings:?}").contains("0123456789abcdef"), "no log may show a key");
 }
@@ -188,6 +188,7 @@ fn a_mistake_is_told_with_its_place_and_what_was_meant() {
             "[paths]\nmui = \"/api/{x}\"",
             "headwater.toml:2: `paths.mui`: invalid path `/api/{x}`: a path must not contain `{`, `}`, `?`, `#`, `%` or white space",
         ),
+        ("[paths]\nmui = \"/a=\"", "headwater.toml:2: `paths.mui`: `/a=` names no agent after `=`"),
         ("[paths]\nmui = \"/v1/runs/\"", "headwater.toml:2: `paths.mui`: `/v1/runs` is a route of its own"),
         (
             "[paths]\nkortyx = \"/chat\"\nmui = \"/chat/\"",

@@ -7,6 +7,7 @@ use std::{
 };
 
 use headwater_protocol::dialects;
+use headwater_server::ChatPath;
 
 use super::listen::has_keys;
 use crate::{
@@ -59,8 +60,9 @@ fn write(
     for &dialect in dialects::CHAT {
         let name = dialect.name();
         writeln!(out, "  {name:9} POST {CYAN}{base}/v1/{name}/chat{CYAN:#}")?;
-        for (_, path) in settings.paths.iter().filter(|(of, _)| of.name() == name) {
-            writeln!(out, "            POST {CYAN}{base}{path}{CYAN:#}")?;
+        for (_, ChatPath { path, agent }) in settings.paths.iter().filter(|(of, _)| of.name() == name) {
+            let agent = agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
+            writeln!(out, "            POST {CYAN}{base}{path}{CYAN:#}{}", style::printable(&agent))?;
         }
     }
     writeln!(out, "  {:9} POST {CYAN}{base}/v1/runs{CYAN:#}", "native")

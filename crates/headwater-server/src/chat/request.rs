@@ -39,6 +39,7 @@ impl Asked {
         server: Server,
         principal: Principal,
         dialect: &'static dyn Dialect,
+        agent: Option<&str>,
         request: Request,
     ) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
@@ -69,7 +70,8 @@ impl Asked {
             };
         }
         let unnamed = name_all(&mut chat.messages);
-        let agent = raw.query("agent").or_else(|| named_agent(&chat.context));
+        let agent = agent.map(str::to_owned).or_else(|| raw.query("agent"));
+        let agent = agent.or_else(|| named_agent(&chat.context));
         ids::check_all([("agent", agent.as_deref())])?;
         let served = server.agents().find(agent.as_deref())?;
         served.client.admit(&mut chat.messages);

@@ -14,7 +14,16 @@ pub(super) fn check(options: &Options, parts: &Parts) -> Result<(), ApiError> {
         return if site == Some("cross-site") { Err(refused()) } else { Ok(()) };
     }
     let allowed = |origin: &HeaderValue| is_listed(options, origin) || is_same(options, origin, parts);
-    if origins.all(allowed) { Ok(()) } else { Err(refused()) }
+    match origins.find(|origin| !allowed(origin)) {
+        None => Ok(()),
+        Some(origin) => {
+            tracing::warn!(
+                ?origin,
+                "a page of another origin was refused: add its origin to `cors` if it may ask"
+            );
+            Err(refused())
+        }
+    }
 }
 
 /// Whether a page is one of those elsewhere that may ask.
@@ -22,7 +31,16 @@ pub(super) fn is_listed(options: &Options, origin: &HeaderValue) -> bool {
     // Without keys `*` would let every page drive the server, so it is not looked at.
     let any = |known: &str| known == "*" && !options.authenticator.is_open();
     let listed = |known: &String| any(known) || known.trim_end_matches('/').as_bytes() == origin.as_bytes();
-    options.origins.iter().any(listed)
+    options.origins.iter().any(listed) || (options.authenticator.is_open() && is_loopback(origin))
+}
+
+/// Whether a page comes from this machine. A server without keys is one that its developer tries out, and the page is
+/// served by another process beside it: by Vite, or by Next.js.
+fn is_loopback(origin: &HeaderValue) -> bool {
+    let parts = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+    parts.is_some_and(|(scheme, authority)| {
+        matches!(scheme, "http" | "https") && host::host_of(authority).is_some_and(host::is_loopback)
+    })
 }
 
 /// Whether a page comes from this server, or from a host that it is known by.
@@ -61,7 +79,8 @@ mod tests {
 
     #[test]
     fn only_own_and_listed_origins_pass() {
-        let options = Options::default().host("agents.test").origin("https://app.test/");
+        let keys = ApiKeys::new().add("ann", "secret");
+        let options = Options::default().host("agents.test").origin("https://app.test/").authenticator(keys);
         for origin in [
             "http://localhost:8787",
             "https://localhost:8787",
@@ -93,6 +112,34 @@ mod tests {
         }
         assert!(passes(&options, &[]), "no page sent it");
         assert!(!passes(&options, &["https://app.test", "https://evil.test"]));
+    }
+
+    #[test]
+    fn pages_of_this_machine_pass_without_keys() {
+        let open = Options::default();
+        let keys = Options::default().authenticator(ApiKeys::new().add("ann", "secret"));
+        for origin in [
+            "http://localhost:5173",
+            "https://localhost:3000",
+            "http://127.0.0.1:5173",
+            "http://[::1]:5173",
+            "http://app.localhost",
+        ] {
+            assert!(passes(&open, &[origin]), "{origin}");
+            assert!(!passes(&keys, &[origin]), "{origin} with keys");
+        }
+        for origin in [
+            "null",
+            "://localhost:5173",
+            "file://localhost",
+            "http://localhost.evil.test",
+            "http://localhost:5173@evil.test",
+            "http://localhost:99999",
+            "http://10.0.0.1:5173",
+            "http://evil.test",
+        ] {
+            assert!(!passes(&open, &[origin]), "{origin}");
+        }
     }
 
     #[test]

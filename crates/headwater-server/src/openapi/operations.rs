@@ -64,6 +64,7 @@ pub(super) fn all() -> Vec<(&'static str, &'static str)> {
 pub(super) fn path_parameter(name: &str) -> &'static str {
     match name {
         "dialect" => "The dialect that the client speaks.",
+        "agent" => "The agent that answers.",
         "run" => "The run.",
         "request" => "The question, approval or call that waits.",
         "session" => "The session.",
@@ -157,6 +158,12 @@ static ALL: &[Operation] = &[
     write("/v1/{dialect}/checkpoints", "changeCheckpoints"),
     read("/v1/{dialect}/onboarding", "readOnboarding"),
     write("/v1/{dialect}/onboarding", "onboard"),
+    read("/v1/{dialect}/{agent}/chat", "readChatOfAgent"),
+    write("/v1/{dialect}/{agent}/chat", "chatWithAgent"),
+    read("/v1/{dialect}/{agent}/chat/{*rest}", "resumeChatOfAgent"),
+    write("/v1/{dialect}/{agent}/chat/{*rest}", "answerChatOfAgent"),
+    read("/v1/{dialect}/{agent}/checkpoints", "readCheckpointsOfAgent"),
+    write("/v1/{dialect}/{agent}/checkpoints", "changeCheckpointsOfAgent"),
     Operation {
         query: PAGING,
         codes: &["page.invalid"],

@@ -56,7 +56,7 @@ async fn a_path_that_cannot_be_served_is_left_out() {
         ("tanstack", "/api/"),
         ("nobodys", "/other"),
     ] {
-        options.paths.entry(dialect.to_owned()).or_default().push(path.to_owned());
+        options = options.path(dialect, path);
     }
     let world = World::with(options).await;
     assert_eq!(world.get("/healthz").await.status, 200);

@@ -1,8 +1,12 @@
 //! Each dialect's client talks to the server in its own words.
 
+use std::sync::Arc;
+
+use headwater_server::{Agents, Options, Server};
+use headwater_store::{Memory, Store};
 use serde_json::{Value, json};
 
-use crate::harness::{Said, World};
+use crate::harness::{Said, World, agent_named};
 
 /// What a dialect's client sends to say something.
 pub(crate) fn says(dialect: &str, session: &str, message: &str, text: &str) -> Value {
@@ -39,6 +43,54 @@ async fn the_same_text_is_said_in_every_dialect_and_the_session_goes_on() {
         assert_eq!(said.text(dialect), "You said: hello, in turn 1.", "{dialect}: {}", said.body);
         let second = world.post(&path(dialect), &says(dialect, dialect, "u2", "again")).await;
         assert_eq!(second.text(dialect), "You said: again, in turn 2.", "{dialect}: {}", second.body);
+    }
+}
+
+/// A server with two agents, of which `demo` is the default.
+async fn two_agents(second: &str, options: Options) -> World {
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let first = agent_named("demo", store.clone());
+    let agents = Agents::new().add("demo", first.clone()).add(second, agent_named(second, store));
+    World::of(first, Server::new(agents, options)).await
+}
+
+/// The agent that answered.
+async fn agent_of(world: &World, said: &Said) -> String {
+    assert_eq!(said.status, 200, "{}", said.body);
+    let run = world.get(&format!("/v1/runs/{}", said.header("x-run-id"))).await.json();
+    run["agent"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn agent_has_a_url_of_its_own_in_every_dialect() {
+    for second in ["other", "chat"] {
+        let world = two_agents(second, Options::default()).await;
+        for dialect in DIALECTS {
+            let path = format!("/v1/{dialect}/{second}/chat");
+            let said = world.post(&path, &says(dialect, &format!("{dialect}-1"), "u1", "hello")).await;
+            assert_eq!(agent_of(&world, &said).await, second, "{dialect}");
+            let path = format!("/v1/{dialect}/chat");
+            let said = world.post(&path, &says(dialect, &format!("{dialect}-2"), "u1", "hello")).await;
+            assert_eq!(agent_of(&world, &said).await, "demo", "{dialect}");
+        }
+        let back = world.get(&format!("/v1/ai-sdk/{second}/chat/ai-sdk-1/stream")).await;
+        assert_eq!(agent_of(&world, &back).await, second);
+    }
+    let world = two_agents("other", Options::default()).await;
+    let unknown = world.post("/v1/ai-sdk/nobody/chat", &says("ai-sdk", "c", "u1", "hello")).await;
+    assert_eq!((unknown.status, unknown.json()["code"].as_str()), (404, Some("agent.unknown")));
+}
+
+#[tokio::test]
+async fn further_paths_lead_to_their_agents() {
+    let options =
+        Options::default().path("agents", "/api/chat").path_to("agents", "/api/onboarding", "other");
+    let world = two_agents("other", options).await;
+    for (path, agent) in
+        [("/api/chat", "demo"), ("/api/chat?agent=other", "other"), ("/api/onboarding", "other")]
+    {
+        let said = world.post(path, &says("agents", path, "u1", "hello")).await;
+        assert_eq!(agent_of(&world, &said).await, agent, "{path}");
     }
 }
 
