@@ -66,6 +66,7 @@ pub(crate) async fn serve(
     }
     let server = Server::new(served, options);
 
+    let mut signals = StopSignals::watch()?;
     // What a dead process left goes on before anybody asks for it.
     server.recover().await;
     greeting::print(settings, address, &server.agents().names(), &default)?;
@@ -98,7 +99,7 @@ pub(crate) async fn serve(
             )));
         }
         () = opened.keep_recovering(), if settings.store_on_failure == OnFailure::Recover => {}
-        name = told_to_stop() => {
+        name = signals.next() => {
             tracing::info!(signal = name?, "stopping: readers are let go, runs may end");
             stopping.send_replace(true);
             let grace = async {
@@ -110,7 +111,7 @@ pub(crate) async fn serve(
                 () = tokio::time::sleep(settings.shutdown) => {
                     tracing::warn!("not everything came to its end in time: the runs go on when the server is started again");
                 }
-                name = told_to_stop() => {
+                name = signals.next() => {
                     tracing::warn!(signal = name?, "told to stop twice: stopping at once");
                 }
             }
@@ -284,23 +285,45 @@ async fn ended(agents: &[Agent]) {
     }
 }
 
-/// Waits until the process is told to stop, and gives the name of the signal.
+/// The signals that stop the process. They are watched from the moment this is made: made before the greeting, nothing
+/// kills the process unflushed that a supervisor sends as soon as it has read it.
 #[cfg(unix)]
-async fn told_to_stop() -> Result<&'static str, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let failed = |error| Failure::new(format!("cannot wait for signals: {error}"));
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    })
+struct StopSignals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
 }
 
-/// Waits until the process is told to stop.
+#[cfg(unix)]
+impl StopSignals {
+    fn watch() -> Result<Self, Failure> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let failed = |error| Failure::new(format!("cannot wait for signals: {error}"));
+        let terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt()).map_err(failed)? })
+    }
+
+    /// Waits for the next one, and gives its name.
+    async fn next(&mut self) -> Result<&'static str, Failure> {
+        Ok(tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        })
+    }
+}
+
 #[cfg(not(unix))]
-async fn told_to_stop() -> Result<&'static str, Failure> {
-    let pressed = tokio::signal::ctrl_c().await;
-    pressed.map_err(|error| Failure::new(format!("cannot wait for signals: {error}")))?;
-    Ok("Ctrl-C")
+struct StopSignals;
+
+#[cfg(not(unix))]
+impl StopSignals {
+    #[expect(clippy::unnecessary_wraps, reason = "signals can fail elsewhere")]
+    fn watch() -> Result<Self, Failure> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> Result<&'static str, Failure> {
+        let pressed = tokio::signal::ctrl_c().await;
+        pressed.map_err(|error| Failure::new(format!("cannot wait for signals: {error}")))?;
+        Ok("Ctrl-C")
+    }
 }
