@@ -14,7 +14,7 @@ export function tanstack02({ name, connection }) {
     // What was said in two responses is one message when it is said again.
     exact: false,
     framing: connection === 'fetchHttpStream' ? 'ndjson' : 'sse',
-    shows: ['text', 'reasoning', 'tools'],
+    shows: ['text', 'reasoning', 'tools', 'structured'],
     cannot: [],
     async open(where) {
       return new Driver(await load('@tanstack/ai-client'), connection, { fetch: globalThis.fetch, ...where });
