@@ -135,7 +135,7 @@ class Driver {
       case 'text-delta': {
         // Messages count only where no text was streamed.
         this.#reply.pieces = pieces.filter((piece) => !piece.whole);
-        const key = chunk.segmentId ? `${chunk.opId}:${chunk.segmentId}` : `${chunk.opId ?? ''}:${chunk.node ?? ''}`;
+        const key = chunk.segmentId ? `${chunk.opId ?? ''}:${chunk.segmentId}` : `${chunk.opId ?? ''}:${chunk.node ?? ''}`;
         const open = this.#reply.pieces.find((piece) => piece.type === 'text' && piece.key === key);
         if (open) open.text += chunk.delta;
         else this.#reply.pieces.push({ type: 'text', key, text: chunk.delta });

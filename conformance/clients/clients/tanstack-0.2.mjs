@@ -14,7 +14,7 @@ export function tanstack02({ name, connection }) {
     // What was said in two responses is one message when it is said again.
     exact: false,
     framing: connection === 'fetchHttpStream' ? 'ndjson' : 'sse',
-    shows: ['text', 'reasoning', 'tools'],
+    shows: ['text', 'reasoning', 'tools', 'structured'],
     cannot: [],
     async open(where) {
       return new Driver(await load('@tanstack/ai-client'), connection, { fetch: globalThis.fetch, ...where });
@@ -66,9 +66,9 @@ class Driver {
     await this.#client.addToolApprovalResponse({ id, approved });
   }
 
-  /** A question is a call of the tool `interrupt`, and the answer is its output. */
+  /** A question is a call of the tool `ask_user`, and the answer is its output. */
   async answer(answer) {
-    const call = this.#parts().findLast((part) => part.type === 'tool-call' && part.name === 'interrupt');
+    const call = this.#parts().findLast((part) => part.type === 'tool-call' && part.name === 'ask_user');
     if (!call) throw new Error('nothing was asked');
     await this.#client.addToolResult({ toolCallId: call.id, tool: call.name, output: answer });
   }

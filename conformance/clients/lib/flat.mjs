@@ -11,8 +11,17 @@ export function flatten(family, messages) {
   for (const data of flat.data) delete data.id;
   // A question is no part of the answer; it is gone, or stays with what was said to it.
   flat.data = flat.data.filter(({ name }) => name !== 'interrupt');
-  flat.tools = flat.tools.filter(({ toolName }) => toolName !== 'interrupt');
-  return { structured: [], ...flat };
+  flat.tools = flat.tools.filter(({ toolName }) => toolName !== 'interrupt' && toolName !== 'ask_user');
+  return { structured: family === 'tanstack' ? objects(flat) : [], ...flat };
+}
+
+/** The objects of the demo agents, which a TanStack page knows as calls of tools of these names. */
+const DATA_TYPES = ['email.compose', 'table'];
+
+function objects(flat) {
+  const found = flat.tools.filter(({ toolName }) => DATA_TYPES.includes(toolName));
+  flat.tools = flat.tools.filter((tool) => !found.includes(tool));
+  return found.map(({ toolName, output }) => ({ dataType: toolName, data: output }));
 }
 
 /** The answers to everything that was said, one by one. */

@@ -2,31 +2,23 @@
 //!
 //! One `data: ` line of JSON for each chunk and nothing else in a block, then `data: [DONE]`: its reader cuts
 //! at `\n\n` and passes over every block that does not begin with `data: `, so there are no ids and no event
-//! names, and a comment in a block of its own keeps a connection open. It checks nothing, and its page
-//! passes over types and keys that it does not know; that is where what it has no word for travels.
+//! names, and a comment in a block of its own keeps a connection open.
 //!
-//! What is worth knowing:
-//!
-//! - `done` is the end for the page. It says that the run finished, or that it failed if `error` came right
-//!   before it, or that it waits if a question is open. Any other end it carries.
-//! - An approval is asked for in Kortyx' way, as a choice between `approve` and `deny`.
-//! - A structured stream that goes on after its `final` makes the page give up: such an update is carried.
-//!
-//! What decodes to something else than was encoded:
-//!
-//! - of the origin, `visit` and `branch` travel only with events that are carried;
-//! - what comes after the end of the run is left out.
+//! - Every chunk passes Kortyx' own schema. An event without a chunk of that schema is not sent.
+//! - `done` is the end for the page. It means that the run failed if `error` came right before it, that it waits if a
+//!   question is open, and otherwise that it finished.
+//! - An approval is a choice between `approve` and `deny`, as in Kortyx.
+//! - A structured stream that goes on after its `final` makes the page give up: such an update is not sent.
 
 mod approval;
-mod block;
 mod buffered;
-pub mod chunk;
+mod chunk;
 mod decode;
 mod encode;
-mod ending;
 mod lint;
-mod reentry;
 mod request;
+
+use chunk::Chunk;
 
 use crate::{
     decode::Decode,
@@ -40,8 +32,6 @@ use crate::{
 };
 
 pub use buffered::Buffered;
-pub use chunk::Chunk;
-pub use encode::Encoder;
 
 /// What follows the last chunk.
 const END: &str = "[DONE]";
@@ -77,35 +67,29 @@ impl Dialect for Kortyx {
     }
 
     fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
-        const CARRIED: Support = Support::Shown("`hw-event`");
         match kind {
-            EventKind::RunFinished
-            | EventKind::RunFailed
-            | EventKind::RunWaiting
-            | EventKind::Message
-            | EventKind::TextStart
-            | EventKind::TextDelta
-            | EventKind::TextEnd
-            | EventKind::ToolInputAvailable
-            | EventKind::ToolOutput
-            | EventKind::ToolOutputError
+            EventKind::Message
             | EventKind::Structured
             | EventKind::StructuredInvalidated
-            | EventKind::InterruptRequested
-            | EventKind::Status
             | EventKind::Transition
             | EventKind::Checkpoint
-            | EventKind::Error
-            | EventKind::Trace
-            | EventKind::Unknown => Support::Exact,
-            EventKind::RunStarted => {
-                Support::Shown("`session` with fields of our own; `hw-event` without a session")
-            }
-            EventKind::RunCancelled => Support::Shown("`done` with the event"),
-            EventKind::AttemptRetracted => Support::Shown("`text-end`, a new segment, and `hw-event`"),
-            EventKind::ToolInputError => Support::Shown("`tool-call-error` with the event"),
-            EventKind::ApprovalRequested => Support::Shown("`interrupt` to approve or deny, with the event"),
-            EventKind::ToolDenied => Support::Shown("`tool-call-result` that is an error, with the event"),
+            | EventKind::Trace => Support::Exact,
+            EventKind::RunStarted => Support::Shown("`session`"),
+            EventKind::RunFinished => Support::Shown("`done` with its data"),
+            EventKind::RunFailed => Support::Shown("`error` and `done`"),
+            EventKind::RunCancelled | EventKind::RunWaiting => Support::Shown("`done`"),
+            EventKind::AttemptRetracted => Support::Shown("`text-end`; the next attempt is a new piece"),
+            EventKind::TextStart => Support::Shown("`text-start`"),
+            EventKind::TextDelta => Support::Shown("`text-delta`"),
+            EventKind::TextEnd => Support::Shown("`text-end`"),
+            EventKind::ToolInputAvailable => Support::Shown("`tool-call-start`"),
+            EventKind::ToolInputError | EventKind::ToolOutputError => Support::Shown("`tool-call-error`"),
+            EventKind::ToolOutput => Support::Shown("`tool-call-result`, once it is final"),
+            EventKind::ToolDenied => Support::Shown("`tool-call-result` that is an error"),
+            EventKind::ApprovalRequested => Support::Shown("`interrupt` to approve or deny"),
+            EventKind::InterruptRequested => Support::Shown("`interrupt`"),
+            EventKind::Status => Support::Shown("`status` with its message"),
+            EventKind::Error => Support::Shown("`error`, if it ends the run"),
             EventKind::AttemptStarted
             | EventKind::AttemptFinished
             | EventKind::MessageStarted
@@ -129,12 +113,13 @@ impl Dialect for Kortyx {
             | EventKind::InterruptAnswered
             | EventKind::InterruptExpired
             | EventKind::Usage
-            | EventKind::Warning => CARRIED,
+            | EventKind::Warning
+            | EventKind::Unknown => Support::Hidden,
         }
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(Encoder::new(options))
+        Box::new(encode::Encoder::new(options))
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
@@ -198,8 +183,6 @@ fn recognise(frame: &Frame<'_>) -> u8 {
         Chunk::Done(_) if has(&["id", "model", "timestamp", "finishReason"]) => 5,
         Chunk::Error(_) if has(&["error", "errorText", "id", "model", "timestamp"]) => 5,
         Chunk::Done(_) | Chunk::Error(_) => 50,
-        // Kortyx, TanStack and MUI carry alike.
-        Chunk::Carried(_) => 20,
         Chunk::Other(_) => 0,
     }
 }

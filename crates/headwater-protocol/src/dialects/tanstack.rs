@@ -8,20 +8,13 @@
 //! and `done` end nothing, the end of the body does; a response is one assistant message. What the encoder
 //! does about the rest stands in its source.
 //!
-//! # What travels beside the protocol
-//!
-//! Fields and types that the client does not know are ignored, so every event comes back from what we
-//! encode: `part`, `call`, `event` and `payload` say what a chunk stands for, `message` and `attempt` where
-//! it comes from, `derived` that it is for the page alone, and the type `hw-event` carries what has no word
-//! at all. Of a record's origin only the message and the attempt travel; sequence numbers are counted anew.
-//!
 //! # What the page shows
 //!
 //! - Two blocks of text without a call between them are one part, and so are all thoughts.
-//! - Thoughts that come after text of the same turn, and are the message's first, are carried unseen.
+//! - Thoughts that come after text of the same turn, and are the message's first, are not sent.
 //! - A call id that is used again gets a suffix; a call of a failed attempt ends with an error.
-//! - A question is a call of the tool `interrupt`, which the page may register: its answer comes back as
-//!   the tool's output.
+//! - A question is a call of the tool `ask_user` that the page executes: its answer is the tool's output.
+//! - A structured object is a call of a tool that is named after its type, and the object is the call's output.
 //! - A call of the page's and one of the server's in one response block each other: the client goes on only when
 //!   *all* calls have outputs that it set itself. In the profile `client-tools` a response therefore shows what the
 //!   page is asked for, and the server's calls are told in the last one, when the run ends.
@@ -46,18 +39,12 @@ use crate::{
     state::Rules,
 };
 
-pub use chunk::{
-    ApprovalBody, ApprovalRequested, Base, Call, Carried, Chunk, Content, Done, ErrorBody, Failure, Function,
-    Payload, Thinking, TokenUsage, ToolCall, ToolInputAvailable, ToolResult,
-};
-pub use encode::Encoder;
 pub use message::page_message;
+
+use chunk::Chunk;
 
 /// What ends an SSE stream.
 const END_MARKER: &str = "[DONE]";
-
-/// The tool that a question is a call of.
-const ASK: &str = "interrupt";
 
 /// The profile for pages that execute tools.
 const CLIENT_TOOLS: &str = "client-tools";
@@ -102,37 +89,35 @@ impl Dialect for TanStack {
     }
 
     fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
-        const HW: Support = Support::Shown("`hw-event`");
         match kind {
-            EventKind::TextDelta
-            | EventKind::ReasoningDelta
-            | EventKind::ToolInputStart
-            | EventKind::ToolInputDelta
-            | EventKind::ToolInputAvailable
-            | EventKind::ToolOutput
-            | EventKind::ApprovalRequested
-            | EventKind::RunFinished
-            | EventKind::RunFailed => Support::Exact,
-
+            EventKind::TextDelta => Support::Shown("`content`"),
             EventKind::Message => Support::Shown("one `content` chunk"),
+            EventKind::ReasoningDelta => Support::Shown("`thinking`, unless it would repeat a text"),
+            EventKind::ToolInputStart | EventKind::ToolInputDelta | EventKind::ToolInputAvailable => {
+                Support::Shown("`tool_call`")
+            }
             EventKind::ToolInputError => Support::Shown("`tool_call`, and `tool_result` with an error"),
+            EventKind::ApprovalRequested => Support::Shown("`approval-requested`"),
+            EventKind::ToolOutput => Support::Shown("`tool_result`"),
             EventKind::ToolOutputError | EventKind::ToolDenied => {
                 Support::Shown("`tool_result` with an error")
             }
-            EventKind::InterruptRequested => {
-                Support::Shown("a call of the tool `interrupt` that the page executes")
-            }
+            EventKind::Structured => Support::Shown("a call named after the data type, with its result"),
+            EventKind::StructuredInvalidated => Support::Shown("`tool_result` of that call with an error"),
+            EventKind::InterruptRequested => Support::Shown("a call of `ask_user` that the page executes"),
             EventKind::InterruptAnswered | EventKind::InterruptExpired => {
                 Support::Shown("`tool_result` of that call")
             }
-            EventKind::RunCancelled | EventKind::RunWaiting => Support::Shown("`done`"),
-            EventKind::Error => Support::Shown("`error` if it ends the run, `hw-event` otherwise"),
-            EventKind::Unknown => Support::Shown("itself, if the client passes over it"),
+            EventKind::AttemptRetracted => Support::Shown("its calls end with an error"),
+            EventKind::RunStarted => Support::Shown("the model's name in every chunk"),
+            EventKind::RunFinished | EventKind::RunCancelled | EventKind::RunWaiting => {
+                Support::Shown("`done`")
+            }
+            EventKind::RunFailed => Support::Shown("`error`"),
+            EventKind::Error => Support::Shown("`error`, if it ends the run"),
 
-            EventKind::RunStarted
-            | EventKind::AttemptStarted
+            EventKind::AttemptStarted
             | EventKind::AttemptFinished
-            | EventKind::AttemptRetracted
             | EventKind::MessageStarted
             | EventKind::MessageFinished
             | EventKind::MessageMetadata
@@ -147,8 +132,6 @@ impl Dialect for TanStack {
             | EventKind::SourceDocument
             | EventKind::File
             | EventKind::Data
-            | EventKind::Structured
-            | EventKind::StructuredInvalidated
             | EventKind::StateSnapshot
             | EventKind::StateDelta
             | EventKind::MessagesSnapshot
@@ -157,17 +140,18 @@ impl Dialect for TanStack {
             | EventKind::Checkpoint
             | EventKind::Usage
             | EventKind::Warning
-            | EventKind::Trace => HW,
+            | EventKind::Trace
+            | EventKind::Unknown => Support::Hidden,
         }
     }
 
     fn rules(&self) -> Rules {
         // Its client treats an `error` chunk as one of many.
-        Rules { goes_on_after_end: true, objects_leave_no_part: true, ..Rules::default() }
+        Rules { goes_on_after_end: true, ..Rules::default() }
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(Encoder::new(options))
+        Box::new(encode::Encoder::new(options))
     }
 
     fn tail(&self) -> Tail {
@@ -206,7 +190,7 @@ impl Dialect for TanStack {
         match Chunk::of_frame(frame) {
             Ok(Chunk::ToolCall(_) | Chunk::ToolResult(_)) => 95,
             // Other dialects have an `error` and a `done` too, but no base fields.
-            Ok(chunk) => match chunk.base().0 {
+            Ok(chunk) => match chunk.base() {
                 chunk::Base { id: Some(_), model: Some(_), timestamp: Some(_), .. } => 90,
                 _ if matches!(chunk, Chunk::Content(_) | Chunk::Thinking(_)) => 60,
                 _ => 0,

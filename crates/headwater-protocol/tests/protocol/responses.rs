@@ -134,7 +134,7 @@ fn the_agents_contract_says_who_it_is_again() {
 #[test]
 fn tanstack_begins_a_message_of_its_own() {
     let chunks = second("tanstack", None);
-    let types = types(&chunks, &["hw-event"]);
+    let types = types(&chunks, &[]);
     assert_eq!(types, ["tool_result", "content", "done", "[DONE]"]);
     let content = chunks.iter().find(|chunk| chunk["type"] == "content").unwrap();
     assert_eq!(content["delta"], "Done.");
@@ -143,7 +143,7 @@ fn tanstack_begins_a_message_of_its_own() {
 #[test]
 fn kortyx_goes_on_and_ends_once() {
     let chunks = second("kortyx", None);
-    let types = types(&chunks, &["hw-event"]);
+    let types = types(&chunks, &[]);
     assert_eq!(types.iter().filter(|name| *name == "done").count(), 1, "{types:?}");
     assert_eq!(types.last().unwrap(), "[DONE]");
 }

@@ -3,8 +3,7 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use headwater_protocol::{
     Action, Decoded, Decoder, Event, Frame, FrameReader, Framing, RawRequest, Record, Role, RunState, Tail,
-    dialects::{self, tanstack::Chunk},
-    lint,
+    dialects, lint,
 };
 use serde_json::{Value, json};
 
@@ -324,10 +323,9 @@ fn read_chunks(framing: Framing, row: &Value) -> (Vec<Value>, usize) {
     let (mut chunks, mut skipped) = (Vec::new(), 0);
     let mut take = |frame: Result<Frame<'_>, headwater_protocol::FramingError>| {
         for line in frame.unwrap().data.split('\n').filter(|line| !line.trim().is_empty()) {
-            match Chunk::read(line) {
+            match serde_json::from_str(line) {
                 _ if line == "[DONE]" => {}
-                Ok(chunk) => chunks.push(serde_json::to_value(chunk).unwrap()),
-                Err(error) if error.is_fatal() => chunks.push(serde_json::from_str(line).unwrap()),
+                Ok(chunk) => chunks.push(chunk),
                 Err(_) => skipped += 1,
             }
         }

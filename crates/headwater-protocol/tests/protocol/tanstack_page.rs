@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use headwater_protocol::{Event, Executor, Record};
+use headwater_protocol::{Event, Executor, Record, StructuredStreams};
 use serde_json::{Map, Value, json};
 
 #[derive(Default)]
@@ -21,6 +21,7 @@ struct Page {
     shows_later: bool,
     hidden: HashSet<String>,
     later: Vec<Tool>,
+    objects: StructuredStreams,
 }
 
 struct Tool {
@@ -153,9 +154,27 @@ impl Page {
                 self.output(call.as_str(), failed(reason), true);
             }
             Event::InterruptRequested(question) => {
-                let tool = self.tool(question.request.as_str(), "interrupt", None);
-                tool.arguments = serde_json::to_string(question).unwrap();
+                let tool = self.tool(question.request.as_str(), "ask_user", None);
+                tool.arguments = question.to_tool_input().to_string();
                 self.called = true;
+            }
+            Event::Structured(update) => {
+                self.objects.apply(update).unwrap();
+                let data = self.objects.get(&update.stream).and_then(|object| object.data().cloned());
+                let object = |tool: &mut Tool| {
+                    tool.arguments = "{}".to_owned();
+                    tool.output = data;
+                };
+                if !self.shows_later {
+                    object(self.tool(&update.stream, &update.data_type, None));
+                    self.called = true;
+                } else if let Some(known) = self.later.iter_mut().find(|known| known.id == update.stream) {
+                    object(known);
+                } else {
+                    let mut tool = Tool::new(&update.stream, &update.data_type, None);
+                    object(&mut tool);
+                    self.later.push(tool);
+                }
             }
             Event::RunFinished { .. }
             | Event::RunFailed(_)

@@ -1,104 +1,116 @@
-//! The chunks of a Kortyx stream.
-//!
-//! Its reader checks nothing and its schema passes over keys that it does not know. So a chunk of ours may
-//! have a few more keys than the documentation says; they are marked as *ours* below and are left out
-//! wherever there is nothing to say.
-
-mod interrupt;
-mod text;
-mod tool;
+//! The chunks of a Kortyx stream, with the fields of its own schema and no others.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
-    carry,
     error::Error,
-    event::{Event, FinishReason, Origin, Usage},
+    event::{Choice, InterruptKind},
     framing::Frame,
     json,
     structured::StructuredUpdate,
 };
 
-pub use interrupt::{Input, Interrupt};
-pub use text::{Message, Text, TextDelta};
-pub use tool::{ToolCallError, ToolCallResult, ToolCallStart, ToolResult};
+/// One struct for each chunk: its optional strings, then its other fields, then its optional values, for which `null` is
+/// a value and only a missing key is none.
+macro_rules! chunks {
+    ($($name:ident { $($text:ident),*; $($(#[$attribute:meta])* $field:ident: $type:ty),*; $($value:ident),* })*) => {$(
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        pub(super) struct $name<'a> {
+            $(
+                #[serde(borrow, default, deserialize_with = "borrowed", skip_serializing_if = "Option::is_none")]
+                pub(super) $text: Option<Cow<'a, str>>,
+            )*
+            $($(#[$attribute])* pub(super) $field: $type,)*
+            $(
+                #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+                pub(super) $value: Option<Cow<'a, Value>>,
+            )*
+        }
+    )*};
+}
 
-/// One chunk of a Kortyx stream.
-///
-/// ```
-/// use headwater_protocol::dialects::kortyx::Chunk;
-///
-/// let json = r#"{"type":"text-delta","node":"writer","opId":"op_1","delta":"Hello"}"#;
-/// let chunk = Chunk::from_json(json).unwrap();
-/// assert!(matches!(&chunk, Chunk::TextDelta(text) if text.delta == "Hello"));
-/// assert_eq!(serde_json::to_string(&chunk).unwrap(), json);
-/// ```
+chunks! {
+    Session { ; session_id: Cow<'a, str>; }
+    Checkpoint { label; id: Cow<'a, str>, session_id: Cow<'a, str>, turn_index: u64; }
+    Trace { ; trace_id: Cow<'a, str>, span_id: Cow<'a, str>, run_id: Cow<'a, str>, root_span_name: Cow<'a, str>; }
+    Status { node; message: Cow<'a, str>; }
+    Message { node; content: Cow<'a, str>; }
+    Text { node, id, op_id, segment_id; ; }
+    TextDelta { node, id, op_id, segment_id; delta: Cow<'a, str>; }
+    ToolResult { node, tool; ; content }
+    ToolCallStart { node, id, op_id; tool: Cow<'a, str>, tool_call_id: Cow<'a, str>; input }
+    ToolCallResult {
+        node, id, op_id;
+        tool: Cow<'a, str>,
+        tool_call_id: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_error: bool;
+        content, structured_content
+    }
+    ToolCallError { node, id, op_id; tool: Cow<'a, str>, tool_call_id: Cow<'a, str>, message: Cow<'a, str>; }
+    Interrupt {
+        workflow, node, id, op_id, schema_id, schema_version;
+        request_id: Cow<'a, str>,
+        resume_token: Cow<'a, str>,
+        input: Input<'a>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meta: Option<Cow<'a, Map<String, Value>>>;
+    }
+    Input {
+        question, id, schema_id, schema_version;
+        kind: InterruptKind,
+        #[serde(default)]
+        multiple: bool,
+        // Always sent, and empty where the answer is free text.
+        #[serde(default)]
+        options: Cow<'a, [Choice]>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meta: Option<Cow<'a, Map<String, Value>>>;
+    }
+    StructuredDataInvalidated { ; stream_id: Cow<'a, str>, checkpoint_id: Cow<'a, str>; }
+    Transition { ; transition_to: Cow<'a, str>; payload }
+    Done { ; ; data }
+    Failure { ; message: Cow<'a, str>; }
+}
+
+/// The only name that the root span of a `trace` may have.
+pub(super) const ROOT_SPAN: &str = "kortyx.run";
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Chunk<'a> {
-    /// The conversation that the run belongs to.
+pub(super) enum Chunk<'a> {
     Session(Session<'a>),
-    /// The session's state after this turn was kept.
     Checkpoint(Checkpoint<'a>),
-    /// Where the run is found in a tracing system.
     Trace(Trace<'a>),
-    /// What the run is doing.
     Status(Status<'a>),
-    /// A whole message of a node. Kortyx' own page shows it only in a run that streams no text.
+    /// The page shows it only in a run that streams no text.
     Message(Message<'a>),
-    /// A block of text begins. Nothing depends on it.
     TextStart(Text<'a>),
-    /// More text.
     TextDelta(TextDelta<'a>),
-    /// The block of text is complete. Nothing depends on it.
     TextEnd(Text<'a>),
-    /// A tool's output in the old form, which no server sends any more.
+    /// The old form of a tool's output, which names no call and which no server sends any more.
     ToolResult(ToolResult<'a>),
-    /// A tool is called.
     ToolCallStart(ToolCallStart<'a>),
-    /// What the tool gave.
     ToolCallResult(ToolCallResult<'a>),
-    /// The tool failed.
     ToolCallError(ToolCallError<'a>),
-    /// A person is asked.
     Interrupt(Box<Interrupt<'a>>),
-    /// An update of an object that is built while it is streamed.
     StructuredData(Cow<'a, StructuredUpdate>),
-    /// A structured stream no longer counts.
     StructuredDataInvalidated(StructuredDataInvalidated<'a>),
-    /// The run goes on in another workflow.
     Transition(Transition<'a>),
-    /// Nothing comes after it.
     Done(Done<'a>),
-    /// Something went wrong.
     Error(Failure<'a>),
-    /// *Ours*: an event for which the protocol has no word. Kortyx' own page passes over it.
-    #[serde(rename = "hw-event")]
-    Carried(Carried<'a>),
-    /// A chunk of a type that is not known, as it came.
+    /// A chunk of an unknown type. It is read and never written.
     #[serde(untagged)]
     Other(Cow<'a, Value>),
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads a chunk.
-    ///
-    /// # Errors
-    /// If the text is not a JSON object with a string `type`, or a field that this type needs is missing or
-    /// wrong. A type that is not known is no error.
-    pub fn from_json(json: &'a str) -> Result<Self, Error> {
-        Self::from_frame(&Frame { event: None, id: None, data: json, offset: 0, index: 0 })
-    }
-
-    /// Reads the chunk of a frame.
-    ///
-    /// # Errors
-    /// As [`from_json`](Self::from_json), with the frame's place.
-    pub fn from_frame(frame: &Frame<'a>) -> Result<Self, Error> {
+    /// Reads the chunk of a frame. An unknown type is not an error.
+    pub(super) fn from_frame(frame: &Frame<'a>) -> Result<Self, Error> {
         let name = json::type_of(frame)?;
         Ok(match &*name {
             "text-delta" => Self::TextDelta(json::read(frame)?),
@@ -119,203 +131,14 @@ impl<'a> Chunk<'a> {
             "transition" => Self::Transition(json::read(frame)?),
             "done" => Self::Done(json::read(frame)?),
             "error" => Self::Error(json::read(frame)?),
-            // An event of a later version than ours is still a chunk that may be passed on.
-            carry::NAME => match json::read(frame) {
-                Ok(carried) => Self::Carried(carried),
-                Err(_) => Self::Other(Cow::Owned(json::read(frame)?)),
-            },
             _ => Self::Other(Cow::Owned(json::read(frame)?)),
         })
     }
-
-    /// Whether a type is one of the protocol's own, or ours.
-    pub(super) fn knows(name: &str) -> bool {
-        matches!(
-            name,
-            "text-delta"
-                | "structured-data"
-                | "session"
-                | "checkpoint"
-                | "trace"
-                | "status"
-                | "message"
-                | "text-start"
-                | "text-end"
-                | "tool-result"
-                | "tool-call-start"
-                | "tool-call-result"
-                | "tool-call-error"
-                | "interrupt"
-                | "structured-data-invalidated"
-                | "transition"
-                | "done"
-                | "error"
-                | carry::NAME
-        )
-    }
-}
-
-/// `session`: the conversation that the run belongs to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Session<'a> {
-    /// The session.
-    pub session_id: Cow<'a, str>,
-    /// *Ours*: the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<Cow<'a, str>>,
-    /// *Ours*: the page's own name for the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conversation_id: Option<Cow<'a, str>>,
-    /// *Ours*: the run that this one goes on from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_run_id: Option<Cow<'a, str>>,
-    /// *Ours*: the workflow that runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workflow_id: Option<Cow<'a, str>>,
-    /// *Ours*: the model that answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<Cow<'a, str>>,
-    /// *Ours*: the HTTP request that asked for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub http_request_id: Option<Cow<'a, str>>,
-    /// *Ours*: the path that was called.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<Cow<'a, str>>,
-}
-
-/// `checkpoint`: the session's state after this turn was kept.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Checkpoint<'a> {
-    /// The checkpoint.
-    pub id: Cow<'a, str>,
-    /// Its session.
-    pub session_id: Cow<'a, str>,
-    /// The number of the turn.
-    pub turn_index: u64,
-    /// A label for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<Cow<'a, str>>,
-}
-
-/// `trace`: where the run is found in a tracing system.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Trace<'a> {
-    /// The trace.
-    pub trace_id: Cow<'a, str>,
-    /// The run's span.
-    pub span_id: Cow<'a, str>,
-    /// The run.
-    pub run_id: Cow<'a, str>,
-    /// Always [`Trace::ROOT_SPAN`].
-    pub root_span_name: Cow<'a, str>,
-}
-
-impl Trace<'_> {
-    /// The only name that a root span may have.
-    pub const ROOT_SPAN: &'static str = "kortyx.run";
-}
-
-/// `status`: what the run is doing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Status<'a> {
-    /// The workflow node.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node: Option<Cow<'a, str>>,
-    /// A line for people.
-    pub message: Cow<'a, str>,
-    /// *Ours*: a machine-readable state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<Cow<'a, str>>,
-    /// *Ours*: what it stands for, where the chunk does not say it all.
-    #[serde(
-        rename = "hw-event",
-        default,
-        deserialize_with = "event",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub stands_for: Option<Cow<'a, Event>>,
-}
-
-/// `structured-data-invalidated`: a structured stream no longer counts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StructuredDataInvalidated<'a> {
-    /// The stream.
-    pub stream_id: Cow<'a, str>,
-    /// The checkpoint that was rolled back to; empty if there was none.
-    pub checkpoint_id: Cow<'a, str>,
-}
-
-/// `transition`: the run goes on in another workflow.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Transition<'a> {
-    /// That workflow.
-    pub transition_to: Cow<'a, str>,
-    /// What is handed over.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub payload: Option<Cow<'a, Value>>,
-}
-
-/// `done`: nothing comes after it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Done<'a> {
-    /// The run's result.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub data: Option<Cow<'a, Value>>,
-    /// *Ours*: why the model stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Cow<'a, FinishReason>>,
-    /// *Ours*: what the run used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Cow<'a, Usage>>,
-    /// *Ours*: how the run ended, where the chunks before do not say it.
-    #[serde(
-        rename = "hw-event",
-        default,
-        deserialize_with = "event",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub stands_for: Option<Cow<'a, Event>>,
-}
-
-/// `error`: something went wrong.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Failure<'a> {
-    /// A line for people.
-    pub message: Cow<'a, str>,
-    /// *Ours*: a machine-readable code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<Cow<'a, str>>,
-    /// *Ours*: whether the same request may go well the next time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retryable: Option<bool>,
-    /// *Ours*: whether the run ends with it. Without it, a `done` right after it says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub terminal: Option<bool>,
-}
-
-/// `hw-event`: an event for which the protocol has no word, in our own JSON form.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Carried<'a> {
-    /// The event.
-    pub event: Cow<'a, Event>,
-    /// Where it comes from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Cow<'a, Origin>>,
 }
 
 /// Keeps `null` apart from an absent field, which serde takes for the same.
 fn present<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, Value>>, D::Error> {
     Value::deserialize(deserializer).map(|value| Some(Cow::Owned(value)))
-}
-
-/// An event that cannot be read leaves the chunk what it is for Kortyx' own page.
-fn event<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, Event>>, D::Error> {
-    Value::deserialize(deserializer).map(|value| carry::read(value).map(Cow::Owned))
 }
 
 /// A string without escapes is read where it stands.
@@ -325,10 +148,69 @@ fn borrowed<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Ok(Option::<Borrowed<'a>>::deserialize(deserializer)?.map(|Borrowed(text)| text))
 }
 
-/// For fields that are left out unless they are set.
 fn is_false(flag: &bool) -> bool {
     !flag
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn read(data: &str) -> Result<Chunk<'_>, Error> {
+        Chunk::from_frame(&Frame { event: None, id: None, data, offset: 0, index: 0 })
+    }
+
+    /// Every type, with every field of the schema.
+    const ALL: &[&str] = &[
+        r#"{"type":"session","sessionId":"s1"}"#,
+        r#"{"type":"checkpoint","id":"cp-1","sessionId":"s1","turnIndex":3,"label":"before"}"#,
+        r#"{"type":"structured-data-invalidated","streamId":"st","checkpointId":"cp-1"}"#,
+        r#"{"type":"trace","traceId":"t","spanId":"s","runId":"run-1","rootSpanName":"kortyx.run"}"#,
+        r#"{"type":"status","node":"plan","message":"thinking"}"#,
+        r#"{"type":"message","node":"plan","content":"Hello"}"#,
+        r#"{"type":"text-start","node":"plan","id":"t","opId":"op","segmentId":"seg"}"#,
+        r#"{"type":"text-delta","node":"plan","id":"t","opId":"op","segmentId":"seg","delta":"é\n\u0000"}"#,
+        r#"{"type":"text-end","node":"plan","id":"t","opId":"op","segmentId":"seg"}"#,
+        r#"{"type":"tool-result","node":"plan","tool":"search","content":null}"#,
+        r#"{"type":"tool-call-start","node":"plan","id":"c","opId":"op","tool":"search","toolCallId":"call","input":null}"#,
+        r#"{"type":"tool-call-result","node":"plan","id":"c","opId":"op","tool":"search","toolCallId":"call","content":"[]","structuredContent":{"results":[]},"isError":true}"#,
+        r#"{"type":"tool-call-error","node":"plan","id":"c","opId":"op","tool":"search","toolCallId":"call","message":"timed out"}"#,
+        r#"{"type":"interrupt","requestId":"human-1","resumeToken":"tok","workflow":"w","node":"ask","opId":"op","id":"i","schemaId":"sc","schemaVersion":"1","input":{"kind":"multi-choice","multiple":true,"question":"Which?","id":"i","schemaId":"sc","schemaVersion":"1","meta":{"a":1},"options":[{"id":"x","label":"X","description":"the x"}]},"meta":{"b":2}}"#,
+        r#"{"type":"structured-data","streamId":"st","dataType":"email","kind":"set","path":"a.0","value":null,"schemaId":"sc","schemaVersion":"1","id":"i","node":"plan"}"#,
+        r#"{"type":"structured-data","streamId":"st","dataType":"email","kind":"append","path":"a","items":[1]}"#,
+        r#"{"type":"structured-data","streamId":"st","dataType":"email","kind":"text-delta","path":"b","delta":"x"}"#,
+        r#"{"type":"structured-data","streamId":"st","dataType":"email","kind":"final","data":{"a":[1]}}"#,
+        r#"{"type":"transition","transitionTo":"other","payload":{"a":1}}"#,
+        r#"{"type":"done","data":null}"#,
+        r#"{"type":"done"}"#,
+        r#"{"type":"error","message":"boom"}"#,
+        r#"{"type":"weather","of":["tomorrow"]}"#,
+    ];
+
+    #[test]
+    fn every_chunk_keeps_all_fields_of_the_schema() {
+        for json in ALL {
+            let chunk = read(json).unwrap_or_else(|error| panic!("{json}: {error}"));
+            let value: Value = serde_json::from_str(json).unwrap();
+            assert_eq!(serde_json::to_value(&chunk).unwrap(), value);
+            assert_eq!(matches!(chunk, Chunk::Other(_)), value["type"] == "weather");
+        }
+    }
+
+    #[test]
+    fn chunk_without_a_required_field_is_refused() {
+        for (json, problem) in [
+            ("42", "string `type`"),
+            ("{}", "missing field `type`"),
+            ("{oops", "not JSON"),
+            (r#"{"type":"text-delta"}"#, "missing field `delta`"),
+            (r#"{"type":"text-delta","delta":null}"#, "null"),
+            (r#"{"type":"tool-call-start","tool":"x"}"#, "missing field `toolCallId`"),
+            (r#"{"type":"checkpoint","id":"a","sessionId":"b","turnIndex":-1}"#, "-1"),
+            (r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"dance"}}"#, "dance"),
+        ] {
+            let error = read(json).expect_err(json);
+            assert!(error.message().contains(problem), "{json}: {error}");
+        }
+    }
+}

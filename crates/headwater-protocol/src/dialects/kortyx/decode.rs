@@ -7,40 +7,57 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    END, block,
-    chunk::{
-        Carried, Chunk, Done, Failure, Session, Text, TextDelta, ToolCallError, ToolCallResult, ToolCallStart,
-    },
-    ending::{Ending, Implied},
+    END,
+    chunk::{Chunk, Text, TextDelta, ToolCallError, ToolCallResult, ToolCallStart},
 };
 use crate::{
     decode::{Decode, Decoded},
     error::{Error, ErrorKind},
     event::{ErrorInfo, Event, Origin, Record, RunStarted, ToolCall},
     framing::Frame,
-    id::{AttemptId, MessageId, PartId, ToolCallId},
+    id::PartId,
 };
+
+/// The text of a chunk that says nothing about its place.
+const ANONYMOUS: &str = "text";
+
+/// Which text a chunk belongs to, as Kortyx tells them apart.
+pub(super) fn identity<'a>(
+    operation: Option<&'a str>,
+    segment: Option<&'a str>,
+    id: Option<&'a str>,
+    node: Option<&'a str>,
+) -> Cow<'a, str> {
+    let given = |text: Option<&'a str>| text.filter(|text| !text.is_empty());
+    match (given(operation), given(segment)) {
+        (Some(operation), Some(segment)) => Cow::Owned(format!("{operation}:{segment}")),
+        (None, Some(only)) | (Some(only), None) => Cow::Borrowed(only),
+        (None, None) => Cow::Borrowed(given(id).or(given(node)).unwrap_or(ANONYMOUS)),
+    }
+}
 
 /// Reads a Kortyx stream.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     seq: u64,
     started: bool,
-    ending: Ending,
     /// An error that ends the run if `done` comes next.
     failure: Option<ErrorInfo>,
+    failed: bool,
+    /// A question was asked since the last `done`, so the next one means that the run waits.
+    asked: bool,
     /// `done` came.
     done: bool,
-    /// It said that the run waits, so that the run may go on after it.
+    /// It meant that the run waits, so that the run may go on after it.
     waits: bool,
-    /// Something came after it, and it was told.
+    /// Something came after it, which was reported.
     late: bool,
     /// `[DONE]` came.
     closed: bool,
     /// Outputs in the old form, which names no call.
     results: u64,
-    /// The block that was named last: most chunks name the same one.
-    block: Option<PartId>,
+    /// The text that was named last: most chunks name the same one.
+    text: Option<PartId>,
 }
 
 impl Decode for Decoder {
@@ -56,6 +73,7 @@ impl Decode for Decoder {
         match Chunk::from_frame(frame) {
             Ok(chunk) => {
                 self.done &= !self.waits;
+                self.waits = false;
                 if self.done && !self.late {
                     self.late = true;
                     let message = "a chunk comes after `done`; Kortyx' own page does not read it";
@@ -68,12 +86,8 @@ impl Decode for Decoder {
     }
 
     fn end(&mut self, out: &mut Decoded) {
-        let failed = self.fail(out);
-        if self.done || (self.closed && failed) {
-            return;
-        }
-        let over = self.ending.implied() == Implied::Nothing;
-        if !(self.closed && over) {
+        self.fail(out);
+        if !self.done && !(self.closed && self.failed) {
             out.errors.push(Error::new(ErrorKind::Cut, "the stream ended without `done`: it was cut"));
         }
     }
@@ -87,49 +101,71 @@ impl Decoder {
 
     fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Decoded) {
         if let Chunk::Done(done) = chunk {
-            return self.done(done, out);
+            self.done = true;
+            let asked = std::mem::take(&mut self.asked);
+            if self.fail(out) {
+                return;
+            }
+            self.waits = asked;
+            let event = if asked {
+                Event::RunWaiting { tool_calls: Vec::new(), usage: None }
+            } else {
+                Event::RunFinished { reason: None, usage: None, data: done.data.map(Cow::into_owned) }
+            };
+            return self.push(event, Origin::default(), out);
         }
         if let Some(error) = self.failure.take() {
             self.push(Event::Error { error, terminal: false }, Origin::default(), out);
         }
-        match chunk {
-            Chunk::TextDelta(TextDelta { filler: true, .. })
-            | Chunk::TextStart(Text { filler: true, .. })
-            | Chunk::TextEnd(Text { filler: true, .. })
-            | Chunk::ToolCallStart(ToolCallStart { filler: true, .. }) => {}
-
-            Chunk::TextDelta(text) => {
-                let TextDelta { node, id, op_id, segment_id, delta, attempt, message_id, metadata, .. } =
-                    text;
-                let origin = text_origin(node, op_id, segment_id, attempt, message_id);
-                let id = self.block(id, &origin);
-                let metadata = metadata.map(Cow::into_owned);
-                self.push(Event::TextDelta { id, delta: delta.into_owned(), metadata }, origin, out);
+        let (event, origin) = match chunk {
+            Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta }) => {
+                let (id, origin) = self.text(Text { node, id, op_id, segment_id });
+                (Event::TextDelta { id, delta: delta.into_owned(), metadata: None }, origin)
             }
             Chunk::TextStart(text) => {
-                let (id, metadata, origin) = self.text(text);
-                self.push(Event::TextStart { id, metadata }, origin, out);
+                let (id, origin) = self.text(text);
+                (Event::TextStart { id, metadata: None }, origin)
             }
             Chunk::TextEnd(text) => {
-                let (id, metadata, origin) = self.text(text);
-                self.push(Event::TextEnd { id, metadata }, origin, out);
+                let (id, origin) = self.text(text);
+                (Event::TextEnd { id, metadata: None }, origin)
             }
             Chunk::Message(message) => {
-                let origin = origin(message.node, None, message.attempt, message.message_id);
-                self.push(Event::Message { content: message.content.into_owned() }, origin, out);
+                (Event::Message { content: message.content.into_owned() }, origin(message.node, None))
             }
-            Chunk::StructuredData(update) => {
-                self.push(Event::Structured(update.into_owned()), Origin::default(), out);
-            }
+            Chunk::StructuredData(update) => (Event::Structured(update.into_owned()), Origin::default()),
             Chunk::StructuredDataInvalidated(gone) => {
                 let checkpoint = Some(gone.checkpoint_id).filter(|id| !id.is_empty()).map(Into::into);
                 let stream = gone.stream_id.into_owned();
-                self.push(Event::StructuredInvalidated { stream, checkpoint }, Origin::default(), out);
+                (Event::StructuredInvalidated { stream, checkpoint }, Origin::default())
             }
 
-            Chunk::ToolCallStart(start) => self.tool_start(start, out),
-            Chunk::ToolCallResult(result) => self.tool_result(result, out),
-            Chunk::ToolCallError(error) => self.tool_error(error, out),
+            Chunk::ToolCallStart(ToolCallStart { node, op_id, tool, tool_call_id, input, .. }) => {
+                let tool = ToolCall::new(tool_call_id, tool);
+                let input = input.map(Cow::into_owned);
+                (Event::ToolInputAvailable { tool, input }, origin(node, op_id))
+            }
+            Chunk::ToolCallResult(result) => {
+                let ToolCallResult { node, op_id, tool, tool_call_id, .. } = result;
+                let event = Event::ToolOutput {
+                    call: tool_call_id.into(),
+                    name: Some(tool.into_owned()),
+                    output: result.content.map_or(Value::Null, Cow::into_owned),
+                    structured: result.structured_content.map(Cow::into_owned),
+                    is_error: result.is_error,
+                    preliminary: false,
+                    metadata: None,
+                };
+                (event, origin(node, op_id))
+            }
+            Chunk::ToolCallError(ToolCallError { node, op_id, tool, tool_call_id, message, .. }) => {
+                let event = Event::ToolOutputError {
+                    call: tool_call_id.into(),
+                    name: Some(tool.into_owned()),
+                    error: message.into_owned(),
+                };
+                (event, origin(node, op_id))
+            }
             Chunk::ToolResult(result) => {
                 self.results += 1;
                 let event = Event::ToolOutput {
@@ -141,23 +177,24 @@ impl Decoder {
                     preliminary: false,
                     metadata: None,
                 };
-                self.push(event, origin(result.node, None, None, None), out);
+                (event, origin(result.node, None))
             }
             Chunk::Interrupt(interrupt) => {
-                let (event, origin) = question::read(*interrupt);
-                self.push(event, origin, out);
+                self.asked = true;
+                question::read(*interrupt)
             }
 
-            Chunk::Session(session) => self.session(session, out),
+            Chunk::Session(session) => {
+                // Within the run it would undo what is known of it.
+                if std::mem::replace(&mut self.started, true) && !self.done {
+                    return;
+                }
+                let session = Some(session.session_id.into());
+                (Event::RunStarted(RunStarted { session, ..RunStarted::default() }), Origin::default())
+            }
             Chunk::Status(status) => {
-                let event = match status.stands_for {
-                    Some(event) => event.into_owned(),
-                    None => Event::Status {
-                        state: owned(status.state),
-                        message: Some(status.message.into_owned()),
-                    },
-                };
-                self.push(event, origin(status.node, None, None, None), out);
+                let event = Event::Status { state: None, message: Some(status.message.into_owned()) };
+                (event, origin(status.node, None))
             }
             Chunk::Checkpoint(checkpoint) => {
                 let event = Event::Checkpoint {
@@ -166,7 +203,7 @@ impl Decoder {
                     turn: checkpoint.turn_index,
                     label: owned(checkpoint.label),
                 };
-                self.push(event, Origin::default(), out);
+                (event, Origin::default())
             }
             Chunk::Trace(trace) => {
                 let event = Event::Trace {
@@ -174,162 +211,53 @@ impl Decoder {
                     span: trace.span_id.into_owned(),
                     run: trace.run_id.into(),
                 };
-                self.push(event, Origin::default(), out);
+                (event, Origin::default())
             }
             Chunk::Transition(transition) => {
                 let event = Event::Transition {
                     to: transition.transition_to.into_owned(),
                     payload: transition.payload.map(Cow::into_owned),
                 };
-                self.push(event, Origin::default(), out);
+                (event, Origin::default())
             }
-            Chunk::Error(failure) => self.error(failure, out),
-            Chunk::Carried(Carried { event, origin }) => {
-                self.started |= matches!(*event, Event::RunStarted(_));
-                self.push(event.into_owned(), origin.map(Cow::into_owned).unwrap_or_default(), out);
+            Chunk::Error(failure) => {
+                self.failure = Some(ErrorInfo::new(failure.message));
+                return;
             }
             Chunk::Other(value) => {
                 let data = value.into_owned();
                 let name = data.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-                self.push(Event::Unknown { name, data }, Origin::default(), out);
+                (Event::Unknown { name, data }, Origin::default())
             }
-            Chunk::Done(_) => {}
-        }
+            Chunk::Done(_) => return,
+        };
+        self.push(event, origin, out);
     }
 
     fn push(&mut self, event: Event, origin: Origin, out: &mut Decoded) {
-        self.ending.see(&event);
         out.records.push(Record::new(self.seq, event).from(origin));
         self.seq += 1;
     }
 
-    /// An error is the run's last word if nothing follows it.
+    /// An error is the end of the run if nothing follows it.
     fn fail(&mut self, out: &mut Decoded) -> bool {
         let failure = self.failure.take();
         let failed = failure.is_some();
+        self.failed |= failed;
         if let Some(error) = failure {
             self.push(Event::RunFailed(error), Origin::default(), out);
         }
         failed
     }
 
-    fn done(&mut self, done: Done<'_>, out: &mut Decoded) {
-        self.done = true;
-        self.waits = false;
-        let Done { data, reason, usage, stands_for } = done;
-        let failure = self.failure.take();
-        let event = match (stands_for, failure, self.ending.implied()) {
-            (Some(event), failure, _) => {
-                if let Some(error) = failure {
-                    self.push(Event::Error { error, terminal: false }, Origin::default(), out);
-                }
-                event.into_owned()
-            }
-            (None, Some(error), _) => Event::RunFailed(error),
-            (None, None, Implied::Nothing) => return,
-            (None, None, Implied::Waiting) => Event::RunWaiting { tool_calls: Vec::new(), usage: None },
-            (None, None, Implied::Finished) => Event::RunFinished {
-                reason: reason.map(Cow::into_owned),
-                usage: usage.map(Cow::into_owned),
-                data: data.map(Cow::into_owned),
-            },
+    fn text(&mut self, text: Text<'_>) -> (PartId, Origin) {
+        let Text { node, id, op_id, segment_id } = text;
+        let identity = identity(op_id.as_deref(), segment_id.as_deref(), id.as_deref(), node.as_deref());
+        let id = match &self.text {
+            Some(known) if known.as_str() == identity => known.clone(),
+            _ => self.text.insert(PartId::from(identity)).clone(),
         };
-        self.waits = matches!(event, Event::RunWaiting { .. });
-        self.push(event, Origin::default(), out);
-    }
-
-    fn error(&mut self, failure: Failure<'_>, out: &mut Decoded) {
-        let Failure { message, code, retryable, terminal } = failure;
-        let error = ErrorInfo { message: message.into_owned(), code: owned(code), retryable, request: None };
-        match terminal {
-            Some(terminal) => self.push(Event::Error { error, terminal }, Origin::default(), out),
-            None => self.failure = Some(error),
-        }
-    }
-
-    /// The run begins. Said again within the run, it would undo what is known of it.
-    fn session(&mut self, session: Session<'_>, out: &mut Decoded) {
-        if self.started && !self.done {
-            let data = serde_json::to_value(Chunk::Session(session)).unwrap_or_default();
-            return self.push(Event::Unknown { name: "session".to_owned(), data }, Origin::default(), out);
-        }
-        self.started = true;
-        let event = Event::RunStarted(RunStarted {
-            run: session.run_id.map(Into::into),
-            session: Some(session.session_id.into()),
-            conversation: owned(session.conversation_id),
-            parent: session.parent_run_id.map(Into::into),
-            workflow: owned(session.workflow_id),
-            model: owned(session.model),
-            request: owned(session.http_request_id),
-            endpoint: owned(session.endpoint),
-        });
-        self.push(event, Origin::default(), out);
-    }
-
-    fn text(&mut self, text: Text<'_>) -> (PartId, Option<Value>, Origin) {
-        let Text { node, id, op_id, segment_id, attempt, message_id, metadata, .. } = text;
-        let origin = text_origin(node, op_id, segment_id, attempt, message_id);
-        (self.block(id, &origin), metadata.map(Cow::into_owned), origin)
-    }
-
-    fn block(&mut self, id: Option<Cow<'_, str>>, origin: &Origin) -> PartId {
-        if let Some(known) = &self.block {
-            let same = match &id {
-                Some(id) => *known == **id,
-                None => block::is_identity(known.as_str(), origin),
-            };
-            if same {
-                return known.clone();
-            }
-        }
-        let id = id.map_or_else(|| PartId::from(block::identity(origin)), PartId::from);
-        self.block = Some(id.clone());
-        id
-    }
-
-    fn tool_start(&mut self, start: ToolCallStart<'_>, out: &mut Decoded) {
-        let tool = ToolCall {
-            call: start.tool_call_id.into(),
-            name: start.tool.into_owned(),
-            dynamic: start.dynamic,
-            executor: start.executor.unwrap_or_default(),
-            title: owned(start.title),
-            metadata: start.metadata.map(Cow::into_owned),
-        };
-        let origin = origin(start.node, start.op_id, start.attempt, start.message_id);
-        let input = start.input.map(Cow::into_owned);
-        self.push(Event::ToolInputAvailable { tool, input }, origin, out);
-    }
-
-    fn tool_result(&mut self, result: ToolCallResult<'_>, out: &mut Decoded) {
-        let origin = origin(result.node, result.op_id, result.attempt, result.message_id);
-        let event = match result.stands_for {
-            Some(event) => event.into_owned(),
-            None => Event::ToolOutput {
-                call: ToolCallId::from(result.tool_call_id),
-                name: tool_name(result.tool, result.unnamed),
-                output: result.content.map_or(Value::Null, Cow::into_owned),
-                structured: result.structured_content.map(Cow::into_owned),
-                is_error: result.is_error.unwrap_or(false),
-                preliminary: result.preliminary,
-                metadata: result.metadata.map(Cow::into_owned),
-            },
-        };
-        self.push(event, origin, out);
-    }
-
-    fn tool_error(&mut self, error: ToolCallError<'_>, out: &mut Decoded) {
-        let origin = origin(error.node, error.op_id, error.attempt, error.message_id);
-        let event = match error.stands_for {
-            Some(event) => event.into_owned(),
-            None => Event::ToolOutputError {
-                call: ToolCallId::from(error.tool_call_id),
-                name: tool_name(error.tool, error.unnamed),
-                error: error.message.into_owned(),
-            },
-        };
-        self.push(event, origin, out);
+        (id, Origin { segment: owned(segment_id), ..origin(node, op_id) })
     }
 }
 
@@ -337,35 +265,8 @@ fn owned(text: Option<Cow<'_, str>>) -> Option<String> {
     text.map(Cow::into_owned)
 }
 
-fn tool_name(name: Cow<'_, str>, unnamed: bool) -> Option<String> {
-    (!unnamed).then(|| name.into_owned())
-}
-
-fn origin(
-    node: Option<Cow<'_, str>>,
-    operation: Option<Cow<'_, str>>,
-    attempt: Option<Cow<'_, str>>,
-    message: Option<Cow<'_, str>>,
-) -> Origin {
-    Origin {
-        node: owned(node),
-        operation: owned(operation),
-        attempt: attempt.map(AttemptId::from),
-        message: message.map(MessageId::from),
-        ..Origin::default()
-    }
-}
-
-fn text_origin(
-    node: Option<Cow<'_, str>>,
-    operation: Option<Cow<'_, str>>,
-    segment: Option<Cow<'_, str>>,
-    attempt: Option<Cow<'_, str>>,
-    message: Option<Cow<'_, str>>,
-) -> Origin {
-    let mut origin = origin(node, operation, attempt, message);
-    origin.segment = owned(segment).and_then(|segment| block::read_segment(segment, origin.attempt.as_ref()));
-    origin
+fn origin(node: Option<Cow<'_, str>>, operation: Option<Cow<'_, str>>) -> Origin {
+    Origin { node: owned(node), operation: owned(operation), ..Origin::default() }
 }
 
 #[cfg(test)]

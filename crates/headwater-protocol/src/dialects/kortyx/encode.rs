@@ -9,157 +9,145 @@ use std::{
     mem,
 };
 
+use headwater_json::Segment;
+
 use super::{
-    block,
     chunk::{
-        Carried, Checkpoint, Chunk, Done, Failure, Message, Session, Status, StructuredDataInvalidated, Text,
-        TextDelta, Trace, Transition,
+        Checkpoint, Chunk, Done, Failure, Message, ROOT_SPAN, Session, Status, StructuredDataInvalidated,
+        Text, TextDelta, Trace, Transition,
     },
-    ending::{Ending, Implied},
+    decode::identity,
 };
 use crate::{
     encode::{Encode, EncodeOptions},
-    event::{ErrorInfo, Event, Origin, Record, RunStarted},
+    event::{Event, Origin, Record},
     framing::{FrameWriter, Pieces},
-    id::{AttemptId, MessageId, PartId, ToolCallId},
+    id::{AttemptId, PartId, ToolCallId},
     state::RunState,
-    structured::StructuredOp,
+    structured::{StructuredOp, StructuredUpdate},
 };
 
 type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
 /// Writes a run as a Kortyx stream.
 ///
-/// `done` tells Kortyx' own page to stop reading, so what comes after the end of the run is left out. Only a
-/// run that waits goes on after its `done`, for readers that follow it further.
-///
-/// ```
-/// use headwater_protocol::{Event, Record, dialects::kortyx::Encoder};
-///
-/// let mut types = Vec::new();
-/// let mut encoder = Encoder::default();
-/// let event = Event::Status { state: None, message: Some("thinking".into()) };
-/// encoder.chunks(&Record::new(0, event), &mut |chunk| {
-///     types.push(serde_json::to_value(chunk).unwrap()["type"].clone());
-/// });
-/// assert_eq!(types, ["status"]);
-/// ```
+/// `done` makes Kortyx' page stop reading, so nothing is sent after the end of the run. Only a run that waits goes on
+/// after its `done`, for readers that follow it further.
 #[derive(Debug, Default)]
-pub struct Encoder {
+pub(super) struct Encoder {
     seam: String,
     started: bool,
-    ending: Ending,
+    /// An error that ends the run was sent.
+    failed: bool,
     done: bool,
     closed: bool,
-    /// The message that was started last, as long as all events since belong to it.
-    message: Option<MessageId>,
     /// The calls that were started, with the names of their tools.
     calls: HashMap<ToolCallId, String>,
-    /// The structured streams that are complete. Kortyx' own page gives up if they go on.
+    /// The structured streams that are complete. The page gives up if one goes on.
     complete: HashSet<String>,
-    /// The block that each open attempt wrote to last.
-    attempts: HashMap<AttemptId, Block>,
-    /// The texts that a re-entry left open, with the origins that it said them with.
-    resumed: HashMap<PartId, Origin>,
-    segment: String,
+    texts: HashMap<PartId, TextPiece>,
+    /// The text that was written last.
+    latest: Option<PartId>,
 }
 
+/// How the page tells a text from the others: it appends to the piece of the same hook call and segment, and it cannot
+/// retract one. So each text, and each attempt at it, has a segment of its own.
 #[derive(Debug)]
-struct Block {
-    id: PartId,
-    origin: Origin,
+struct TextPiece {
+    node: Option<String>,
+    operation: Option<String>,
+    segment: Option<String>,
+    attempt: Option<AttemptId>,
+    /// How many texts had this id.
+    times: u32,
     open: bool,
 }
 
+impl TextPiece {
+    fn new(id: &PartId, origin: &Origin, times: u32) -> Self {
+        let mut piece = Self {
+            node: origin.node.clone(),
+            operation: None,
+            segment: None,
+            attempt: origin.attempt.clone(),
+            times,
+            open: true,
+        };
+        let Origin { operation, segment, node, .. } = origin;
+        let (operation, segment) = (operation.as_deref(), segment.as_deref());
+        if times > 1 {
+            piece.segment = Some(format!("{id}~{times}"));
+        } else if *identity(operation, segment, None, node.as_deref()) == *id.as_str() {
+            piece.operation = operation.map(str::to_owned);
+            piece.segment = segment.map(str::to_owned);
+        } else {
+            piece.segment = Some(id.to_string());
+        }
+        piece
+    }
+
+    fn chunk(&self) -> Text<'_> {
+        Text {
+            node: text(&self.node),
+            id: None,
+            op_id: text(&self.operation),
+            segment_id: text(&self.segment),
+        }
+    }
+
+    fn delta<'r>(&'r self, delta: &'r str) -> Chunk<'r> {
+        let Text { node, id, op_id, segment_id } = self.chunk();
+        Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta: Cow::Borrowed(delta) })
+    }
+}
+
 impl Encoder {
-    /// An encoder at the beginning of a stream.
-    #[must_use]
-    pub fn new(options: &EncodeOptions) -> Self {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
         Self { seam: options.seam.clone(), ..Self::default() }
     }
 
     /// Gives the chunks of one record: none, one or several.
-    pub fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
+    pub(super) fn chunks(&mut self, record: &Record, sink: Sink<'_>) {
         if self.done {
             return;
         }
         let Record { origin, event, .. } = record;
-        let resumed = self.resumed_origin(origin, event);
-        let origin = resumed.as_ref().unwrap_or(origin);
         match event {
-            Event::TextDelta { id, delta, metadata } => {
-                self.text_delta(origin, id, delta, metadata.as_ref().map(Cow::Borrowed), false, sink);
+            Event::TextDelta { id, delta, .. } => sink(&self.text(id, origin, false).delta(delta)),
+            Event::TextStart { id, .. } => sink(&Chunk::TextStart(self.text(id, origin, true).chunk())),
+            Event::TextEnd { id, .. } => {
+                let piece = self.text(id, origin, false);
+                piece.open = false;
+                sink(&Chunk::TextEnd(piece.chunk()));
             }
-            Event::TextStart { id, metadata } => {
-                let text = self.text(origin, id, metadata.as_ref().map(Cow::Borrowed));
-                sink(&Chunk::TextStart(text));
-                self.open_block(origin, id);
+            Event::Message { content } => {
+                sink(&Chunk::Message(Message { node: text(&origin.node), content: Cow::Borrowed(content) }))
             }
-            Event::TextEnd { id, metadata } => {
-                let text = self.text(origin, id, metadata.as_ref().map(Cow::Borrowed));
-                sink(&Chunk::TextEnd(text));
-                let block = origin.attempt.as_ref().and_then(|attempt| self.attempts.get_mut(attempt));
-                if let Some(block) = block.filter(|block| block.id == *id) {
-                    block.open = false;
-                }
-            }
-            Event::Message { content } => sink(&Chunk::Message(Message {
-                node: text(&origin.node),
-                content: Cow::Borrowed(content),
-                attempt: origin.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
-                message_id: self.message_key(origin),
-            })),
+            Event::AttemptRetracted { attempt, .. } => self.close_attempt(attempt, sink),
 
-            Event::RunStarted(started) => self.run_started(started, record, sink),
-            Event::RunFinished { reason, usage, data } => {
-                let plain = self.ending.implied() == Implied::Finished;
-                sink(&Chunk::Done(Done {
-                    data: data.as_ref().map(Cow::Borrowed),
-                    reason: reason.as_ref().map(Cow::Borrowed).filter(|_| plain),
-                    usage: usage.as_ref().map(Cow::Borrowed).filter(|_| plain),
-                    stands_for: (!plain).then_some(Cow::Borrowed(event)),
-                }));
-                self.done = true;
-            }
-            Event::RunFailed(error) => {
-                // An error that ends the run was shown already if it was said as such.
-                let said = self.ending.implied() == Implied::Nothing;
-                if !said {
-                    sink(&Chunk::Error(failure(error, None)));
+            Event::RunStarted(started) => {
+                let first = !mem::replace(&mut self.started, true);
+                if let Some(session) = started.session.as_ref().filter(|_| first) {
+                    sink(&Chunk::Session(Session { session_id: Cow::Borrowed(session.as_str()) }));
                 }
-                let stands_for = said.then_some(Cow::Borrowed(event));
-                sink(&Chunk::Done(Done { stands_for, ..Done::default() }));
+            }
+            Event::RunFinished { data, .. } => {
                 self.done = true;
+                sink(&Chunk::Done(Done { data: data.as_ref().map(Cow::Borrowed) }));
+            }
+            Event::RunFailed(error) | Event::Error { error, terminal: true } => {
+                if !mem::replace(&mut self.failed, true) {
+                    sink(&Chunk::Error(Failure { message: Cow::Borrowed(&error.message) }));
+                }
+                if matches!(event, Event::RunFailed(_)) {
+                    self.finish_chunks(sink);
+                }
             }
             Event::RunCancelled { .. } => {
-                let stands_for = Some(Cow::Borrowed(event));
-                sink(&Chunk::Done(Done { stands_for, ..Done::default() }));
                 self.done = true;
+                sink(&Chunk::Done(Done::default()));
             }
-            Event::RunWaiting { tool_calls, usage } => {
-                let plain =
-                    tool_calls.is_empty() && usage.is_none() && self.ending.implied() == Implied::Waiting;
-                let stands_for = (!plain).then_some(Cow::Borrowed(event));
-                sink(&Chunk::Done(Done { stands_for, ..Done::default() }));
-            }
-            Event::Error { error, terminal } => sink(&Chunk::Error(failure(error, Some(*terminal)))),
-
-            Event::AttemptFinished { attempt } => {
-                self.attempts.remove(attempt);
-                self.carry(record, sink);
-            }
-            Event::AttemptRetracted { attempt, .. } => {
-                self.close_attempt(attempt, sink);
-                self.carry(record, sink);
-            }
-            Event::MessageStarted { message, .. } => {
-                self.carry(record, sink);
-                self.message = Some(message.clone());
-            }
-            Event::MessagesSnapshot { .. } => {
-                self.carry(record, sink);
-                self.message = None;
-            }
+            Event::RunWaiting { .. } => sink(&Chunk::Done(Done::default())),
 
             Event::ToolInputAvailable { .. }
             | Event::ToolInputError { .. }
@@ -168,19 +156,10 @@ impl Encoder {
             | Event::ToolOutputError { .. }
             | Event::ToolDenied { .. } => self.tool(record, sink),
             Event::InterruptRequested(interrupt) => {
-                sink(&Chunk::Interrupt(Box::new(question::interrupt(interrupt, record))));
+                sink(&Chunk::Interrupt(Box::new(question::interrupt(interrupt, origin))));
             }
 
-            Event::Structured(update) => {
-                if self.complete.contains(&update.stream) {
-                    self.carry(record, sink);
-                } else {
-                    sink(&Chunk::StructuredData(Cow::Borrowed(update)));
-                    if matches!(update.op, StructuredOp::Final { .. }) {
-                        self.complete.insert(update.stream.clone());
-                    }
-                }
-            }
+            Event::Structured(update) => self.structured(update, sink),
             Event::StructuredInvalidated { stream, checkpoint } => {
                 self.complete.remove(stream);
                 sink(&Chunk::StructuredDataInvalidated(StructuredDataInvalidated {
@@ -191,8 +170,6 @@ impl Encoder {
             Event::Status { state, message } => sink(&Chunk::Status(Status {
                 node: text(&origin.node),
                 message: text(message).or_else(|| text(state)).unwrap_or_default(),
-                state: text(state),
-                stands_for: message.is_none().then_some(Cow::Borrowed(event)),
             })),
             Event::Transition { to, payload } => sink(&Chunk::Transition(Transition {
                 transition_to: Cow::Borrowed(to),
@@ -208,186 +185,61 @@ impl Encoder {
                 trace_id: Cow::Borrowed(trace),
                 span_id: Cow::Borrowed(span),
                 run_id: Cow::Borrowed(run.as_str()),
-                root_span_name: Cow::Borrowed(Trace::ROOT_SPAN),
+                root_span_name: Cow::Borrowed(ROOT_SPAN),
             })),
-            Event::Unknown { name, data } => {
-                // What is named as one of our chunks, and is none, would be taken for it.
-                let same = data.get("type").and_then(|tag| tag.as_str()) == Some(name);
-                if same && !Chunk::knows(name) {
-                    sink(&Chunk::Other(Cow::Borrowed(data)));
-                } else {
-                    self.carry(record, sink);
-                }
-            }
-
-            Event::AttemptStarted { .. }
-            | Event::MessageFinished { .. }
-            | Event::MessageMetadata { .. }
-            | Event::StepStarted { .. }
-            | Event::StepFinished { .. }
-            | Event::ReasoningStart { .. }
-            | Event::ReasoningDelta { .. }
-            | Event::ReasoningEnd { .. }
-            | Event::ToolInputStart(_)
-            | Event::ToolInputDelta { .. }
-            | Event::ApprovalAnswered { .. }
-            | Event::SourceUrl { .. }
-            | Event::SourceDocument { .. }
-            | Event::File { .. }
-            | Event::Data { .. }
-            | Event::StateSnapshot { .. }
-            | Event::StateDelta { .. }
-            | Event::InterruptAnswered { .. }
-            | Event::InterruptExpired { .. }
-            | Event::Usage(_)
-            | Event::Warning { .. } => self.carry(record, sink),
-        }
-        self.ending.see(event);
-    }
-
-    /// Gives what is left to be said when the stream ends: the `done` of a run that failed with an error
-    /// which was said to be its last.
-    ///
-    /// A run that has not ended gets none, so that its stream looks cut.
-    pub fn finish_chunks(&mut self, sink: &mut dyn FnMut(&Chunk<'_>)) {
-        if !self.done && self.ending.implied() == Implied::Nothing {
-            sink(&Chunk::Done(Done::default()));
-            self.done = true;
-        }
-    }
-
-    /// Notes what a re-entry says of a text that may go on.
-    pub(super) fn note_resumed(&mut self, record: &Record) {
-        match &record.event {
-            Event::TextStart { id, .. } => {
-                self.resumed.insert(id.clone(), record.origin.clone());
-            }
-            Event::TextEnd { id, .. } => {
-                self.resumed.remove(id);
-            }
+            // The page has no chunk for any other event.
             _ => {}
         }
     }
 
-    /// A state knows neither hook call nor segment, and those make the pieces of Kortyx' own page: a text goes on as the
-    /// re-entry began it.
-    fn resumed_origin(&mut self, origin: &Origin, event: &Event) -> Option<Origin> {
-        if self.resumed.is_empty() {
-            return None;
-        }
-        let (Event::TextStart { id, .. } | Event::TextDelta { id, .. } | Event::TextEnd { id, .. }) = event
-        else {
-            return None;
-        };
-        let begun = self.resumed.get(id).filter(|begun| begun.attempt == origin.attempt).cloned();
-        if matches!(event, Event::TextEnd { .. }) {
-            self.resumed.remove(id);
-        }
-        begun
-    }
-
-    /// What has no chunk of its own travels as it is.
-    fn carry(&mut self, record: &Record, sink: Sink<'_>) {
-        self.message_key(&record.origin);
-        sink(&carried(&record.event, &record.origin));
-    }
-
-    fn run_started(&mut self, started: &RunStarted, record: &Record, sink: Sink<'_>) {
-        let RunStarted { run, session, conversation, parent, workflow, model, request, endpoint } = started;
-        let first = !mem::replace(&mut self.started, true);
-        match session.as_ref().filter(|_| first) {
-            Some(session) => sink(&Chunk::Session(Session {
-                session_id: Cow::Borrowed(session.as_str()),
-                run_id: run.as_ref().map(|run| Cow::Borrowed(run.as_str())),
-                conversation_id: text(conversation),
-                parent_run_id: parent.as_ref().map(|run| Cow::Borrowed(run.as_str())),
-                workflow_id: text(workflow),
-                model: text(model),
-                http_request_id: text(request),
-                endpoint: text(endpoint),
-            })),
-            None => self.carry(record, sink),
+    /// Sends the `done` of a run whose last event was an error that ends it.
+    ///
+    /// A run that has not ended gets none, so that its stream looks cut.
+    pub(super) fn finish_chunks(&mut self, sink: Sink<'_>) {
+        if self.failed && !mem::replace(&mut self.done, true) {
+            sink(&Chunk::Done(Done::default()));
         }
     }
 
-    fn text_delta(
-        &mut self,
-        origin: &Origin,
-        id: &PartId,
-        delta: &str,
-        metadata: Option<Cow<'_, serde_json::Value>>,
-        filler: bool,
-        sink: Sink<'_>,
-    ) {
-        let Text { node, id: block, op_id, segment_id, attempt, message_id, metadata, .. } =
-            self.text(origin, id, metadata);
-        sink(&Chunk::TextDelta(TextDelta {
-            node,
-            id: block,
-            op_id,
-            segment_id,
-            delta: Cow::Borrowed(delta),
-            attempt,
-            message_id,
-            metadata,
-            filler,
-        }));
-        if !filler {
-            self.open_block(origin, id);
-        }
-    }
-
-    fn text<'r>(
-        &'r mut self,
-        origin: &'r Origin,
-        id: &'r PartId,
-        metadata: Option<Cow<'r, serde_json::Value>>,
-    ) -> Text<'r> {
-        Text {
-            node: text(&origin.node),
-            id: (!block::is_identity(id.as_str(), origin)).then_some(Cow::Borrowed(id.as_str())),
-            op_id: text(&origin.operation),
-            message_id: self.message_key(origin),
-            segment_id: block::write_segment(origin, &mut self.segment).map(Cow::Borrowed),
-            attempt: origin.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
-            metadata,
-            filler: false,
-        }
-    }
-
-    fn open_block(&mut self, origin: &Origin, id: &PartId) {
-        let Some(attempt) = &origin.attempt else { return };
-        match self.attempts.get_mut(attempt) {
-            Some(block) if block.id == *id => block.open = true,
-            _ => {
-                let block = Block { id: id.clone(), origin: origin.clone(), open: true };
-                self.attempts.insert(attempt.clone(), block);
+    fn structured(&mut self, update: &StructuredUpdate, sink: Sink<'_>) {
+        let expressible = update.op.path().is_none_or(is_plain_path);
+        if expressible && !self.complete.contains(&update.stream) {
+            sink(&Chunk::StructuredData(Cow::Borrowed(update)));
+            if matches!(update.op, StructuredOp::Final { .. }) {
+                self.complete.insert(update.stream.clone());
             }
         }
     }
 
-    /// Kortyx' own page keeps what the attempt said: it is closed, and marked if there is a mark.
-    fn close_attempt(&mut self, attempt: &AttemptId, sink: Sink<'_>) {
-        let Some(Block { id, origin, open }) = self.attempts.remove(attempt) else { return };
-        let seam = mem::take(&mut self.seam);
-        if !seam.is_empty() {
-            self.text_delta(&origin, &id, &seam, None, true, sink);
+    fn text(&mut self, id: &PartId, origin: &Origin, starts: bool) -> &mut TextPiece {
+        let times = match self.texts.get(id) {
+            Some(piece) if !starts && piece.attempt == origin.attempt => None,
+            Some(piece) => Some(piece.times + 1),
+            None => Some(1),
+        };
+        if let Some(times) = times {
+            self.texts.insert(id.clone(), TextPiece::new(id, origin, times));
         }
-        self.seam = seam;
-        if open {
-            let text = self.text(&origin, &id, None);
-            sink(&Chunk::TextEnd(Text { filler: true, ..text }));
+        if self.latest.as_ref() != Some(id) {
+            self.latest = Some(id.clone());
         }
+        self.texts.entry(id.clone()).or_insert_with(|| TextPiece::new(id, origin, 1))
     }
 
-    /// The message that an event belongs to, if a reader would take it to belong to another.
-    fn message_key<'r>(&mut self, origin: &'r Origin) -> Option<Cow<'r, str>> {
-        let message = origin.message.as_ref()?;
-        if self.message.as_ref() == Some(message) {
-            return None;
+    /// The page keeps the text of a retracted attempt: it is closed, and marked if there is a mark.
+    fn close_attempt(&mut self, attempt: &AttemptId, sink: Sink<'_>) {
+        let of_attempt = |piece: &TextPiece| piece.attempt.as_ref() == Some(attempt);
+        let latest = self.latest.as_ref().and_then(|id| self.texts.get(id));
+        if let Some(piece) = latest.filter(|piece| of_attempt(piece) && !self.seam.is_empty()) {
+            sink(&piece.delta(&self.seam));
         }
-        self.message = None;
-        Some(Cow::Borrowed(message.as_str()))
+        let open = self.texts.iter_mut().filter(|(_, piece)| piece.open && of_attempt(piece));
+        let mut open: Vec<_> = open.collect();
+        open.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (_, piece) in open {
+            piece.open = false;
+            sink(&Chunk::TextEnd(piece.chunk()));
+        }
     }
 }
 
@@ -396,8 +248,11 @@ impl Encode for Encoder {
         self.chunks(record, &mut |chunk| write(chunk, out));
     }
 
+    /// A closed question would be asked again, so a re-entry is without them.
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
-        super::reentry::write(self, state, out);
+        for record in state.replay_open() {
+            self.record(&record, out);
+        }
     }
 
     fn finish(&mut self, out: &mut FrameWriter) {
@@ -413,20 +268,9 @@ impl Encode for Encoder {
     }
 }
 
-/// Writes a chunk; plain deltas of text by hand.
-pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
-    let Chunk::TextDelta(TextDelta {
-        node,
-        id,
-        op_id,
-        segment_id,
-        delta,
-        attempt: None,
-        message_id: None,
-        metadata: None,
-        filler: false,
-    }) = chunk
-    else {
+/// Writes a chunk; deltas of text by hand.
+fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+    let Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta }) = chunk else {
         return out.chunk(None, chunk);
     };
     let pieces = Pieces::<12>::new(r#"{"type":"text-delta""#)
@@ -439,18 +283,14 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     out.pieces(None, pieces.list());
 }
 
-fn carried<'r>(event: &'r Event, origin: &'r Origin) -> Chunk<'r> {
-    let origin = (*origin != Origin::default()).then_some(Cow::Borrowed(origin));
-    Chunk::Carried(Carried { event: Cow::Borrowed(event), origin })
-}
-
-fn failure(error: &ErrorInfo, terminal: Option<bool>) -> Failure<'_> {
-    Failure {
-        message: Cow::Borrowed(&error.message),
-        code: text(&error.code),
-        retryable: error.retryable,
-        terminal,
-    }
+/// Kortyx' reducer knows no escapes, so it would build another key than the one that is meant. Such an update is left
+/// to the `final` of its stream.
+fn is_plain_path(path: &str) -> bool {
+    !path.contains('~')
+        || path.split('.').all(|segment| match Segment::read(segment) {
+            Segment::Index(_) => true,
+            Segment::Key(key) => key == segment,
+        })
 }
 
 fn text(text: &Option<String>) -> Option<Cow<'_, str>> {

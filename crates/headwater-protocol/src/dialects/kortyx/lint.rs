@@ -6,7 +6,7 @@ use std::collections::{HashSet, VecDeque};
 
 use super::{
     END,
-    chunk::{Chunk, Trace},
+    chunk::{Chunk, ROOT_SPAN},
     decode::Decoder,
 };
 use crate::{
@@ -139,9 +139,9 @@ impl Linter {
                 let name = value.get("type").and_then(|name| name.as_str()).unwrap_or_default();
                 findings.add(KNOWN_TYPE, format!("type {name:?}"), "a type of the protocol");
             }
-            Chunk::Trace(trace) if trace.root_span_name != Trace::ROOT_SPAN => {
+            Chunk::Trace(trace) if trace.root_span_name != ROOT_SPAN => {
                 let seen = format!("rootSpanName {:?}", trace.root_span_name);
-                findings.add(FIELDS, seen, format!("{:?}", Trace::ROOT_SPAN));
+                findings.add(FIELDS, seen, format!("{ROOT_SPAN:?}"));
             }
             Chunk::ToolCallStart(start) => {
                 self.calls.insert(start.tool_call_id.to_string());

@@ -8,7 +8,7 @@
 //! - after a tool call the next text begins a new segment only if the chunk says `content: ""`, and
 //!   only then may it say so, or text is repeated or lost ([`Encoder::text`]);
 //! - a part that comes between two texts without a tool call repeats the text before it, so such
-//!   thoughts are carried unseen, and such an output is preceded by its call ([`Encoder::thought`],
+//!   thoughts are not sent, and such an output is preceded by its call ([`Encoder::thought`],
 //!   [`Encoder::result`]);
 //! - approvals and calls for the page come after `done(tool_calls)` ([`Encoder::settle`]), and the page executes
 //!   nothing before the run waits for it ([`asked`]);
@@ -19,6 +19,7 @@
 mod asked;
 mod calls;
 mod later;
+mod object;
 mod reentry;
 mod run;
 mod tool;
@@ -27,43 +28,26 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use super::{
     CLIENT_TOOLS, END_MARKER,
-    chunk::{Base, Call, Carried, Chunk, Content, Function, TYPES, Thinking, ToolCall},
+    chunk::{Base, Call, Chunk, Content, Function, Thinking, ToolCall},
 };
 use crate::{
-    carry,
     dialect::ContentMode,
     encode::{Encode, EncodeOptions},
     event::{Event, Executor, Record, Role},
     framing::{FrameWriter, Framing, Pieces},
     id::{AttemptId, MessageId, PartId, ToolCallId},
     state::RunState,
+    structured::growing::GrowingObjects,
 };
 
 use calls::Calls;
 use later::Later;
 
 /// Encodes a run for TanStack AI's client.
-///
-/// ```
-/// use headwater_protocol::{EncodeOptions, Event, Record};
-/// use headwater_protocol::dialects::tanstack::{Chunk, Encoder};
-///
-/// let mut encoder = Encoder::new(&EncodeOptions::default());
-/// let mut deltas = Vec::new();
-/// let event = Event::TextDelta { id: "t1".into(), delta: "Hello".into(), metadata: None };
-/// encoder.chunks(&Record::new(7, event), &mut |chunk| {
-///     if let Chunk::Content(content) = chunk {
-///         deltas.push((content.id.clone().unwrap().into_owned(), content.delta.clone().unwrap().into_owned()));
-///     }
-/// });
-/// assert_eq!(deltas, [("chunk_7".to_owned(), "Hello".to_owned())]);
-/// ```
 #[derive(Debug)]
-pub struct Encoder {
+pub(super) struct Encoder {
     mode: ContentMode,
     seam: String,
     /// What `content` is taken from: the segment's text, or the whole response's. Empty in compact mode.
@@ -74,7 +58,7 @@ pub struct Encoder {
     /// Messages that are not the assistant's, and so are not shown.
     hidden: Vec<MessageId>,
     hides: bool,
-    /// The block of thoughts that is carried unseen.
+    /// The block of thoughts that is not shown.
     unseen: Option<PartId>,
     /// The attempt that said the last text.
     speaker: Option<AttemptId>,
@@ -88,8 +72,11 @@ pub struct Encoder {
     asked: Vec<Event>,
     /// What was answered before this response began: calls by their ids, requests by theirs.
     answered: HashSet<String>,
-    /// The calls that are carried unseen.
+    /// The calls that are not shown yet.
     unseen_calls: HashSet<ToolCallId>,
+    objects: GrowingObjects,
+    /// The objects that have a call in this response.
+    object_calls: HashSet<String>,
     pen: Pen,
 }
 
@@ -167,24 +154,13 @@ impl Sink<'_> {
             id: Some(Cow::Borrowed(id)),
             model: Some(Cow::Borrowed(model)),
             timestamp: Some(record.time),
-            message: record.origin.message.as_ref().map(|id| Cow::Borrowed(id.as_str())),
-            attempt: record.origin.attempt.as_ref().map(|id| Cow::Borrowed(id.as_str())),
         };
         (*to, base)
-    }
-
-    /// Sends the record's event as it is, in a chunk that the page passes over.
-    fn carry(&mut self) {
-        let event = &self.record.event;
-        let (to, base) = self.next();
-        to(&Chunk::Carried(Carried { event: Some(Cow::Borrowed(event)), ..Carried::at(base) }));
     }
 }
 
 impl Encoder {
-    /// An encoder at the beginning of a response.
-    #[must_use]
-    pub fn new(options: &EncodeOptions) -> Self {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
         Self {
             mode: options.content,
             seam: options.seam.clone(),
@@ -203,12 +179,14 @@ impl Encoder {
             asked: Vec::new(),
             answered: HashSet::new(),
             unseen_calls: HashSet::new(),
+            objects: GrowingObjects::default(),
+            object_calls: HashSet::new(),
             pen: Pen { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
         }
     }
 
     /// The chunks of one record: none, one or several.
-    pub fn chunks(&mut self, record: &Record, to: &mut dyn FnMut(&Chunk<'_>)) {
+    pub(super) fn chunks(&mut self, record: &Record, to: &mut dyn FnMut(&Chunk<'_>)) {
         if self.end == End::Failed {
             return;
         }
@@ -221,13 +199,8 @@ impl Encoder {
         let record = sink.record;
         self.note_asked(&record.event);
         match &record.event {
-            Event::TextDelta { id, delta, metadata } => {
-                self.text(sink, Some(id.as_str()), delta, metadata.as_ref());
-            }
-            Event::Message { content } => self.text(sink, None, content, None),
-            Event::ReasoningDelta { id, delta, metadata } => {
-                self.thought(sink, id, delta, metadata.as_ref());
-            }
+            Event::TextDelta { delta, .. } | Event::Message { content: delta } => self.text(sink, delta),
+            Event::ReasoningDelta { id, delta, .. } => self.thought(sink, id, delta),
 
             Event::ToolInputStart(_)
             | Event::ToolInputDelta { .. }
@@ -239,21 +212,13 @@ impl Encoder {
             | Event::ToolDenied { .. }
             | Event::InterruptRequested(_)
             | Event::InterruptAnswered { .. }
-            | Event::InterruptExpired { .. } => {
-                if self.is_hidden(record) {
-                    sink.carry();
-                } else if self.is_unseen(&record.event) {
-                    self.later.note(record);
-                    sink.carry();
-                } else {
-                    self.tool(sink);
-                }
-            }
+            | Event::InterruptExpired { .. } => self.tool_event(sink),
+            Event::Structured(update) => self.structured(sink, update),
+            Event::StructuredInvalidated { stream, .. } => self.invalidate(sink, stream),
 
             Event::RunStarted(started) => {
                 set_model(sink.pen, started.model.as_deref());
                 self.end = End::Open;
-                sink.carry();
             }
             Event::RunFinished { .. }
             | Event::RunFailed(_)
@@ -261,57 +226,37 @@ impl Encoder {
             | Event::RunWaiting { .. }
             | Event::Error { terminal: true, .. } => self.run_end(sink),
 
-            Event::AttemptStarted { model, .. } => {
-                set_model(sink.pen, model.as_deref());
-                sink.carry();
-            }
-            Event::AttemptFinished { .. } | Event::StepFinished { .. } | Event::MessageFinished { .. } => {
+            Event::AttemptStarted { model, .. } => set_model(sink.pen, model.as_deref()),
+            Event::AttemptFinished { .. } | Event::StepFinished { .. } => self.settle(sink),
+            Event::MessageFinished { .. } => {
+                self.send_grown_objects(sink);
                 self.settle(sink);
-                sink.carry();
             }
             Event::AttemptRetracted { attempt, .. } => {
                 self.seam_due |= self.speaker.as_ref() == Some(attempt);
                 self.later.retract(attempt);
                 self.retract(sink, attempt);
-                sink.carry();
             }
-
             Event::MessageStarted { message, role, .. } => {
                 self.hides = !matches!(role, Role::Assistant | Role::Tool | Role::Reasoning);
                 self.hidden.retain(|hidden| hidden != message);
                 if self.hides {
                     self.hidden.push(message.clone());
                 }
-                sink.carry();
             }
-            Event::Unknown { name, data } if is_foreign(name, data) => {
-                (sink.to)(&Chunk::Other(Cow::Borrowed(data)));
-            }
+            // The page has no chunk for any other event.
+            _ => {}
+        }
+    }
 
-            Event::MessageMetadata { .. }
-            | Event::StepStarted { .. }
-            | Event::TextStart { .. }
-            | Event::TextEnd { .. }
-            | Event::ReasoningStart { .. }
-            | Event::ReasoningEnd { .. }
-            | Event::ApprovalAnswered { .. }
-            | Event::SourceUrl { .. }
-            | Event::SourceDocument { .. }
-            | Event::File { .. }
-            | Event::Data { .. }
-            | Event::Structured(_)
-            | Event::StructuredInvalidated { .. }
-            | Event::StateSnapshot { .. }
-            | Event::StateDelta { .. }
-            | Event::MessagesSnapshot { .. }
-            | Event::Status { .. }
-            | Event::Transition { .. }
-            | Event::Checkpoint { .. }
-            | Event::Usage(_)
-            | Event::Warning { .. }
-            | Event::Error { .. }
-            | Event::Trace { .. }
-            | Event::Unknown { .. } => sink.carry(),
+    fn tool_event(&mut self, sink: &mut Sink<'_>) {
+        if self.is_hidden(sink.record) {
+            return;
+        }
+        if self.is_unseen(&sink.record.event) {
+            self.later.note(sink.record);
+        } else {
+            self.tool(sink);
         }
     }
 
@@ -353,34 +298,28 @@ impl Encoder {
         }
     }
 
-    fn text(&mut self, sink: &mut Sink<'_>, part: Option<&str>, delta: &str, metadata: Option<&Value>) {
+    fn text(&mut self, sink: &mut Sink<'_>, delta: &str) {
         // An empty delta without `content` ends the run on the page.
         if delta.is_empty() || self.is_hidden(sink.record) {
-            return sink.carry();
+            return;
         }
         if std::mem::take(&mut self.seam_due) && !self.seam.is_empty() {
             let seam = std::mem::take(&mut self.seam);
-            let content = self.content(&seam);
-            let (to, base) = sink.next();
-            let delta = Some(Cow::Borrowed(seam.as_str()));
-            to(&Chunk::Content(Content { delta, content, role: ROLE, derived: true, ..Content::at(base) }));
+            self.delta(sink, &seam);
             self.seam = seam;
         }
         let attempt = &sink.record.origin.attempt;
         if self.speaker != *attempt {
             self.speaker.clone_from(attempt);
         }
+        self.delta(sink, delta);
+    }
+
+    fn delta(&mut self, sink: &mut Sink<'_>, delta: &str) {
         let content = self.content(delta);
         let (to, base) = sink.next();
-        to(&Chunk::Content(Content {
-            delta: Some(Cow::Borrowed(delta)),
-            content,
-            role: ROLE,
-            part: part.map(Cow::Borrowed),
-            whole: part.is_none(),
-            metadata: metadata.map(Cow::Borrowed),
-            ..Content::at(base)
-        }));
+        let delta = Some(Cow::Borrowed(delta));
+        to(&Chunk::Content(Content { delta, content, role: ROLE, ..Content::at(base) }));
     }
 
     /// What `content` says beside a delta, and what the page shows afterwards.
@@ -407,12 +346,12 @@ impl Encoder {
         }
     }
 
-    fn thought(&mut self, sink: &mut Sink<'_>, part: &PartId, delta: &str, metadata: Option<&Value>) {
+    fn thought(&mut self, sink: &mut Sink<'_>, part: &PartId, delta: &str) {
         if !self.page.has_thoughts && self.page.would_repeat() && self.unseen.as_ref() != Some(part) {
             self.unseen = Some(part.clone());
         }
         if delta.is_empty() || self.is_hidden(sink.record) || self.unseen.as_ref() == Some(part) {
-            return sink.carry();
+            return;
         }
         if !self.page.has_thoughts {
             self.page.has_thoughts = true;
@@ -424,13 +363,8 @@ impl Encoder {
             Cow::Borrowed(self.thought.as_str())
         });
         let (to, base) = sink.next();
-        to(&Chunk::Thinking(Thinking {
-            delta: Some(Cow::Borrowed(delta)),
-            content,
-            part: Some(Cow::Borrowed(part.as_str())),
-            metadata: metadata.map(Cow::Borrowed),
-            ..Thinking::at(base)
-        }));
+        let delta = Some(Cow::Borrowed(delta));
+        to(&Chunk::Thinking(Thinking { delta, content, ..Thinking::at(base) }));
     }
 }
 
@@ -454,6 +388,7 @@ impl Encode for Encoder {
     fn next_response(&mut self, _: &mut FrameWriter) {
         self.page = Page::default();
         self.calls = Calls::default();
+        self.object_calls.clear();
         self.said.clear();
         self.thought.clear();
         self.speaker = None;
@@ -463,22 +398,9 @@ impl Encode for Encoder {
 }
 
 /// Writes a chunk; plain deltas by hand.
-pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     match chunk {
-        Chunk::Content(Content {
-            id: Some(id),
-            model,
-            timestamp,
-            delta,
-            content,
-            role,
-            part,
-            whole: false,
-            metadata: None,
-            message,
-            attempt,
-            derived: false,
-        }) => {
+        Chunk::Content(Content { id: Some(id), model, timestamp, delta, content, role }) => {
             let pieces = Pieces::<20>::new(r#"{"type":"content""#)
                 .text(r#","id":"#, Some(id))
                 .text(r#","model":"#, model.as_deref())
@@ -486,9 +408,6 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
                 .text(r#","delta":"#, delta.as_deref())
                 .text(r#","content":"#, content.as_deref())
                 .text(r#","role":"#, role.as_deref())
-                .text(r#","part":"#, part.as_deref())
-                .text(r#","message":"#, message.as_deref())
-                .text(r#","attempt":"#, attempt.as_deref())
                 .json("}");
             out.pieces(None, pieces.list());
         }
@@ -503,12 +422,6 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
                     function: Some(Function { name: Some(name), arguments }),
                 }),
             index,
-            call,
-            event: None,
-            payload: None,
-            message,
-            attempt,
-            derived: false,
         }) => {
             let pieces = Pieces::<25>::new(r#"{"type":"tool_call""#)
                 .text(r#","id":"#, Some(id))
@@ -520,9 +433,6 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
                 .text(r#","arguments":"#, arguments.as_deref())
                 .json("}}")
                 .number(r#","index":"#, *index)
-                .text(r#","call":"#, call.as_deref())
-                .text(r#","message":"#, message.as_deref())
-                .text(r#","attempt":"#, attempt.as_deref())
                 .json("}");
             out.pieces(None, pieces.list());
         }
@@ -530,7 +440,7 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     }
 }
 
-/// Every chunk names a model, whether anybody said which.
+/// Every chunk names a model, known or not.
 const UNKNOWN_MODEL: &str = "unknown";
 
 const ROLE: Option<Cow<'static, str>> = Some(Cow::Borrowed("assistant"));
@@ -539,15 +449,6 @@ fn set_model(pen: &mut Pen, model: Option<&str>) {
     if let Some(model) = model {
         pen.model.clear();
         pen.model.push_str(model);
-    }
-}
-
-/// Whether it is a chunk that the page passes over, and that is read back as it is.
-fn is_foreign(name: &str, data: &Value) -> bool {
-    let kind = data.get("type").and_then(Value::as_str);
-    match kind {
-        Some(kind) => kind == name && kind != carry::NAME && !TYPES.contains(&kind),
-        None => name.is_empty() && !data.is_null(),
     }
 }
 

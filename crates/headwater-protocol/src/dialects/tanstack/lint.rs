@@ -37,7 +37,8 @@ const AFTER_DONE: Rule =
     rule("after-done", "approvals and calls for the page come after `done`, or are forgotten");
 const AFTER_ERROR: Rule = rule("nothing-after-error", "an error ends the stream");
 const DONE_LAST: Rule = rule("marker-last", "nothing follows [DONE]");
-const TERMINAL: Rule = rule("terminal", "a stream has a `done` or an `error`; a cut one looks complete");
+const TERMINAL: Rule =
+    rule("terminal", "a stream has a `done`, an `error` or [DONE]; a cut one looks complete");
 
 pub(super) static RULES: [Rule; 16] = [
     JSON,
@@ -108,6 +109,7 @@ impl Lint for Linter {
         }
         if frame.data == END_MARKER && !self.is_ndjson {
             self.is_over = true;
+            self.has_end = true;
             return;
         }
         if self.has_failed {
@@ -138,7 +140,7 @@ impl Lint for Linter {
 impl Linter {
     fn chunk(&mut self, chunk: &Chunk<'_>, add: &mut dyn FnMut(Rule, String)) {
         if !matches!(chunk, Chunk::Other(_)) {
-            base(&chunk.base().0, add);
+            base(&chunk.base(), add);
         }
         match chunk {
             Chunk::Content(chunk) => self.content(chunk, add),
@@ -167,16 +169,12 @@ impl Linter {
                 self.about_call(chunk.tool_call_id.as_ref(), add);
             }
             Chunk::ToolInputAvailable(chunk) => self.about_call(chunk.tool_call_id.as_ref(), add),
-            Chunk::Carried(chunk) if chunk.event.is_none() => {
-                add(SHAPE, "a hw-event chunk without a readable `event`".to_owned());
-            }
             Chunk::Other(data) => {
                 let kind = data.get("type").and_then(serde_json::Value::as_str);
                 if kind.is_some_and(is_ag_ui) {
                     add(KNOWN_TYPE, format!("{kind:?}"));
                 }
             }
-            Chunk::Carried(_) => {}
         }
     }
 

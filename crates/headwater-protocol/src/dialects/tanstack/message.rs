@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     dialects::ag_ui::denial,
-    state::{Message, Part, ToolPart, ToolState},
+    state::{Message, Part, StructuredPart, ToolPart, ToolState},
 };
 
 /// A message as a page of TanStack AI keeps it: what it asks for when it is opened again.
@@ -23,10 +23,22 @@ pub fn page_message(message: &Message) -> Value {
             Part::Text(text) => parts.push(json!({ "type": "text", "content": text.text })),
             Part::Reasoning(text) => parts.push(json!({ "type": "thinking", "content": text.text })),
             Part::Tool(tool) => write_call(tool, &mut parts),
+            Part::Question(question) => write_call(&question.to_tool(), &mut parts),
+            Part::Structured(object) => write_call(&object_call(object), &mut parts),
             _ => {}
         }
     }
     json!({ "id": message.id, "role": message.role, "parts": parts })
+}
+
+/// An object as the stream sends it: a call of a tool that is named after its type.
+fn object_call(object: &StructuredPart) -> ToolPart {
+    ToolPart {
+        state: ToolState::OutputAvailable,
+        input: Some(json!({})),
+        output: Some(object.data.clone().unwrap_or(Value::Null)),
+        ..ToolPart::new(object.stream.as_str(), object.data_type.as_str())
+    }
 }
 
 fn write_call(tool: &ToolPart, parts: &mut Vec<Value>) {

@@ -1,14 +1,19 @@
-//! Questions to a person.
+//! Questions to a person, and approvals, which are questions with a request id of their own kind.
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::{origin, owned};
 use crate::{
-    dialects::kortyx::chunk::Interrupt,
-    event::{Event, Interrupt as Question, Origin},
+    dialects::kortyx::{approval, chunk::Interrupt},
+    event::{Event, Interrupt as Question, Origin, ToolCall},
 };
 
 pub(super) fn read(chunk: Interrupt<'_>) -> (Event, Origin) {
+    if let Some(event) = approval(&chunk) {
+        return (event, origin(chunk.node, chunk.op_id));
+    }
     let Interrupt {
         request_id,
         resume_token,
@@ -20,12 +25,7 @@ pub(super) fn read(chunk: Interrupt<'_>) -> (Event, Origin) {
         schema_version,
         input,
         meta,
-        stands_for,
     } = chunk;
-    let origin = origin(node, op_id, None, None);
-    if let Some(event) = stands_for {
-        return (event.into_owned(), origin);
-    }
     let question = Question {
         request: request_id.into(),
         token: Some(resume_token.into_owned()),
@@ -43,5 +43,15 @@ pub(super) fn read(chunk: Interrupt<'_>) -> (Event, Origin) {
         expires_at: None,
         meta: input.meta.or(meta).map(Cow::into_owned),
     };
-    (Event::InterruptRequested(Box::new(question)), origin)
+    (Event::InterruptRequested(Box::new(question)), origin(node, op_id))
+}
+
+fn approval(chunk: &Interrupt<'_>) -> Option<Event> {
+    let approval = approval::of_request(&chunk.request_id)?;
+    let meta = chunk.input.meta.as_ref()?;
+    let name = |key| meta.get(key).and_then(Value::as_str);
+    let signature = (chunk.resume_token != approval.as_str()).then(|| chunk.resume_token.to_string());
+    let tool = ToolCall::new(name("toolCallId")?, name("tool")?);
+    let input = meta.get("input").cloned();
+    Some(Event::ApprovalRequested { approval, tool, input, signature, automatic: false })
 }

@@ -1,7 +1,7 @@
 //! Questions to a person, and tool calls that a person must approve.
 //!
-//! Kortyx asks for an approval with an ordinary choice between `approve` and `deny`. So do we, and we add what
-//! its own server loses: which tool is called with what input. The request's id tells the answer apart.
+//! Kortyx asks for an approval with an ordinary choice between `approve` and `deny`. So do we, with the tool and its input
+//! in `meta`, which its own server loses. The request's id says which answer belongs to an approval.
 
 use std::borrow::Cow;
 
@@ -13,59 +13,33 @@ use crate::{
         approval,
         chunk::{Input, Interrupt},
     },
-    event::{Choice, Interrupt as Question, InterruptKind, Record, ToolCall},
+    event::{Choice, Interrupt as Question, InterruptKind, Origin, ToolCall},
     id::ApprovalId,
 };
 
-pub(super) fn interrupt<'r>(question: &'r Question, record: &'r Record) -> Interrupt<'r> {
-    let Question {
-        request,
-        token,
-        kind,
-        multiple,
-        question,
-        options,
-        workflow,
-        id,
-        schema_id,
-        schema_version,
-        response_schema,
-        call,
-        reason,
-        expires_at,
-        meta,
-    } = question;
-    let is_text = *kind == InterruptKind::Text;
-    let is_multi = *kind == InterruptKind::MultiChoice;
-    let all_said = token.is_some()
-        && (is_text || question.is_some())
-        && (*multiple || !is_multi)
-        && (options.is_empty() || !is_text)
-        && response_schema.is_none()
-        && call.is_none()
-        && reason.is_none()
-        && expires_at.is_none();
+pub(super) fn interrupt<'r>(question: &'r Question, origin: &'r Origin) -> Interrupt<'r> {
+    let is_text = question.kind == InterruptKind::Text;
+    let is_multi = question.kind == InterruptKind::MultiChoice;
     Interrupt {
-        request_id: Cow::Borrowed(request.as_str()),
-        resume_token: Cow::Borrowed(token.as_deref().unwrap_or(request.as_str())),
-        workflow: text(workflow),
-        node: text(&record.origin.node),
-        op_id: text(&record.origin.operation),
-        id: text(id),
-        schema_id: text(schema_id),
-        schema_version: text(schema_version),
+        request_id: Cow::Borrowed(question.request.as_str()),
+        resume_token: Cow::Borrowed(question.token.as_deref().unwrap_or(question.request.as_str())),
+        workflow: text(&question.workflow),
+        node: text(&origin.node),
+        op_id: text(&origin.operation),
+        id: text(&question.id),
+        schema_id: text(&question.schema_id),
+        schema_version: text(&question.schema_version),
         input: Input {
-            kind: *kind,
-            multiple: *multiple || is_multi,
-            question: text(question).or_else(|| (!is_text).then(Cow::default)),
-            id: text(id),
-            schema_id: text(schema_id),
-            schema_version: text(schema_version),
-            meta: meta.as_ref().map(Cow::Borrowed),
-            options: Cow::Borrowed(if is_text { &[] } else { options }),
+            kind: question.kind,
+            multiple: question.multiple || is_multi,
+            question: text(&question.question).or_else(|| (!is_text).then(Cow::default)),
+            id: text(&question.id),
+            schema_id: text(&question.schema_id),
+            schema_version: text(&question.schema_version),
+            meta: question.meta.as_ref().map(Cow::Borrowed),
+            options: Cow::Borrowed(if is_text { &[] } else { &question.options }),
         },
         meta: None,
-        stands_for: (!all_said).then_some(Cow::Borrowed(&record.event)),
     }
 }
 
@@ -74,7 +48,7 @@ pub(super) fn approval<'r>(
     tool: &'r ToolCall,
     input: Option<&Value>,
     signature: Option<&'r str>,
-    record: &'r Record,
+    origin: &'r Origin,
 ) -> Interrupt<'r> {
     let option = |id: &str, label: &str| Choice { id: id.into(), label: label.into(), description: None };
     let mut meta = Map::new();
@@ -87,8 +61,8 @@ pub(super) fn approval<'r>(
     Interrupt {
         request_id: Cow::Owned(approval::request_id(approval)),
         resume_token: Cow::Borrowed(signature.unwrap_or(approval.as_str())),
-        node: text(&record.origin.node),
-        op_id: text(&record.origin.operation),
+        node: text(&origin.node),
+        op_id: text(&origin.operation),
         id: Some(id.clone()),
         input: Input {
             kind: InterruptKind::Choice,
@@ -98,7 +72,6 @@ pub(super) fn approval<'r>(
             options: Cow::Owned(vec![option(approval::APPROVE, "Approve"), option(approval::DENY, "Deny")]),
             ..Input::default()
         },
-        stands_for: Some(Cow::Borrowed(&record.event)),
         ..Interrupt::default()
     }
 }

@@ -4,8 +4,7 @@ use super::*;
 use crate::{
     dialects::kortyx::Kortyx,
     encode::Encoder as Stream,
-    event::{Choice, FinishReason, Interrupt, ToolCall, Usage},
-    structured::StructuredUpdate,
+    event::{Choice, ErrorInfo, FinishReason, Interrupt, RunStarted, ToolCall, Usage},
 };
 
 fn from(node: &str, operation: &str, segment: &str) -> Origin {
@@ -60,9 +59,8 @@ fn each_event_as_its_chunk() {
     let update = StructuredUpdate::new("st", "email", StructuredOp::text("body", "Hi"));
     let tool = ToolCall { title: Some("Look".into()), ..ToolCall::new("c1", "search") };
     let cases: Vec<(Event, &str)> = vec![
-        (Event::RunStarted(started), r#"{"type":"session","sessionId":"s1","runId":"r1"}"#),
-        (Event::RunStarted(RunStarted::default()), r#"{"type":"hw-event","event":{"type":"run-started"}}"#),
-        (delta("t1", "a\nb"), r#"{"type":"text-delta","id":"t1","delta":"a\nb"}"#),
+        (Event::RunStarted(started), r#"{"type":"session","sessionId":"s1"}"#),
+        (delta("t1", "a\nb"), r#"{"type":"text-delta","segmentId":"t1","delta":"a\nb"}"#),
         (delta("text", "a"), r#"{"type":"text-delta","delta":"a"}"#),
         (Event::Message { content: "Hi".into() }, r#"{"type":"message","content":"Hi"}"#),
         (
@@ -75,7 +73,7 @@ fn each_event_as_its_chunk() {
         ),
         (
             Event::ToolInputAvailable { tool, input: Some(json!({"q": 1})) },
-            r#"{"type":"tool-call-start","tool":"search","toolCallId":"c1","input":{"q":1},"title":"Look"}"#,
+            r#"{"type":"tool-call-start","tool":"search","toolCallId":"c1","input":{"q":1}}"#,
         ),
         (
             Event::Transition { to: "other".into(), payload: None },
@@ -91,27 +89,19 @@ fn each_event_as_its_chunk() {
         ),
         (
             Event::Status { state: Some("busy".into()), message: Some("Wait".into()) },
-            r#"{"type":"status","message":"Wait","state":"busy"}"#,
-        ),
-        (
-            Event::Error { error: ErrorInfo::new("hm"), terminal: false },
-            r#"{"type":"error","message":"hm","terminal":false}"#,
-        ),
-        (
-            Event::Unknown { name: "weather".into(), data: json!({"type": "weather", "of": 1}) },
-            r#"{"type":"weather","of":1}"#,
-        ),
-        (
-            Event::Unknown { name: "done".into(), data: json!({"type": "done", "of": 1}) },
-            r#"{"type":"hw-event","event":{"type":"unknown","name":"done","data":{"type":"done","of":1}}}"#,
-        ),
-        (
-            Event::ReasoningDelta { id: "r1".into(), delta: "hm".into(), metadata: None },
-            r#"{"type":"hw-event","event":{"type":"reasoning-delta","id":"r1","delta":"hm"}}"#,
+            r#"{"type":"status","message":"Wait"}"#,
         ),
     ];
     for (event, chunk) in cases {
         assert_eq!(plain([event]), [chunk, END]);
+    }
+    for hidden in [
+        Event::RunStarted(RunStarted::default()),
+        Event::Error { error: ErrorInfo::new("hm"), terminal: false },
+        Event::Unknown { name: "weather".into(), data: json!({"type": "weather", "of": 1}) },
+        Event::ReasoningDelta { id: "r1".into(), delta: "hm".into(), metadata: None },
+    ] {
+        assert_eq!(plain([hidden]), [END]);
     }
 }
 
@@ -124,7 +114,7 @@ fn the_ends_of_a_run() {
         question.token = Some("tok".into());
         Event::InterruptRequested(Box::new(question))
     };
-    let asked = r#"{"type":"interrupt","requestId":"req","resumeToken":"tok","input":{"kind":"text","multiple":false,"question":"Which city?","options":[]}}"#;
+    let asked = r#"{"type":"interrupt","requestId":"req","resumeToken":"tok","input":{"question":"Which city?","kind":"text","multiple":false,"options":[]}}"#;
     let waiting = || Event::RunWaiting { tool_calls: Vec::new(), usage: None };
     let usage = Usage { input_tokens: Some(3), ..Usage::default() };
     let with_all = Event::RunFinished {
@@ -137,32 +127,20 @@ fn the_ends_of_a_run() {
 
     assert_eq!(plain([]), [END]);
     assert_eq!(plain([finished(), Event::Message { content: "late".into() }, finished()]), [done, END]);
-    assert_eq!(
-        plain([with_all]),
-        [r#"{"type":"done","data":{"answer":42},"reason":"stop","usage":{"inputTokens":3}}"#, END]
-    );
-    assert_eq!(
-        plain([Event::RunFailed(error())]),
-        [r#"{"type":"error","message":"boom","code":"x"}"#, done, END]
-    );
+    assert_eq!(plain([with_all]), [r#"{"type":"done","data":{"answer":42}}"#, END]);
+    assert_eq!(plain([Event::RunFailed(error())]), [r#"{"type":"error","message":"boom"}"#, done, END]);
     assert_eq!(
         plain([Event::Error { error: error(), terminal: true }]),
-        [r#"{"type":"error","message":"boom","code":"x","terminal":true}"#, done, END]
+        [r#"{"type":"error","message":"boom"}"#, done, END]
     );
-    assert_eq!(
-        plain([Event::RunCancelled { reason: Some("stop".into()) }]),
-        [r#"{"type":"done","hw-event":{"type":"run-cancelled","reason":"stop"}}"#, END]
-    );
+    assert_eq!(plain([Event::RunCancelled { reason: Some("stop".into()) }]), [done, END]);
     assert_eq!(plain([question(), waiting()]), [asked, done, END]);
     assert_eq!(
         plain([question(), waiting(), finished()]),
-        [asked, done, r#"{"type":"done","hw-event":{"type":"run-finished"}}"#, END],
+        [asked, done, done, END],
         "a run that waits may go on"
     );
-    assert_eq!(
-        plain([Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None }]),
-        [r#"{"type":"done","hw-event":{"type":"run-waiting","toolCalls":["c1"]}}"#, END]
-    );
+    assert_eq!(plain([Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None }]), [done, END]);
     assert_eq!(
         plain([delta("text", "a")]),
         [r#"{"type":"text-delta","delta":"a"}"#, END],
@@ -171,46 +149,46 @@ fn the_ends_of_a_run() {
 }
 
 #[test]
-fn the_origin_stands_where_the_page_looks_for_it() {
+fn each_text_has_a_segment_of_its_own() {
+    let started = || Event::TextStart { id: "t".into(), metadata: None };
     let records = [
         (from("n", "op", "seg"), delta("op:seg", "a")),
         (from("n", "op", ""), delta("t", "b")),
-        (Origin { message: Some("m".into()), ..from("n", "", "") }, delta("n", "c")),
+        (from("n", "op", ""), delta("u", "c")),
+        (from("n", "op", ""), delta("t", "d")),
+        (from("n", "", ""), started()),
+        (from("n", "", ""), delta("t", "e")),
     ];
     assert_eq!(
         encode(&EncodeOptions::default(), &records),
         [
             r#"{"type":"text-delta","node":"n","opId":"op","segmentId":"seg","delta":"a"}"#,
-            r#"{"type":"text-delta","node":"n","id":"t","opId":"op","delta":"b"}"#,
-            r#"{"type":"text-delta","node":"n","delta":"c","messageId":"m"}"#,
+            r#"{"type":"text-delta","node":"n","segmentId":"t","delta":"b"}"#,
+            r#"{"type":"text-delta","node":"n","segmentId":"u","delta":"c"}"#,
+            r#"{"type":"text-delta","node":"n","segmentId":"t","delta":"d"}"#,
+            r#"{"type":"text-start","node":"n","segmentId":"t~2"}"#,
+            r#"{"type":"text-delta","node":"n","segmentId":"t~2","delta":"e"}"#,
             END
         ]
     );
 }
 
 #[test]
-fn a_message_is_named_only_where_a_reader_would_take_another() {
-    let started = |message: &str| Event::MessageStarted {
-        message: message.into(),
-        role: crate::event::Role::Assistant,
-        author: None,
-    };
-    let of = |message: &str| Origin { message: Some(message.into()), ..Origin::default() };
-    let records = [
-        (Origin::default(), started("m1")),
-        (of("m1"), delta("text", "a")),
-        (of("m2"), delta("text", "b")),
-        (of("m1"), delta("text", "c")),
-    ];
-    let keys: Vec<Option<Value>> = encode(&EncodeOptions::default(), &records)[1..4]
-        .iter()
-        .map(|chunk| serde_json::from_str::<Value>(chunk).unwrap().get("messageId").cloned())
-        .collect();
-    assert_eq!(keys, [None, Some(json!("m2")), Some(json!("m1"))]);
+fn delta_is_written_as_its_chunk_serialises() {
+    for (node, operation, segment) in [(None, None, None), (Some("n\""), Some("\u{0}"), Some("é"))] {
+        let some = |text: Option<&'static str>| text.map(Cow::Borrowed);
+        let delta = Cow::Borrowed("a\n\"\u{2028}");
+        let (node, op_id, segment_id) = (some(node), some(operation), some(segment));
+        let chunk = Chunk::TextDelta(TextDelta { node, id: None, op_id, segment_id, delta });
+        let mut out = FrameWriter::new(crate::framing::Framing::Sse);
+        write(&chunk, &mut out);
+        let expected = format!("data: {}\n\n", serde_json::to_string(&chunk).unwrap());
+        assert_eq!(String::from_utf8(out.take()).unwrap(), expected);
+    }
 }
 
 #[test]
-fn a_retracted_attempt_is_closed_and_the_next_one_has_a_segment_of_its_own() {
+fn retracted_attempt_is_closed_and_the_next_one_has_a_segment_of_its_own() {
     let options = EncodeOptions { seam: " […] ".into(), ..EncodeOptions::default() };
     let retracted = Event::AttemptRetracted { attempt: "a1".into(), reason: None };
     let records = [
@@ -218,39 +196,35 @@ fn a_retracted_attempt_is_closed_and_the_next_one_has_a_segment_of_its_own() {
         (Origin::default(), retracted),
         (attempt("a2"), delta("t", "alive")),
     ];
-    let text = |attempt: &str, delta: &str, filler: &str| {
-        format!(
-            r#"{{"type":"text-delta","node":"n","id":"t","opId":"op","segmentId":"{attempt}","delta":"{delta}","attempt":"{attempt}"{filler}}}"#
-        )
+    let text = |segment: &str, delta: &str| {
+        format!(r#"{{"type":"text-delta","node":"n","segmentId":"{segment}","delta":"{delta}"}}"#)
     };
     assert_eq!(
         encode(&options, &records),
         [
-            text("a1", "dead", ""),
-            text("a1", " […] ", r#","filler":true"#),
-            r#"{"type":"text-end","node":"n","id":"t","opId":"op","segmentId":"a1","attempt":"a1","filler":true}"#.to_owned(),
-            r#"{"type":"hw-event","event":{"type":"attempt-retracted","attempt":"a1"}}"#.to_owned(),
-            text("a2", "alive", ""),
+            text("t", "dead"),
+            text("t", " […] "),
+            r#"{"type":"text-end","node":"n","segmentId":"t"}"#.to_owned(),
+            text("t~2", "alive"),
             END.to_owned(),
         ]
     );
-    assert_eq!(encode(&EncodeOptions::default(), &records).len(), 5, "no mark, no chunk for it");
+    assert_eq!(encode(&EncodeOptions::default(), &records).len(), 4, "no mark, no chunk for it");
 }
 
 #[test]
 fn a_tool_call_is_started_before_it_ends() {
-    let start = r#"{"type":"tool-call-start","tool":"search","toolCallId":"c1","filler":true}"#;
+    let start = r#"{"type":"tool-call-start","tool":"search","toolCallId":"c1"}"#;
     let result = r#"{"type":"tool-call-result","tool":"search","toolCallId":"c1","content":"ok"}"#;
     assert_eq!(plain([output("c1", Some("search"))]), [start, result, END]);
-    let again = serde_json::from_str::<Value>(&plain([output("c1", Some("search")), output("c1", None)])[2]);
-    let again = again.unwrap();
-    assert_eq!((&again["tool"], &again["unnamed"]), (&json!("search"), &json!(true)));
+    let again = plain([output("c1", Some("search")), output("c1", None)]);
+    assert_eq!(again, [start, result, result, END], "the call keeps its name");
     let denied = Event::ToolDenied { call: "c1".into(), name: Some("search".into()), reason: None };
     assert_eq!(
         plain([denied]),
         [
             start,
-            r#"{"type":"tool-call-result","tool":"search","toolCallId":"c1","content":"Tool call denied by user.","isError":true,"hw-event":{"type":"tool-denied","call":"c1","name":"search"}}"#,
+            r#"{"type":"tool-call-result","tool":"search","toolCallId":"c1","isError":true,"content":"Tool call denied by user."}"#,
             END
         ]
     );
@@ -292,19 +266,24 @@ fn a_choice_has_all_that_the_schema_demands() {
 }
 
 #[test]
-fn a_structured_stream_that_is_complete_does_not_go_on() {
+fn structured_update_that_the_page_cannot_apply_is_not_sent() {
     let update = |op| Event::Structured(StructuredUpdate::new("st", "t", op));
     let invalidated = Event::StructuredInvalidated { stream: "st".into(), checkpoint: Some("cp".into()) };
-    let types: Vec<Value> = plain([
-        update(StructuredOp::finish(1)),
+    let chunks = plain([
+        update(StructuredOp::set("~user", 1)),
+        update(StructuredOp::set("a~1b", 1)),
+        update(StructuredOp::append("rows.~:7", [1])),
+        update(StructuredOp::finish(json!({"a.b": 1}))),
         update(StructuredOp::set("a", 1)),
         invalidated,
         update(StructuredOp::set("a", 1)),
-    ])[..4]
-        .iter()
-        .map(|chunk| serde_json::from_str::<Value>(chunk).unwrap()["type"].clone())
-        .collect();
-    assert_eq!(types, ["structured-data", "hw-event", "structured-data-invalidated", "structured-data"]);
+    ]);
+    let chunks: Vec<Value> = chunks.iter().filter_map(|chunk| serde_json::from_str(chunk).ok()).collect();
+    let seen: Vec<_> = chunks.iter().map(|chunk| (chunk["path"].as_str(), chunk["kind"].as_str())).collect();
+    assert_eq!(
+        seen,
+        [(Some("~user"), Some("set")), (None, Some("final")), (None, None), (Some("a"), Some("set")),]
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The life of a tool call. Whatever is said about a call, it was started before.
+//! The life of a tool call. A call is started before anything else is sent about it.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::{Encoder, Sink, question, text};
 use crate::{
     dialects::kortyx::chunk::{Chunk, ToolCallError, ToolCallResult, ToolCallStart},
-    event::{Event, Executor, Origin, Record, ToolCall},
+    event::{Event, Origin, Record},
     id::ToolCallId,
 };
 
-/// What the model is told in Kortyx when a person refused a call.
+/// What the model reads in Kortyx when a person refused a call.
 const DENIED: &str = "Tool call denied by user.";
 
 impl Encoder {
@@ -19,132 +19,94 @@ impl Encoder {
         let Record { origin, event, .. } = record;
         match event {
             Event::ToolInputAvailable { tool, input } => {
-                let message_id = self.message_key(origin);
-                sink(&Chunk::ToolCallStart(ToolCallStart {
-                    message_id,
-                    input: input.as_ref().map(Cow::Borrowed),
-                    ..start(tool, origin)
-                }));
-                self.calls.insert(tool.call.clone(), tool.name.clone());
+                self.calls.remove(&tool.call);
+                self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
             }
             Event::ToolInputError { tool, input, error } => {
-                self.start_call(tool, input.as_ref(), origin, sink);
-                self.error(&tool.call, Some(&tool.name), error, true, record, sink);
+                self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
+                self.error(&tool.call, error, origin, sink);
             }
-            Event::ApprovalRequested { automatic: true, .. } => self.carry(record, sink),
-            Event::ApprovalRequested { approval, tool, input, signature, .. } => {
-                self.start_call(tool, input.as_ref(), origin, sink);
-                let asked = question::approval(approval, tool, input.as_ref(), signature.as_deref(), record);
-                sink(&Chunk::Interrupt(Box::new(asked)));
+            Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
+                self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
+                if !automatic {
+                    let signature = signature.as_deref();
+                    let asked = question::approval(approval, tool, input.as_ref(), signature, origin);
+                    sink(&Chunk::Interrupt(Box::new(asked)));
+                }
             }
-            Event::ToolOutput { call, name, output, structured, is_error, preliminary, metadata } => {
-                self.start_named(call, name.as_deref(), origin, sink);
-                let message_id = self.message_key(origin);
+            // A page takes the first output for the call's own.
+            Event::ToolOutput { preliminary: true, .. } => {}
+            Event::ToolOutput { call, name, output, structured, is_error, .. } => {
+                self.start(call, name.as_deref(), None, origin, sink);
                 sink(&Chunk::ToolCallResult(ToolCallResult {
+                    content: Some(Cow::Borrowed(output)),
                     structured_content: structured.as_ref().map(Cow::Borrowed),
-                    is_error: is_error.then_some(true),
-                    preliminary: *preliminary,
-                    metadata: metadata.as_ref().map(Cow::Borrowed),
-                    message_id,
-                    unnamed: name.is_none(),
-                    ..result(call, self.name_of(call, name.as_deref()), Cow::Borrowed(output), origin)
+                    is_error: *is_error,
+                    ..self.result(call, origin)
                 }));
             }
             Event::ToolOutputError { call, name, error } => {
-                self.start_named(call, name.as_deref(), origin, sink);
-                self.error(call, name.as_deref(), error, false, record, sink);
+                self.start(call, name.as_deref(), None, origin, sink);
+                self.error(call, error, origin, sink);
             }
             Event::ToolDenied { call, name, reason } => {
-                self.start_named(call, name.as_deref(), origin, sink);
-                let message_id = self.message_key(origin);
+                self.start(call, name.as_deref(), None, origin, sink);
                 let content = Value::from(reason.as_deref().unwrap_or(DENIED));
                 sink(&Chunk::ToolCallResult(ToolCallResult {
-                    is_error: Some(true),
-                    message_id,
-                    stands_for: Some(Cow::Borrowed(event)),
-                    ..result(call, self.name_of(call, name.as_deref()), Cow::Owned(content), origin)
+                    content: Some(Cow::Owned(content)),
+                    is_error: true,
+                    ..self.result(call, origin)
                 }));
             }
             _ => {}
         }
     }
 
-    fn error(
+    fn start(
         &mut self,
         call: &ToolCallId,
         name: Option<&str>,
-        message: &str,
-        of_input: bool,
-        record: &Record,
+        input: Option<&Value>,
+        origin: &Origin,
         sink: Sink<'_>,
     ) {
-        let origin = &record.origin;
-        let message_id = self.message_key(origin);
+        if self.calls.contains_key(call) {
+            return;
+        }
+        let name = name.unwrap_or_default();
+        sink(&Chunk::ToolCallStart(ToolCallStart {
+            node: text(&origin.node),
+            id: None,
+            op_id: text(&origin.operation),
+            tool: Cow::Borrowed(name),
+            tool_call_id: Cow::Borrowed(call.as_str()),
+            input: input.map(Cow::Borrowed),
+        }));
+        self.calls.insert(call.clone(), name.to_owned());
+    }
+
+    fn error(&self, call: &ToolCallId, message: &str, origin: &Origin, sink: Sink<'_>) {
         sink(&Chunk::ToolCallError(ToolCallError {
             node: text(&origin.node),
             id: None,
             op_id: text(&origin.operation),
-            tool: Cow::Borrowed(self.name_of(call, name)),
+            tool: self.name_of(call),
             tool_call_id: Cow::Borrowed(call.as_str()),
             message: Cow::Borrowed(message),
-            unnamed: name.is_none(),
-            attempt: origin.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
-            message_id,
-            stands_for: of_input.then_some(Cow::Borrowed(&record.event)),
         }));
     }
 
-    fn name_of<'r>(&'r self, call: &ToolCallId, name: Option<&'r str>) -> &'r str {
-        name.or_else(|| self.calls.get(call).map(String::as_str)).unwrap_or_default()
-    }
-
-    fn start_named(&mut self, call: &ToolCallId, name: Option<&str>, origin: &Origin, sink: Sink<'_>) {
-        if !self.calls.contains_key(call) {
-            let tool = ToolCall::new(call.clone(), name.unwrap_or_default());
-            self.start_call(&tool, None, origin, sink);
+    fn result<'r>(&'r self, call: &'r ToolCallId, origin: &'r Origin) -> ToolCallResult<'r> {
+        ToolCallResult {
+            node: text(&origin.node),
+            op_id: text(&origin.operation),
+            tool: self.name_of(call),
+            tool_call_id: Cow::Borrowed(call.as_str()),
+            ..ToolCallResult::default()
         }
     }
 
-    fn start_call(&mut self, tool: &ToolCall, input: Option<&Value>, origin: &Origin, sink: Sink<'_>) {
-        if !self.calls.contains_key(&tool.call) {
-            let input = input.map(Cow::Borrowed);
-            sink(&Chunk::ToolCallStart(ToolCallStart { input, filler: true, ..start(tool, origin) }));
-            self.calls.insert(tool.call.clone(), tool.name.clone());
-        }
-    }
-}
-
-fn start<'r>(tool: &'r ToolCall, origin: &'r Origin) -> ToolCallStart<'r> {
-    ToolCallStart {
-        node: text(&origin.node),
-        id: None,
-        op_id: text(&origin.operation),
-        tool: Cow::Borrowed(&tool.name),
-        tool_call_id: Cow::Borrowed(tool.call.as_str()),
-        input: None,
-        dynamic: tool.dynamic,
-        executor: Some(tool.executor).filter(|executor| *executor != Executor::Server),
-        title: text(&tool.title),
-        metadata: tool.metadata.as_ref().map(Cow::Borrowed),
-        attempt: origin.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
-        message_id: None,
-        filler: false,
-    }
-}
-
-fn result<'r>(
-    call: &'r ToolCallId,
-    name: &'r str,
-    content: Cow<'r, Value>,
-    origin: &'r Origin,
-) -> ToolCallResult<'r> {
-    ToolCallResult {
-        node: text(&origin.node),
-        op_id: text(&origin.operation),
-        tool: Cow::Borrowed(name),
-        tool_call_id: Cow::Borrowed(call.as_str()),
-        content: Some(content),
-        attempt: origin.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
-        ..ToolCallResult::default()
+    fn name_of(&self, call: &ToolCallId) -> Cow<'_, str> {
+        self.calls.get(call).map(String::as_str).unwrap_or_default().into()
     }
 }

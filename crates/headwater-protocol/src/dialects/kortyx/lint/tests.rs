@@ -21,7 +21,6 @@ fn a_good_stream_is_clean() {
         rules_of(&[
             r#"{"type":"tool-call-start","tool":"a","toolCallId":"c"}"#,
             r#"{"type":"tool-call-result","tool":"a","toolCallId":"c","content":1}"#,
-            r#"{"type":"hw-event","event":{"type":"run-started"}}"#,
             r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false,"options":[]}}"#,
         ])
         .is_empty()
@@ -63,7 +62,7 @@ fn a_run_that_waits_may_go_on_after_its_done() {
     let asked =
         r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false}}"#;
     let done = r#"{"type":"done"}"#;
-    let answered = r#"{"type":"hw-event","event":{"type":"interrupt-answered","request":"r"}}"#;
+    let answered = r#"{"type":"text-delta","delta":"Thanks."}"#;
     assert!(rules_of(&[asked, done, answered]).is_empty());
     assert_eq!(rules_of(&[asked, done, answered, done]), [AFTER_DONE, DONE_ONCE]);
 }

@@ -91,7 +91,7 @@ impl Page {
             Chunk::Failure(chunk) => self.failed(sink, chunk),
             Chunk::ApprovalRequested(chunk) => self.approval(sink, chunk),
             Chunk::ToolInputAvailable(chunk) => self.client_call(sink, chunk),
-            Chunk::Carried(_) | Chunk::Other(_) => {}
+            Chunk::Other(_) => {}
         }
     }
 
@@ -100,7 +100,7 @@ impl Page {
         if self.message.is_some() {
             return;
         }
-        let (Base { id, model, .. }, _) = chunk.base();
+        let Base { id, model, .. } = chunk.base();
         let message = MessageId::from(format!("msg-{}", id.as_deref().unwrap_or("1")));
         self.message = Some(message.clone());
         let model = model.map(Cow::into_owned);
@@ -283,12 +283,10 @@ impl Page {
             return;
         }
         call.is_asked = true;
-        // The client keeps the input that was streamed.
-        let known = !call.arguments.is_empty();
         sink.say(Event::ApprovalRequested {
             approval: ApprovalId::from(approval.id.unwrap_or_default()),
             tool: call.tool.clone(),
-            input: chunk.input.filter(|_| !known).map(Cow::into_owned),
+            input: chunk.input.map(Cow::into_owned),
             signature: None,
             automatic: false,
         });

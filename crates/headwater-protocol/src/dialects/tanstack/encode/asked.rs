@@ -7,12 +7,10 @@ use std::borrow::Cow;
 
 use super::{Encoder, Sink};
 use crate::{
-    dialects::tanstack::{
-        ASK,
-        chunk::{ApprovalBody, ApprovalRequested, Chunk, ToolInputAvailable},
-    },
+    dialects::tanstack::chunk::{ApprovalBody, ApprovalRequested, Chunk, ToolInputAvailable},
     event::{Event, Executor},
     id::ToolCallId,
+    state::ASK_USER,
 };
 
 impl Encoder {
@@ -59,10 +57,10 @@ impl Encoder {
                 Event::ApprovalRequested { approval, tool, input, .. } if !self.shows(&tool.call) => {
                     let at = self.show(sink, tool, input.as_ref());
                     self.settle(sink);
-                    self.request_approval(sink, at, approval.as_str(), event, false);
+                    self.request_approval(sink, at, approval.as_str(), event);
                 }
                 Event::InterruptRequested(question) if !self.shows(&question.request.as_str().into()) => {
-                    self.ask(sink, question, None);
+                    self.ask(sink, question);
                 }
                 _ => {}
             }
@@ -79,46 +77,29 @@ impl Encoder {
 
     /// Tells the page to execute those of its calls that the run waits for, and to answer what is asked.
     fn tell_waiting(&mut self, sink: &mut Sink<'_>, calls: &[ToolCallId]) {
-        for (at, input) in self.calls.take_waiting(calls, ASK) {
+        for (at, input) in self.calls.take_waiting(calls, ASK_USER) {
             let Some(call) = self.calls.get(at) else { continue };
             let (to, base) = sink.next();
             to(&Chunk::ToolInputAvailable(ToolInputAvailable {
                 tool_call_id: Some(Cow::Borrowed(call.wire.as_str())),
                 tool_name: Some(Cow::Borrowed(call.name.as_str())),
                 input: input.map(Cow::Owned),
-                derived: true,
                 ..ToolInputAvailable::at(base)
             }));
         }
     }
 
-    /// Asks a person about a call that the page shows; `event` is said with it, unless it was before.
-    pub(super) fn request_approval(
-        &mut self,
-        sink: &mut Sink<'_>,
-        at: usize,
-        approval: &str,
-        event: &Event,
-        is_new: bool,
-    ) {
+    /// Asks a person about a call that the page shows.
+    pub(super) fn request_approval(&mut self, sink: &mut Sink<'_>, at: usize, approval: &str, event: &Event) {
         let Event::ApprovalRequested { tool, input, .. } = event else { return };
         let Some(call) = self.calls.get(at) else { return };
         call.is_asked = true;
-        let said = is_new.then(|| {
-            let mut event = event.clone();
-            if let Event::ApprovalRequested { input, .. } = &mut event {
-                *input = None;
-            }
-            Box::new(event)
-        });
         let (to, base) = sink.next();
         to(&Chunk::ApprovalRequested(ApprovalRequested {
             tool_call_id: Some(Cow::Borrowed(call.wire.as_str())),
             tool_name: Some(Cow::Borrowed(tool.name.as_str())),
             input: input.as_ref().map(Cow::Borrowed),
             approval: Some(ApprovalBody { id: Some(Cow::Borrowed(approval)), needs_approval: true }),
-            event: said,
-            derived: !is_new,
             ..ApprovalRequested::at(base)
         }));
     }

@@ -7,10 +7,7 @@
 
 use serde_json::Value;
 
-use super::{
-    Encoder, Sink,
-    tool::{Said, output_text},
-};
+use super::{Encoder, Sink, tool::output_text};
 use crate::{
     event::{Event, Record, ToolCall},
     id::{AttemptId, ToolCallId},
@@ -70,7 +67,7 @@ impl Encoder {
         for Deferred { tool, input, attempt, output } in std::mem::take(&mut self.later.0) {
             let at = self.calls.begin(&tool.call, &tool.name, attempt.as_ref());
             let arguments = input.map(|input| input.to_string()).unwrap_or_default();
-            self.piece(sink, at, Said { arguments: &arguments, ..Said::default() });
+            self.piece(sink, at, &arguments);
             told.push((at, output));
         }
         if told.is_empty() {
@@ -79,7 +76,7 @@ impl Encoder {
         self.settle(sink);
         for (at, output) in told {
             if let Some(output) = output {
-                self.output(sink, at, output, None, None);
+                self.output(sink, at, output);
             }
         }
     }

@@ -1,6 +1,6 @@
-//! Coming back: the client cannot say where it was, so it is told the state and then what is new.
+//! The stream for a page that comes back without a cursor: the state, and then what is new.
 
-use super::Encoder;
+use super::{Chunk, Encoder, Sink, write};
 use crate::{encode::Encode as _, event::Event, framing::FrameWriter, state::RunState};
 
 impl Encoder {
@@ -11,6 +11,12 @@ impl Encoder {
         self.answered = replay.iter().filter_map(|record| answered(&record.event)).collect();
         for record in &replay {
             self.record(record, out);
+        }
+        if let Some(record) = replay.last() {
+            let mut pen = std::mem::take(&mut self.pen);
+            let to = &mut |chunk: &Chunk<'_>| write(chunk, out);
+            self.send_grown_objects(&mut Sink { to, record, pen: &mut pen, count: 1 });
+            self.pen = pen;
         }
         self.answered.clear();
     }

@@ -10,6 +10,7 @@ use crate::{
 
 impl Encoder {
     pub(super) fn run_end(&mut self, sink: &mut Sink<'_>) {
+        self.send_grown_objects(sink);
         match &sink.record.event {
             Event::RunWaiting { tool_calls, .. } => self.tell_asked(sink, tool_calls),
             _ => self.tell_later(sink),
@@ -22,38 +23,31 @@ impl Encoder {
             Event::RunWaiting { usage, .. } => {
                 if self.page.turn_is_over {
                     self.end = End::Ended;
-                    sink.carry();
                 } else {
                     self.done(sink, Some("stop"), usage.as_ref());
                 }
             }
             Event::RunFailed(error) | Event::Error { error, .. } => self.failed(sink, error),
-            _ => sink.carry(),
+            _ => {}
         }
     }
 
     fn done(&mut self, sink: &mut Sink<'_>, reason: Option<&'static str>, usage: Option<&Usage>) {
         self.end = End::Ended;
         self.page.turn_is_open = false;
-        let event = Some(Box::new(sink.record.event.clone()));
         let (to, base) = sink.next();
-        to(&Chunk::Done(Done {
-            finish_reason: reason.map(Cow::Borrowed),
-            usage: usage.map(tokens),
-            event,
-            ..Done::at(base)
-        }));
+        let finish_reason = reason.map(Cow::Borrowed);
+        to(&Chunk::Done(Done { finish_reason, usage: usage.map(tokens), ..Done::at(base) }));
     }
 
     fn failed(&mut self, sink: &mut Sink<'_>, error: &ErrorInfo) {
         self.end = End::Failed;
-        let event = Some(Box::new(sink.record.event.clone()));
         let (to, base) = sink.next();
         let error = ErrorBody {
             message: Some(Cow::Borrowed(error.message.as_str())),
             code: error.code.as_deref().map(Cow::Borrowed),
         };
-        to(&Chunk::Failure(Failure { error: Some(error), event, ..Failure::at(base) }));
+        to(&Chunk::Failure(Failure { error: Some(error), ..Failure::at(base) }));
     }
 }
 

@@ -1,9 +1,10 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     event::{ErrorInfo, FinishReason, Interrupt, RunStarted, ToolCall},
     framing::{Frame, Framing},
+    structured::{StructuredOp, StructuredUpdate},
 };
 
 fn text(delta: &str) -> Event {
@@ -78,7 +79,7 @@ fn line(chunk: &Chunk<'_>) -> Option<String> {
         Chunk::Failure(chunk) => Some(format!("error {}", of(&chunk.error.as_ref()?.message))),
         Chunk::ApprovalRequested(chunk) => Some(format!("approve {}", of(&chunk.tool_call_id))),
         Chunk::ToolInputAvailable(chunk) => Some(format!("execute {}", of(&chunk.tool_call_id))),
-        Chunk::Carried(_) | Chunk::Other(_) => None,
+        Chunk::Other(_) => None,
     }
 }
 
@@ -97,9 +98,9 @@ fn the_bytes_are_those_that_the_clients_reader_takes() {
     encoder.record(&Record::new(2, finished()).at(8), &mut out);
     encoder.finish(&mut out);
     let expected = concat!(
-        r#"data: {"type":"content","id":"chunk_1","model":"gpt-4","timestamp":7,"delta":"Hello","role":"assistant","part":"t"}"#,
+        r#"data: {"type":"content","id":"chunk_1","model":"gpt-4","timestamp":7,"delta":"Hello","role":"assistant"}"#,
         "\n\n",
-        r#"data: {"type":"done","id":"chunk_2","model":"gpt-4","timestamp":8,"finishReason":"stop","event":{"type":"run-finished","reason":"stop"}}"#,
+        r#"data: {"type":"done","id":"chunk_2","model":"gpt-4","timestamp":8,"finishReason":"stop"}"#,
         "\n\ndata: [DONE]\n\n",
     );
     assert_eq!(String::from_utf8_lossy(out.bytes()), expected);
@@ -146,7 +147,7 @@ fn content_is_filled_as_asked() {
 
 #[test]
 fn nothing_makes_the_page_repeat_a_text() {
-    // The first thoughts after a text are carried, all of their block …
+    // The first thoughts after a text are not sent, all of their block …
     assert_eq!(
         compact(&[text("A"), thought("x"), start("c"), thought("y"), text("B")]),
         [r#"text "A""#, "call c ", r#"text "B" of """#,]
@@ -196,7 +197,7 @@ fn what_is_asked_of_the_page_comes_after_the_turn() {
     let question = Event::InterruptRequested(Box::new(Interrupt::text("q", "Which?")));
     let waiting = Event::RunWaiting { tool_calls: vec![], usage: None };
     let lines = compact(&[question, waiting]);
-    assert!(lines[0].starts_with("call q {\"request\":\"q\""), "{lines:?}");
+    assert_eq!(lines[0], r#"call q {"question":"Which?","kind":"text"}"#);
     assert_eq!(lines[1..], ["done tool_calls", "execute q"]);
 }
 
@@ -379,16 +380,87 @@ fn messages_of_others_are_not_shown() {
 }
 
 #[test]
-fn foreign_chunks_go_through_unless_the_page_would_take_them() {
-    let foreign = json!({ "type": "weird", "x": 1 });
+fn event_without_a_chunk_is_not_sent() {
     let mut encoder = Encoder::new(&EncodeOptions::default());
-    let mut seen = Vec::new();
-    for (name, data) in [("weird", foreign.clone()), ("error", json!({ "type": "error" }))] {
-        let event = Event::Unknown { name: name.into(), data };
-        encoder.chunks(&Record::new(0, event), &mut |chunk| seen.push(serde_json::to_value(chunk).unwrap()));
+    let hidden = [
+        Event::Unknown { name: "weird".into(), data: json!({ "type": "weird", "x": 1 }) },
+        Event::StepStarted { name: None },
+        Event::TextStart { id: "t".into(), metadata: None },
+    ];
+    for event in hidden {
+        encoder.chunks(&Record::new(0, event), &mut |chunk| panic!("{chunk:?}"));
     }
-    assert_eq!(seen[0], foreign);
-    assert_eq!(seen[1]["type"], "hw-event");
+}
+
+fn update(op: StructuredOp) -> Event {
+    Event::Structured(StructuredUpdate::new("s", "table", op))
+}
+
+#[test]
+fn object_is_a_call_named_after_its_type_with_the_object_as_result() {
+    let events = [
+        text("A"),
+        update(StructuredOp::append("rows", [1])),
+        update(StructuredOp::append("rows", [2])),
+        update(StructuredOp::finish(json!({ "rows": [1, 2] }))),
+        text("B"),
+        finished(),
+    ];
+    let expected = [
+        r#"text "A""#,
+        "call s {}",
+        "done tool_calls",
+        r#"result s {"rows":[1]}"#,
+        r#"result s {"rows":[1,2]}"#,
+        r#"text "B" of """#,
+        "done stop",
+    ];
+    assert_eq!(compact(&events), expected);
+    let unfinished = [&events[1..3], &[finished()]].concat();
+    let lines = compact(&unfinished);
+    assert_eq!(lines[3], r#"result s {"rows":[1,2]}"#, "it is whole when the run ends");
+    let withdrawn = Event::StructuredInvalidated { stream: "s".into(), checkpoint: None };
+    let lines = compact(&[events[1].clone(), withdrawn]);
+    assert_eq!(lines[3], r#"result s {"error":"the object was withdrawn"}"#);
+}
+
+#[test]
+fn object_does_not_keep_a_page_from_answering() {
+    let question = Event::InterruptRequested(Box::new(Interrupt::text("q", "Which?")));
+    let answered = Event::InterruptAnswered { request: "q".into(), answer: Some(json!("Rome")) };
+    let first = [update(StructuredOp::finish(json!({ "rows": [] }))), question, waiting(&[])];
+    let seen = responses(&[&first, &[answered, text("A"), finished()]]);
+    assert_eq!(seen[0][1..], ["done tool_calls", "execute q"]);
+    assert!(seen[0][0].starts_with("call q "), "{seen:?}");
+    let last = [r#"text "A""#, "call s {}", "done tool_calls", r#"result s {"rows":[]}"#, "done stop"];
+    assert_eq!(seen[1], last);
+}
+
+#[test]
+fn object_is_whole_for_a_page_that_comes_back() {
+    let mut state = RunState::default();
+    for row in 0..3 {
+        state.apply(&Record::new(0, update(StructuredOp::append("rows", [row])))).unwrap();
+    }
+    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let mut out = FrameWriter::new(Framing::Ndjson);
+    encoder.reentry(&state, &mut out);
+    let text = String::from_utf8_lossy(out.bytes());
+    assert!(text.lines().last().unwrap().contains(r#""content":"{\"rows\":[0,1,2]}""#), "{text}");
+}
+
+#[test]
+fn delta_is_written_as_its_chunk_serialises() {
+    let mut encoder = Encoder::new(&EncodeOptions::default());
+    let delta = Event::ToolInputDelta { call: "c".into(), delta: "{\"a".into() };
+    for event in [text("é\n\"\u{0}"), start("c"), delta, text("B")] {
+        encoder.chunks(&Record::new(0, event).at(1), &mut |chunk| {
+            let mut out = FrameWriter::new(Framing::Ndjson);
+            write(chunk, &mut out);
+            let expected = serde_json::to_string(chunk).unwrap() + "\n";
+            assert_eq!(String::from_utf8_lossy(out.bytes()), expected);
+        });
+    }
 }
 
 #[test]

@@ -6,23 +6,11 @@ use serde_json::{Value, json};
 
 use super::{Encoder, Sink};
 use crate::{
-    dialects::tanstack::{
-        ASK,
-        chunk::{Call, Chunk, Done, Function, Payload, ToolCall as Piece, ToolResult},
-    },
+    dialects::tanstack::chunk::{Call, Chunk, Done, Function, ToolCall as Piece, ToolResult},
     event::{Event, Executor, Interrupt, ToolCall},
     id::{AttemptId, ToolCallId},
+    state::ASK_USER,
 };
-
-/// What a [`Piece`] says beside the call itself.
-#[derive(Default)]
-pub(super) struct Said<'a> {
-    pub(super) arguments: &'a str,
-    /// The arguments are a delta of this call.
-    pub(super) delta_of: Option<&'a str>,
-    pub(super) event: Option<Box<Event>>,
-    pub(super) payload: Option<Payload>,
-}
 
 impl Encoder {
     pub(super) fn tool(&mut self, sink: &mut Sink<'_>) {
@@ -31,60 +19,42 @@ impl Encoder {
         match &record.event {
             Event::ToolInputStart(tool) => {
                 let at = self.calls.begin(&tool.call, &tool.name, attempt);
-                let event = Some(Box::new(record.event.clone()));
-                self.piece(sink, at, Said { event, ..Said::default() });
+                self.piece(sink, at, "");
             }
             Event::ToolInputDelta { call, delta } => self.input_delta(sink, call, delta),
             Event::ToolInputAvailable { tool, input } => self.input(sink, tool, input.as_ref()),
             Event::ToolInputError { tool, input, .. } => {
                 self.show(sink, tool, input.as_ref());
-                self.result(sink, &tool.call, record.event.clone(), None);
+                self.result(sink, &tool.call);
             }
-            Event::ApprovalRequested { automatic: true, .. } => sink.carry(),
-            Event::ApprovalRequested { approval, tool, input, .. } => {
+            Event::ApprovalRequested { approval, tool, input, automatic: false, .. } => {
                 let at = self.show(sink, tool, input.as_ref());
-                // What is asked before the turn is over is forgotten when it is.
+                // The client forgets what is asked before the turn is over.
                 self.settle(sink);
-                self.request_approval(sink, at, approval.as_str(), &record.event, true);
+                self.request_approval(sink, at, approval.as_str(), &record.event);
             }
-            Event::ToolOutput { call, name, output, structured, is_error, preliminary, metadata } => {
-                let payload = if output.is_string() { Payload::Text } else { Payload::Json };
-                let event = Event::ToolOutput {
-                    call: call.clone(),
-                    name: name.clone(),
-                    output: Value::Null,
-                    structured: structured.clone(),
-                    is_error: *is_error,
-                    preliminary: *preliminary,
-                    metadata: metadata.clone(),
-                };
-                self.result(sink, call, event, Some(payload));
-            }
-            Event::ToolOutputError { call, .. } | Event::ToolDenied { call, .. } => {
-                self.result(sink, call, record.event.clone(), None);
-            }
-            Event::InterruptRequested(question) => {
-                self.ask(sink, question, Some(Box::new(record.event.clone())));
-            }
+            Event::ToolOutput { call, .. }
+            | Event::ToolOutputError { call, .. }
+            | Event::ToolDenied { call, .. } => self.result(sink, call),
+            Event::InterruptRequested(question) => self.ask(sink, question),
             Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => {
                 self.answer(sink, request.as_str());
             }
-            _ => sink.carry(),
+            _ => {}
         }
     }
 
     /// Sends a chunk of a call.
-    pub(super) fn piece(&mut self, sink: &mut Sink<'_>, at: usize, said: Said<'_>) {
+    pub(super) fn piece(&mut self, sink: &mut Sink<'_>, at: usize, arguments: &str) {
         let Some(call) = self.calls.get(at) else { return };
         if !call.is_shown {
             call.is_shown = true;
             self.page.add_part();
         }
         self.page.call();
-        let derived = said.delta_of.is_none() && said.event.is_none();
         let function = Function {
             name: Some(Cow::Borrowed(call.name.as_str())),
-            arguments: Some(Cow::Borrowed(said.arguments)),
+            arguments: Some(Cow::Borrowed(arguments)),
         };
         let (to, base) = sink.next();
         to(&Chunk::ToolCall(Piece {
@@ -94,10 +64,6 @@ impl Encoder {
                 function: Some(function),
             }),
             index: Some(call.index),
-            call: said.delta_of.map(Cow::Borrowed),
-            event: said.event,
-            payload: said.payload,
-            derived,
             ..Piece::at(base)
         }));
     }
@@ -112,39 +78,26 @@ impl Encoder {
                 known.text.push_str(delta);
             }
             // The page would append it to an input that is complete.
-            _ => return sink.carry(),
+            _ => return,
         }
-        self.piece(sink, at, Said { arguments: delta, delta_of: Some(call.as_str()), ..Said::default() });
+        self.piece(sink, at, delta);
     }
 
     fn input(&mut self, sink: &mut Sink<'_>, tool: &ToolCall, input: Option<&Value>) {
         let known = self.calls.find(&tool.call).and_then(|at| self.calls.get(at));
         if known.is_some_and(|call| !call.is_settled && (call.is_complete || call.is_asked)) {
-            return sink.carry();
+            return;
         }
         let at = self.begin_or_go_on(sink, tool);
         let Some(call) = self.calls.get(at) else { return };
         call.is_complete = true;
         let streamed = std::mem::take(&mut call.text);
-        let mut arguments = String::new();
-        let mut spelled = None;
-        let payload = match input {
-            None => None,
-            Some(input) if streamed.is_empty() => {
-                arguments = input.to_string();
-                Some(Payload::Json)
-            }
-            Some(input) if serde_json::from_str::<Value>(&streamed).is_ok_and(|text| text == *input) => {
-                Some(Payload::Streamed)
-            }
-            Some(input) => {
-                spelled = Some(input.clone());
-                None
-            }
-        };
-        let event = Event::ToolInputAvailable { tool: tool.clone(), input: spelled };
-        let said = Said { arguments: &arguments, event: Some(Box::new(event)), payload, delta_of: None };
-        self.piece(sink, at, said);
+        let is_shown = call.is_shown;
+        // The page shows what was streamed, whatever the input is in the end.
+        let arguments = input.filter(|_| streamed.is_empty()).map(Value::to_string).unwrap_or_default();
+        if !is_shown || !arguments.is_empty() {
+            self.piece(sink, at, &arguments);
+        }
         if tool.executor == Executor::Client {
             self.calls.wait(at, input.cloned());
         }
@@ -171,43 +124,35 @@ impl Encoder {
         }
         let at = self.begin_or_go_on(sink, tool);
         let arguments = input.map(Value::to_string).unwrap_or_default();
-        self.piece(sink, at, Said { arguments: &arguments, ..Said::default() });
+        self.piece(sink, at, &arguments);
         at
     }
 
-    fn result(&mut self, sink: &mut Sink<'_>, id: &ToolCallId, event: Event, payload: Option<Payload>) {
+    fn result(&mut self, sink: &mut Sink<'_>, id: &ToolCallId) {
         let at = self.calls.find(id);
         let is_shown = at.and_then(|at| self.calls.get(at)).is_some_and(|call| call.is_shown);
         // A call of an earlier response: there is nothing that could keep the text from being repeated.
         if !is_shown && self.page.would_repeat() {
-            return sink.carry();
+            return;
         }
         let at = at.unwrap_or_else(|| self.calls.begin(id, "", None));
         // A page that reads it again would execute again what it has executed.
         self.calls.no_longer_waits(at);
         self.settle(sink);
-        let preliminary = matches!(event, Event::ToolOutput { preliminary: true, .. });
+        let preliminary = matches!(sink.record.event, Event::ToolOutput { preliminary: true, .. });
         let content = output_text(&sink.record.event).unwrap_or_default();
-        self.output(sink, at, content, Some(Box::new(event)), payload);
+        self.output(sink, at, content);
         if let Some(call) = self.calls.get(at) {
             call.is_settled = !preliminary;
         }
     }
 
-    /// Sends an output; without an event, for the page alone.
-    pub(super) fn output(
-        &mut self,
-        sink: &mut Sink<'_>,
-        at: usize,
-        content: String,
-        event: Option<Box<Event>>,
-        payload: Option<Payload>,
-    ) {
+    pub(super) fn output(&mut self, sink: &mut Sink<'_>, at: usize, content: String) {
         let is_first = self.calls.get(at).is_some_and(|call| !std::mem::replace(&mut call.has_output, true));
         if is_first {
             if self.page.would_repeat() {
                 let turn_is_open = self.page.turn_is_open;
-                self.piece(sink, at, Said::default());
+                self.piece(sink, at, "");
                 self.page.turn_is_open = turn_is_open;
             }
             self.page.add_part();
@@ -218,9 +163,6 @@ impl Encoder {
         to(&Chunk::ToolResult(ToolResult {
             tool_call_id: Some(Cow::Borrowed(call.wire.as_str())),
             content: Some(Value::String(content)),
-            derived: event.is_none(),
-            event,
-            payload,
             ..ToolResult::at(base)
         }));
     }
@@ -231,7 +173,7 @@ impl Encoder {
             self.page.turn_is_over = true;
             let (to, base) = sink.next();
             let finish_reason = Some(Cow::Borrowed("tool_calls"));
-            to(&Chunk::Done(Done { finish_reason, derived: true, ..Done::at(base) }));
+            to(&Chunk::Done(Done { finish_reason, ..Done::at(base) }));
         }
     }
 
@@ -243,18 +185,16 @@ impl Encoder {
         }
         for at in dead {
             if self.calls.get(at).is_some_and(|call| call.is_shown) {
-                self.output(sink, at, failure("the call was taken back"), None, None);
+                self.output(sink, at, failure("the call was taken back"));
             }
         }
     }
 
-    /// Asks a question; without an event, for the page alone.
-    pub(super) fn ask(&mut self, sink: &mut Sink<'_>, question: &Interrupt, event: Option<Box<Event>>) {
-        let Ok(input) = serde_json::to_value(question) else { return sink.carry() };
-        let tool = ToolCall::new(question.request.as_str(), ASK);
-        let at = self.calls.begin(&tool.call, ASK, None);
-        let arguments = input.to_string();
-        self.piece(sink, at, Said { arguments: &arguments, event, ..Said::default() });
+    /// Asks a question: the page executes a call whose id is that of the request.
+    pub(super) fn ask(&mut self, sink: &mut Sink<'_>, question: &Interrupt) {
+        let input = question.to_tool_input();
+        let at = self.calls.begin(&question.request.as_str().into(), ASK_USER, None);
+        self.piece(sink, at, &input.to_string());
         if let Some(call) = self.calls.get(at) {
             call.is_complete = true;
         }
@@ -264,12 +204,9 @@ impl Encoder {
     fn answer(&mut self, sink: &mut Sink<'_>, request: &str) {
         let call = ToolCallId::from(request);
         let asked = self.calls.find(&call).and_then(|at| self.calls.get(at));
-        if asked.is_some_and(|call| call.name == ASK && !call.is_settled) {
-            let event = sink.record.event.clone();
-            self.result(sink, &call, event, None);
-        } else {
-            // It was asked in an earlier response, where the page has its answer.
-            sink.carry();
+        // One that was asked in an earlier response has its answer there.
+        if asked.is_some_and(|call| call.name == ASK_USER && !call.is_settled) {
+            self.result(sink, &call);
         }
     }
 }
@@ -285,7 +222,7 @@ pub(super) fn output_text(event: &Event) -> Option<String> {
         Event::ToolOutputError { error, .. } | Event::ToolInputError { error, .. } => failure(error),
         Event::ToolDenied { reason, .. } => failure(reason.as_deref().unwrap_or("the call was denied")),
         Event::InterruptAnswered { answer, .. } => text(answer.as_ref().unwrap_or(&Value::Null)),
-        Event::InterruptExpired { .. } => failure("nobody answered in time"),
+        Event::InterruptExpired { .. } => failure("the question expired"),
         _ => return None,
     })
 }

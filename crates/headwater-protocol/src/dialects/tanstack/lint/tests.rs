@@ -83,3 +83,14 @@ fn what_the_clients_reader_trips_over_is_named() {
     // Blank lines keep the connection open and disturb nobody.
     assert_eq!(found(Framing::Sse, &format!("\n\ndata: {done}\n\n\n\ndata: [DONE]\n\n")), []);
 }
+
+#[test]
+fn example_of_the_protocols_documentation_is_clean() {
+    let stream = concat!(
+        r#"data: {"type":"content","id":"chunk_1","model":"gpt-4","timestamp":1699123456789,"delta":"Hello","content":"Hello"}"#,
+        "\n\n",
+        r#"data: {"type":"content","id":"chunk_2","model":"gpt-4","timestamp":1699123456790,"delta":" world","content":"Hello world"}"#,
+        "\n\ndata: [DONE]\n\n",
+    );
+    assert_eq!(found(Framing::Sse, stream), []);
+}

@@ -4,11 +4,10 @@ use serde_json::{Map, Value};
 
 use super::{kind, text, wrong};
 use crate::{
-    dialects::tanstack::ASK,
     error::Error,
     event::Role,
     json::EmbeddedJson,
-    request::{ChatRequest, InterruptAnswer, ToolResult},
+    request::{ChatRequest, ToolResult},
     state::{FilePart, Message, MessageStatus, Part, TextPart, ToolPart, ToolState},
 };
 
@@ -87,23 +86,12 @@ fn tool_message(
     Ok(())
 }
 
-/// A tool message at the end of the conversation: new, unless it is the answer to a question.
+/// A tool message at the end of the conversation. The answer to a question is one too: its call is the request.
 fn result(message: &Map<String, Value>, chat: &mut ChatRequest, json: &mut EmbeddedJson) {
     let Some(call) = text(message, "toolCallId") else { return };
     let output = message.get("content").map(|content| parsed(content, json));
-    let asked = chat.messages.iter().rev().find_map(|message| message.tool(call));
-    if let Some(question) = asked.filter(|tool| tool.name == ASK) {
-        let token = question.input.as_ref().and_then(|input| input.get("token")).and_then(Value::as_str);
-        chat.answers.push(InterruptAnswer {
-            request: call.into(),
-            token: token.map(str::to_owned),
-            answer: output.filter(|answer| !answer.is_null()),
-            cancelled: false,
-        });
-    } else {
-        // A tool that failed sends `null`: the client keeps the error to itself.
-        chat.tool_results.push(ToolResult { call: call.into(), output, error: None });
-    }
+    // A tool that failed sends `null`: the client keeps the error to itself.
+    chat.tool_results.push(ToolResult { call: call.into(), output, error: None });
 }
 
 fn content(at: usize, content: Option<&Value>, message: &mut Message) -> Result<(), Error> {
