@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use headwater_protocol::{
     Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, EventKind, Framing, Record,
-    RunState, Support, dialects, lint,
+    Retraction, RunState, Support, dialects, lint,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use serde_json::Value;
@@ -185,6 +185,8 @@ fn comes_back(
     records: &[Record],
     cut: usize,
 ) -> Result<(), TestCaseError> {
+    let records = &shown(dialect, options, records);
+    let cut = cut.min(records.len());
     let live = encode(dialect, options, records);
     let mut stayed = reduce(dialect, &decode(dialect, options, &live).records);
 
@@ -205,6 +207,7 @@ fn comes_back(
     let mut came_back = reduce(dialect, &decoded.records);
     stayed.end_of_stream();
     came_back.end_of_stream();
+    let view = |state: &RunState| page_view(state, ended);
     prop_assert_eq!(
         view(&stayed),
         view(&came_back),
@@ -216,6 +219,34 @@ fn comes_back(
         say(&bytes)
     );
     Ok(())
+}
+
+/// The records without what a page keeps of a dead attempt and does not get again.
+fn shown(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) -> Vec<Record> {
+    let mut records = records.to_vec();
+    if dialect.profile(options.profile.as_deref()).retraction == Retraction::Seam {
+        let dead: Vec<_> = records
+            .iter()
+            .filter_map(|record| match &record.event {
+                Event::AttemptRetracted { attempt, .. } => Some(attempt.clone()),
+                _ => None,
+            })
+            .collect();
+        records.retain(|record| record.origin.attempt.as_ref().is_none_or(|attempt| !dead.contains(attempt)));
+    }
+    records
+}
+
+/// What a page shows: an empty text is nothing, and an object that still grows is sent now and then.
+fn page_view(state: &RunState, ended: bool) -> Value {
+    let mut view = view(state);
+    for message in view["messages"].as_array_mut().unwrap() {
+        message["parts"].as_array_mut().unwrap().retain(|part| {
+            let is_data = part["type"].as_str().is_some_and(|kind| kind.starts_with("data-"));
+            part["text"] != "" && (ended || !is_data)
+        });
+    }
+    view
 }
 
 fn by_kind(records: &[Record]) -> BTreeMap<EventKind, Vec<&Event>> {
