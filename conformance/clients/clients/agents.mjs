@@ -72,7 +72,8 @@ class Driver {
 
   async #again(headers = {}) {
     const url = endpoint(this.#where, 'agents', `/${this.#where.run()}/stream`);
-    await this.#read(await this.#where.fetch(url, { headers }).catch((error) => error));
+    const anew = !headers['last-event-id'];
+    await this.#read(await this.#where.fetch(url, { headers }).catch((error) => error), { anew });
   }
 
   messages() {
@@ -118,19 +119,19 @@ class Driver {
     await this.#post({ messages: this.messages() });
   }
 
-  async #read(response) {
+  async #read(response, { anew = false } = {}) {
     this.#error = null;
     if (response instanceof Error || !response.ok) {
       this.#error = response.message ?? (await response.text());
       return;
     }
     try {
-      await this.#reader.read(response.body, { stopWhenStale: this.#cursor });
+      await this.#reader.read(response.body, { stopWhenStale: this.#cursor && !anew });
     } catch (error) {
       this.#error = error.message;
     }
     // A dead attempt cannot be removed by what follows; the run without a cursor has only what counts.
-    if (this.#cursor && this.#reader.stale) {
+    if (this.#cursor && !anew && this.#reader.stale) {
       this.#reader.begin();
       await this.#again();
     }

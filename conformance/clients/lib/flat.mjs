@@ -11,7 +11,7 @@ export function flatten(family, messages) {
   for (const data of flat.data) delete data.id;
   // A question is no part of the answer; it is gone, or stays with what was said to it.
   flat.data = flat.data.filter(({ name }) => name !== 'interrupt');
-  flat.tools = flat.tools.filter(({ toolName }) => toolName !== 'interrupt');
+  flat.tools = flat.tools.filter(({ toolName }) => toolName !== 'interrupt' && toolName !== 'ask_user');
   return { structured: [], ...flat };
 }
 

@@ -9,6 +9,8 @@ export class Reader {
   lastEventId = null;
   /** An attempt failed: what the stream holds of the answer is out of date. */
   stale = false;
+  /** The `partId` of a part, which is no field of UI messages. */
+  #ids = new WeakMap();
 
   /** A new answer, or the same one anew. */
   begin() {
@@ -99,10 +101,11 @@ export class Reader {
   #text(type, data) {
     const { parts } = this.#message(data);
     const { partId } = data;
-    const named = partId && parts.find((part) => part.type === type && part.partId === partId);
+    const named = partId && parts.find((part) => part.type === type && this.#ids.get(part) === partId);
     const last = !partId && parts.at(-1)?.type === type && parts.at(-1);
-    const part = named || last || { type, text: '', partId };
+    const part = named || last || { type, text: '' };
     if (!parts.includes(part)) parts.push(part);
+    this.#ids.set(part, partId);
     return part;
   }
 
