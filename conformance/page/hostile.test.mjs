@@ -31,33 +31,37 @@ const PAYLOADS = [
 
 /** Every event that the page knows, with a hostile text wherever it shows one. */
 const EVENTS = [
-  ['message.delta', (x) => ({ delta: x, partId: 'p' })],
-  ['message.delta', (x) => ({ delta: 'x', partId: x, attempt: x, whole: true })],
-  ['message.delta', (x) => ({ delta: `> ${x}\n- ${x}\n`, partId: 'q' })],
-  ['reasoning.delta', (x) => ({ delta: x, partId: x })],
-  ['tool.delta', (x) => ({ toolCallId: 't', toolName: x, delta: x })],
-  ['tool.call', (x) => ({ toolCallId: x, toolName: x, input: { [x]: x } })],
-  ['tool.call', (x) => ({ toolCallId: 'u', toolName: x, input: x, executor: 'client' })],
-  ['tool.approval', (x) => ({ toolCallId: x, toolName: x })],
-  ['tool.result', (x) => ({ toolCallId: x, toolName: x, output: x })],
-  ['tool.result', (x) => ({ toolCallId: x, toolName: x, output: { [x]: [x] } })],
-  ['tool.result', (x) => ({ toolCallId: x, toolName: x, errorText: x, state: x })],
-  ['source', (x) => ({ sourceId: x, title: x, url: x })],
-  ['source', (x) => ({ sourceId: x, url: `https://x.test/${x}` })],
-  ['source.document', (x) => ({ sourceId: x, title: x, text: x, filename: x })],
+  ['text-delta', (x) => ({ delta: x, id: 'p' })],
+  ['text-delta', (x) => ({ delta: 'x', id: x })],
+  ['text-delta', (x) => ({ delta: `> ${x}\n- ${x}\n`, id: 'q' })],
+  ['message', (x) => ({ content: x })],
+  ['reasoning-delta', (x) => ({ delta: x, id: x })],
+  ['tool-input-start', (x) => ({ call: 't', name: x })],
+  ['tool-input-delta', (x) => ({ call: 't', delta: x })],
+  ['tool-input-available', (x) => ({ call: x, name: x, input: { [x]: x } })],
+  ['tool-input-available', (x) => ({ call: 'u', name: x, input: x, executor: 'client' })],
+  ['tool-input-error', (x) => ({ call: x, name: x, input: x, error: x })],
+  ['approval-requested', (x) => ({ approval: x, call: x, name: x })],
+  ['approval-answered', (x) => ({ approval: x, call: x, approved: x })],
+  ['tool-output', (x) => ({ call: x, name: x, output: x })],
+  ['tool-output', (x) => ({ call: x, name: x, output: { [x]: [x] } })],
+  ['tool-output-error', (x) => ({ call: x, name: x, error: x })],
+  ['tool-denied', (x) => ({ call: x, name: x, reason: x })],
+  ['source-url', (x) => ({ source: x, title: x, url: x })],
+  ['source-url', (x) => ({ source: x, url: `https://x.test/${x}` })],
+  ['source-document', (x) => ({ source: x, title: x, text: x, filename: x })],
   ['file', (x) => ({ url: x, mediaType: 'image/png' })],
   ['file', (x) => ({ url: `data:image/svg+xml,${x}`, mediaType: x })],
   ['file', (x) => ({ url: `data:text/html,${x}`, mediaType: `image/${x}` })],
-  ['data', (x) => ({ name: x, dataId: x, data: x })],
+  ['data', (x) => ({ name: x, id: x, data: x })],
   ['structured', (x) => ({ streamId: x, dataType: x, kind: 'set', path: 'a', value: x })],
   ['structured', (x) => ({ streamId: 's', dataType: x, kind: 'set', path: x, value: { [x]: x } })],
   ['structured', (x) => ({ streamId: 's2', dataType: x, kind: 'append', path: 'list', items: [x, { [x]: x }] })],
   ['structured', (x) => ({ streamId: 's3', dataType: x, kind: 'text-delta', path: x, delta: x })],
   ['structured', (x) => ({ streamId: 's4', kind: 'final', data: { title: x, columns: [x], rows: [[x]], caption: x } })],
-  ['interrupt.answer', (x) => ({ request: x, answer: x })],
-  ['interrupt.answer', (x) => ({ request: x, answer: { [x]: x } })],
-  ['error', (x) => ({ message: x, code: x })],
-  ['error', (x) => ({ message: x, terminal: false })],
+  ['interrupt-answered', (x) => ({ request: x, answer: x })],
+  ['interrupt-answered', (x) => ({ request: x, answer: { [x]: x } })],
+  ['run-failed', (x) => ({ message: x, code: x })],
 ];
 
 /** What a run may wait for. */
@@ -124,8 +128,8 @@ test('hostile events run nothing in the page', () => {
     const page = opened();
     for (const [name, data] of EVENTS) {
       const turn = page.turn();
-      turn.event(name, data(payload));
-      turn.event(payload, { delta: payload });
+      turn.event({ attempt: payload, message: payload, event: { type: name, ...data(payload) } });
+      turn.event({ event: { type: payload, delta: payload } });
       turn.drawNow();
       tried(page, `${name} with ${payload}`);
     }
@@ -144,13 +148,13 @@ test('paths of structured objects change nothing but the object', () => {
   for (const path of PATHS) {
     for (const update of [{ kind: 'set', value: 'x' }, { kind: 'append', items: ['x'] }, { kind: 'text-delta', delta: 'x' }]) {
       const turn = page.turn();
-      turn.event('structured', { streamId: 's', dataType: 't', path, ...update });
+      turn.event({ event: { type: 'structured', streamId: 's', dataType: 't', path, ...update } });
       turn.drawNow();
       tried(page, `${update.kind} at ${path}`);
     }
   }
   const turn = page.turn();
-  const at = (path, update) => turn.event('structured', { streamId: 's', dataType: 't', path, ...update });
+  const at = (path, update) => turn.event({ event: { type: 'structured', streamId: 's', dataType: 't', path, ...update } });
   at('a.b', { kind: 'set', value: 1 });
   at('a.list', { kind: 'append', items: [1, 2] });
   at('a.list', { kind: 'append', items: [3] });

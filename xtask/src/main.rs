@@ -8,6 +8,7 @@ mod command;
 mod garbage;
 mod mcp;
 mod models;
+mod native;
 mod recorded;
 mod report;
 mod test;

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
-use crate::{Optional, attack, browser, clients, garbage, mcp, models, root, tools, vendors};
+use crate::{Optional, attack, browser, clients, garbage, mcp, models, native, root, tools, vendors};
 
 /// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -44,6 +44,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(refused.or(unnamed), "attacks on the page", || attack::test_page(&root));
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
     report.part_unless(refused, "clients", || clients::test(&root, filter));
+    report.part_unless(refused.or(unnamed), "native", || native::test(&root));
     let unseen = without.contains(&Optional::Browser).then_some("--without browser");
     report.part_unless(unseen.or(refused), "browser", || browser::test(&root, filter));
     let only = filter.is_some().then_some("only the named tests run");

@@ -4,9 +4,9 @@ import { reduce } from '../../clients/lib/reduce.mjs';
 
 /** The state of a run that has ended. */
 export async function journal({ base, binary }, run) {
-  const response = await fetch(`${base}/v1/runs/${run}/events?dialect=agents&until=end`);
+  const response = await fetch(`${base}/v1/runs/${run}/events?until=end`);
   if (!response.ok) throw new Error(`GET the events of ${run}: ${response.status} ${await response.text()}`);
-  return reduce(binary, 'agents', await response.text());
+  return reduce(binary, 'native', await response.text());
 }
 
 /** A text in Markdown as it reads without its marks. */

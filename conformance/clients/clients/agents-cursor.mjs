@@ -1,4 +1,4 @@
-// The reader of the agents contract that comes back with `Last-Event-ID` and takes retracted attempts back.
+// The reader of the agents contract that continues with `Last-Event-ID`, and reads the run anew when an attempt failed.
 
 import { agents } from './agents.mjs';
 

@@ -1,6 +1,5 @@
-// The agents contract has no published client. This reader is to the letter of the contract: the events that it names,
-// the parts that they make, and nothing that it does not name. After a cut it reads the run anew from its beginning.
-// `agents-cursor` comes back after the last event instead, and knows which attempt a text belongs to.
+// The agents contract has no published client; this is the reference reader of docs/dialects.md. After a cut it reads the run
+// anew from its beginning. `agents-cursor` continues after the last event instead.
 
 import { endpoint, stop } from '../lib/http.mjs';
 import { Reader } from './agents/reader.mjs';
@@ -10,7 +9,7 @@ export function agents({ name, cursor }) {
     name,
     family: 'agents',
     dialect: 'agents',
-    shows: ['text', 'tools', 'sources'],
+    shows: ['text', 'reasoning', 'tools', 'sources', 'files', 'data'],
     cannot: [],
     async open(where) {
       return new Driver({ fetch: globalThis.fetch, ...where }, cursor);
@@ -32,7 +31,6 @@ class Driver {
   constructor(where, cursor) {
     this.#where = where;
     this.#cursor = cursor;
-    this.#reader.knowsAttempts = cursor;
   }
 
   registerTool(name, output) {
@@ -46,17 +44,16 @@ class Driver {
     await this.#post({ messages: this.#messages });
   }
 
-  /** The contract cannot say a decision; the list `approvals` is an extension of the request. */
   async approve(approved, reason) {
-    const asked = this.#reader.asked.get('approval');
-    if (!asked) throw new Error('no call waits for approval');
-    await this.#post({ approvals: [{ approval: asked.approvalId, approved, ...(reason ? { reason } : {}) }] });
+    const part = this.#open('approval-requested');
+    Object.assign(part, { state: 'approval-responded', approval: { ...part.approval, approved, ...(reason ? { reason } : {}) } });
+    await this.#post({ messages: this.messages() });
   }
 
+  /** A question is a call of the tool `ask_user`; its output is the answer. */
   async answer(answer) {
-    const asked = this.#reader.asked.get('interrupt');
-    if (!asked) throw new Error('nothing was asked');
-    await this.#post({ answers: [{ request: asked.request, token: asked.token, answer }] });
+    Object.assign(this.#open('input-available', 'tool-ask_user'), { state: 'output-available', output: answer });
+    await this.#post({ messages: this.messages() });
   }
 
   async stop() {
@@ -69,9 +66,14 @@ class Driver {
     const headers = {};
     if (this.#cursor && this.#reader.lastEventId) headers['last-event-id'] = this.#reader.lastEventId;
     else this.#reader.begin();
-    const url = endpoint(this.#where, 'agents', `/${run}/stream`);
-    await this.#read(await this.#where.fetch(url, { headers }).catch((error) => error));
+    await this.#again(headers);
     await this.#execute();
+  }
+
+  async #again(headers = {}) {
+    const url = endpoint(this.#where, 'agents', `/${this.#where.run()}/stream`);
+    const anew = !headers['last-event-id'];
+    await this.#read(await this.#where.fetch(url, { headers }).catch((error) => error), { anew });
   }
 
   messages() {
@@ -83,6 +85,13 @@ class Driver {
   }
 
   close() {}
+
+  #open(state, type) {
+    const parts = this.#reader.messages.flatMap((message) => message.parts);
+    const part = parts.find((part) => part.state === state && (!type || part.type === type));
+    if (!part) throw new Error(`no part in the state ${state}`);
+    return part;
+  }
 
   async #post(body) {
     this.#request = { body: JSON.stringify({ sessionId: this.#where.session, ...body }), key: crypto.randomUUID() };
@@ -110,16 +119,21 @@ class Driver {
     await this.#post({ messages: this.messages() });
   }
 
-  async #read(response) {
+  async #read(response, { anew = false } = {}) {
     this.#error = null;
     if (response instanceof Error || !response.ok) {
       this.#error = response.message ?? (await response.text());
       return;
     }
     try {
-      await this.#reader.read(response.body);
+      await this.#reader.read(response.body, { stopWhenStale: this.#cursor && !anew });
     } catch (error) {
       this.#error = error.message;
+    }
+    // A dead attempt cannot be removed by what follows; the run without a cursor has only what counts.
+    if (this.#cursor && !anew && this.#reader.stale) {
+      this.#reader.begin();
+      await this.#again();
     }
   }
 }

@@ -17,8 +17,13 @@ const FAMILIES = {
   'ag-ui': (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
   'tanstack-0.2': (wanted) => outputs(wanted, (error) => ({ error }), { error: 'the call was denied' }),
   tanstack: (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
-  // The contract has sources on the web only.
-  agents: (wanted) => ({ ...wanted, sources: wanted.sources.filter(({ url }) => url) }),
+  // The contract has sources on the web only, and an object is data of its type.
+  agents: ({ structured, data, sources, ...wanted }) => ({
+    ...wanted,
+    sources: sources.filter(({ url }) => url),
+    data: [...data, ...structured.map(({ dataType, data }) => ({ name: dataType, data }))],
+    structured: [],
+  }),
 };
 
 function outputs(wanted, failed, denied) {

@@ -1,5 +1,5 @@
-// The contract's events as the parts of UI messages. What the contract does not name is passed over, but for what a page
-// needs to answer (`tool.approval`, `interrupt`), and for attempts, where the reader knows them.
+// The events of the agents contract as the parts of UI messages, and the few extensions of docs/dialects.md: `reasoning.delta`,
+// `file`, `data`, `partId` and `approval`.
 
 export class Reader {
   messages = [];
@@ -7,10 +7,10 @@ export class Reader {
   run = null;
   status = 'ready';
   lastEventId = null;
-  knowsAttempts = false;
-  /** What waits for an answer, by its kind. */
-  asked = new Map();
-  #attempts = new WeakMap();
+  /** An attempt failed: what the stream holds of the answer is out of date. */
+  stale = false;
+  /** The `partId` of a part, which is no field of UI messages. */
+  #ids = new WeakMap();
 
   /** A new answer, or the same one anew. */
   begin() {
@@ -18,15 +18,17 @@ export class Reader {
     this.error = null;
     this.run = null;
     this.lastEventId = null;
-    this.asked.clear();
+    this.stale = false;
   }
 
-  async read(body) {
+  /** Reads a response to its end; with `stopWhenStale` only until an attempt fails. */
+  async read(body, { stopWhenStale = false } = {}) {
     this.error = null;
     this.status = 'streaming';
     for await (const { event, data, id } of events(body)) {
       this.#apply(event, JSON.parse(data));
       if (id !== null) this.lastEventId = id;
+      if (this.stale && stopWhenStale) return;
     }
     // A stream that ends without `done` and without a terminal error was cut.
     if (this.status === 'streaming') this.error = 'the stream ended before the run did';
@@ -41,11 +43,19 @@ export class Reader {
         this.#message(data);
         break;
       case 'message.delta':
-        this.#delta(data);
+        this.#text('text', data).text += data.delta;
         break;
-      case 'tool.call':
-        Object.assign(this.#tool(data), { state: data.state, input: data.input, inputText: undefined });
+      case 'reasoning.delta':
+        this.#text('reasoning', data).text += data.delta;
         break;
+      case 'tool.call': {
+        const { state, input, approval } = data;
+        const tool = this.#tool(data);
+        Object.assign(tool, { state, inputText: undefined });
+        if (input !== undefined) tool.input = input;
+        if (approval) tool.approval = { ...tool.approval, ...approval };
+        break;
+      }
       case 'tool.delta': {
         const tool = this.#tool(data);
         tool.state = data.state;
@@ -55,33 +65,26 @@ export class Reader {
       case 'tool.result': {
         const { state, output, errorText } = data;
         Object.assign(this.#tool(data), { state, ...(errorText === undefined ? { output } : { errorText }) });
-        if (this.asked.get('approval')?.toolCallId === data.toolCallId) this.asked.delete('approval');
         break;
       }
-      case 'source': {
-        const part = { type: 'source-url', sourceId: data.sourceId, url: data.url, title: data.title };
-        this.#message(data).parts.push(part);
-        this.#attempts.set(part, data.attempt);
+      case 'source':
+        this.#message(data).parts.push({ type: 'source-url', sourceId: data.sourceId, url: data.url, title: data.title });
         break;
-      }
+      case 'file':
+        this.#message(data).parts.push({ type: 'file', url: data.url, mediaType: data.mediaType, filename: data.filename });
+        break;
+      case 'data':
+        if (!data.transient) this.#data(data);
+        break;
+      case 'status':
+        if (data.state === 'retrying') this.stale = true;
+        break;
       case 'error':
         this.error = data.message;
         if (data.terminal !== false) this.status = 'error';
         break;
       case 'done':
         this.status = 'ready';
-        break;
-      case 'tool.approval':
-        this.asked.set('approval', data);
-        break;
-      case 'interrupt':
-        this.asked.set('interrupt', data);
-        break;
-      case 'interrupt.answer':
-        this.asked.delete('interrupt');
-        break;
-      case 'attempt.retract':
-        if (this.knowsAttempts) this.#retract(data.attempt);
         break;
     }
   }
@@ -94,31 +97,35 @@ export class Reader {
     return message;
   }
 
-  #delta(data) {
+  /** The part that a delta goes to: the one that it names, else the last one if it is of the kind. */
+  #text(type, data) {
     const { parts } = this.#message(data);
-    const last = parts.at(-1);
-    const same = last?.type === 'text' && (!this.knowsAttempts || this.#attempts.get(last) === data.attempt);
-    const part = same ? last : { type: 'text', text: '' };
-    if (part !== last) parts.push(part);
-    part.text += data.delta;
-    this.#attempts.set(part, data.attempt);
+    const { partId } = data;
+    const named = partId && parts.find((part) => part.type === type && this.#ids.get(part) === partId);
+    const last = !partId && parts.at(-1)?.type === type && parts.at(-1);
+    const part = named || last || { type, text: '' };
+    if (!parts.includes(part)) parts.push(part);
+    this.#ids.set(part, partId);
+    return part;
   }
 
   #tool(data) {
     const all = this.messages.flatMap((message) => message.parts);
     let part = all.find((part) => part.toolCallId === data.toolCallId);
     if (!part) {
-      part = { type: `tool-${data.toolName}`, toolCallId: data.toolCallId };
+      part = { type: '', toolCallId: data.toolCallId };
       this.#message(data).parts.push(part);
-      this.#attempts.set(part, data.attempt);
     }
+    if (data.toolName) part.type = `tool-${data.toolName}`;
     return part;
   }
 
-  #retract(attempt) {
-    for (const message of this.messages) {
-      message.parts = message.parts.filter((part) => this.#attempts.get(part) !== attempt || part.output !== undefined);
-    }
+  #data({ name, dataId, data, ...place }) {
+    const { parts } = this.#message(place);
+    const type = `data-${name}`;
+    const known = dataId && parts.find((part) => part.type === type && part.id === dataId);
+    if (known) known.data = data;
+    else parts.push({ type, id: dataId, data });
   }
 }
 

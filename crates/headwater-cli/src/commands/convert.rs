@@ -29,8 +29,8 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "DIALECT", value_parser = args::dialect())]
     from: Option<&'static dyn Dialect>,
 
-    /// The dialect to write.
-    #[arg(long, value_name = "DIALECT", value_parser = args::dialect())]
+    /// The dialect to write; Headwater's own wire if it is not given.
+    #[arg(long, value_name = "DIALECT", value_parser = args::dialect(), default_value = "native")]
     to: &'static dyn Dialect,
 
     /// How the stream that is read is cut into chunks; recognised if it is not given.

@@ -60,6 +60,7 @@ fn there_and_back_keeps_the_text_and_the_tools() {
 #[test]
 fn what_is_written_is_recognised_and_keeps_its_contract() {
     for from in [
+        "native.sse",
         "kortyx.sse",
         "kortyx-interrupt.sse",
         "tanstack.sse",

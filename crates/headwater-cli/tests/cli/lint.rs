@@ -49,7 +49,7 @@ fn kortyx_after_done_and_against_the_structure() {
 
 #[test]
 fn every_broken_example_is_found_where_it_is_broken() {
-    for (dialect, frame) in [("tanstack", 1), ("agents", 2), ("ai-sdk", 2), ("ag-ui", 1)] {
+    for (dialect, frame) in [("native", 1), ("tanstack", 1), ("agents", 2), ("ai-sdk", 2), ("ag-ui", 1)] {
         let found = findings(dialect);
         assert!(found.iter().any(|(_, at)| *at == Some(frame)), "{dialect}: {found:?}");
     }

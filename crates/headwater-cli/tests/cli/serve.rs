@@ -23,14 +23,17 @@ fn said(server: &Server, agent: &str, input: &str) -> String {
     let started = server.post("/v1/runs", &json!({ "agent": agent, "input": input }));
     assert_eq!(started.status, 201, "{started:?}");
     let run = started.json()["run"].as_str().unwrap().to_owned();
-    text(&server.get(&format!("/v1/runs/{run}/events?dialect=agents")))
+    text(&server.get(&format!("/v1/runs/{run}/events")))
 }
 
 fn text(answer: &Answer) -> String {
     events(&answer.body)
         .into_iter()
-        .filter(|(name, _)| name == "message.delta")
-        .map(|(_, data)| data["delta"].as_str().unwrap().to_owned())
+        .filter_map(|(name, record)| match name.as_str() {
+            "text-delta" => Some(record["event"]["delta"].as_str().unwrap().to_owned()),
+            "message" => Some(record["event"]["content"].as_str().unwrap().to_owned()),
+            _ => None,
+        })
         .collect()
 }
 
@@ -155,7 +158,7 @@ fn a_reader_of_a_killed_server_goes_on_where_it_was() {
     let server = Server::start(&data, &["--set", "demo.pace=20ms"]);
     let address = server.address.clone();
     let run = server.post("/v1/runs", &json!({ "agent": "chat", "input": "hello" })).json()["run"].clone();
-    let path = format!("/v1/runs/{}/events?dialect=agents", run.as_str().unwrap());
+    let path = format!("/v1/runs/{}/events", run.as_str().unwrap());
 
     // Some of the text, and the cursor after it.
     let mut lines = BufReader::new(server.send("GET", &path, &[], "")).lines();
@@ -164,7 +167,7 @@ fn a_reader_of_a_killed_server_goes_on_where_it_was() {
         let line = lines.next().unwrap().unwrap();
         if let Some(id) = line.strip_prefix("id: ") {
             id.clone_into(&mut cursor);
-        } else if line == "event: message.delta" {
+        } else if line == "event: text-delta" {
             deltas += 1;
         }
     }
@@ -174,8 +177,8 @@ fn a_reader_of_a_killed_server_goes_on_where_it_was() {
     let rest = server.ask("GET", &path, &[("last-event-id", &cursor)], "");
     let after = events(&rest.body);
     let names: Vec<_> = after.iter().map(|(name, _)| name.as_str()).collect();
-    assert!(names.contains(&"attempt.retract"), "what the dead process had begun is taken back: {names:?}");
-    assert_eq!(*names.last().unwrap(), "done", "{names:?}");
+    assert!(names.contains(&"attempt-retracted"), "what the dead process had begun is taken back: {names:?}");
+    assert_eq!(*names.last().unwrap(), "run-finished", "{names:?}");
     assert_eq!(text(&rest), said(&server, "chat", "hello"), "and said again, whole");
 }
 
@@ -185,15 +188,18 @@ fn a_server_that_is_stopped_lets_its_readers_go_and_its_runs_go_on_later() {
     let data = folder.path().join("data");
     let server = Server::start(&data, &["--set", "demo.pace=1h", "--set", "shutdown=100ms"]);
     let run = server.post("/v1/runs", &json!({ "agent": "flaky", "input": "x" })).json()["run"].clone();
-    let path = format!("/v1/runs/{}/events?dialect=agents", run.as_str().unwrap());
+    let path = format!("/v1/runs/{}/events", run.as_str().unwrap());
     let mut reader = BufReader::new(server.send("GET", &path, &[], ""));
     let mut seen = String::new();
-    while !seen.contains("attempt.start") {
+    while !seen.contains("attempt-started") {
         assert!(reader.read_line(&mut seen).unwrap() > 0, "{seen}");
     }
     assert_eq!(server.terminate(), Some(0));
     reader.read_to_string(&mut seen).unwrap();
-    assert!(!seen.contains("event: done") && !seen.contains("event: error"), "a cut looks cut: {seen}");
+    assert!(
+        !seen.contains("event: run-finished") && !seen.contains("event: run-failed"),
+        "a cut looks cut: {seen}"
+    );
 
     let server = Server::start(&data, &[]);
     let whole = text(&server.get(&path));
@@ -282,7 +288,7 @@ fn an_agent_whose_file_is_gone_takes_no_new_turns_and_ends_what_it_has_begun() {
     assert_eq!(begun.status, 201, "{begun:?}");
     let run = begun.json()["run"].as_str().unwrap().to_owned();
     let events = format!("/v1/runs/{run}/events?until=wait");
-    assert!(server.get(&events).body.contains("run.waiting"));
+    assert!(server.get(&events).body.contains("run-waiting"));
 
     fs::remove_file(&path).unwrap();
     server.wait_for_log("its file is gone");
@@ -299,7 +305,7 @@ fn an_agent_whose_file_is_gone_takes_no_new_turns_and_ends_what_it_has_begun() {
     assert_eq!(said(&server, "says", "x"), "Hello");
     let answered = server.post(&format!("/v1/runs/{run}/answer"), &json!({ "answer": "a" }));
     assert_eq!(answered.status, 202, "{answered:?}");
-    assert!(server.get(&format!("/v1/runs/{run}/events?until=end")).body.contains("event: done"));
+    assert!(server.get(&format!("/v1/runs/{run}/events?until=end")).body.contains("event: run-finished"));
 
     fs::write(&path, asks).unwrap();
     server.wait_for_log("read again");
@@ -338,7 +344,7 @@ fn a_run_that_was_served_can_be_replayed() {
     let server = Server::start(&data, &[]);
     let run = server.post("/v1/runs", &json!({ "agent": "tools", "input": "weather in Paris" })).json();
     let run = run["run"].as_str().unwrap();
-    server.get(&format!("/v1/runs/{run}/events?dialect=agents"));
+    server.get(&format!("/v1/runs/{run}/events"));
     assert_eq!(server.terminate(), Some(0));
     let output = command().args(["replay", run, "--data", data.to_str().unwrap()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

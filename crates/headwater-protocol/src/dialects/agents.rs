@@ -4,23 +4,14 @@
 //! dozen lines speak it, and no published client does. The document leaves eleven points open; how
 //! they are decided here is in `docs/dialects.md`, and `tests/protocol/agents.rs` has a test for each.
 //!
-//! What the contract has no word for travels in events and fields of the same style, which a reader
-//! of the contract passes over (`reasoning.delta`, `tool.approval`, `partId`, `attempt`, …), so
-//! decoding gives the run's events back. What the encoder must add for the contract's sake is marked
-//! `implied` and not decoded. Normalisations: an event names its message, whether the record did or
-//! not; the end of a message that is not open is not said; nothing is said after the run's end.
+//! Beside the contract's eleven events there are three of ours, `reasoning.delta`, `file` and `data`, and a few fields. A
+//! reader of the contract passes over them.
 
-pub mod chunk;
 mod decode;
 mod encode;
-mod ledger;
+mod frames;
 mod lint;
-mod reentry;
 mod request;
-
-pub use chunk::Chunk;
-pub use decode::Decoder;
-pub use encode::Encoder;
 
 use crate::{
     decode::Decode,
@@ -28,10 +19,29 @@ use crate::{
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
-    framing::{Frame, Framing},
+    framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
     request::{ChatRequest, RawRequest},
+    state::Rules,
 };
+
+/// The events of the wire: the contract's own, then ours.
+const NAMES: [&str; 14] = [
+    "meta",
+    "message.start",
+    "message.delta",
+    "message.end",
+    "tool.delta",
+    "tool.call",
+    "tool.result",
+    "source",
+    "status",
+    "error",
+    "done",
+    "reasoning.delta",
+    "file",
+    "data",
+];
 
 /// The named-event SSE contract.
 ///
@@ -47,7 +57,7 @@ pub struct Agents;
 
 static PROFILES: [Profile; 1] = [Profile {
     name: "default",
-    clients: "readers of the contract; ours know its extensions",
+    clients: "readers of the contract",
     retraction: Retraction::Seam,
     reentry: Reentry::Replay,
     cursor: CursorSupport::LastEventId,
@@ -73,68 +83,59 @@ impl Dialect for Agents {
 
     fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
         use EventKind as Kind;
-        match kind {
-            Kind::RunStarted
-            | Kind::RunFinished
-            | Kind::RunFailed
-            | Kind::MessageStarted
-            | Kind::MessageFinished
-            | Kind::TextDelta
-            | Kind::ToolInputDelta
-            | Kind::ToolInputAvailable
-            | Kind::ToolOutput
-            | Kind::ToolOutputError
-            | Kind::SourceUrl
-            | Kind::Status
-            | Kind::Error
-            | Kind::Unknown => Support::Exact,
-            Kind::RunCancelled => Support::Shown("`done` with `cancelled`"),
-            Kind::RunWaiting => Support::Shown("`status` and `run.waiting`, then `done`"),
-            Kind::AttemptStarted => Support::Shown("`attempt.start`"),
-            Kind::AttemptFinished => Support::Shown("`attempt.end`"),
-            Kind::AttemptRetracted => Support::Shown("`attempt.retract`"),
-            Kind::MessageMetadata => Support::Shown("`message.metadata`"),
-            Kind::Message => Support::Shown("`message.delta` with `whole`"),
-            Kind::StepStarted => Support::Shown("`step.start`"),
-            Kind::StepFinished => Support::Shown("`step.end`"),
-            Kind::TextStart => Support::Shown("`text.start`"),
-            Kind::TextEnd => Support::Shown("`text.end`"),
-            Kind::ReasoningStart => Support::Shown("`reasoning.start`"),
-            Kind::ReasoningDelta => Support::Shown("`reasoning.delta`"),
-            Kind::ReasoningEnd => Support::Shown("`reasoning.end`"),
-            Kind::ToolInputStart => Support::Shown("an empty `tool.delta` with `toolName`"),
-            Kind::ToolInputError => Support::Shown("`tool.result` with `inputError`"),
-            Kind::ApprovalRequested => Support::Shown("`tool.approval`"),
-            Kind::ApprovalAnswered => Support::Shown("`tool.approval.response`"),
-            Kind::ToolDenied => Support::Shown("`tool.result` of state `output-denied`"),
-            Kind::SourceDocument => Support::Shown("`source.document`"),
-            Kind::File => Support::Shown("`file`"),
-            Kind::Data => Support::Shown("`data`"),
-            Kind::Structured => Support::Shown("`structured`"),
-            Kind::StructuredInvalidated => Support::Shown("`structured.invalidated`"),
-            Kind::StateSnapshot => Support::Shown("`state`"),
-            Kind::StateDelta => Support::Shown("`state.delta`"),
-            Kind::InterruptRequested => Support::Shown("`status` and `interrupt`"),
-            Kind::InterruptAnswered => Support::Shown("`interrupt.answer`"),
-            Kind::InterruptExpired => Support::Shown("`interrupt.expired`"),
-            Kind::Transition => Support::Shown("`transition`"),
-            Kind::Checkpoint => Support::Shown("`checkpoint`"),
-            Kind::Usage => Support::Shown("`usage`"),
-            Kind::Warning => Support::Shown("`warning`"),
-            Kind::MessagesSnapshot | Kind::Trace => Support::Shown("`hw-event`"),
-        }
+        Support::Shown(match kind {
+            Kind::RunStarted => "`meta`",
+            Kind::RunFinished => "`done`",
+            Kind::RunFailed => "`error`, terminal",
+            Kind::RunCancelled => "`done`, reason `cancelled`",
+            Kind::RunWaiting => "`status`, state `waiting`; then `done`, reason `waiting`",
+            Kind::AttemptRetracted => "`status`, state `retrying`; what follows begins in a new part",
+            Kind::MessageStarted => "`message.start`",
+            Kind::MessageFinished => "`message.end`",
+            Kind::Message | Kind::TextStart | Kind::TextDelta => "`message.delta`",
+            Kind::ReasoningStart | Kind::ReasoningDelta => "`reasoning.delta`",
+            Kind::ToolInputStart | Kind::ToolInputDelta => "`tool.delta`",
+            Kind::ToolInputAvailable => "`tool.call`",
+            Kind::ToolInputError => "`tool.call`, `tool.result` of state `output-error`",
+            Kind::ApprovalRequested => "`tool.call` of state `approval-requested`",
+            Kind::ApprovalAnswered => "`tool.call` of state `approval-responded`",
+            Kind::ToolOutput => "`tool.result`",
+            Kind::ToolOutputError => "`tool.result` of state `output-error`",
+            Kind::ToolDenied => "`tool.result` of state `output-denied`",
+            Kind::SourceUrl => "`source`",
+            Kind::File => "`file`",
+            Kind::Data => "`data`",
+            Kind::Structured => "`data`, the object so far",
+            Kind::StructuredInvalidated => "`data`, `null`",
+            Kind::MessagesSnapshot => "messages that are new",
+            Kind::InterruptRequested => "`tool.call` of `ask_user`",
+            Kind::InterruptAnswered => "`tool.result` of `ask_user`",
+            Kind::InterruptExpired => "`tool.result` of `ask_user`, state `output-error`",
+            Kind::Usage => "`done`",
+            Kind::Status => "`status`",
+            Kind::Error => "`error`, not terminal",
+            _ => return Support::Hidden,
+        })
+    }
+
+    fn rules(&self) -> Rules {
+        Rules::default()
+    }
+
+    fn tail(&self) -> Tail {
+        Tail::Deliver
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(Encoder::new(options))
+        Box::new(encode::AgentsEncoder::new(options))
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        Box::<Decoder>::default()
+        Box::<decode::AgentsDecoder>::default()
     }
 
     fn linter(&self) -> Box<dyn Lint> {
-        Box::<lint::Linter>::default()
+        Box::<lint::AgentsLinter>::default()
     }
 
     fn lint_rules(&self) -> &'static [Rule] {
@@ -153,8 +154,8 @@ impl Dialect for Agents {
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         match frame.event {
             // Words that others use as well.
-            Some("error" | "done" | "status" | "data" | "state" | "file" | "source" | "usage") => 60,
-            Some(name) if chunk::NAMES.contains(&name) => 95,
+            Some("error" | "done" | "status" | "data" | "file" | "source") => 60,
+            Some(name) if NAMES.contains(&name) => 95,
             Some(_) => 10,
             None => 0,
         }

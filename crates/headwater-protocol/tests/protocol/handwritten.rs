@@ -2,7 +2,7 @@
 
 use headwater_protocol::{
     EncodeOptions, Encoder, Event, Executor, Record, ToolCall, dialects,
-    dialects::{ag_ui, agents, ai_sdk, mui},
+    dialects::{ag_ui, ai_sdk, mui},
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -58,13 +58,6 @@ proptest! {
         let mut encoder = ag_ui::Encoder::new(&options);
         records.iter().for_each(|record| encoder.chunks(record, &mut |chunk| said.push_str(&frame(chunk))));
         prop_assert_eq!(bytes("ag-ui", &records), said);
-
-        let mut said = String::new();
-        let mut encoder = agents::Encoder::new(&options);
-        records.iter().for_each(|record| encoder.chunks(record, &mut |chunk| {
-            said.push_str(&format!("event: {}\n{}", chunk.name(), frame(chunk)));
-        }));
-        prop_assert_eq!(bytes("agents", &records), said);
 
         let mut said = Vec::new();
         let mut encoder = mui::Encoder::new(&options);

@@ -180,30 +180,60 @@ proptest! {
     }
 }
 
-/// Dialects without a side channel: they are compared by what their pages show.
-const PAGES: [&str; 2] = ["kortyx", "tanstack"];
-
-/// The run as a page can see it: without the events that are not sent, and without retractions where a client that stayed
-/// keeps what one that came back never sees.
+/// The run as a page can see it: without the events that are not sent, and without a dead attempt, of which a client that
+/// stayed may keep what one that came back never sees.
 fn shown(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) -> Vec<Record> {
     let profile = dialect.profile(options.profile.as_deref());
+    if dialect.name() == "native" {
+        return records.to_vec();
+    }
+    let dead: Vec<_> = records
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::AttemptRetracted { attempt, .. } => Some(attempt.clone()),
+            _ => None,
+        })
+        .collect();
     // An object that still grows is not sent with each of its updates.
     let grows =
         dialect.name() == "tanstack" && !records.last().is_some_and(|last| last.event.kind().ends_run());
-    let hidden = |event: &Event| match event {
+    let hidden = |record: &Record| match &record.event {
         Event::Structured(_) if grows => true,
-        Event::AttemptRetracted { .. } => profile.retraction == Retraction::Seam,
+        Event::AttemptRetracted { .. } => true,
+        _ if record.origin.attempt.as_ref().is_some_and(|attempt| dead.contains(attempt)) => true,
         event => dialect.support(event.kind(), profile) == Support::Hidden,
     };
-    let shown = |record: &&Record| !PAGES.contains(&dialect.name()) || !hidden(&record.event);
-    records.iter().filter(shown).cloned().collect()
+    records.iter().filter(|record| !hidden(record)).cloned().collect()
 }
 
-/// What a page shows of a state: texts, calls and objects.
-fn page(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunState) -> Value {
-    if !PAGES.contains(&dialect.name()) {
-        return view(state);
+/// What a page shows of a state, in the way in which the dialect's page can be compared.
+fn page(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunState, ended: bool) -> Value {
+    match dialect.name() {
+        "kortyx" | "tanstack" => texts_and_calls(dialect, options, state),
+        "ai-sdk" | "mui" => parts(state),
+        "agents" => complete_parts(state, ended),
+        _ => view(state),
     }
+}
+
+/// The parts that a page with one message shows.
+fn parts(state: &RunState) -> Value {
+    let kept = |message: &headwater_protocol::Message| {
+        let mut message = message.clone();
+        message.parts.retain(|part| !matches!(part, Part::Data(data) if data.transient));
+        crate::flat::flat(&message)
+    };
+    state.messages().iter().map(kept).fold(json!({}), |mut all, message| {
+        for (list, parts) in message.as_object().unwrap() {
+            let shown = all.as_object_mut().unwrap().entry(list).or_insert(json!([]));
+            shown.as_array_mut().unwrap().extend(parts.as_array().unwrap().clone());
+        }
+        all
+    })
+}
+
+/// Texts, calls and objects.
+fn texts_and_calls(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunState) -> Value {
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     for part in state.messages().iter().flat_map(|message| &message.parts) {
         match part {
@@ -258,8 +288,8 @@ fn comes_back(
     stayed.end_of_stream();
     came_back.end_of_stream();
     prop_assert_eq!(
-        page(dialect, options, &stayed),
-        page(dialect, options, &came_back),
+        page(dialect, options, &stayed, ended),
+        page(dialect, options, &came_back, ended),
         "{} {:?} cut at {}\nlive:\n{}\nback:\n{}",
         name,
         options.profile,
@@ -268,6 +298,18 @@ fn comes_back(
         say(&bytes)
     );
     Ok(())
+}
+
+/// An empty text is nothing, and an object that still grows is sent now and then.
+fn complete_parts(state: &RunState, ended: bool) -> Value {
+    let mut view = view(state);
+    for message in view["messages"].as_array_mut().unwrap() {
+        message["parts"].as_array_mut().unwrap().retain(|part| {
+            let is_data = part["type"].as_str().is_some_and(|kind| kind.starts_with("data-"));
+            part["text"] != "" && (ended || !is_data)
+        });
+    }
+    view
 }
 
 fn by_kind(records: &[Record]) -> BTreeMap<EventKind, Vec<&Event>> {

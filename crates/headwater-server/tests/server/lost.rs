@@ -64,18 +64,27 @@ fn shown(rest: &Said) -> String {
 
 #[tokio::test]
 async fn a_cursor_at_what_was_lost_goes_on_without_it() {
-    for dialect in ["agents", "ag-ui"] {
-        let (world, run, read) = told_and_died(dialect).await;
-        let last = read.ids().pop().unwrap();
-        let url = format!("/v1/runs/{run}/events?dialect={dialect}");
-        let rest = world.get_with(&url, &[("last-event-id", last)]).await;
-        assert_eq!(rest.status, 200, "{}", rest.body);
-        let joined = format!("{}{}", read.body, rest.body);
-        assert_eq!(text(&state(dialect, &joined)), slowly(), "{joined}");
-        if dialect == "ag-ui" {
-            assert_eq!(shown(&rest), slowly(), "{joined}");
-        }
-    }
+    let (world, run, read) = told_and_died("ag-ui").await;
+    let last = read.ids().pop().unwrap();
+    let url = format!("/v1/runs/{run}/events?dialect=ag-ui");
+    let rest = world.get_with(&url, &[("last-event-id", last)]).await;
+    assert_eq!(rest.status, 200, "{}", rest.body);
+    let joined = format!("{}{}", read.body, rest.body);
+    assert_eq!(text(&state("ag-ui", &joined)), slowly(), "{joined}");
+    assert_eq!(shown(&rest), slowly(), "{joined}");
+}
+
+#[tokio::test]
+async fn agents_reader_learns_that_it_holds_a_dead_attempt_and_reads_anew() {
+    let (world, run, read) = told_and_died("agents").await;
+    let last = read.ids().pop().unwrap();
+    let url = format!("/v1/runs/{run}/events?dialect=agents");
+    let rest = world.get_with(&url, &[("last-event-id", last)]).await;
+    assert_eq!(rest.status, 200, "{}", rest.body);
+    let retrying = rest.body.find(r#"{"state":"retrying""#).expect("the dead attempt is announced");
+    assert!(!rest.body[..retrying].contains("message.delta"), "{}", rest.body);
+    let anew = world.get(&format!("{url}&after=now")).await;
+    assert_eq!(anew.text("agents"), slowly(), "{}", anew.body);
 }
 
 #[tokio::test]

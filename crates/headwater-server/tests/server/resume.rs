@@ -1,7 +1,7 @@
 //! Readers that leave and come back.
 
 use futures_util::StreamExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     harness::{World, state, text},
@@ -59,6 +59,45 @@ async fn every_frame_that_was_read_is_a_place_to_go_on_from() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn native_continues_after_the_cursor_of_every_frame() {
+    let world = World::new().await;
+    let chat = world.post("/v1/agents/chat", &says("agents", "native", "u1", "weather please")).await;
+    let url = format!("/v1/runs/{}/events", chat.header("x-run-id"));
+    let whole = world.get(&url).await;
+    let expected = whole.text("native");
+    assert!(whole.ids().len() > 5, "{}", whole.body);
+    for id in whole.ids() {
+        let at = whole.body.find(&format!("id: {id}\n")).unwrap();
+        let end = whole.body[at..].find("\n\n").unwrap() + at + 2;
+        let rest = world.get_with(&url, &[("last-event-id", id)]).await;
+        let joined = format!("{}{}", &whole.body[..end], rest.body);
+        assert_eq!(text(&state("native", &joined)), expected, "after {id}: {joined}");
+    }
+
+    // In lines of JSON the cursor is a field of each.
+    let lines = world.get(&format!("{url}?framing=ndjson")).await.body;
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (at, line) in lines.iter().enumerate() {
+        let cursor = line["cursor"].as_str().unwrap();
+        let rest = world.get(&format!("{url}?framing=ndjson&after={cursor}")).await.body;
+        let rest: Vec<Value> = rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(rest, lines[at + 1..], "after {cursor}");
+    }
+}
+
+#[tokio::test]
+async fn native_marks_the_records_that_rebuild_the_state() {
+    let world = World::new().await;
+    let begun = world.post("/v1/runs", &json!({ "input": "let me choose" })).await.json();
+    let url = format!("/v1/runs/{}/events", begun["run"].as_str().unwrap());
+    let first = world.get(&url).await;
+    assert!(first.chunks().iter().all(|record| record["replay"].is_null()), "{}", first.body);
+    let anew = world.get(&format!("{url}?after=now")).await;
+    assert!(anew.chunks().iter().all(|record| record["replay"] == true), "{}", anew.body);
+    assert_eq!(anew.state("native").interrupts().len(), 1, "{}", anew.body);
 }
 
 #[tokio::test]

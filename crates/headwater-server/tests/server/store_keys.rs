@@ -95,7 +95,7 @@ async fn answer_that_is_sent_again_gets_the_same_202() {
         assert_eq!(world.get("/v1/interrupts").await.json()["interrupts"], json!([]));
         world.idle().await;
     }
-    assert_eq!(world.get(&format!("/v1/runs/{run}/events?until=end")).await.text("agents"), "You chose a.");
+    assert_eq!(world.get(&format!("/v1/runs/{run}/events?until=end")).await.text("native"), "You chose a.");
 }
 
 #[tokio::test]

@@ -109,7 +109,7 @@ async fn a_run_is_answered_with_a_question_of_its_own_only() {
     let right = world.post_with(&format!("/v1/runs/{two}/answer"), &body, &[ANN]).await;
     assert_eq!(right.status, 202, "{}", right.body);
     let said = world.get_with(&format!("/v1/runs/{two}/events?until=end"), &[ANN]).await;
-    assert_eq!(said.text("agents"), "It is gone.");
+    assert_eq!(said.text("native"), "It is gone.");
 }
 
 #[tokio::test]

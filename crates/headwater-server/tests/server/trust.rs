@@ -140,7 +140,7 @@ async fn workflow_and_data_are_the_agents_to_allow() {
     assert_eq!(run.status, 201, "{}", run.body);
     let run = run.json()["run"].as_str().unwrap().to_owned();
     let said = world.get(&format!("/v1/runs/{run}/events?until=end")).await;
-    assert!(said.text("agents").contains("is_admin"), "{}", said.body);
+    assert!(said.text("native").contains("is_admin"), "{}", said.body);
     assert_eq!(world.post("/v1/kortyx/chat", &kortyx).await.status, 200);
 }
 

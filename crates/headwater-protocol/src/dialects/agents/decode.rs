@@ -1,105 +1,165 @@
 //! Named events in, records out.
 //!
-//! What the contract leaves open is decided here; `docs/dialects.md` has the list. Nothing on this
-//! wire is worth giving up for: what is wrong is reported and passed over.
+//! What the contract leaves open is decided here; `docs/dialects.md` has the list. What is wrong is reported and passed over.
 
-mod content;
-mod tool;
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    ops::Deref,
+};
 
-use std::borrow::Cow;
-
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    chunk::{
-        Attempt, Carried, Checkpoint, Done, ErrorChunk, InterruptAnswer, InterruptExpired, Meta, RunWaiting,
-        State, StateDelta, Status, StructuredInvalidated, Transition, Warning,
-    },
-    ledger::Ledger,
-};
+use super::encode::BlockKind;
 use crate::{
-    carry,
     decode::{Decode, Decoded},
     error::{Error, ErrorKind},
-    event::{ErrorInfo, Event, EventKind, FinishReason, Interrupt, Origin, Record, RunStarted, Usage},
+    event::{ErrorInfo, Event, FinishReason, Origin, Record, Role, RunStarted, ToolCall, Usage},
     framing::Frame,
-    id::{AttemptId, MessageId, PartId, ToolCallId},
+    id::{MessageId, PartId, ToolCallId},
     json,
-    structured::StructuredUpdate,
     time::parse_iso8601,
 };
 
 /// Reads a stream of named events.
 #[derive(Debug, Clone, Default)]
-pub struct Decoder {
+pub(super) struct AgentsDecoder {
     seq: u64,
-    ledger: Ledger,
     begun: bool,
     end: End,
     waiting: bool,
     /// An error that is terminal if nothing of the run follows it.
     last_error: Option<ErrorInfo>,
-    last: LastIds,
+    messages: HashMap<MessageId, MessageBlocks>,
+    /// The message that was begun last.
+    current: Option<MessageId>,
+    calls: HashMap<ToolCallId, CallPlace>,
+    sources: HashSet<(MessageId, String)>,
 }
 
-/// How the stream has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum End {
     #[default]
     NotYet,
-    /// A terminal error was said, and `done` may still follow.
-    Announced,
-    /// The run failed; a `done` adds nothing.
+    /// The run failed; a `done` may follow.
     Failed,
     Done,
 }
 
-/// The ids of the frame before: most frames have the same again.
+/// The blocks of a message.
 #[derive(Debug, Clone, Default)]
-struct LastIds {
-    message: Option<MessageId>,
-    part: Option<PartId>,
-    attempt: Option<AttemptId>,
-    call: Option<ToolCallId>,
+struct MessageBlocks {
+    ended: bool,
+    /// Those that may grow.
+    open: Vec<(BlockKind, PartId)>,
+    /// The block that deltas without a `partId` go to.
+    last: Option<(BlockKind, PartId)>,
+    count: u32,
 }
 
-/// The place of an event: its message and its attempt.
-#[derive(Debug, Clone, Default)]
-struct Place {
-    message: Option<MessageId>,
-    attempt: Option<AttemptId>,
+#[derive(Debug, Clone)]
+struct CallPlace {
+    message: MessageId,
+    called: bool,
 }
 
-impl Decode for Decoder {
+/// The fields of all events: none of them means two things.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    message_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    part_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    delta: Option<Text<'a>>,
+    #[serde(borrow)]
+    tool_call_id: Option<Text<'a>>,
+    tool_name: Option<String>,
+    #[serde(deserialize_with = "json::present")]
+    input: Option<Value>,
+    #[serde(deserialize_with = "json::present")]
+    output: Option<Value>,
+    #[serde(deserialize_with = "json::present")]
+    data: Option<Value>,
+    approval: Option<ApprovalFields>,
+    error_text: Option<String>,
+    #[serde(borrow)]
+    state: Option<Text<'a>>,
+    reason: Option<String>,
+    role: Option<String>,
+    created_at: Option<String>,
+    source_id: Option<String>,
+    url: Option<String>,
+    title: Option<String>,
+    media_type: Option<String>,
+    filename: Option<String>,
+    name: Option<String>,
+    data_id: Option<String>,
+    transient: bool,
+    message: Option<String>,
+    code: Option<String>,
+    retryable: Option<bool>,
+    terminal: Option<bool>,
+    run_id: Option<String>,
+    session_id: Option<String>,
+    conversation_id: Option<String>,
+    request_id: Option<String>,
+    model: Option<String>,
+    endpoint: Option<String>,
+    finish_reason: Option<String>,
+    usage: Option<Usage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ApprovalFields {
+    id: String,
+    approved: Option<bool>,
+    reason: Option<String>,
+    signature: Option<String>,
+    is_automatic: bool,
+}
+
+/// Text that is borrowed from the frame where it has no escapes, also inside an `Option`.
+#[derive(Debug, Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Decode for AgentsDecoder {
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
         let name = match frame.event {
             Some(name) => Cow::Borrowed(name),
-            // Lines of JSON have no `event:` line; their name is in the chunk.
+            // Lines of JSON have no `event:` line; their name is in the object.
             None => match json::type_of(frame) {
                 Ok(name) => name,
                 Err(error) if error.kind() == ErrorKind::Json => return out.errors.push(error),
                 Err(_) => {
-                    let message = "the block has no `event:` line, so nobody knows what it is";
+                    let message = "the block has no `event:` line to name its event";
                     return report(out, frame, ErrorKind::UnknownType, message);
                 }
             },
         };
-        match (self.end, &*name) {
-            (End::NotYet | End::Announced, _) => {}
-            (End::Failed, "done") => return self.end = End::Done,
-            (End::Failed | End::Done, name) => {
-                let message = format!("`{name}` came after the end of the stream and is ignored");
-                return report(out, frame, ErrorKind::Order, message);
-            }
+        if self.end == End::Done || (self.end == End::Failed && name != "done") {
+            let message = format!("`{name}` after the end of the stream is ignored");
+            return report(out, frame, ErrorKind::Order, message);
         }
-        if let Err(error) = self.named(&name, frame, out) {
+        if let Err(error) = self.event(&name, frame, out) {
             out.errors.push(error);
         }
     }
 
     fn end(&mut self, out: &mut Decoded) {
         match (self.end, self.last_error.take()) {
-            (End::NotYet, Some(error)) => self.push(out, Place::default(), Event::RunFailed(error)),
+            (End::NotYet, Some(error)) => self.push(out, None, Event::RunFailed(error)),
             (End::NotYet, None) if !self.waiting => {
                 let message = "the stream ended without `done`: it was cut";
                 out.errors.push(Error::new(ErrorKind::Cut, message));
@@ -109,222 +169,346 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
-    fn named(&mut self, name: &str, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
-        if !matches!(name, "error" | "message.end" | "text.end" | "status" | "usage" | "done") {
-            self.last_error = None;
+impl AgentsDecoder {
+    fn event(&mut self, name: &str, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
+        if !super::NAMES.contains(&name) {
+            let event = Event::Unknown { name: name.to_owned(), data: json::read(frame)? };
+            self.push(out, None, event);
+            return Ok(());
         }
+        if !matches!(name, "error" | "message.end" | "status" | "done") {
+            self.last_error = None;
+            self.waiting = false;
+        }
+        let chunk: Chunk<'_> = json::read(frame)?;
         match name {
-            "message.delta" => self.text_delta(false, frame, out)?,
-            "reasoning.delta" => self.text_delta(true, frame, out)?,
-            "tool.delta" => self.tool_delta(frame, out)?,
-            "tool.call" => self.tool_call(frame, out)?,
-            "tool.result" => self.tool_result(frame, out)?,
-            "tool.approval" => self.tool_approval(frame, out)?,
-            "tool.approval.response" => self.tool_approval_response(frame, out)?,
-            "message.start" => self.message_start(false, frame, out)?,
-            "message.resume" => self.message_start(true, frame, out)?,
-            "message.end" => self.message_end(frame, out)?,
-            "message.metadata" => self.message_metadata(frame, out)?,
-            "text.start" | "text.end" | "reasoning.start" | "reasoning.end" => {
-                self.part_mark(name, frame, out)?;
-            }
-            "source" => self.source(frame, out)?,
-            "source.document" => self.source_document(frame, out)?,
-            "file" => self.file(frame, out)?,
-            "data" => self.data(frame, out)?,
-            "step.start" => self.step(true, frame, out)?,
-            "step.end" => self.step(false, frame, out)?,
-            "meta" => self.meta(frame, out)?,
-            "error" => self.error(frame, out)?,
-            "done" => self.done(frame, out)?,
-            _ => {
-                let (place, event) = self.run_event(name, frame)?;
-                if let Some(event) = event {
-                    self.push(out, place, event);
+            "message.delta" => self.delta(BlockKind::Text, &chunk, frame, out)?,
+            "reasoning.delta" => self.delta(BlockKind::Reasoning, &chunk, frame, out)?,
+            "tool.delta" | "tool.call" | "tool.result" => self.tool(name, chunk, frame, out)?,
+            "meta" => self.meta(chunk, frame, out),
+            "message.start" => {
+                let id = MessageId::from(required(chunk.message_id.as_deref(), "messageId", frame)?);
+                self.current = Some(id.clone());
+                if !self.messages.contains_key(&id) {
+                    self.messages.insert(id.clone(), MessageBlocks::default());
+                    let role = read_role(chunk.role.as_deref(), frame, out);
+                    let time = read_date(chunk.created_at.as_deref(), frame, out);
+                    let event = Event::MessageStarted { message: id.clone(), role, author: None };
+                    self.push_at(out, time, Some(&id), event);
                 }
             }
+            "message.end" => {
+                let id = chunk.message_id.map_or_else(|| self.current(), |id| MessageId::from(&*id));
+                if self.messages.contains_key(&id) {
+                    self.end_message(&id, out);
+                } else {
+                    let message = "`message.end` for a message that was not begun is ignored";
+                    report(out, frame, ErrorKind::Order, message);
+                }
+            }
+            "source" => {
+                let source = required(chunk.source_id, "sourceId", frame)?;
+                let url = required(chunk.url, "url", frame)?;
+                let call = chunk.tool_call_id.map(|call| ToolCallId::from(&*call));
+                let held =
+                    call.as_ref().and_then(|call| self.calls.get(call)).map(|call| call.message.clone());
+                let named = chunk.message_id.map(|id| MessageId::from(&*id));
+                let message = named.or(held).unwrap_or_else(|| self.current());
+                if self.sources.insert((message.clone(), source.clone())) {
+                    self.interrupt_text(&message, out);
+                    let event = Event::SourceUrl { source, url, title: chunk.title, call, metadata: None };
+                    self.push(out, Some(&message), event);
+                }
+            }
+            "file" => {
+                let message = self.message(chunk.message_id.as_deref());
+                self.interrupt_text(&message, out);
+                let event = Event::File {
+                    url: required(chunk.url, "url", frame)?,
+                    media_type: required(chunk.media_type, "mediaType", frame)?,
+                    filename: chunk.filename,
+                    id: None,
+                    reasoning: false,
+                    metadata: None,
+                };
+                self.push(out, Some(&message), event);
+            }
+            "data" => {
+                let event = Event::Data {
+                    name: required(chunk.name, "name", frame)?,
+                    id: chunk.data_id,
+                    data: chunk.data.unwrap_or_default(),
+                    transient: chunk.transient,
+                };
+                let message = self.message(chunk.message_id.as_deref());
+                if !chunk.transient {
+                    self.interrupt_text(&message, out);
+                }
+                self.push(out, Some(&message), event);
+            }
+            "status" => {
+                self.waiting = chunk.state.as_deref() == Some("waiting");
+                let state = chunk.state.map(|state| state.0.into_owned());
+                self.push(out, None, Event::Status { state, message: chunk.message });
+            }
+            "error" => self.error(chunk, frame, out)?,
+            _ => self.done(chunk, out),
         }
         Ok(())
     }
 
-    /// The events that concern the run and not one message.
-    fn run_event(&mut self, name: &str, frame: &Frame<'_>) -> Result<(Place, Option<Event>), Error> {
-        let mut place = Place::default();
-        let event = match name {
-            "status" => {
-                let Status { state, message, implied } = json::read(frame)?;
-                if implied {
-                    return Ok((place, None));
-                }
-                Event::Status { state: state.map(Cow::into_owned), message: message.map(Cow::into_owned) }
-            }
-            "usage" => Event::Usage(json::read::<Usage>(frame)?),
-            "warning" => {
-                let Warning { message, code } = json::read(frame)?;
-                Event::Warning { message: message.into_owned(), code: code.map(Cow::into_owned) }
-            }
-            "transition" => {
-                let Transition { to, payload } = json::read(frame)?;
-                Event::Transition { to: to.into_owned(), payload: payload.map(Cow::into_owned) }
-            }
-            "checkpoint" => {
-                let Checkpoint { checkpoint_id, session_id, turn, label } = json::read(frame)?;
-                Event::Checkpoint {
-                    checkpoint: checkpoint_id.into(),
-                    session: session_id.into(),
-                    turn,
-                    label: label.map(Cow::into_owned),
-                }
-            }
-            "attempt.start" => {
-                let Attempt { attempt, model, .. } = json::read(frame)?;
-                Event::AttemptStarted { attempt: attempt.into(), model: model.map(Cow::into_owned) }
-            }
-            "attempt.end" => {
-                let Attempt { attempt, .. } = json::read(frame)?;
-                Event::AttemptFinished { attempt: attempt.into() }
-            }
-            "attempt.retract" => {
-                let Attempt { attempt, reason, .. } = json::read(frame)?;
-                let attempt = AttemptId::from(attempt);
-                self.ledger.retract(&attempt);
-                Event::AttemptRetracted { attempt, reason: reason.map(Cow::into_owned) }
-            }
-            "structured" => Event::Structured(json::read::<StructuredUpdate>(frame)?),
-            "structured.invalidated" => {
-                let StructuredInvalidated { stream_id, checkpoint_id } = json::read(frame)?;
-                Event::StructuredInvalidated {
-                    stream: stream_id.into_owned(),
-                    checkpoint: checkpoint_id.map(Into::into),
-                }
-            }
-            "state" => {
-                let State { state } = json::read(frame)?;
-                Event::StateSnapshot { state: state.into_owned() }
-            }
-            "state.delta" => {
-                let StateDelta { patch } = json::read(frame)?;
-                Event::StateDelta { patch: patch.into_owned() }
-            }
-            "interrupt" => Event::InterruptRequested(Box::new(json::read::<Interrupt>(frame)?)),
-            "interrupt.answer" => {
-                let InterruptAnswer { request, answer } = json::read(frame)?;
-                Event::InterruptAnswered { request: request.into(), answer: answer.map(Cow::into_owned) }
-            }
-            "interrupt.expired" => {
-                let InterruptExpired { request } = json::read(frame)?;
-                Event::InterruptExpired { request: request.into() }
-            }
-            "run.waiting" => {
-                let RunWaiting { tool_call_ids, usage } = json::read(frame)?;
-                self.waiting = true;
-                let tool_calls = tool_call_ids.into_owned();
-                Event::RunWaiting { tool_calls, usage: usage.map(Cow::into_owned) }
-            }
-            carry::NAME => {
-                let Carried { event, message_id, attempt } = json::read(frame)?;
-                place.message = message_id.map(Into::into);
-                place.attempt = attempt.map(Into::into);
-                if let Event::MessagesSnapshot { messages } = &*event {
-                    self.ledger.replace(messages);
-                }
-                event.into_owned()
-            }
-            name => Event::Unknown { name: name.to_owned(), data: json::read::<Value>(frame)? },
-        };
-        Ok((place, Some(event)))
-    }
-
-    fn meta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
-        let meta: Meta<'_> = json::read(frame)?;
+    fn meta(&mut self, chunk: Chunk<'_>, frame: &Frame<'_>, out: &mut Decoded) {
         if std::mem::replace(&mut self.begun, true) {
             let message = "a second `meta` is ignored: a stream is about one run";
-            report(out, frame, ErrorKind::Order, message);
-            return Ok(());
-        }
-        if meta.implied {
-            return Ok(());
+            return report(out, frame, ErrorKind::Order, message);
         }
         let started = RunStarted {
-            run: meta.run_id.map(Into::into),
-            session: meta.session_id.map(Into::into),
-            conversation: meta.conversation_id.map(Cow::into_owned),
-            parent: meta.parent_run_id.map(Into::into),
-            workflow: meta.workflow.map(Cow::into_owned),
-            model: meta.model.map(Cow::into_owned),
-            request: meta.request_id.map(Cow::into_owned),
-            endpoint: meta.endpoint.map(Cow::into_owned),
+            run: chunk.run_id.map(Into::into),
+            session: chunk.session_id.map(Into::into),
+            conversation: chunk.conversation_id,
+            model: chunk.model,
+            request: chunk.request_id,
+            endpoint: chunk.endpoint,
+            ..RunStarted::default()
         };
-        let time = read_date(meta.created_at.as_deref(), frame, out);
-        self.push_at(out, time, Place::default(), Event::RunStarted(started));
+        let time = read_date(chunk.created_at.as_deref(), frame, out);
+        self.push_at(out, time, None, Event::RunStarted(started));
+    }
+
+    fn delta(
+        &mut self,
+        kind: BlockKind,
+        chunk: &Chunk<'_>,
+        frame: &Frame<'_>,
+        out: &mut Decoded,
+    ) -> Result<(), Error> {
+        let delta = required(chunk.delta.as_deref(), "delta", frame)?.to_owned();
+        let message = self.message(chunk.message_id.as_deref());
+        let blocks = self.messages.entry(message.clone()).or_default();
+        let id = match chunk.part_id.as_deref() {
+            Some(part) => PartId::from(part),
+            None => match blocks.last.clone().filter(|(last, _)| *last == kind) {
+                Some((_, id)) => id,
+                None => {
+                    blocks.count += 1;
+                    PartId::from(format!("{}-{}", kind.as_str(), blocks.count))
+                }
+            },
+        };
+        let block = (kind, id.clone());
+        if !blocks.open.contains(&block) {
+            blocks.open.push(block.clone());
+            if chunk.part_id.is_none() {
+                self.interrupt_text(&message, out);
+                self.messages.entry(message.clone()).or_default().last = Some(block);
+            }
+            let (id, metadata) = (id.clone(), None);
+            let event = match kind {
+                BlockKind::Text => Event::TextStart { id, metadata },
+                BlockKind::Reasoning => Event::ReasoningStart { id, metadata },
+            };
+            self.push(out, Some(&message), event);
+        }
+        let event = match kind {
+            BlockKind::Text => Event::TextDelta { id, delta, metadata: None },
+            BlockKind::Reasoning => Event::ReasoningDelta { id, delta, metadata: None },
+        };
+        self.push(out, Some(&message), event);
         Ok(())
     }
 
-    fn error(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
-        let ErrorChunk { message, code, retryable, terminal, announced } = json::read(frame)?;
-        let (message, code) = (message.into_owned(), code.map(Cow::into_owned));
-        let error = ErrorInfo { message, code, retryable, request: None };
-        let event = match (terminal, announced) {
-            (Some(true), false) => {
-                self.end = End::Failed;
+    fn tool(
+        &mut self,
+        name: &str,
+        chunk: Chunk<'_>,
+        frame: &Frame<'_>,
+        out: &mut Decoded,
+    ) -> Result<(), Error> {
+        let call = ToolCallId::from(required(chunk.tool_call_id.as_deref(), "toolCallId", frame)?);
+        let known = self.calls.get(&call).cloned();
+        // A call stays in the message that it was made in.
+        let message = match &known {
+            Some(known) => known.message.clone(),
+            None => {
+                let message = self.message(chunk.message_id.as_deref());
+                self.interrupt_text(&message, out);
+                message
+            }
+        };
+        let called = known.as_ref().is_some_and(|known| known.called);
+        let place = CallPlace { message: message.clone(), called: called || name != "tool.delta" };
+        self.calls.insert(call.clone(), place);
+        let tool = || ToolCall::new(call.clone(), chunk.tool_name.clone().unwrap_or_default());
+        let state = chunk.state.as_deref();
+        let event = match name {
+            "tool.delta" if called => {
+                let message = format!("`tool.delta` for call {call:?} after its `tool.call` is ignored");
+                report(out, frame, ErrorKind::Order, message);
+                return Ok(());
+            }
+            "tool.delta" => {
+                let delta = required(chunk.delta.as_deref(), "delta", frame)?.to_owned();
+                if known.is_none() && chunk.tool_name.is_some() {
+                    self.push(out, Some(&message), Event::ToolInputStart(tool()));
+                }
+                if delta.is_empty() && chunk.tool_name.is_some() {
+                    return Ok(());
+                }
+                Event::ToolInputDelta { call, delta }
+            }
+            "tool.call" => {
+                let tool = tool();
+                if !called {
+                    let event = Event::ToolInputAvailable { tool: tool.clone(), input: chunk.input.clone() };
+                    self.push(out, Some(&message), event);
+                }
+                let Some(approval) = chunk.approval else { return Ok(()) };
+                match approval.approved {
+                    None => Event::ApprovalRequested {
+                        approval: approval.id.into(),
+                        tool,
+                        input: chunk.input,
+                        signature: approval.signature,
+                        automatic: approval.is_automatic,
+                    },
+                    Some(approved) => Event::ApprovalAnswered {
+                        approval: approval.id.into(),
+                        call: Some(call),
+                        approved,
+                        reason: approval.reason,
+                    },
+                }
+            }
+            _ => {
+                let name = chunk.tool_name;
+                match (state, chunk.error_text) {
+                    (Some("output-denied"), _) => Event::ToolDenied { call, name, reason: chunk.reason },
+                    (Some("output-error"), error) => {
+                        Event::ToolOutputError { call, name, error: error.unwrap_or_default() }
+                    }
+                    (None, Some(error)) => Event::ToolOutputError { call, name, error },
+                    (state, _) => {
+                        if let Some(state) = state.filter(|state| *state != "output-available") {
+                            let message = format!("invalid state {state:?} of a `tool.result`");
+                            report(out, frame, ErrorKind::Field, message);
+                        }
+                        Event::ToolOutput {
+                            call,
+                            name,
+                            output: chunk.output.unwrap_or_default(),
+                            structured: None,
+                            is_error: false,
+                            preliminary: false,
+                            metadata: None,
+                        }
+                    }
+                }
+            }
+        };
+        self.push(out, Some(&message), event);
+        Ok(())
+    }
+
+    fn error(&mut self, chunk: Chunk<'_>, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
+        let message = required(chunk.message, "message", frame)?;
+        let error = ErrorInfo { message, code: chunk.code, retryable: chunk.retryable, request: None };
+        self.last_error = chunk.terminal.is_none().then(|| error.clone());
+        let event = if chunk.terminal == Some(true) {
+            self.end = End::Failed;
+            Event::RunFailed(error)
+        } else {
+            Event::Error { error, terminal: false }
+        };
+        self.push(out, None, event);
+        Ok(())
+    }
+
+    fn done(&mut self, chunk: Chunk<'_>, out: &mut Decoded) {
+        if std::mem::replace(&mut self.end, End::Done) == End::Failed {
+            return;
+        }
+        let open: Vec<_> = self.messages.keys().cloned().collect();
+        open.iter().for_each(|id| self.close_blocks(id, out));
+        let (usage, data) = (chunk.usage, chunk.data);
+        let event = match (self.last_error.take(), chunk.finish_reason.as_deref()) {
+            (Some(error), _) => {
+                if let Some(usage) = usage {
+                    self.push(out, None, Event::Usage(usage));
+                }
+                if let Some(data) = data {
+                    let (name, message) = ("result".to_owned(), self.current());
+                    self.push(out, Some(&message), Event::Data { name, id: None, data, transient: false });
+                }
                 Event::RunFailed(error)
             }
-            (Some(true), true) => {
-                self.end = End::Announced;
-                Event::Error { error, terminal: true }
-            }
-            (Some(false), _) => {
-                self.last_error = None;
-                Event::Error { error, terminal: false }
-            }
-            (None, _) => {
-                self.last_error = Some(error.clone());
-                Event::Error { error, terminal: false }
-            }
+            (None, Some("waiting")) => Event::RunWaiting { tool_calls: Vec::new(), usage },
+            (None, Some("cancelled")) => Event::RunCancelled { reason: None },
+            (None, reason) => Event::RunFinished { reason: reason.map(FinishReason::parse), usage, data },
         };
-        self.push(out, Place::default(), event);
-        Ok(())
+        self.push(out, None, event);
     }
 
-    fn done(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
-        let Done { finish_reason, usage, data, cancelled, reason, implied, .. } = json::read(frame)?;
-        self.close_blocks(out);
-        self.end = End::Done;
-        if implied {
-            return Ok(());
+    fn current(&self) -> MessageId {
+        self.current.clone().unwrap_or_else(|| MessageId::from(""))
+    }
+
+    /// The message that an event names, else the one that was begun last.
+    fn message(&mut self, named: Option<&str>) -> MessageId {
+        let id = named.map_or_else(|| self.current(), MessageId::from);
+        self.messages.entry(id.clone()).or_default();
+        id
+    }
+
+    /// Another part begins: the text before it without a `partId` is complete.
+    fn interrupt_text(&mut self, message: &MessageId, out: &mut Decoded) {
+        let blocks = self.messages.entry(message.clone()).or_default();
+        if let Some(block) = blocks.last.take() {
+            blocks.open.retain(|open| *open != block);
+            self.close_block(message, block, out);
         }
-        let usage = usage.map(Cow::into_owned);
-        let last_error = self.last_error.take();
-        let event = match (last_error, cancelled) {
-            (None, false) => Event::RunFinished {
-                reason: finish_reason.map(|reason| FinishReason::parse(&reason)),
-                usage,
-                data: data.map(Cow::into_owned),
-            },
-            (error, _) => {
-                if let Some(usage) = usage {
-                    self.push(out, Place::default(), Event::Usage(usage));
-                }
-                let cancelled = Event::RunCancelled { reason: reason.map(Cow::into_owned) };
-                error.map_or(cancelled, Event::RunFailed)
-            }
+    }
+
+    fn end_message(&mut self, id: &MessageId, out: &mut Decoded) {
+        self.close_blocks(id, out);
+        let blocks = self.messages.entry(id.clone()).or_default();
+        if !std::mem::replace(&mut blocks.ended, true) {
+            self.push(out, Some(id), Event::MessageFinished { message: id.clone() });
+        }
+    }
+
+    fn close_blocks(&mut self, id: &MessageId, out: &mut Decoded) {
+        let blocks = self.messages.entry(id.clone()).or_default();
+        blocks.last = None;
+        for block in std::mem::take(&mut blocks.open) {
+            self.close_block(id, block, out);
+        }
+    }
+
+    fn close_block(&mut self, message: &MessageId, (kind, id): (BlockKind, PartId), out: &mut Decoded) {
+        let event = match kind {
+            BlockKind::Text => Event::TextEnd { id, metadata: None },
+            BlockKind::Reasoning => Event::ReasoningEnd { id, metadata: None },
         };
-        self.push(out, Place::default(), event);
-        Ok(())
+        self.push(out, Some(message), event);
     }
 
-    fn push(&mut self, out: &mut Decoded, place: Place, event: Event) {
-        self.push_at(out, 0, place, event);
+    fn push(&mut self, out: &mut Decoded, message: Option<&MessageId>, event: Event) {
+        self.push_at(out, 0, message, event);
     }
 
-    fn push_at(&mut self, out: &mut Decoded, time: u64, place: Place, event: Event) {
-        let kind = event.kind();
-        self.waiting &= kind == EventKind::RunWaiting || kind.leaves_waiting();
-        let origin = Origin { message: place.message, attempt: place.attempt, ..Origin::default() };
+    fn push_at(&mut self, out: &mut Decoded, time: u64, message: Option<&MessageId>, event: Event) {
+        // The message of a stream that names none has no id.
+        let message = message.filter(|id| !id.as_str().is_empty()).cloned();
+        let origin = Origin { message, ..Origin::default() };
         out.records.push(Record { seq: self.seq, time, origin, event });
         self.seq += 1;
     }
+}
+
+fn required<T>(value: Option<T>, field: &str, frame: &Frame<'_>) -> Result<T, Error> {
+    value.ok_or_else(|| {
+        Error::new(ErrorKind::Field, format!("missing field `{field}`")).at(frame.index, frame.offset)
+    })
 }
 
 fn report(out: &mut Decoded, frame: &Frame<'_>, kind: ErrorKind, message: impl Into<String>) {
@@ -340,13 +524,11 @@ fn read_date(date: Option<&str>, frame: &Frame<'_>, out: &mut Decoded) -> u64 {
     })
 }
 
-/// An id, without a new allocation if it is the one of the frame before.
-fn reuse<T>(last: &mut Option<T>, text: &str) -> T
-where
-    T: Clone + AsRef<str> + for<'t> From<&'t str>,
-{
-    match last {
-        Some(id) if id.as_ref() == text => id.clone(),
-        _ => last.insert(T::from(text)).clone(),
-    }
+fn read_role(role: Option<&str>, frame: &Frame<'_>, out: &mut Decoded) -> Role {
+    let Some(word) = role else { return Role::Assistant };
+    serde_json::from_value(Value::from(word)).unwrap_or_else(|_| {
+        let message = format!("unknown role {word:?} is read as \"assistant\"");
+        report(out, frame, ErrorKind::Field, message);
+        Role::Assistant
+    })
 }

@@ -1,476 +1,519 @@
 //! Records in, named events out.
 //!
-//! The contract's own client needs a message before anything can be put into it and a call before
-//! its result. Where the run did not say so, the encoder does, and marks what it added as `implied`,
-//! so that our decoder gives back the run's events and no others.
+//! A reader of the contract needs a message before anything can be put into it and a call before its result. Where the run
+//! left that out, the encoder adds it.
 
-mod content;
-mod tool;
+use std::collections::{HashMap, HashSet};
 
-use std::borrow::Cow;
-
-use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    chunk::{
-        Attempt, Carried, Checkpoint, Chunk, Done, ErrorChunk, InterruptAnswer, InterruptExpired, MessageEnd,
-        MessageStart, Meta, NAMES, RunWaiting, State, StateDelta, Status, StructuredInvalidated, TextDelta,
-        ToolDelta, Transition, Warning,
-    },
-    ledger::Ledger,
-    reentry,
+use super::frames::{
+    Field, date, delta_name, json, maybe, send, send_approval, send_call, send_data, send_delta, send_error,
+    send_result, send_tool_delta, text,
 };
 use crate::{
-    carry,
     encode::{Encode, EncodeOptions},
-    event::{ErrorInfo, Event, Executor, Origin, Record, Role, RunStarted},
-    framing::{FrameWriter, Framing, Piece},
-    id::{AttemptId, MessageId, RunId},
-    state::RunState,
-    time::Iso8601,
+    event::{Event, Interrupt, Origin, Record, Role, RunStarted, Usage},
+    framing::FrameWriter,
+    id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
+    state::{ASK_USER, Message, RunState, ToolState},
+    structured::growing::GrowingObjects,
 };
-
-/// Where chunks go.
-type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
 /// Writes a run as a stream of named events.
 #[derive(Debug, Clone, Default)]
-pub struct Encoder {
-    pub(super) ledger: Ledger,
-    run: Option<RunId>,
+pub(super) struct AgentsEncoder {
+    seam: String,
+    started: Option<RunStarted>,
     begun: bool,
-    /// How the run began, to be said again in its next response.
-    started: RunStarted,
     ended: bool,
     waiting: bool,
-    /// The attempts that said something, and where; kept only if there is a seam to put there.
-    spoke: Vec<(AttemptId, MessageId)>,
-    seam: String,
+    /// What the run used so far; it is sent at the end.
+    usage: Option<Usage>,
+    /// The messages in the order of their beginning, and whether they are open.
+    messages: Vec<(MessageId, bool)>,
+    current: Option<MessageId>,
+    calls: HashMap<ToolCallId, CallState>,
+    approvals: HashMap<ApprovalId, ToolCallId>,
+    sources: HashSet<(MessageId, String)>,
+    blocks: HashMap<BlockKey, Block>,
+    block_count: u32,
+    /// A block without text yet. Most are followed by their first delta, which needs no frame before it.
+    unsent_block: Option<BlockKey>,
+    objects: GrowingObjects,
+    object_messages: HashMap<String, MessageId>,
 }
 
-impl Encoder {
-    /// An encoder at the beginning of a stream.
-    #[must_use]
-    pub fn new(options: &EncodeOptions) -> Self {
+#[derive(Debug, Clone)]
+pub(super) struct CallState {
+    pub(super) message: MessageId,
+    pub(super) name: String,
+    /// Its `tool.call` was sent.
+    called: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum BlockKind {
+    Text,
+    Reasoning,
+}
+
+impl BlockKind {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Reasoning => "reasoning",
+        }
+    }
+}
+
+type BlockKey = (MessageId, BlockKind, PartId);
+
+#[derive(Debug, Clone)]
+struct Block {
+    /// Its `partId`.
+    number: String,
+    attempt: Option<AttemptId>,
+}
+
+impl AgentsEncoder {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
         Self { seam: options.seam.clone(), ..Self::default() }
     }
 
-    /// The chunks of one record.
-    ///
-    /// ```
-    /// use headwater_protocol::{Event, Record, dialects::agents};
-    ///
-    /// let mut encoder = agents::Encoder::default();
-    /// let mut names = Vec::new();
-    /// let record = Record::new(0, Event::Message { content: "Hi".into() });
-    /// encoder.chunks(&record, &mut |chunk| names.push(chunk.name().to_owned()));
-    /// assert_eq!(names, ["meta", "message.start", "message.delta"]);
-    /// ```
-    pub fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
+    fn meta(started: &RunStarted, time: u64, out: &mut FrameWriter) {
+        let created = date(time);
+        let fields = [
+            ("requestId", maybe(started.request.as_ref())),
+            ("runId", maybe(started.run.as_ref())),
+            ("sessionId", maybe(started.session.as_ref())),
+            ("conversationId", maybe(started.conversation.as_ref())),
+            ("model", maybe(started.model.as_ref())),
+            ("endpoint", maybe(started.endpoint.as_ref())),
+            ("createdAt", maybe(created.as_ref())),
+        ];
+        send("meta", &fields, out);
+    }
+
+    fn event(&mut self, record: &Record, out: &mut FrameWriter) {
+        let origin = &record.origin;
+        match &record.event {
+            Event::RunFinished { reason, usage, data } => {
+                let reason = reason.as_ref().map(|reason| reason.as_str());
+                self.usage = usage.clone().or(self.usage.take());
+                self.done(reason, data.as_ref(), out);
+            }
+            Event::RunCancelled { .. } => self.done(Some("cancelled"), None, out),
+            Event::RunFailed(error) => {
+                self.close(out);
+                self.ended = true;
+                send_error(error, true, out);
+            }
+            Event::RunWaiting { usage, .. } => {
+                self.send_objects(out);
+                self.waiting = true;
+                self.usage = usage.clone().or(self.usage.take());
+                send("status", &[("state", text("waiting"))], out);
+            }
+            Event::AttemptRetracted { attempt, reason } => self.retract(attempt, reason.as_ref(), out),
+
+            Event::MessageStarted { message, role, .. } => {
+                self.current = Some(message.clone());
+                self.start(message, *role, record.time, out);
+            }
+            Event::MessageFinished { message } => {
+                self.send_objects(out);
+                self.send_block(out);
+                self.finish_message(message, out);
+            }
+            Event::MessagesSnapshot { messages } => self.add_messages(messages, out),
+
+            Event::Message { content } => {
+                let message = self.part(origin, out);
+                let number = self.next_block();
+                send_delta("message.delta", &message, &number, content, out);
+            }
+            Event::TextStart { id, .. } => self.start_block(BlockKind::Text, id, origin, out),
+            Event::TextDelta { id, delta, .. } => self.delta(BlockKind::Text, id, delta, origin, out),
+            Event::TextEnd { id, .. } => self.end_block(BlockKind::Text, id, origin, out),
+            Event::ReasoningStart { id, .. } => self.start_block(BlockKind::Reasoning, id, origin, out),
+            Event::ReasoningDelta { id, delta, .. } => {
+                self.delta(BlockKind::Reasoning, id, delta, origin, out);
+            }
+            Event::ReasoningEnd { id, .. } => self.end_block(BlockKind::Reasoning, id, origin, out),
+
+            Event::ToolInputStart(tool) => {
+                if !self.calls.contains_key(&tool.call) {
+                    let message = self.add_call(&tool.call, &tool.name, origin, out);
+                    send_tool_delta(&tool.call, Some(&tool.name), "", &message, out);
+                }
+            }
+            Event::ToolInputDelta { call, delta } => {
+                let known = self.calls.get(call).map(|known| (known.message.clone(), known.called));
+                match known {
+                    Some((_, true)) => {}
+                    Some((message, false)) => send_tool_delta(call, None, delta, &message, out),
+                    None => {
+                        let message = self.add_call(call, "", origin, out);
+                        send_tool_delta(call, None, delta, &message, out);
+                    }
+                }
+            }
+            Event::ToolInputAvailable { tool, input } => {
+                self.call(&tool.call, Some(&tool.name), input.as_ref(), origin, out);
+            }
+            Event::ToolInputError { tool, input, error } => {
+                let known = self.call(&tool.call, Some(&tool.name), input.as_ref(), origin, out);
+                send_result(&tool.call, &known, ToolState::OutputError, ("errorText", text(error)), out);
+            }
+            Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
+                let known = self.call(&tool.call, Some(&tool.name), input.as_ref(), origin, out);
+                self.approvals.insert(approval.clone(), tool.call.clone());
+                let asked = [
+                    ("id", text(approval)),
+                    ("signature", maybe(signature.as_ref())),
+                    ("isAutomatic", automatic.then_some(Field::Flag(true))),
+                ];
+                send_approval(&tool.call, &known, json(input.as_ref()), &asked, out);
+            }
+            Event::ApprovalAnswered { approval, call, approved, reason } => {
+                let call = call.as_ref().or_else(|| self.approvals.get(approval));
+                if let Some((call, known)) = call.and_then(|call| self.calls.get_key_value(call)) {
+                    let answered = [
+                        ("id", text(approval)),
+                        ("approved", Some(Field::Flag(*approved))),
+                        ("reason", maybe(reason.as_ref())),
+                    ];
+                    send_approval(call, known, None, &answered, out);
+                }
+            }
+            Event::ToolOutput { call, name, output, .. } => {
+                let known = self.call(call, name.as_deref(), None, origin, out);
+                send_result(call, &known, ToolState::OutputAvailable, ("output", json(Some(output))), out);
+            }
+            Event::ToolOutputError { call, name, error } => {
+                let known = self.call(call, name.as_deref(), None, origin, out);
+                send_result(call, &known, ToolState::OutputError, ("errorText", text(error)), out);
+            }
+            Event::ToolDenied { call, name, reason } => {
+                let known = self.call(call, name.as_deref(), None, origin, out);
+                send_result(call, &known, ToolState::OutputDenied, ("reason", maybe(reason.as_ref())), out);
+            }
+
+            Event::SourceUrl { source, url, title, call, .. } => {
+                let message = self.part(origin, out);
+                if self.sources.insert((message.clone(), source.clone())) {
+                    let fields = [
+                        ("sourceId", text(source)),
+                        ("url", text(url)),
+                        ("title", maybe(title.as_ref())),
+                        ("toolCallId", maybe(call.as_ref())),
+                        ("messageId", text(&message)),
+                    ];
+                    send("source", &fields, out);
+                }
+            }
+            Event::File { url, media_type, filename, .. } => {
+                let message = self.part(origin, out);
+                let fields = [
+                    ("url", text(url)),
+                    ("mediaType", text(media_type)),
+                    ("filename", maybe(filename.as_ref())),
+                    ("messageId", text(&message)),
+                ];
+                send("file", &fields, out);
+            }
+            Event::Data { name, id, data, transient } => {
+                // What is not kept needs no message to be kept in.
+                let message = (!transient).then(|| self.part(origin, out));
+                send_data(name, id.as_deref(), data, message.as_ref(), out);
+            }
+            Event::Structured(update) => {
+                let message = self.part(origin, out);
+                self.object_messages.entry(update.stream.clone()).or_insert(message);
+                if let Some(object) = self.objects.apply(update, record.time) {
+                    let message = self.object_messages.get(&update.stream);
+                    let data = object.data();
+                    send_data(object.state.data_type(), Some(object.state.stream()), &data, message, out);
+                }
+            }
+            Event::StructuredInvalidated { stream, .. } => {
+                let message = self.object_messages.remove(stream);
+                if let Some(object) = self.objects.invalidate(stream) {
+                    send_data(object.data_type(), Some(stream), &Value::Null, message.as_ref(), out);
+                }
+            }
+
+            Event::InterruptRequested(interrupt) => self.ask(interrupt, origin, out),
+            Event::InterruptAnswered { request, answer } => {
+                let call = ToolCallId::from(request.as_str());
+                if let Some(known) = self.calls.get(&call) {
+                    let answer = answer.as_ref().unwrap_or(&Value::Null);
+                    let output = ("output", json(Some(answer)));
+                    send_result(&call, known, ToolState::OutputAvailable, output, out);
+                }
+            }
+            Event::InterruptExpired { request } => {
+                let call = ToolCallId::from(request.as_str());
+                if let Some(known) = self.calls.get(&call) {
+                    let error = ("errorText", text("The question expired."));
+                    send_result(&call, known, ToolState::OutputError, error, out);
+                }
+            }
+
+            Event::Status { state, message } => {
+                let fields = [("state", maybe(state.as_ref())), ("message", maybe(message.as_ref()))];
+                send("status", &fields, out);
+            }
+            Event::Usage(usage) => self.usage = Some(usage.clone()),
+            // A run that fails ends with an error of its own.
+            Event::Error { error, .. } => send_error(error, false, out),
+            _ => {}
+        }
+    }
+
+    /// The message that a new part belongs to. A block without text that came before the part gets its place now.
+    fn part(&mut self, origin: &Origin, out: &mut FrameWriter) -> MessageId {
+        self.send_block(out);
+        self.target(origin, out)
+    }
+
+    fn send_block(&mut self, out: &mut FrameWriter) {
+        if let Some(key) = self.unsent_block.take()
+            && let Some(block) = self.blocks.get(&key)
+        {
+            send_delta(delta_name(key.1), &key.0, &block.number, "", out);
+        }
+    }
+
+    fn target(&mut self, origin: &Origin, out: &mut FrameWriter) -> MessageId {
+        let id = match origin.message.as_ref().or(self.current.as_ref()) {
+            Some(id) => id.clone(),
+            None => MessageId::from(format!("message-{}", self.messages.len() + 1)),
+        };
+        if self.current.is_none() {
+            self.current = Some(id.clone());
+        }
+        self.start(&id, Role::Assistant, 0, out);
+        id
+    }
+
+    /// A message begins once: a reader adds one for each `message.start`.
+    fn start(&mut self, id: &MessageId, role: Role, time: u64, out: &mut FrameWriter) {
+        if self.messages.iter().rev().any(|(known, _)| known == id) {
+            return;
+        }
+        self.messages.push((id.clone(), true));
+        let created = date(time);
+        let fields =
+            [("messageId", text(id)), ("role", text(role.as_str())), ("createdAt", maybe(created.as_ref()))];
+        send("message.start", &fields, out);
+    }
+
+    fn finish_message(&mut self, id: &MessageId, out: &mut FrameWriter) {
+        let open = self.messages.iter_mut().rev().find(|(known, open)| known == id && *open);
+        if let Some((id, open)) = open {
+            *open = false;
+            send("message.end", &[("messageId", text(id))], out);
+        }
+    }
+
+    /// Messages of a snapshot that the stream does not have yet. Those that it has cannot be replaced.
+    fn add_messages(&mut self, messages: &[Message], out: &mut FrameWriter) {
+        for message in messages {
+            if self.messages.iter().any(|(known, _)| *known == message.id) {
+                continue;
+            }
+            let state = RunState::default().with_messages(vec![message.clone()]);
+            let records = state.replay();
+            records.iter().skip(1).for_each(|record| self.event(record, out));
+        }
+    }
+
+    fn next_block(&mut self) -> String {
+        self.block_count += 1;
+        self.block_count.to_string()
+    }
+
+    fn start_block(&mut self, kind: BlockKind, id: &PartId, origin: &Origin, out: &mut FrameWriter) {
+        let message = self.part(origin, out);
+        let key = (message, kind, id.clone());
+        let block = Block { number: self.next_block(), attempt: origin.attempt.clone() };
+        self.blocks.insert(key.clone(), block);
+        self.unsent_block = Some(key);
+    }
+
+    fn delta(&mut self, kind: BlockKind, id: &PartId, delta: &str, origin: &Origin, out: &mut FrameWriter) {
+        let message = self.target(origin, out);
+        let key = (message, kind, id.clone());
+        if !self.blocks.contains_key(&key) {
+            self.start_block(kind, id, origin, out);
+        }
+        if delta.is_empty() {
+            return;
+        }
+        if self.unsent_block.as_ref() == Some(&key) {
+            self.unsent_block = None;
+        } else if self.unsent_block.is_some() {
+            self.part(origin, out);
+        }
+        if let Some(block) = self.blocks.get(&key) {
+            send_delta(delta_name(kind), &key.0, &block.number, delta, out);
+        }
+    }
+
+    fn end_block(&mut self, kind: BlockKind, id: &PartId, origin: &Origin, out: &mut FrameWriter) {
+        if let Some(message) = origin.message.as_ref().or(self.current.as_ref()) {
+            let key = (message.clone(), kind, id.clone());
+            if self.unsent_block.as_ref() == Some(&key) {
+                self.send_block(out);
+            }
+            self.blocks.remove(&key);
+        }
+    }
+
+    fn add_call(
+        &mut self,
+        call: &ToolCallId,
+        name: &str,
+        origin: &Origin,
+        out: &mut FrameWriter,
+    ) -> MessageId {
+        let message = self.part(origin, out);
+        let known = CallState { message: message.clone(), name: name.to_owned(), called: false };
+        self.calls.insert(call.clone(), known);
+        message
+    }
+
+    /// A reader shows a call from its `tool.call` on, so it is sent before anything else about the call.
+    fn call(
+        &mut self,
+        call: &ToolCallId,
+        name: Option<&str>,
+        input: Option<&Value>,
+        origin: &Origin,
+        out: &mut FrameWriter,
+    ) -> CallState {
+        if !self.calls.contains_key(call) {
+            self.add_call(call, "", origin, out);
+        }
+        let Some(known) = self.calls.get_mut(call) else {
+            return CallState { message: MessageId::from(""), name: String::new(), called: true };
+        };
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            name.clone_into(&mut known.name);
+        }
+        if !std::mem::replace(&mut known.called, true) {
+            send_call(call, known, ToolState::InputAvailable, json(input), None, out);
+        }
+        known.clone()
+    }
+
+    /// A question is a call of a tool that the page executes; its output is the answer.
+    fn ask(&mut self, interrupt: &Interrupt, origin: &Origin, out: &mut FrameWriter) {
+        let call = ToolCallId::from(interrupt.request.as_str());
+        self.call(&call, Some(ASK_USER), Some(&interrupt.to_tool_input()), origin, out);
+    }
+
+    /// The contract has no way to remove text: it stays, and what follows begins in new parts.
+    fn retract(&mut self, attempt: &AttemptId, reason: Option<&String>, out: &mut FrameWriter) {
+        let message = self.blocks.iter().find(|(_, block)| block.attempt.as_ref() == Some(attempt));
+        let message = message.map(|((message, ..), _)| message.clone());
+        self.blocks.retain(|_, block| block.attempt.as_ref() != Some(attempt));
+        self.unsent_block.take_if(|key| !self.blocks.contains_key(key));
+        send("status", &[("state", text("retrying")), ("message", maybe(reason))], out);
+        if let Some(message) = message.filter(|_| !self.seam.is_empty()) {
+            let number = self.next_block();
+            send_delta("message.delta", &message, &number, &self.seam, out);
+        }
+    }
+
+    fn send_objects(&mut self, out: &mut FrameWriter) {
+        for object in self.objects.unsent() {
+            let message = self.object_messages.get(object.state.stream());
+            send_data(object.state.data_type(), Some(object.state.stream()), &object.data(), message, out);
+        }
+    }
+
+    fn close(&mut self, out: &mut FrameWriter) {
+        self.send_block(out);
+        self.send_objects(out);
+        for (id, open) in &mut self.messages {
+            if std::mem::take(open) {
+                send("message.end", &[("messageId", text(id))], out);
+            }
+        }
+    }
+
+    fn done(&mut self, reason: Option<&str>, data: Option<&Value>, out: &mut FrameWriter) {
+        self.close(out);
+        self.ended = true;
+        self.send_done(reason, data, out);
+    }
+
+    fn send_done(&self, reason: Option<&str>, data: Option<&Value>, out: &mut FrameWriter) {
+        let run = self.started.as_ref().and_then(|started| started.run.as_ref());
+        let fields = [
+            ("runId", maybe(run)),
+            ("finishReason", reason.map(Field::Text)),
+            ("usage", self.usage.as_ref().map(Field::Usage)),
+            ("data", json(data)),
+        ];
+        send("done", &fields, out);
+    }
+}
+
+impl Encode for AgentsEncoder {
+    fn record(&mut self, record: &Record, out: &mut FrameWriter) {
         if self.ended {
             return;
         }
         if !self.begun {
             self.begun = true;
-            if let Event::RunStarted(started) = &record.event {
-                return self.meta(started, record.time, sink);
-            }
-            sink(&Chunk::Meta(Meta { implied: true, ..Meta::default() }));
+            let started = match &record.event {
+                Event::RunStarted(started) => started.clone(),
+                _ => RunStarted::default(),
+            };
+            Self::meta(&started, record.time, out);
+            self.started = Some(started);
         }
-        self.waiting &= record.event.kind().leaves_waiting();
-        self.event(record, sink);
-    }
-
-    /// The chunks that follow the last record. A run that has not ended and does not wait was cut,
-    /// and its stream shows it.
-    pub fn end(&mut self, sink: &mut dyn FnMut(&Chunk<'_>)) {
-        if self.waiting && !self.ended {
-            self.close(sink);
-            sink(&Chunk::Done(Done {
-                run_id: self.run.as_ref().map(|run| run.as_str().into()),
-                finish_reason: Some("waiting".into()),
-                implied: true,
-                ..Done::default()
-            }));
+        if !record.event.kind().leaves_waiting() {
+            self.waiting = false;
         }
-    }
-
-    fn meta(&mut self, started: &RunStarted, time: u64, sink: Sink<'_>) {
-        self.run.clone_from(&started.run);
-        self.started.clone_from(started);
-        sink(&Chunk::Meta(Meta {
-            request_id: text(started.request.as_ref()),
-            run_id: text(started.run.as_ref()),
-            session_id: text(started.session.as_ref()),
-            conversation_id: text(started.conversation.as_ref()),
-            model: text(started.model.as_ref()),
-            endpoint: text(started.endpoint.as_ref()),
-            created_at: date(time),
-            workflow: text(started.workflow.as_ref()),
-            parent_run_id: text(started.parent.as_ref()),
-            implied: false,
-        }));
-    }
-
-    fn event(&mut self, record: &Record, sink: Sink<'_>) {
-        match &record.event {
-            Event::RunFinished { reason, usage, data } => {
-                self.close(sink);
-                self.ended = true;
-                sink(&Chunk::Done(Done {
-                    run_id: text(self.run.as_ref()),
-                    finish_reason: reason.as_ref().map(|reason| reason.as_str().into()),
-                    usage: usage.as_ref().map(Cow::Borrowed),
-                    data: value(data.as_ref()),
-                    ..Done::default()
-                }));
-            }
-            Event::RunFailed(error) => {
-                self.close(sink);
-                self.ended = true;
-                sink(&Chunk::Error(failure(error, true, false)));
-            }
-            Event::RunCancelled { reason } => {
-                self.close(sink);
-                self.ended = true;
-                sink(&Chunk::Done(Done {
-                    run_id: text(self.run.as_ref()),
-                    finish_reason: Some("cancelled".into()),
-                    cancelled: true,
-                    reason: text(reason.as_ref()),
-                    ..Done::default()
-                }));
-            }
-            Event::RunWaiting { tool_calls, usage } => {
-                self.waiting = true;
-                sink(&Chunk::Status(waiting(None)));
-                sink(&Chunk::RunWaiting(RunWaiting {
-                    tool_call_ids: Cow::Borrowed(tool_calls),
-                    usage: usage.as_ref().map(Cow::Borrowed),
-                }));
-            }
-
-            Event::AttemptStarted { attempt, model } => {
-                let model = text(model.as_ref());
-                sink(&Chunk::AttemptStart(Attempt { attempt: attempt.as_str().into(), model, reason: None }));
-            }
-            Event::AttemptFinished { attempt } => {
-                self.spoke.retain(|(spoke, _)| spoke != attempt);
-                let attempt = attempt.as_str().into();
-                sink(&Chunk::AttemptEnd(Attempt { attempt, ..Attempt::default() }));
-            }
-            Event::AttemptRetracted { attempt, reason } => self.retract(attempt, reason.as_deref(), sink),
-
-            Event::MessageStarted { .. }
-            | Event::MessageFinished { .. }
-            | Event::MessageMetadata { .. }
-            | Event::Message { .. }
-            | Event::StepStarted { .. }
-            | Event::StepFinished { .. }
-            | Event::TextStart { .. }
-            | Event::TextDelta { .. }
-            | Event::TextEnd { .. }
-            | Event::ReasoningStart { .. }
-            | Event::ReasoningDelta { .. }
-            | Event::ReasoningEnd { .. }
-            | Event::SourceUrl { .. }
-            | Event::SourceDocument { .. }
-            | Event::File { .. }
-            | Event::Data { .. } => self.content(record, sink),
-
-            Event::ToolInputStart(_)
-            | Event::ToolInputDelta { .. }
-            | Event::ToolInputAvailable { .. }
-            | Event::ToolInputError { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ApprovalAnswered { .. }
-            | Event::ToolOutput { .. }
-            | Event::ToolOutputError { .. }
-            | Event::ToolDenied { .. } => self.tool(record, sink),
-
-            Event::Structured(update) => sink(&Chunk::Structured(Cow::Borrowed(update))),
-            Event::StructuredInvalidated { stream, checkpoint } => {
-                sink(&Chunk::StructuredInvalidated(StructuredInvalidated {
-                    stream_id: stream.into(),
-                    checkpoint_id: text(checkpoint.as_ref()),
-                }));
-            }
-            Event::StateSnapshot { state } => sink(&Chunk::State(State { state: Cow::Borrowed(state) })),
-            Event::StateDelta { patch } => {
-                sink(&Chunk::StateDelta(StateDelta { patch: Cow::Borrowed(patch) }));
-            }
-            Event::MessagesSnapshot { messages } => {
-                self.ledger.replace(messages);
-                send_whole(record, None, sink);
-            }
-
-            Event::InterruptRequested(interrupt) => {
-                sink(&Chunk::Status(waiting(interrupt.question.as_deref())));
-                sink(&Chunk::Interrupt(Cow::Borrowed(interrupt)));
-            }
-            Event::InterruptAnswered { request, answer } => {
-                let request = request.as_str().into();
-                sink(&Chunk::InterruptAnswer(InterruptAnswer { request, answer: value(answer.as_ref()) }));
-            }
-            Event::InterruptExpired { request } => {
-                sink(&Chunk::InterruptExpired(InterruptExpired { request: request.as_str().into() }));
-            }
-
-            Event::Status { state, message } => {
-                let (state, message) = (text(state.as_ref()), text(message.as_ref()));
-                sink(&Chunk::Status(Status { state, message, implied: false }));
-            }
-            Event::Transition { to, payload } => {
-                sink(&Chunk::Transition(Transition { to: to.into(), payload: value(payload.as_ref()) }));
-            }
-            Event::Checkpoint { checkpoint, session, turn, label } => {
-                sink(&Chunk::Checkpoint(Checkpoint {
-                    checkpoint_id: checkpoint.as_str().into(),
-                    session_id: session.as_str().into(),
-                    turn: *turn,
-                    label: text(label.as_ref()),
-                }));
-            }
-            Event::Usage(usage) => sink(&Chunk::Usage(Cow::Borrowed(usage))),
-            Event::Warning { message, code } => {
-                sink(&Chunk::Warning(Warning { message: message.into(), code: text(code.as_ref()) }));
-            }
-            Event::Error { error, terminal } => {
-                sink(&Chunk::Error(failure(error, *terminal, *terminal)));
-            }
-            Event::Unknown { name, data } if is_foreign(name) => sink(&Chunk::Unknown(name, data)),
-            Event::RunStarted(_) | Event::Trace { .. } | Event::Unknown { .. } => {
-                send_whole(record, None, sink);
-            }
-        }
-    }
-
-    /// The message that an event belongs to.
-    fn target(&mut self, origin: &Origin, sink: Sink<'_>) -> MessageId {
-        let id = match (&origin.message, self.ledger.current()) {
-            (Some(wanted), _) => wanted.clone(),
-            (None, Some((_, known))) => known.id.clone(),
-            (None, None) => MessageId::from(format!("message-{}", self.ledger.len() + 1)),
-        };
-        self.open(id, sink)
-    }
-
-    /// A message is begun if the run has not done so, and opened again if it had ended.
-    fn open(&mut self, id: MessageId, sink: Sink<'_>) -> MessageId {
-        if self.ledger.current().is_some_and(|(_, known)| known.open && known.id == id) {
-            return id;
-        }
-        let start = MessageStart {
-            message_id: Some(id.as_str().into()),
-            role: Some(Role::Assistant.as_str().into()),
-            implied: true,
-            ..MessageStart::default()
-        };
-        match self.ledger.find(&id) {
-            None => {
-                sink(&Chunk::MessageStart(start));
-                self.ledger.start(id.clone());
-            }
-            Some(at) => {
-                if let Some(known) = self.ledger.get_mut(at).filter(|known| !known.open) {
-                    known.open = true;
-                    sink(&Chunk::MessageResume(start));
-                }
-            }
-        }
-        id
-    }
-
-    /// Our clients drop what the attempt said; the contract's own keep it, and see the seam.
-    fn retract(&mut self, attempt: &AttemptId, reason: Option<&str>, sink: Sink<'_>) {
-        self.ledger.retract(attempt);
-        sink(&Chunk::AttemptRetract(Attempt {
-            attempt: attempt.as_str().into(),
-            model: None,
-            reason: reason.map(Cow::Borrowed),
-        }));
-        if let Some(at) = self.spoke.iter().position(|(spoke, _)| spoke == attempt) {
-            let (_, message) = self.spoke.swap_remove(at);
-            let message = self.open(message, sink);
-            sink(&Chunk::MessageDelta(TextDelta {
-                message_id: Some(message.as_str().into()),
-                part_id: None,
-                delta: self.seam.as_str().into(),
-                metadata: None,
-                attempt: None,
-                whole: false,
-                implied: true,
-            }));
-        }
-    }
-
-    /// After a re-entry: what the client knows from elsewhere, and where the run is.
-    pub(super) fn come_back(&mut self, state: &RunState) {
-        for message in state.messages() {
-            if self.ledger.find(&message.id).is_none() {
-                let at = self.ledger.start(message.id.clone());
-                if let Some(known) = self.ledger.get_mut(at) {
-                    known.open = false;
-                }
-            }
-        }
-        let current = state.current_message().and_then(|message| self.ledger.find(&message.id));
-        self.ledger.set_current(current);
-    }
-
-    /// The run comes to its end: so do its messages.
-    fn close(&mut self, sink: Sink<'_>) {
-        for message in self.ledger.open() {
-            message.open = false;
-            let message_id = Some(message.id.as_str().into());
-            sink(&Chunk::MessageEnd(MessageEnd { message_id, implied: true }));
-        }
-    }
-}
-
-impl Encode for Encoder {
-    fn record(&mut self, record: &Record, out: &mut FrameWriter) {
-        self.chunks(record, &mut |chunk| write(chunk, out));
+        self.event(record, out);
     }
 
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
-        reentry::reentry(self, state, &mut |chunk| write(chunk, out));
+        // A run that is not named yet will be, in its `meta`.
+        let nameless = |record: &&Record| match &record.event {
+            Event::RunStarted(started) => *started == RunStarted::default(),
+            _ => false,
+        };
+        for record in state.replay().iter().filter(|record| !nameless(record)) {
+            self.record(record, out);
+        }
+        self.send_objects(out);
+        // Messages of people are not part of the run, and the reader has them.
+        for message in state.messages() {
+            if !self.messages.iter().any(|(known, _)| *known == message.id) {
+                self.messages.push((message.id.clone(), false));
+            }
+        }
+        self.current = state.current_message().map(|message| message.id.clone());
     }
 
     fn finish(&mut self, out: &mut FrameWriter) {
-        self.end(&mut |chunk| write(chunk, out));
+        if !self.ended {
+            self.send_objects(out);
+        }
+        if std::mem::take(&mut self.waiting) && !self.ended {
+            self.send_done(Some("waiting"), None, out);
+        }
     }
 
     fn next_response(&mut self, out: &mut FrameWriter) {
         self.ended = false;
         self.waiting = false;
-        let started = std::mem::take(&mut self.started);
-        self.meta(&started, 0, &mut |chunk| write(chunk, out));
+        Self::meta(self.started.as_ref().unwrap_or(&RunStarted::default()), 0, out);
     }
-}
-
-/// Lines of JSON have no place for the name but the chunk itself.
-#[derive(Serialize)]
-struct Typed<'c, 'a> {
-    #[serde(rename = "type")]
-    name: &'static str,
-    #[serde(flatten)]
-    chunk: &'c Chunk<'a>,
-}
-
-fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
-    match (out.framing(), chunk) {
-        (Framing::Sse, Chunk::Unknown(name, data)) => {
-            // Its name was looked at before, so there is nothing that could not be written.
-            let written = out.frame(Some(name), data);
-            debug_assert!(written.is_ok(), "{written:?}");
-        }
-        (Framing::Sse, known) => {
-            if !write_delta(known, out) {
-                out.chunk(Some(known.own_name()), known);
-            }
-        }
-        (Framing::Ndjson, Chunk::Unknown(name, data)) => {
-            // It may have a `type` of its own, or be no object.
-            let event = Event::Unknown { name: (*name).to_owned(), data: (*data).clone() };
-            let carried = Carried { event: Cow::Owned(event), message_id: None, attempt: None };
-            out.chunk(None, &Typed { name: carry::NAME, chunk: &Chunk::Carried(carried) });
-        }
-        (Framing::Ndjson, known) => out.chunk(None, &Typed { name: known.own_name(), chunk: known }),
-    }
-}
-
-/// Writes a plain delta by hand, if it is one.
-fn write_delta(chunk: &Chunk<'_>, out: &mut FrameWriter) -> bool {
-    match chunk {
-        Chunk::MessageDelta(TextDelta {
-            message_id: Some(message),
-            part_id: Some(part),
-            delta,
-            metadata: None,
-            attempt: None,
-            whole: false,
-            implied: false,
-        }) => {
-            let pieces = [
-                Piece::Json(r#"{"messageId":"#),
-                Piece::Text(message),
-                Piece::Json(r#","partId":"#),
-                Piece::Text(part),
-                Piece::Json(r#","delta":"#),
-                Piece::Text(delta),
-                Piece::Json("}"),
-            ];
-            out.pieces(Some("message.delta"), &pieces);
-            true
-        }
-        Chunk::ToolDelta(ToolDelta {
-            tool_call_id,
-            tool_name: None,
-            delta,
-            state: Some(state),
-            message_id: Some(message),
-            dynamic: None,
-            executor: Executor::Server,
-            title: None,
-            metadata: None,
-            attempt: None,
-            implied: false,
-        }) => {
-            let pieces = [
-                Piece::Json(r#"{"toolCallId":"#),
-                Piece::Text(tool_call_id),
-                Piece::Json(r#","delta":"#),
-                Piece::Text(delta),
-                Piece::Json(r#","state":"#),
-                Piece::Text(state),
-                Piece::Json(r#","messageId":"#),
-                Piece::Text(message),
-                Piece::Json("}"),
-            ];
-            out.pieces(Some("tool.delta"), &pieces);
-            true
-        }
-        _ => false,
-    }
-}
-
-/// Whether a name can stand in an `event:` line and means nothing to us.
-fn is_foreign(name: &str) -> bool {
-    !name.is_empty() && !name.contains(['\r', '\n', '\0']) && !NAMES.contains(&name)
-}
-
-fn send_whole(record: &Record, message: Option<&MessageId>, sink: Sink<'_>) {
-    sink(&Chunk::Carried(Carried {
-        event: Cow::Borrowed(&record.event),
-        message_id: text(message.or(record.origin.message.as_ref())),
-        attempt: text(record.origin.attempt.as_ref()),
-    }));
-}
-
-fn failure(error: &ErrorInfo, terminal: bool, announced: bool) -> ErrorChunk<'_> {
-    ErrorChunk {
-        message: error.message.as_str().into(),
-        code: text(error.code.as_ref()),
-        retryable: error.retryable,
-        terminal: Some(terminal),
-        announced,
-    }
-}
-
-fn waiting(message: Option<&str>) -> Status<'_> {
-    Status { state: Some("waiting".into()), message: message.map(Cow::Borrowed), implied: true }
-}
-
-fn text<T: AsRef<str>>(text: Option<&T>) -> Option<Cow<'_, str>> {
-    text.map(|text| Cow::Borrowed(text.as_ref()))
-}
-
-fn value(value: Option<&Value>) -> Option<Cow<'_, Value>> {
-    value.map(Cow::Borrowed)
-}
-
-fn date(time: u64) -> Option<Cow<'static, str>> {
-    (time > 0).then(|| Cow::Owned(Iso8601(time).to_string()))
 }
