@@ -63,7 +63,7 @@ pub(crate) async fn by_name_and_rest(
 }
 
 /// A dialect with a chat route, by its name.
-fn find(name: &str) -> Result<&'static dyn Dialect, ApiError> {
+pub(crate) fn find(name: &str) -> Result<&'static dyn Dialect, ApiError> {
     find_among(dialects::CHAT, name)
 }
 
