@@ -3,7 +3,7 @@
 
 import { chatState } from '../../vendors/chat-state.mjs';
 import { load } from '../../vendors/load.mjs';
-import { endpoint, post, stop } from '../lib/http.mjs';
+import { endpoint, stop } from '../lib/http.mjs';
 import { until } from '../lib/until.mjs';
 
 export function aiSdk({ name, module, profile, approvals, forgets }) {
@@ -74,13 +74,12 @@ class Driver {
     await this.#automatic(() => this.#chat.addToolApprovalResponse({ id: part.approval.id, approved, reason }));
   }
 
-  /** The SDK has no word for a question: the page answers it at our endpoint, and comes back to the stream. */
+  /** A question is a call of the tool `ask_user`, which the page executes: its output is the answer. */
   async answer(answer) {
-    const asked = this.#parts().filter((part) => part.type === 'data-interrupt').at(-1);
+    const asked = this.#parts().find((part) => part.type === 'tool-ask_user' && part.state === 'input-available');
     if (!asked) throw new Error('nothing was asked');
-    const { request, token } = asked.data;
-    await post(this.#where, `/v1/runs/${this.#where.run()}/answer`, { request, token, answer });
-    await this.resume();
+    const output = { tool: 'ask_user', toolCallId: asked.toolCallId, output: answer };
+    await this.#automatic(() => this.#chat.addToolOutput(output));
   }
 
   async stop() {

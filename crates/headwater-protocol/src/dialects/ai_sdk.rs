@@ -5,28 +5,17 @@
 //! always, an unknown key before 5.0.217, 6.0.231 and 7.0.32, a `null` always. A request names no version,
 //! so the default profile says only what the oldest clients know.
 //!
-//! What the protocol has no word for travels in a [`Mark`], transient data that every client passes over.
-//! A mark may cover the next chunks: they say the same as its event, as far as the client's words go.
-//!
-//! What does not come back as it was sent:
-//! - a tool's name on its output, error or refusal, which the wire leaves to the call;
-//! - `call` of an approval's answer is filled in from its request;
-//! - a message that nobody started is started by its first part;
-//! - origins, but for the message and the attempt of what makes a part;
-//! - what comes after the run's end is not sent.
-//!
 //! Decisions. Approvals are chunks of version 6; version 5 gives up at them, but has nothing else for
 //! them either. A signature is a key of 6.0.202, so the default profile leaves it to the server's own
-//! records. A second message of a run is a new step of the one message, and marks carry the ids. A
-//! `data-interrupt` part shows a question to a page that wants to render it. A run that waits ends its
-//! stream with `finish{tool-calls}`, for only then does the client send answers. A stream that ends before
-//! its run does ends with `error`, since the client takes a silent end for success.
+//! records. A second message of a run is a new step of the one message. A structured object is a data part
+//! that is replaced while it grows. A question is a call of the tool `ask_user`, which the page executes. A
+//! run that waits ends its stream with `finish{tool-calls}`, for only then does the client send answers. A
+//! stream that ends before its run does ends with `error`, since the client takes a silent end for success.
 
 mod chunk;
 mod decode;
 mod encode;
 mod lint;
-mod reentry;
 mod request;
 
 use crate::{
@@ -41,13 +30,7 @@ use crate::{
     state::{Rules, ToolScope},
 };
 
-pub use chunk::{
-    Abort, Block, BlockDelta, Chunk, Citation, Custom, Data, ErrorText, File, Finish, Mark, MarkOrigin,
-    MessageMetadata, SourceDocument, SourceUrl, Start, SteeringMessage, TextEnd, ToolApprovalRequest,
-    ToolApprovalResponse, ToolInput, ToolInputDelta, ToolInputError, ToolInputStart, ToolOutput,
-    ToolOutputDenied, ToolOutputError,
-};
-pub use encode::Encoder;
+use chunk::Chunk;
 
 /// The AI SDK UI message stream.
 ///
@@ -101,73 +84,59 @@ impl Dialect for AiSdk {
 
     fn support(&self, kind: EventKind, profile: &Profile) -> Support {
         let ai_7 = profile.retraction == Retraction::Exact;
-        match kind {
-            EventKind::RunFinished
-            | EventKind::MessageStarted
-            | EventKind::MessageMetadata
-            | EventKind::StepStarted
-            | EventKind::StepFinished
-            | EventKind::TextStart
-            | EventKind::TextDelta
-            | EventKind::TextEnd
-            | EventKind::ReasoningStart
-            | EventKind::ReasoningDelta
-            | EventKind::ReasoningEnd
-            | EventKind::ToolInputStart
-            | EventKind::ToolInputDelta
-            | EventKind::ToolInputAvailable
-            | EventKind::ToolInputError
-            | EventKind::ToolOutput
-            | EventKind::ToolOutputError
-            | EventKind::ToolDenied
-            | EventKind::SourceUrl
-            | EventKind::SourceDocument
-            | EventKind::File
-            | EventKind::Data => Support::Exact,
-            EventKind::RunCancelled => Support::Shown("`abort`, its reason in a mark"),
-            EventKind::RunFailed => Support::Shown("`error`, `finish` and a mark"),
-            EventKind::RunWaiting => Support::Shown("`finish` with `tool-calls`, and a mark"),
-            EventKind::ApprovalRequested => Support::Shown("`tool-approval-request` and a mark"),
-            EventKind::ApprovalAnswered if ai_7 => Support::Exact,
-            EventKind::AttemptRetracted if ai_7 => Support::Shown("`reset-step` and a mark"),
-            EventKind::AttemptRetracted => Support::Shown("a seam and a mark"),
-            EventKind::Message => Support::Shown("a text and a mark"),
-            EventKind::InterruptRequested | EventKind::InterruptAnswered | EventKind::InterruptExpired => {
-                Support::Shown("`data-interrupt` and a mark")
-            }
-            EventKind::RunStarted
-            | EventKind::AttemptStarted
-            | EventKind::AttemptFinished
-            | EventKind::MessageFinished
-            | EventKind::ApprovalAnswered
-            | EventKind::Structured
-            | EventKind::StructuredInvalidated
-            | EventKind::StateSnapshot
-            | EventKind::StateDelta
-            | EventKind::MessagesSnapshot
-            | EventKind::Status
-            | EventKind::Transition
-            | EventKind::Checkpoint
-            | EventKind::Usage
-            | EventKind::Warning
-            | EventKind::Error
-            | EventKind::Trace
-            | EventKind::Unknown => Support::Shown("a mark (`data-hw-event`)"),
-        }
+        Support::Shown(match kind {
+            EventKind::RunFinished => "`finish`",
+            EventKind::RunFailed => "`error`, `finish`",
+            EventKind::RunCancelled => "`abort`",
+            EventKind::RunWaiting => "`finish` with `tool-calls`",
+            EventKind::AttemptRetracted if ai_7 => "`reset-step`",
+            EventKind::AttemptRetracted => "closed parts, calls that failed",
+            EventKind::MessageStarted => "`start`; a new step for every other message",
+            EventKind::MessageMetadata => "`message-metadata`",
+            EventKind::Message => "a text part",
+            EventKind::StepStarted => "`start-step`",
+            EventKind::StepFinished => "`finish-step`",
+            EventKind::TextStart => "`text-start`",
+            EventKind::TextDelta => "`text-delta`",
+            EventKind::TextEnd => "`text-end`",
+            EventKind::ReasoningStart => "`reasoning-start`",
+            EventKind::ReasoningDelta => "`reasoning-delta`",
+            EventKind::ReasoningEnd => "`reasoning-end`",
+            EventKind::ToolInputStart => "`tool-input-start`",
+            EventKind::ToolInputDelta => "`tool-input-delta`",
+            EventKind::ToolInputAvailable => "`tool-input-available`",
+            EventKind::ToolInputError => "`tool-input-error`",
+            EventKind::ApprovalRequested => "`tool-approval-request`",
+            EventKind::ApprovalAnswered if ai_7 => "`tool-approval-response`",
+            EventKind::ToolOutput => "`tool-output-available`",
+            EventKind::ToolOutputError => "`tool-output-error`",
+            EventKind::ToolDenied => "`tool-output-denied`",
+            EventKind::SourceUrl => "`source-url`",
+            EventKind::SourceDocument => "`source-document`",
+            EventKind::File => "`file`",
+            EventKind::Data => "`data-<name>`",
+            EventKind::Structured => "`data-<dataType>` with the stream as `id`",
+            EventKind::StructuredInvalidated => "the same part, empty",
+            EventKind::InterruptRequested => "a call of the tool `ask_user`",
+            EventKind::InterruptAnswered => "the output of that call",
+            EventKind::InterruptExpired => "`tool-output-error` of that call",
+            EventKind::Status => "transient `data-status`",
+            EventKind::Unknown if ai_7 => "`custom`, `steering-message`",
+            _ => return Support::Hidden,
+        })
     }
 
     fn rules(&self) -> Rules {
         Rules {
             tool_scope: ToolScope::Step,
             ui_message_parts: true,
-            objects_leave_no_part: true,
             goes_on_after_end: true,
             ..Rules::default()
         }
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(Encoder::new(options))
+        Box::new(encode::Encoder::new(options))
     }
 
     fn decoder(&self) -> Box<dyn Decode> {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use headwater_protocol::{
-    Dialect, EncodeOptions, Encoder, Event, Part, Record, RunState, ToolState, dialects,
+    Dialect, EncodeOptions, Encoder, Event, Part, Record, RunState, ToolPart, ToolState, dialects,
 };
 use proptest::{
     strategy::{Strategy, ValueTree},
@@ -62,6 +62,7 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
             let _ = state.apply(record);
         }
     }
+    let shows_parts = dialect == "ai-sdk";
     let mut flat =
         json!({ "text": [], "reasoning": [], "tools": [], "sources": [], "files": [], "data": [] });
     let mut push = |list: &str, value: Value| flat[list].as_array_mut().unwrap().push(value);
@@ -69,18 +70,11 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
         match part {
             Part::Text(text) if !text.text.is_empty() => push("text", json!(text.text)),
             Part::Reasoning(text) if !text.text.is_empty() => push("reasoning", json!(text.text)),
-            Part::Tool(tool) => {
-                let mut value =
-                    json!({ "toolCallId": tool.call, "toolName": tool.name, "state": tool.state });
-                if tool.state != ToolState::InputStreaming {
-                    value["input"] = json!(tool.input);
-                }
-                match tool.state {
-                    ToolState::OutputAvailable => value["output"] = json!(tool.output),
-                    ToolState::OutputError => value["errorText"] = json!(tool.error),
-                    _ => {}
-                }
-                push("tools", value);
+            Part::Tool(tool) => push("tools", shown_tool(tool)),
+            Part::Question(question) if shows_parts => push("tools", shown_tool(&question.to_tool())),
+            Part::Structured(object) if shows_parts => {
+                let data = state.structured().get(&object.stream).and_then(|state| state.data());
+                push("data", json!({ "name": object.data_type, "id": object.stream, "data": data }));
             }
             Part::SourceUrl(source) | Part::SourceDocument(source) => push(
                 "sources",
@@ -102,12 +96,24 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
             _ => {}
         }
     }
-    // A page has no word for a question, so it gets it as data, which it can show.
-    for question in state.interrupts() {
+    for question in state.interrupts().iter().filter(|_| !shows_parts) {
         push("data", json!({ "name": "interrupt", "id": question.request, "data": "<any>" }));
     }
     adapt(dialect, &mut flat);
     flat
+}
+
+fn shown_tool(tool: &ToolPart) -> Value {
+    let mut value = json!({ "toolCallId": tool.call, "toolName": tool.name, "state": tool.state });
+    if tool.state != ToolState::InputStreaming {
+        value["input"] = json!(tool.input);
+    }
+    match tool.state {
+        ToolState::OutputAvailable => value["output"] = json!(tool.output),
+        ToolState::OutputError => value["errorText"] = json!(tool.error),
+        _ => {}
+    }
+    value
 }
 
 fn present<'a>(fields: impl IntoIterator<Item = (&'a str, Option<Value>)>) -> Value {

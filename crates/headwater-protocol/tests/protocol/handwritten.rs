@@ -2,7 +2,7 @@
 
 use headwater_protocol::{
     EncodeOptions, Encoder, Event, Executor, Record, ToolCall, dialects,
-    dialects::{ag_ui, ai_sdk, mui},
+    dialects::{ag_ui, mui},
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -48,11 +48,6 @@ proptest! {
     fn what_is_written_is_what_the_chunks_say(records in runs::run(), text in any::<String>()) {
         let records = with_deltas(records, &text);
         let options = EncodeOptions::default();
-
-        let mut said = String::new();
-        let mut encoder = ai_sdk::Encoder::new(&options);
-        records.iter().for_each(|record| encoder.chunks(record, &mut |chunk| said.push_str(&frame(chunk))));
-        prop_assert_eq!(bytes("ai-sdk", &records), said);
 
         let mut said = String::new();
         let mut encoder = ag_ui::Encoder::new(&options);

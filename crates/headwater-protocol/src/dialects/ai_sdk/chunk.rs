@@ -4,103 +4,199 @@
 //! [`Chunk::read`] refuses what the client refuses.
 
 mod fields;
-mod own;
 mod read;
-mod types;
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 pub(super) use fields::is_provider_metadata;
-pub use own::{Data, Mark, MarkOrigin};
-pub(super) use read::{known_keys, value};
-pub use types::{
-    Abort, Block, BlockDelta, Citation, Custom, ErrorText, File, Finish, MessageMetadata, SourceDocument,
-    SourceUrl, Start, SteeringMessage, TextEnd, ToolApprovalRequest, ToolApprovalResponse, ToolInput,
-    ToolInputDelta, ToolInputError, ToolInputStart, ToolOutput, ToolOutputDenied, ToolOutputError,
-};
+pub(super) use read::value;
 
-/// One chunk of the stream.
-///
-/// ```
-/// use headwater_protocol::dialects::ai_sdk::Chunk;
-///
-/// let chunk = Chunk::read(r#"{"type":"text-delta","id":"t1","delta":"Hi"}"#)?;
-/// assert!(matches!(&chunk, Chunk::TextDelta(delta) if delta.delta == "Hi"));
-/// assert!(Chunk::read(r#"{"type":"pong"}"#).is_err());
-/// # Ok::<(), headwater_protocol::Error>(())
-/// ```
+type Text<'a> = Cow<'a, str>;
+type Json<'a> = Cow<'a, Value>;
+
+/// One chunk of the stream. A version in brackets is the first that knows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Chunk<'a> {
-    /// The message begins, or is gone on with.
+pub(super) enum Chunk<'a> {
     Start(Start<'a>),
-    /// The message is complete.
     Finish(Finish<'a>),
-    /// The run was stopped.
     Abort(Abort<'a>),
-    /// The run failed; the chat client reads no further.
+    /// The chat client reads no further.
     Error(ErrorText<'a>),
-    /// Metadata to be merged into the message.
     MessageMetadata(MessageMetadata<'a>),
-    /// A step begins.
     StartStep,
-    /// The step ended.
     FinishStep,
     /// The parts of the current step are dropped (7.0.70).
     ResetStep,
-    /// A block of text begins.
     TextStart(Block<'a>),
-    /// More text.
     TextDelta(BlockDelta<'a>),
-    /// The block of text is complete.
     TextEnd(TextEnd<'a>),
-    /// A block of reasoning begins.
     ReasoningStart(Block<'a>),
-    /// More reasoning.
     ReasoningDelta(BlockDelta<'a>),
-    /// The block of reasoning is complete.
     ReasoningEnd(Block<'a>),
-    /// A file that belongs to the reasoning (7.0).
+    /// (7.0)
     ReasoningFile(File<'a>),
     /// Something of a provider's own (7.0).
     Custom(Custom<'a>),
-    /// A web page that the answer rests on.
     SourceUrl(SourceUrl<'a>),
-    /// A document that the answer rests on.
     SourceDocument(SourceDocument<'a>),
-    /// A file.
     File(File<'a>),
-    /// The model begins to write a tool's input.
     ToolInputStart(ToolInputStart<'a>),
-    /// More of that input's text.
     ToolInputDelta(ToolInputDelta<'a>),
-    /// The input is complete.
     ToolInputAvailable(ToolInput<'a>),
-    /// The input is not what the tool takes.
     ToolInputError(ToolInputError<'a>),
-    /// A person is asked (6.0).
+    /// (6.0)
     ToolApprovalRequest(ToolApprovalRequest<'a>),
-    /// The person answered (7.0).
+    /// (7.0)
     ToolApprovalResponse(ToolApprovalResponse<'a>),
-    /// What the tool gave.
     ToolOutputAvailable(ToolOutput<'a>),
-    /// The tool failed.
     ToolOutputError(ToolOutputError<'a>),
-    /// The call was refused (6.0).
+    /// (6.0)
     ToolOutputDenied(ToolOutputDenied<'a>),
     /// A person's words in the middle of a run (7.0.163).
     SteeringMessage(SteeringMessage<'a>),
     /// Data of the application's own, `data-<name>`.
     #[serde(untagged)]
     Data(Data<'a>),
-    /// An event in our own form, and what the next chunks stand for: transient data to every client.
-    #[serde(untagged)]
-    Mark(Mark<'a>),
     /// A chunk as it came.
     #[serde(untagged)]
-    Raw(Cow<'a, Value>),
+    Raw(Json<'a>),
+}
+
+/// The fields of a chunk: those that must be there, and those that may, each with the function that reads it.
+macro_rules! fields {
+    ($($name:ident { $($field:ident: $type:ty),* } { $($optional:ident: $kind:ty = $read:literal),* })*) => {$(
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        pub(super) struct $name<'a> {
+            $(#[serde(borrow)] pub(super) $field: $type,)*
+            $(
+                #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = $read)]
+                pub(super) $optional: Option<$kind>,
+            )*
+        }
+    )*};
+}
+
+fields! {
+    Start {} { message_id: Text<'a> = "fields::present", message_metadata: Json<'a> = "fields::anything" }
+    Finish {} { finish_reason: Text<'a> = "fields::finish_reason", message_metadata: Json<'a> = "fields::anything" }
+    Abort {} { reason: Text<'a> = "fields::present" }
+    ErrorText { error_text: Text<'a> } {}
+    MessageMetadata { message_metadata: Json<'a> } {}
+    Block { id: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
+    BlockDelta { id: Text<'a>, delta: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
+    TextEnd { id: Text<'a> } {
+        provider_metadata: Json<'a> = "fields::provider_metadata",
+        citations: Vec<Citation> = "fields::present"
+    }
+    Custom { kind: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
+    SourceUrl { source_id: Text<'a>, url: Text<'a> } {
+        title: Text<'a> = "fields::present",
+        provider_metadata: Json<'a> = "fields::provider_metadata"
+    }
+    SourceDocument { source_id: Text<'a>, media_type: Text<'a>, title: Text<'a> } {
+        filename: Text<'a> = "fields::present",
+        provider_metadata: Json<'a> = "fields::provider_metadata"
+    }
+    File { url: Text<'a>, media_type: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
+    ToolInputStart { tool_call_id: Text<'a>, tool_name: Text<'a> } {
+        provider_executed: bool = "fields::present",
+        provider_metadata: Json<'a> = "fields::provider_metadata",
+        tool_metadata: Json<'a> = "fields::tool_metadata",
+        dynamic: bool = "fields::present",
+        title: Text<'a> = "fields::present",
+        input_encoding: Text<'a> = "fields::input_encoding"
+    }
+    ToolInputDelta { tool_call_id: Text<'a>, input_text_delta: Text<'a> } {}
+    ToolInput { tool_call_id: Text<'a>, tool_name: Text<'a>, input: Json<'a> } {
+        provider_executed: bool = "fields::present",
+        provider_metadata: Json<'a> = "fields::provider_metadata",
+        tool_metadata: Json<'a> = "fields::tool_metadata",
+        dynamic: bool = "fields::present",
+        title: Text<'a> = "fields::present"
+    }
+    ToolInputError { tool_call_id: Text<'a>, tool_name: Text<'a>, input: Json<'a>, error_text: Text<'a> } {
+        provider_executed: bool = "fields::present",
+        provider_metadata: Json<'a> = "fields::provider_metadata",
+        tool_metadata: Json<'a> = "fields::tool_metadata",
+        dynamic: bool = "fields::present",
+        title: Text<'a> = "fields::present"
+    }
+    ToolApprovalRequest { approval_id: Text<'a>, tool_call_id: Text<'a> } {
+        signature: Text<'a> = "fields::present",
+        approval_descriptor: Json<'a> = "fields::anything",
+        input_schema_input: Json<'a> = "fields::anything",
+        is_automatic: bool = "fields::present",
+        reason: Text<'a> = "fields::present"
+    }
+    ToolApprovalResponse { approval_id: Text<'a>, approved: Cow<'a, bool> } {
+        reason: Text<'a> = "fields::present",
+        provider_executed: bool = "fields::present",
+        provider_metadata: Json<'a> = "fields::provider_metadata"
+    }
+    ToolOutput { tool_call_id: Text<'a>, output: Json<'a> } {
+        preliminary: bool = "fields::present",
+        provider_executed: bool = "fields::present",
+        provider_metadata: Json<'a> = "fields::provider_metadata",
+        tool_metadata: Json<'a> = "fields::tool_metadata",
+        dynamic: bool = "fields::present"
+    }
+    ToolOutputError { tool_call_id: Text<'a>, error_text: Text<'a> } {
+        provider_executed: bool = "fields::present",
+        provider_metadata: Json<'a> = "fields::provider_metadata",
+        tool_metadata: Json<'a> = "fields::tool_metadata",
+        dynamic: bool = "fields::present"
+    }
+    ToolOutputDenied { tool_call_id: Text<'a> } {}
+}
+
+/// A passage of a text and what it rests on (7.0.138).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Citation {
+    #[serde(deserialize_with = "fields::citation_source")]
+    source: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "fields::present")]
+    start_index: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "fields::present")]
+    end_index: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "fields::present")]
+    cited_text: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct SteeringMessage<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(deserialize_with = "fields::steering_parts")]
+    parts: Vec<Value>,
+}
+
+/// Data of the application's own; its name is in its type.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Data<'a> {
+    pub(super) name: Text<'a>,
+    /// Data of the same name and id replaces what was there.
+    pub(super) id: Option<Text<'a>>,
+    pub(super) data: Json<'a>,
+    pub(super) transient: Option<bool>,
+}
+
+impl Serialize for Data<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", &format_args!("data-{}", self.name))?;
+        if let Some(id) = &self.id {
+            map.serialize_entry("id", id)?;
+        }
+        map.serialize_entry("data", &self.data)?;
+        if let Some(transient) = self.transient {
+            map.serialize_entry("transient", &transient)?;
+        }
+        map.end()
+    }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::chunk::{Chunk, Data, Mark, Start, ToolApprovalRequest, ToolApprovalResponse, ToolOutput, value};
+use super::chunk::{Chunk, Data, File, Start, ToolApprovalRequest, value};
 use crate::{
     decode::{Decode, Decoded},
     error::Error,
@@ -29,8 +29,6 @@ pub(super) struct Decoder {
     seq: u64,
     known: Known,
     message: Option<MessageId>,
-    /// How many of the next chunks only repeat in the client's words what a mark said.
-    covers: u64,
     failed: Option<ErrorInfo>,
     ended: bool,
 }
@@ -63,39 +61,19 @@ impl Decode for Decoder {
 
 impl Decoder {
     fn say(&mut self, event: Event, out: &mut Decoded) {
-        let attempt = self.known.speaker.take();
-        let origin = Origin { attempt, message: self.message.clone(), ..Origin::default() };
+        let origin = Origin { message: self.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.seq, event).from(origin));
         self.seq += 1;
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, text: &str, out: &mut Decoded) -> Result<(), Error> {
-        let chunk = match chunk {
-            Chunk::Mark(mark) => {
-                self.mark(mark, out);
-                return Ok(());
-            }
-            chunk => chunk,
-        };
-        self.known.speaker = None;
-        let covered = self.covers > 0;
-        self.covers = self.covers.saturating_sub(1);
-        if let Some(event) = self.event(chunk, text, covered, out)?
-            && !covered
-        {
+        if let Some(event) = self.event(chunk, text, out)? {
             self.say(event, out);
         }
         Ok(())
     }
 
-    /// What the chunk says; what it changes in what is known counts even where a mark has said it.
-    fn event(
-        &mut self,
-        chunk: Chunk<'_>,
-        text: &str,
-        covered: bool,
-        out: &mut Decoded,
-    ) -> Result<Option<Event>, Error> {
+    fn event(&mut self, chunk: Chunk<'_>, text: &str, out: &mut Decoded) -> Result<Option<Event>, Error> {
         Ok(Some(match chunk {
             Chunk::TextDelta(chunk) => Event::TextDelta {
                 id: self.known.text(false, "text-delta", &chunk.id)?,
@@ -128,29 +106,27 @@ impl Decoder {
                 delta: chunk.input_text_delta.into_owned(),
             },
 
-            Chunk::Start(start) => return self.start(start, covered, out),
+            Chunk::Start(start) => return self.start(start, out),
             Chunk::Finish(finish) => {
-                self.metadata(finish.message_metadata, covered, out)?;
+                self.metadata(finish.message_metadata, out)?;
                 let reason = finish.finish_reason.map(|word| FinishReason::parse(&word));
-                self.ended |= !covered;
-                match self.failed.take_if(|_| reason == Some(FinishReason::Error) && !covered) {
+                self.ended = true;
+                match self.failed.take_if(|_| reason == Some(FinishReason::Error)) {
                     Some(error) => Event::RunFailed(error),
                     None => Event::RunFinished { reason, usage: None, data: None },
                 }
             }
             Chunk::Abort(abort) => {
-                self.ended |= !covered;
+                self.ended = true;
                 Event::RunCancelled { reason: abort.reason.map(Cow::into_owned) }
             }
             Chunk::Error(error) => {
                 let error = ErrorInfo::new(error.error_text);
-                if !covered {
-                    self.failed = Some(error.clone());
-                }
+                self.failed = Some(error.clone());
                 Event::Error { error, terminal: false }
             }
             Chunk::MessageMetadata(chunk) => {
-                self.metadata(Some(chunk.message_metadata), covered, out)?;
+                self.metadata(Some(chunk.message_metadata), out)?;
                 return Ok(None);
             }
             Chunk::StartStep => {
@@ -167,14 +143,14 @@ impl Decoder {
                 Event::Unknown { name: "steering-message".to_owned(), data: value(text)? }
             }
 
-            Chunk::SourceUrl(chunk) => self.made(Event::SourceUrl {
+            Chunk::SourceUrl(chunk) => Event::SourceUrl {
                 source: chunk.source_id.into_owned(),
                 url: chunk.url.into_owned(),
                 title: chunk.title.map(Cow::into_owned),
                 call: None,
                 metadata: owned(chunk.provider_metadata),
-            }),
-            Chunk::SourceDocument(chunk) => self.made(Event::SourceDocument {
+            },
+            Chunk::SourceDocument(chunk) => Event::SourceDocument {
                 source: chunk.source_id.into_owned(),
                 title: Some(chunk.title.into_owned()),
                 media_type: Some(chunk.media_type.into_owned()),
@@ -182,56 +158,57 @@ impl Decoder {
                 text: None,
                 call: None,
                 metadata: owned(chunk.provider_metadata),
-            }),
-            Chunk::File(chunk) => self.made(file(chunk, false)),
-            Chunk::ReasoningFile(chunk) => self.made(file(chunk, true)),
+            },
+            Chunk::File(chunk) => file(chunk, false),
+            Chunk::ReasoningFile(chunk) => file(chunk, true),
             Chunk::Data(chunk) => data(chunk),
 
-            Chunk::ToolInputStart(chunk) => {
-                let dynamic = chunk.dynamic.unwrap_or(false);
-                let call = self.known.start_call(&chunk.tool_call_id, &chunk.tool_name, dynamic, true);
-                Event::ToolInputStart(ToolCall {
-                    call,
-                    name: chunk.tool_name.into_owned(),
-                    dynamic: chunk.dynamic,
-                    executor: executor(chunk.provider_executed),
-                    title: chunk.title.map(Cow::into_owned),
-                    metadata: owned(chunk.provider_metadata),
-                })
-            }
-            Chunk::ToolInputAvailable(chunk) => {
-                let dynamic = chunk.dynamic.unwrap_or(false);
-                let call = self.known.start_call(&chunk.tool_call_id, &chunk.tool_name, dynamic, false);
-                let tool = ToolCall {
-                    call,
-                    name: chunk.tool_name.into_owned(),
-                    dynamic: chunk.dynamic,
-                    executor: executor(chunk.provider_executed),
-                    title: chunk.title.map(Cow::into_owned),
-                    metadata: owned(chunk.provider_metadata),
-                };
-                Event::ToolInputAvailable { tool, input: Some(chunk.input.into_owned()) }
-            }
+            Chunk::ToolInputStart(chunk) => Event::ToolInputStart(self.tool(
+                (&chunk.tool_call_id, &chunk.tool_name, true),
+                chunk.dynamic,
+                chunk.provider_executed,
+                chunk.title,
+                chunk.provider_metadata,
+            )),
+            Chunk::ToolInputAvailable(chunk) => Event::ToolInputAvailable {
+                tool: self.tool(
+                    (&chunk.tool_call_id, &chunk.tool_name, false),
+                    chunk.dynamic,
+                    chunk.provider_executed,
+                    chunk.title,
+                    chunk.provider_metadata,
+                ),
+                input: Some(chunk.input.into_owned()),
+            },
             Chunk::ToolInputError(chunk) => {
                 // A part that the step already has decides whether the tool is dynamic.
                 let known = self.known.dynamic_in_step(&chunk.tool_call_id);
-                let dynamic = if known.is_some() { known.filter(|&dynamic| dynamic) } else { chunk.dynamic };
-                let name = &chunk.tool_name;
-                let call = self.known.start_call(&chunk.tool_call_id, name, dynamic.unwrap_or(false), false);
-                let tool = ToolCall {
-                    call,
-                    name: chunk.tool_name.into_owned(),
-                    dynamic,
-                    executor: executor(chunk.provider_executed),
-                    title: chunk.title.map(Cow::into_owned),
-                    metadata: owned(chunk.provider_metadata),
-                };
+                let tool = self.tool(
+                    (&chunk.tool_call_id, &chunk.tool_name, false),
+                    if known.is_some() { known.filter(|&dynamic| dynamic) } else { chunk.dynamic },
+                    chunk.provider_executed,
+                    chunk.title,
+                    chunk.provider_metadata,
+                );
                 let (input, error) = (Some(chunk.input.into_owned()), chunk.error_text.into_owned());
                 Event::ToolInputError { tool, input, error }
             }
             Chunk::ToolApprovalRequest(chunk) => self.approval_request(chunk)?,
-            Chunk::ToolApprovalResponse(chunk) => self.approval_response(chunk)?,
-            Chunk::ToolOutputAvailable(chunk) => self.output(chunk)?,
+            Chunk::ToolApprovalResponse(chunk) => Event::ApprovalAnswered {
+                call: self.known.asked(&chunk.approval_id)?,
+                approval: chunk.approval_id.into(),
+                approved: *chunk.approved,
+                reason: chunk.reason.map(Cow::into_owned),
+            },
+            Chunk::ToolOutputAvailable(chunk) => Event::ToolOutput {
+                call: self.known.call(&chunk.tool_call_id)?.0,
+                name: None,
+                output: chunk.output.into_owned(),
+                structured: None,
+                is_error: false,
+                preliminary: chunk.preliminary.unwrap_or(false),
+                metadata: owned(chunk.provider_metadata),
+            },
             Chunk::ToolOutputError(chunk) => Event::ToolOutputError {
                 call: self.known.call(&chunk.tool_call_id)?.0,
                 name: None,
@@ -241,40 +218,45 @@ impl Decoder {
                 let call = self.known.call(&chunk.tool_call_id)?.0;
                 Event::ToolDenied { call, name: None, reason: None }
             }
-            Chunk::Mark(_) | Chunk::Raw(_) => return Ok(None),
+            Chunk::Raw(_) => return Ok(None),
         }))
     }
 
-    /// An event that makes a part of the attempt that is on.
-    fn made(&mut self, event: Event) -> Event {
-        self.known.speaker.clone_from(&self.known.attempt);
-        event
+    /// The call that a chunk announces, by its id and its tool, and whether its input is streamed.
+    fn tool(
+        &mut self,
+        (call, name, streams): (&str, &str, bool),
+        dynamic: Option<bool>,
+        provider_executed: Option<bool>,
+        title: Option<Cow<'_, str>>,
+        metadata: Option<Cow<'_, Value>>,
+    ) -> ToolCall {
+        let provider = provider_executed == Some(true);
+        ToolCall {
+            call: self.known.start_call(call, name, dynamic.unwrap_or(false), streams),
+            name: name.to_owned(),
+            dynamic,
+            executor: if provider { Executor::Provider } else { Executor::Server },
+            title: title.map(Cow::into_owned),
+            metadata: owned(metadata),
+        }
     }
 
-    fn start(&mut self, start: Start<'_>, covered: bool, out: &mut Decoded) -> Result<Option<Event>, Error> {
+    fn start(&mut self, start: Start<'_>, out: &mut Decoded) -> Result<Option<Event>, Error> {
         if let Some(id) = start.message_id {
             self.known.start_message(&id);
             let message = MessageId::from(id);
             self.message = Some(message.clone());
-            if !covered {
-                self.say(Event::MessageStarted { message, role: Role::Assistant, author: None }, out);
-            }
+            self.say(Event::MessageStarted { message, role: Role::Assistant, author: None }, out);
         }
-        self.metadata(start.message_metadata, covered, out)?;
+        self.metadata(start.message_metadata, out)?;
         Ok(None)
     }
 
-    fn metadata(
-        &mut self,
-        metadata: Option<Cow<'_, Value>>,
-        covered: bool,
-        out: &mut Decoded,
-    ) -> Result<(), Error> {
+    fn metadata(&mut self, metadata: Option<Cow<'_, Value>>, out: &mut Decoded) -> Result<(), Error> {
         if let Some(metadata) = metadata.filter(|metadata| !metadata.is_null()) {
             let metadata = self.known.metadata(metadata.into_owned())?;
-            if !covered {
-                self.say(Event::MessageMetadata { metadata }, out);
-            }
+            self.say(Event::MessageMetadata { metadata }, out);
         }
         Ok(())
     }
@@ -291,64 +273,13 @@ impl Decoder {
             automatic: chunk.is_automatic.unwrap_or(false),
         })
     }
-
-    fn approval_response(&mut self, chunk: ToolApprovalResponse<'_>) -> Result<Event, Error> {
-        let call = self.known.asked(&chunk.approval_id)?;
-        Ok(Event::ApprovalAnswered {
-            approval: chunk.approval_id.into(),
-            call,
-            approved: chunk.approved,
-            reason: chunk.reason.map(Cow::into_owned),
-        })
-    }
-
-    fn output(&mut self, chunk: ToolOutput<'_>) -> Result<Event, Error> {
-        Ok(Event::ToolOutput {
-            call: self.known.call(&chunk.tool_call_id)?.0,
-            name: None,
-            output: chunk.output.into_owned(),
-            structured: None,
-            is_error: false,
-            preliminary: chunk.preliminary.unwrap_or(false),
-            metadata: owned(chunk.provider_metadata),
-        })
-    }
-
-    fn mark(&mut self, mark: Mark<'_>, out: &mut Decoded) {
-        self.covers = mark.covers;
-        if let Some(origin) = mark.origin {
-            self.known.attempt = origin.attempt;
-            self.message = origin.message;
-        }
-        let Some(event) = mark.event.map(Cow::into_owned) else {
-            return;
-        };
-        match &event {
-            Event::MessageStarted { message, .. } => self.message = Some(message.clone()),
-            Event::AttemptStarted { attempt, .. } => self.known.attempt = Some(attempt.clone()),
-            Event::AttemptFinished { attempt } | Event::AttemptRetracted { attempt, .. } => {
-                self.known.attempt.take_if(|open| open == attempt);
-            }
-            event => {
-                let terminal = matches!(event, Event::Error { terminal: true, .. });
-                self.ended |=
-                    terminal || event.kind().ends_run() || matches!(event, Event::RunWaiting { .. });
-            }
-        }
-        self.known.speaker = self.known.speaker_of(&event);
-        self.say(event, out);
-    }
 }
 
 fn owned(value: Option<Cow<'_, Value>>) -> Option<Value> {
     value.map(Cow::into_owned)
 }
 
-fn executor(provider_executed: Option<bool>) -> Executor {
-    if provider_executed == Some(true) { Executor::Provider } else { Executor::Server }
-}
-
-fn file(chunk: super::chunk::File<'_>, reasoning: bool) -> Event {
+fn file(chunk: File<'_>, reasoning: bool) -> Event {
     Event::File {
         url: chunk.url.into_owned(),
         media_type: chunk.media_type.into_owned(),

@@ -1,19 +1,19 @@
 //! Records in, chunks out.
 //!
-//! Each record is *planned*: the chunks that say it in the client's words, and whether our own decoder
-//! would get the event back from them. If not, a [`Mark`] with the event goes before them. Deltas of a
-//! block that is open go out without a plan.
+//! A stream builds one message, whatever the run has: other messages of the agent are steps of it, and
+//! those of a person are not sent. Deltas of what is open take a short way.
 
 mod attempt;
-mod place;
-mod plan;
+mod content;
 mod tool;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::{
-    chunk::{BlockDelta, Chunk, Finish, Mark, MarkOrigin, Start, ToolInputDelta},
+    chunk::{self, BlockDelta, Chunk, Data, ErrorText, Finish, Start, TextEnd, ToolInputDelta},
     decode::DONE,
 };
 use crate::{
@@ -22,53 +22,49 @@ use crate::{
     framing::{FrameWriter, Framing, Piece},
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
     state::RunState,
+    structured::growing::GrowingObjects,
 };
 
-use plan::Plan;
-
 /// Which clients the stream is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Audience {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Audience {
     /// All of versions 5, 6 and 7: only what the oldest of them knows.
+    #[default]
     Strict,
     /// Version 7.0.70 and later.
     Ai7,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BlockKind {
+    Text,
+    Reasoning,
+}
+
 /// Writes one stream.
-///
-/// ```
-/// use headwater_protocol::{EncodeOptions, Event, Record, dialects::ai_sdk};
-///
-/// let mut encoder = ai_sdk::Encoder::new(&EncodeOptions::default());
-/// let event = Event::TextDelta { id: "t1".into(), delta: "Hi".into(), metadata: None };
-/// let mut types = Vec::new();
-/// encoder.chunks(&Record::new(0, event), &mut |chunk| {
-///     types.push(serde_json::to_value(chunk).unwrap()["type"].clone());
-/// });
-/// assert_eq!(types, ["start", "data-hw-event", "text-start", "text-delta"]);
-/// ```
-#[derive(Debug)]
-pub struct Encoder {
+#[derive(Debug, Default)]
+pub(super) struct Encoder {
     audience: Audience,
     seam: String,
     /// `start` was sent.
     started: bool,
-    /// Anything at all was sent.
+    /// There was a record.
     spoke: bool,
     /// The terminal chunk was sent.
     ended: bool,
     /// The run waits; the terminal chunk comes when the stream ends.
     waiting: bool,
-    /// Where a reader of the stream believes to be.
-    place: Place,
     /// The message that was started last.
     current: Option<MessageId>,
+    /// The attempt that is on.
+    attempt: Option<AttemptId>,
     /// The messages so far, and whether a page shows them: not those of a person.
     messages: HashMap<MessageId, bool>,
     blocks: Vec<Block>,
+    /// The calls that the client knows; a question is one too.
     calls: HashMap<ToolCallId, Call>,
     approvals: HashMap<ApprovalId, ToolCallId>,
+    objects: GrowingObjects,
     step: Step,
     /// The attempts of which anything was shown.
     heard: Vec<AttemptId>,
@@ -76,17 +72,10 @@ pub struct Encoder {
     made: u64,
 }
 
-/// Where a reader of the stream believes to be.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Place {
-    message: Option<MessageId>,
-    attempt: Option<AttemptId>,
-}
-
 /// A block that is open on the wire.
 #[derive(Debug)]
 struct Block {
-    reasoning: bool,
+    kind: BlockKind,
     id: PartId,
     message: Option<MessageId>,
     attempt: Option<AttemptId>,
@@ -113,6 +102,8 @@ struct Step {
     /// There was a `start-step` in this stream.
     seen: bool,
     holds: Holds,
+    /// The data of the step, which a reset drops with it: it is sent again then.
+    kept: Vec<Data<'static>>,
 }
 
 /// Whose parts the current step holds.
@@ -126,148 +117,92 @@ enum Holds {
 }
 
 impl Encoder {
-    /// An encoder at the beginning of a stream.
-    #[must_use]
-    pub fn new(options: &EncodeOptions) -> Self {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
         let ai_7 = options.profile.as_deref() == Some("ai-7");
-        Self {
-            audience: if ai_7 { Audience::Ai7 } else { Audience::Strict },
-            seam: options.seam.clone(),
-            started: false,
-            spoke: false,
-            ended: false,
-            waiting: false,
-            place: Place::default(),
-            current: None,
-            messages: HashMap::new(),
-            blocks: Vec::new(),
-            calls: HashMap::new(),
-            approvals: HashMap::new(),
-            step: Step::default(),
-            heard: Vec::new(),
-            made: 0,
-        }
+        let audience = if ai_7 { Audience::Ai7 } else { Audience::Strict };
+        Self { audience, seam: options.seam.clone(), ..Self::default() }
     }
 
-    /// The chunks of one record: none, one or several.
-    ///
-    /// After the run's end there are none.
-    pub fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
-        if self.ended || self.delta(record, sink) {
-            return;
+    /// Sends a chunk, and `start` before the first one that changes the message.
+    fn put(&mut self, chunk: &Chunk<'_>, out: &mut FrameWriter) {
+        let transient = matches!(chunk, Chunk::Data(data) if data.transient == Some(true));
+        if !transient && !std::mem::replace(&mut self.started, true) && !matches!(chunk, Chunk::Start(_)) {
+            write(&start(self.shown_message()), out);
         }
-        self.spoke = true;
-        self.waiting &= record.event.kind().leaves_waiting();
-        let makes_part = self.makes_part(&record.event);
-        let plan = self.plan(record);
-        self.send(record, makes_part, &plan, sink);
-    }
-
-    /// The chunks that follow the last record, without `[DONE]`.
-    ///
-    /// A stream that ends before its run does says so: the client would take it for complete.
-    pub fn end(&mut self, sink: &mut dyn FnMut(&Chunk<'_>)) {
-        if self.ended || !self.spoke {
-            return;
-        }
-        self.ended = true;
-        let mut plan = Plan::marked();
-        self.close_all(&mut plan);
-        if self.waiting {
-            let finish_reason = Some(Cow::Borrowed("tool-calls"));
-            plan.push(Chunk::Finish(Finish { finish_reason, message_metadata: None }));
-        } else {
-            plan.error("The stream ended before the run did.");
-        }
-        if !self.started {
-            self.started = true;
-            sink(&Chunk::Start(Start::default()));
-        }
-        sink(&Chunk::Mark(Mark { event: None, covers: plan.chunks.len() as u64, origin: None }));
-        plan.chunks.iter().for_each(sink);
+        write(chunk, out);
     }
 
     /// Deltas of what is open: the shortest way, without allocation.
-    fn delta(&self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) -> bool {
-        match &record.event {
-            Event::TextDelta { id, delta, metadata: None } if self.is_open(false, id, record) => {
-                let chunk = BlockDelta { id: text(id), delta: text(delta), provider_metadata: None };
-                sink(&Chunk::TextDelta(chunk));
+    fn delta(&self, record: &Record, out: &mut FrameWriter) -> bool {
+        let chunk = match &record.event {
+            Event::TextDelta { id, delta, metadata: None } if self.is_open(BlockKind::Text, id, record) => {
+                Chunk::TextDelta(BlockDelta { id: text(id), delta: text(delta), provider_metadata: None })
             }
-            Event::ReasoningDelta { id, delta, metadata: None } if self.is_open(true, id, record) => {
-                let chunk = BlockDelta { id: text(id), delta: text(delta), provider_metadata: None };
-                sink(&Chunk::ReasoningDelta(chunk));
+            Event::ReasoningDelta { id, delta, metadata: None }
+                if self.is_open(BlockKind::Reasoning, id, record) =>
+            {
+                Chunk::ReasoningDelta(BlockDelta {
+                    id: text(id),
+                    delta: text(delta),
+                    provider_metadata: None,
+                })
             }
             Event::ToolInputDelta { call, delta }
                 if self.calls.get(call).is_some_and(|known| known.partial) =>
             {
                 let (tool_call_id, input_text_delta) = (text(call), text(delta));
-                sink(&Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }));
+                Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta })
             }
             _ => return false,
-        }
+        };
+        write(&chunk, out);
         true
     }
 
-    /// Whether the block is open on the wire, in the message that a reader believes to be in.
-    fn is_open(&self, reasoning: bool, id: &PartId, record: &Record) -> bool {
-        let wanted = record.origin.message.as_ref().or(self.current.as_ref());
-        self.place.message.as_ref() == wanted
-            && self
-                .blocks
-                .iter()
-                .any(|open| open.reasoning == reasoning && open.id == *id && open.message.as_ref() == wanted)
+    fn is_open(&self, kind: BlockKind, id: &PartId, record: &Record) -> bool {
+        let wanted = self.wanted_message(record);
+        self.blocks.iter().any(|open| open.kind == kind && open.id == *id && open.message.as_ref() == wanted)
     }
 
-    fn send(&mut self, record: &Record, makes_part: bool, plan: &Plan<'_>, sink: &mut dyn FnMut(&Chunk<'_>)) {
-        // Transient data belongs to no message.
-        let first = plan
-            .chunks
-            .first()
-            .filter(|chunk| !matches!(chunk, Chunk::Data(data) if data.transient == Some(true)));
-        if !self.started && first.is_some() {
-            self.started = true;
-            if !matches!(first, Some(Chunk::Start(_))) {
-                let message = self.wanted_message(record).filter(|_| place::in_message(&record.event));
-                sink(&Chunk::Start(Start { message_id: message.as_ref().map(text), message_metadata: None }));
-                if message.is_some() {
-                    self.place.message = message;
-                }
-            }
-        }
-        if let Some(place) = self.move_to(record, makes_part) {
-            let origin = MarkOrigin { attempt: place.attempt.clone(), message: place.message.clone() };
-            sink(&Chunk::Mark(Mark { event: None, covers: 0, origin: Some(origin) }));
-            self.place = place;
-        }
-        if plan.marked {
-            let event = Some(Cow::Borrowed(&record.event));
-            sink(&Chunk::Mark(Mark { event, covers: plan.chunks.len() as u64, origin: None }));
-        }
-        plan.chunks.iter().for_each(sink);
-        self.arrive(record);
+    /// The message that a record belongs to.
+    fn wanted_message<'a>(&'a self, record: &'a Record) -> Option<&'a MessageId> {
+        record.origin.message.as_ref().or(self.current.as_ref())
+    }
+
+    fn shown_message(&self) -> Option<&MessageId> {
+        self.current.as_ref().filter(|message| self.messages.get(*message) != Some(&false))
+    }
+
+    /// Whether the record belongs to a message that no page shows as the agent's.
+    fn is_silent(&self, record: &Record) -> bool {
+        let wanted = self.wanted_message(record);
+        content::in_message(&record.event)
+            && wanted.is_some_and(|wanted| self.messages.get(wanted) == Some(&false))
+    }
+
+    /// The run failed. The chat client stops at the error; others read on to the finish.
+    fn fail(&mut self, message: &str, out: &mut FrameWriter) {
+        self.put(&Chunk::Error(ErrorText { error_text: text(message) }), out);
+        self.put(&finish(Some("error")), out);
     }
 
     /// Closes all that is open, the step too.
-    fn close_all(&mut self, plan: &mut Plan<'_>) {
-        self.close_blocks(plan, |_| true);
-        self.finish_step(plan);
+    fn close_all(&mut self, out: &mut FrameWriter) {
+        self.send_objects(out);
+        self.close_blocks(|_| true, out);
+        self.finish_step(out);
     }
 
-    fn finish_step(&mut self, plan: &mut Plan<'_>) {
+    fn finish_step(&mut self, out: &mut FrameWriter) {
         if std::mem::take(&mut self.step.open) {
-            plan.push(Chunk::FinishStep);
+            self.put(&Chunk::FinishStep, out);
         }
     }
 
-    fn close_blocks(&mut self, plan: &mut Plan<'_>, which: impl Fn(&Block) -> bool) {
-        self.blocks.retain(|block| {
-            let close = which(block);
-            if close {
-                plan.close(block.reasoning, block.id.as_str());
-            }
-            !close
-        });
+    fn close_blocks(&mut self, which: impl Fn(&Block) -> bool, out: &mut FrameWriter) {
+        for block in self.blocks.extract_if(.., |block| which(block)) {
+            write(&block_end(block.kind, block.id.as_str(), None), out);
+        }
     }
 
     /// Whether a step may end here without tearing anything apart.
@@ -279,11 +214,19 @@ impl Encoder {
         self.calls.values().all(|call| call.ready)
     }
 
-    /// A new step begins.
-    fn boundary(&mut self, plan: &mut Plan<'_>) {
-        self.finish_step(plan);
-        plan.push(Chunk::StartStep);
-        self.step = Step { open: true, seen: true, holds: Holds::Nothing };
+    /// A new step begins; one that has nothing in it yet will do.
+    fn boundary(&mut self, out: &mut FrameWriter) {
+        if self.step.open && !self.has_content() {
+            return;
+        }
+        self.finish_step(out);
+        self.put(&Chunk::StartStep, out);
+        self.step = Step { open: true, seen: true, ..Step::default() };
+    }
+
+    /// Whether the step has anything that what follows must be told from.
+    fn has_content(&self) -> bool {
+        !matches!(self.step.holds, Holds::Nothing) || !self.step.kept.is_empty()
     }
 
     /// A part comes to the step.
@@ -305,15 +248,46 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn record(&mut self, record: &Record, out: &mut FrameWriter) {
-        self.chunks(record, &mut |chunk| write(chunk, out));
+        if self.ended || self.delta(record, out) {
+            return;
+        }
+        self.spoke = true;
+        self.waiting &= record.event.kind().leaves_waiting();
+        if self.is_silent(record) {
+            return;
+        }
+        // A message that was never started begins with its first part.
+        if let Some(message) = &record.origin.message
+            && content::in_message(&record.event)
+            && !self.messages.contains_key(message)
+        {
+            self.messages.insert(message.clone(), true);
+            self.current = Some(message.clone());
+        }
+        self.event(record, out);
     }
 
+    /// The client sends no cursor and begins anew at `start`.
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
-        super::reentry::reentry(self, state, out);
+        for record in state.replay() {
+            self.record(&record, out);
+        }
+        if !self.ended {
+            self.send_objects(out);
+        }
     }
 
+    /// A stream that ends before its run does says so: the client would take it for complete.
     fn finish(&mut self, out: &mut FrameWriter) {
-        self.end(&mut |chunk| write(chunk, out));
+        if !self.ended && self.spoke {
+            self.close_all(out);
+            self.ended = true;
+            if self.waiting {
+                self.put(&finish(Some("tool-calls")), out);
+            } else {
+                self.fail("The stream ended before the run did.", out);
+            }
+        }
         if out.framing() == Framing::Sse {
             out.raw(DONE);
         }
@@ -324,15 +298,13 @@ impl Encode for Encoder {
         self.ended = false;
         self.waiting = false;
         self.step = Step::default();
-        let shown = self.current.as_ref().filter(|message| self.messages.get(*message) != Some(&false));
-        let message_id = shown.or(self.place.message.as_ref()).map(text);
-        write(&Chunk::Start(Start { message_id, message_metadata: None }), out);
+        write(&start(self.shown_message()), out);
         self.started = true;
     }
 }
 
 /// Writes a chunk; deltas by hand.
-pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     let (kind, id, between, delta) = match chunk {
         Chunk::TextDelta(BlockDelta { id, delta, provider_metadata: None }) => {
             (r#"{"type":"text-delta","id":"#, id, r#","delta":"#, delta)
@@ -349,6 +321,44 @@ pub(super) fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
     let pieces =
         [Piece::Json(kind), Piece::Text(id), Piece::Json(between), Piece::Text(delta), Piece::Json("}")];
     out.pieces(None, &pieces);
+}
+
+fn start<'a>(message: Option<&'a MessageId>) -> Chunk<'a> {
+    Chunk::Start(Start { message_id: message.map(text), message_metadata: None })
+}
+
+fn finish(reason: Option<&str>) -> Chunk<'_> {
+    Chunk::Finish(Finish { finish_reason: reason.map(Cow::Borrowed), message_metadata: None })
+}
+
+fn block_start<'a>(kind: BlockKind, id: &'a str, metadata: Option<&'a Value>) -> Chunk<'a> {
+    let block = chunk::Block { id: text(id), provider_metadata: provider_metadata(metadata) };
+    match kind {
+        BlockKind::Text => Chunk::TextStart(block),
+        BlockKind::Reasoning => Chunk::ReasoningStart(block),
+    }
+}
+
+fn block_delta<'a>(kind: BlockKind, id: &'a str, delta: &'a str, metadata: Option<&'a Value>) -> Chunk<'a> {
+    let provider_metadata = provider_metadata(metadata);
+    let delta = BlockDelta { id: text(id), delta: text(delta), provider_metadata };
+    match kind {
+        BlockKind::Text => Chunk::TextDelta(delta),
+        BlockKind::Reasoning => Chunk::ReasoningDelta(delta),
+    }
+}
+
+fn block_end<'a>(kind: BlockKind, id: &'a str, metadata: Option<&'a Value>) -> Chunk<'a> {
+    let (id, provider_metadata) = (text(id), provider_metadata(metadata));
+    match kind {
+        BlockKind::Text => Chunk::TextEnd(TextEnd { id, provider_metadata, citations: None }),
+        BlockKind::Reasoning => Chunk::ReasoningEnd(chunk::Block { id, provider_metadata }),
+    }
+}
+
+/// Provider metadata, if the client takes it.
+fn provider_metadata(metadata: Option<&Value>) -> Option<Cow<'_, Value>> {
+    metadata.filter(|metadata| chunk::is_provider_metadata(metadata)).map(Cow::Borrowed)
 }
 
 fn text<'a>(text: &'a (impl AsRef<str> + ?Sized)) -> Cow<'a, str> {

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{
-    chunk::{Chunk, known_keys, value},
+    chunk::{Chunk, value},
     decode::{DONE, Known},
 };
 use crate::{
@@ -86,7 +86,7 @@ impl Lint for Linter {
         }
         match Chunk::read(frame.data) {
             Ok(chunk) => {
-                self.keys(frame.data, findings);
+                keys(&chunk, frame.data, findings);
                 self.chunk(&chunk, findings);
             }
             Err(error) => {
@@ -120,8 +120,7 @@ impl Lint for Linter {
 
 impl Linter {
     fn chunk(&mut self, chunk: &Chunk<'_>, findings: &mut Findings) {
-        let transient = matches!(chunk, Chunk::Mark(_))
-            || matches!(chunk, Chunk::Data(data) if data.transient == Some(true));
+        let transient = matches!(chunk, Chunk::Data(data) if data.transient == Some(true));
         if self.ended {
             findings.add("nothing-after-end", "a chunk after the end", "`[DONE]`");
         }
@@ -217,7 +216,6 @@ impl Linter {
             | Chunk::File(_)
             | Chunk::SteeringMessage(_)
             | Chunk::Data(_)
-            | Chunk::Mark(_)
             | Chunk::Raw(_) => {}
         }
         Ok(())
@@ -249,18 +247,17 @@ impl Linter {
         }
         self.known.metadata(metadata.clone()).map(drop)
     }
+}
 
-    /// Strict clients reject a key that the newest schema does not know.
-    fn keys(&self, text: &str, findings: &mut Findings) {
-        let Ok(Value::Object(map)) = value(text) else {
-            return;
-        };
-        let tag = map.get("type").and_then(Value::as_str).unwrap_or_default();
-        let known = known_keys(tag);
-        for key in map.keys().filter(|key| *key != "type" && !known.contains(&key.as_str())) {
-            let seen = format!("`{key}` on `{tag}`");
-            findings.add("unknown-key-for-strict-clients", seen, format!("only {known:?}"));
-        }
+/// Strict clients reject a key that the newest schema does not know: reading the chunk has dropped it.
+fn keys(chunk: &Chunk<'_>, text: &str, findings: &mut Findings) {
+    let (Ok(Value::Object(map)), Ok(known)) = (value(text), serde_json::to_value(chunk)) else {
+        return;
+    };
+    let tag = map.get("type").and_then(Value::as_str).unwrap_or_default();
+    for key in map.keys().filter(|key| known.get(key.as_str()).is_none()) {
+        let seen = format!("`{key}` on `{tag}`");
+        findings.add("unknown-key-for-strict-clients", seen, "only the keys of the schema");
     }
 }
 

@@ -1,9 +1,8 @@
 //! What the client's schema demands of a field beyond its type.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
 type OptionalJson<'a, E> = Result<Option<Cow<'a, Value>>, E>;
@@ -94,25 +93,4 @@ pub(super) fn steering_parts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<V
         }
     });
     if known { Ok(parts) } else { Err(de::Error::custom("a part must be a text or a file")) }
-}
-
-/// The name of a data part, written with its prefix.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Prefixed<'a>(pub(super) &'a str);
-
-impl fmt::Display for Prefixed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "data-{}", self.0)
-    }
-}
-
-impl Serialize for Prefixed<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(super) fn is_zero(number: &u64) -> bool {
-    *number == 0
 }

@@ -6,15 +6,8 @@ use memchr::{memchr, memmem};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    Chunk, Data, Mark,
-    own::{DataFields, MarkFields},
-};
-use crate::{
-    carry,
-    error::{Error, ErrorKind},
-    event::Event,
-};
+use super::{Chunk, Data, fields::present};
+use crate::error::{Error, ErrorKind};
 
 impl<'a> Chunk<'a> {
     /// Reads a chunk.
@@ -23,7 +16,7 @@ impl<'a> Chunk<'a> {
     /// What the client's parser and schema refuse: text that is not JSON, a key that would reach a
     /// prototype, a type that is not known, a field that is missing, `null` or of the wrong type. The
     /// client reads no further then.
-    pub fn read(text: &'a str) -> Result<Self, Error> {
+    pub(in super::super) fn read(text: &'a str) -> Result<Self, Error> {
         if reaches_prototype(text)? {
             let message = "a key would reach an object's prototype; the client refuses such JSON";
             return Err(Error::fatal(ErrorKind::Json, message));
@@ -71,84 +64,6 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// The keys that version 7 knows for a type, beside `type` itself.
-pub(in super::super) fn known_keys(tag: &str) -> &'static [&'static str] {
-    match tag {
-        "start" => &["messageId", "messageMetadata"],
-        "finish" => &["finishReason", "messageMetadata"],
-        "abort" => &["reason"],
-        "error" => &["errorText"],
-        "message-metadata" => &["messageMetadata"],
-        "text-start" | "reasoning-start" | "reasoning-end" => &["id", "providerMetadata"],
-        "text-delta" | "reasoning-delta" => &["id", "delta", "providerMetadata"],
-        "text-end" => &["id", "providerMetadata", "citations"],
-        "custom" => &["kind", "providerMetadata"],
-        "source-url" => &["sourceId", "url", "title", "providerMetadata"],
-        "source-document" => &["sourceId", "mediaType", "title", "filename", "providerMetadata"],
-        "file" | "reasoning-file" => &["url", "mediaType", "providerMetadata"],
-        "tool-input-start" => &[
-            "toolCallId",
-            "toolName",
-            "providerExecuted",
-            "providerMetadata",
-            "toolMetadata",
-            "dynamic",
-            "title",
-            "inputEncoding",
-        ],
-        "tool-input-delta" => &["toolCallId", "inputTextDelta"],
-        "tool-input-available" => &[
-            "toolCallId",
-            "toolName",
-            "input",
-            "providerExecuted",
-            "providerMetadata",
-            "toolMetadata",
-            "dynamic",
-            "title",
-        ],
-        "tool-input-error" => &[
-            "toolCallId",
-            "toolName",
-            "input",
-            "providerExecuted",
-            "providerMetadata",
-            "toolMetadata",
-            "dynamic",
-            "errorText",
-            "title",
-        ],
-        "tool-approval-request" => &[
-            "approvalId",
-            "toolCallId",
-            "signature",
-            "approvalDescriptor",
-            "inputSchemaInput",
-            "isAutomatic",
-            "reason",
-        ],
-        "tool-approval-response" => {
-            &["approvalId", "approved", "reason", "providerExecuted", "providerMetadata"]
-        }
-        "tool-output-available" => &[
-            "toolCallId",
-            "output",
-            "preliminary",
-            "providerExecuted",
-            "providerMetadata",
-            "toolMetadata",
-            "dynamic",
-        ],
-        "tool-output-error" => {
-            &["toolCallId", "errorText", "providerExecuted", "providerMetadata", "toolMetadata", "dynamic"]
-        }
-        "tool-output-denied" => &["toolCallId"],
-        "steering-message" => &["id", "parts"],
-        data if data.starts_with("data-") => &["id", "data", "transient"],
-        _ => &[],
-    }
-}
-
 /// The chunk's type. Nearly every sender writes it first.
 fn tag(text: &str) -> Result<Cow<'_, str>, Error> {
     if let Some(rest) = text.strip_prefix(r#"{"type":""#)
@@ -180,19 +95,17 @@ fn empty<'a>(text: &str, chunk: Chunk<'a>) -> Result<Chunk<'a>, Error> {
 }
 
 fn data<'a>(name: &str, text: &str) -> Result<Chunk<'a>, Error> {
-    let fields: DataFields = fields(text)?;
-    if name == carry::NAME
-        && fields.transient == Some(true)
-        && let Ok(MarkFields::<Event> { event, covers, origin }) = MarkFields::deserialize(&fields.data)
-    {
-        return Ok(Chunk::Mark(Mark { event: event.map(Cow::Owned), covers, origin }));
+    #[derive(Deserialize)]
+    struct DataFields {
+        #[serde(default, deserialize_with = "present")]
+        id: Option<String>,
+        data: Value,
+        #[serde(default, deserialize_with = "present")]
+        transient: Option<bool>,
     }
-    Ok(Chunk::Data(Data {
-        name: Cow::Owned(name.to_owned()),
-        id: fields.id.map(Cow::Owned),
-        data: Cow::Owned(fields.data),
-        transient: fields.transient,
-    }))
+    let DataFields { id, data, transient } = fields(text)?;
+    let (name, id, data) = (Cow::Owned(name.to_owned()), id.map(Cow::Owned), Cow::Owned(data));
+    Ok(Chunk::Data(Data { name, id, data, transient }))
 }
 
 /// The text as a tree, numbers beyond a double's range as `null`, which is what JavaScript writes for

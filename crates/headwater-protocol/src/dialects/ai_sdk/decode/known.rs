@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::{
     error::{Error, ErrorKind},
-    event::Event,
-    id::{AttemptId, PartId, ToolCallId},
+    id::{PartId, ToolCallId},
     state::{Message, Part, ToolState},
 };
 
@@ -16,10 +15,10 @@ use crate::{
 pub(in super::super) struct Known {
     /// The message's id; nobody has named it yet where it is empty.
     id: String,
-    texts: HashMap<Box<str>, Block>,
-    reasonings: HashMap<Box<str>, Block>,
+    texts: HashMap<Box<str>, PartId>,
+    reasonings: HashMap<Box<str>, PartId>,
     /// The block that the last chunk was about: most deltas are about the same one.
-    last: Option<(bool, PartId, Option<AttemptId>)>,
+    last: Option<(bool, PartId)>,
     calls: HashMap<Box<str>, Call>,
     approvals: HashMap<Box<str>, ToolCallId>,
     metadata: Metadata,
@@ -27,22 +26,11 @@ pub(in super::super) struct Known {
     /// Whether the calls of the conversation so far are known. If not, an output that comes before the
     /// first step may belong to one of them.
     history: bool,
-    /// The attempt that makes what is made now.
-    pub(super) attempt: Option<AttemptId>,
-    /// The attempt that made what the last chunk was about.
-    pub(super) speaker: Option<AttemptId>,
-}
-
-#[derive(Debug)]
-struct Block {
-    id: PartId,
-    attempt: Option<AttemptId>,
 }
 
 #[derive(Debug)]
 struct Call {
     id: ToolCallId,
-    attempt: Option<AttemptId>,
     name: String,
     dynamic: bool,
     /// Its input is streamed: deltas may come.
@@ -87,34 +75,26 @@ impl Known {
             return;
         }
         let history = self.history || !self.id.is_empty();
-        let attempt = self.attempt.take();
-        *self = Self { id: id.to_owned(), history, attempt, ..Self::default() };
+        *self = Self { id: id.to_owned(), history, ..Self::default() };
     }
 
     pub(in super::super) fn open_text(&mut self, reasoning: bool, id: &str) -> PartId {
         let part = PartId::from(id);
-        let attempt = self.attempt.clone();
-        let block = Block { id: part.clone(), attempt: attempt.clone() };
-        self.blocks(reasoning).insert(id.into(), block);
-        self.last = Some((reasoning, part.clone(), attempt.clone()));
-        self.speaker = attempt;
+        self.blocks(reasoning).insert(id.into(), part.clone());
+        self.last = Some((reasoning, part.clone()));
         part
     }
 
     pub(in super::super) fn text(&mut self, reasoning: bool, chunk: &str, id: &str) -> Result<PartId, Error> {
-        if let Some((kind, last, attempt)) = &self.last
+        if let Some((kind, last)) = &self.last
             && *kind == reasoning
             && last.as_str() == id
         {
-            self.speaker.clone_from(attempt);
             return Ok(last.clone());
         }
-        let block = self.blocks(reasoning).get(id);
-        let Some((part, attempt)) = block.map(|block| (block.id.clone(), block.attempt.clone())) else {
-            return Err(unopened(reasoning, chunk, id));
-        };
-        self.last = Some((reasoning, part.clone(), attempt.clone()));
-        self.speaker = attempt;
+        let part = self.blocks(reasoning).get(id).cloned();
+        let part = part.ok_or_else(|| unopened(reasoning, chunk, id))?;
+        self.last = Some((reasoning, part.clone()));
         Ok(part)
     }
 
@@ -125,14 +105,10 @@ impl Known {
         id: &str,
     ) -> Result<PartId, Error> {
         self.last = None;
-        let Some(block) = self.blocks(reasoning).remove(id) else {
-            return Err(unopened(reasoning, chunk, id));
-        };
-        self.speaker = block.attempt;
-        Ok(block.id)
+        self.blocks(reasoning).remove(id).ok_or_else(|| unopened(reasoning, chunk, id))
     }
 
-    fn blocks(&mut self, reasoning: bool) -> &mut HashMap<Box<str>, Block> {
+    fn blocks(&mut self, reasoning: bool) -> &mut HashMap<Box<str>, PartId> {
         if reasoning { &mut self.reasonings } else { &mut self.texts }
     }
 
@@ -153,16 +129,11 @@ impl Known {
             if known.name != name {
                 name.clone_into(&mut known.name);
             }
-            self.speaker.clone_from(&known.attempt);
             return known.id.clone();
         }
         let id = ToolCallId::from(call);
-        let attempt = self.attempt.clone();
-        self.speaker.clone_from(&attempt);
-        self.calls.insert(
-            call.into(),
-            Call { id: id.clone(), attempt, name: name.to_owned(), dynamic, partial, step },
-        );
+        let name = name.to_owned();
+        self.calls.insert(call.into(), Call { id: id.clone(), name, dynamic, partial, step });
         id
     }
 
@@ -171,17 +142,13 @@ impl Known {
             let message = format!("`tool-input-delta` for call {call:?}, which no `tool-input-start` began");
             return Err(order(message));
         };
-        self.speaker.clone_from(&known.attempt);
         Ok(known.id.clone())
     }
 
     /// A call and the name of its tool.
-    pub(in super::super) fn call(&mut self, call: &str) -> Result<(ToolCallId, &str), Error> {
+    pub(in super::super) fn call(&self, call: &str) -> Result<(ToolCallId, &str), Error> {
         match self.calls.get(call) {
-            Some(known) => {
-                self.speaker.clone_from(&known.attempt);
-                Ok((known.id.clone(), &known.name))
-            }
+            Some(known) => Ok((known.id.clone(), &known.name)),
             None if !self.history && self.step == 0 => Ok((call.into(), "")),
             None => Err(order(format!("there is no tool call {call:?}; its input must come first"))),
         }
@@ -203,36 +170,6 @@ impl Known {
             None if !self.history && self.step == 0 => Ok(None),
             None => Err(order(format!("there is no approval request {approval:?}"))),
         }
-    }
-
-    /// The attempt that an event of a mark belongs to.
-    pub(super) fn speaker_of(&self, event: &Event) -> Option<AttemptId> {
-        let block = |reasoning: bool, id: &PartId| {
-            let blocks = if reasoning { &self.reasonings } else { &self.texts };
-            blocks.get(id.as_str()).map_or(&self.attempt, |block| &block.attempt)
-        };
-        let call =
-            |call: &ToolCallId| self.calls.get(call.as_str()).map_or(&self.attempt, |call| &call.attempt);
-        let attempt = match event {
-            Event::Message { .. }
-            | Event::TextStart { .. }
-            | Event::ReasoningStart { .. }
-            | Event::SourceUrl { .. }
-            | Event::SourceDocument { .. }
-            | Event::File { .. } => &self.attempt,
-            Event::TextDelta { id, .. } | Event::TextEnd { id, .. } => block(false, id),
-            Event::ReasoningDelta { id, .. } | Event::ReasoningEnd { id, .. } => block(true, id),
-            Event::ToolInputStart(tool)
-            | Event::ToolInputAvailable { tool, .. }
-            | Event::ToolInputError { tool, .. }
-            | Event::ApprovalRequested { tool, .. } => call(&tool.call),
-            Event::ToolInputDelta { call: id, .. }
-            | Event::ToolOutput { call: id, .. }
-            | Event::ToolOutputError { call: id, .. }
-            | Event::ToolDenied { call: id, .. } => call(id),
-            _ => &None,
-        };
-        attempt.clone()
     }
 
     pub(in super::super) fn start_step(&mut self) {

@@ -1,31 +1,24 @@
-//! Attempts, and how what a dead one said is taken back.
+//! Attempts, and how what a dead one said is retracted.
 //!
 //! Version 7 drops a step's parts at `reset-step`, so there each attempt gets a step of its own. Older
-//! clients keep what they were told: the dead attempt's blocks are closed, its calls fail, and the next
+//! clients keep what they have: the dead attempt's blocks are closed, its calls fail, and the next
 //! attempt goes on after the seam.
 
-use std::borrow::Cow;
-
-use super::{Audience, Encoder, Holds, Plan};
-use crate::{
-    dialects::ai_sdk::chunk::{Chunk, ToolOutputError},
-    id::AttemptId,
-};
+use super::{Audience, Encoder, Holds, tool};
+use crate::{dialects::ai_sdk::chunk::Chunk, framing::FrameWriter, id::AttemptId};
 
 impl Encoder {
-    pub(super) fn start_attempt<'a>(&mut self) -> Plan<'a> {
-        let mut plan = Plan::marked();
-        let fresh = self.step.seen && self.step.open && matches!(self.step.holds, Holds::Nothing);
-        if self.audience == Audience::Ai7 && self.started && !fresh && self.is_quiet() {
-            self.boundary(&mut plan);
+    pub(super) fn start_attempt(&mut self, attempt: &AttemptId, out: &mut FrameWriter) {
+        self.attempt = Some(attempt.clone());
+        if self.audience == Audience::Ai7 && self.started && self.is_quiet() {
+            self.boundary(out);
         }
-        plan
     }
 
-    pub(super) fn retract<'a>(&mut self, attempt: &AttemptId) -> Plan<'a> {
-        let mut plan = Plan::marked();
+    pub(super) fn retract(&mut self, attempt: &AttemptId, out: &mut FrameWriter) {
+        self.attempt.take_if(|open| open == attempt);
         if !self.heard.contains(attempt) {
-            return plan;
+            return;
         }
         self.heard.retain(|heard| heard != attempt);
         // The client forgets every open block and call at a reset, not only those of the step.
@@ -34,45 +27,47 @@ impl Encoder {
             && self.blocks.iter().all(|block| own(&block.attempt))
             && self.calls.values().all(|call| call.ready || own(&call.attempt));
         if self.audience == Audience::Ai7 && self.step.seen && alone {
-            plan.push(Chunk::ResetStep);
-            self.blocks.clear();
-            self.calls.retain(|_, call| {
-                call.partial = false;
-                call.settled || call.attempt.as_ref() != Some(attempt)
-            });
-            let calls = &self.calls;
-            self.approvals.retain(|_, call| calls.contains_key(call));
-            self.step.holds = Holds::Nothing;
-            return plan;
+            self.reset_step(attempt, out);
+        } else {
+            self.close_attempt(attempt, out);
         }
-        self.close_blocks(&mut plan, |block| block.attempt.as_ref() == Some(attempt));
+    }
+
+    fn reset_step(&mut self, attempt: &AttemptId, out: &mut FrameWriter) {
+        self.put(&Chunk::ResetStep, out);
+        self.blocks.clear();
+        self.calls.retain(|_, call| {
+            call.partial = false;
+            call.settled || call.attempt.as_ref() != Some(attempt)
+        });
+        let calls = &self.calls;
+        self.approvals.retain(|_, call| calls.contains_key(call));
+        self.step.holds = Holds::Nothing;
+        for data in self.step.kept.clone() {
+            self.put(&Chunk::Data(data), out);
+        }
+    }
+
+    fn close_attempt(&mut self, attempt: &AttemptId, out: &mut FrameWriter) {
+        self.close_blocks(|block| block.attempt.as_ref() == Some(attempt), out);
         // A call without an end would keep the page waiting; one that failed in the last step would
         // make it ask again.
-        let mut dead = Vec::new();
-        self.calls.retain(|id, call| {
-            let dies = !call.settled && call.attempt.as_ref() == Some(attempt);
-            if dies {
-                dead.push(id.clone());
-            }
-            !dies
-        });
+        let dies = |call: &super::Call| !call.settled && call.attempt.as_ref() == Some(attempt);
+        let mut dead: Vec<_> = self.calls.extract_if(|_, call| dies(call)).map(|(id, _)| id).collect();
         dead.sort_unstable();
         for call in &dead {
-            plan.push(Chunk::ToolOutputError(ToolOutputError {
-                tool_call_id: Cow::Owned(call.as_str().to_owned()),
-                error_text: Cow::Borrowed("The attempt that made this call was retracted."),
-                ..ToolOutputError::default()
-            }));
+            self.put(
+                &tool::output_error(call.as_str(), "The attempt that made this call was retracted."),
+                out,
+            );
         }
         self.approvals.retain(|_, call| !dead.contains(call));
         if !dead.is_empty() && self.is_quiet() {
-            self.boundary(&mut plan);
+            self.boundary(out);
         }
         if !self.seam.is_empty() {
-            self.made += 1;
-            plan.text(format!("hw-seam-{}", self.made), Cow::Owned(self.seam.clone()));
+            self.whole_text("seam", &self.seam.clone(), out);
             self.holds(None);
         }
-        plan
     }
 }

@@ -1,9 +1,10 @@
 use super::*;
 use crate::{
     encode::Encoder as Writer,
-    event::{FinishReason, Origin, Role, ToolCall, Usage},
+    event::{FinishReason, Interrupt, Origin, Role, ToolCall, Usage},
     framing::Framing,
     lint::lint,
+    structured::{StructuredOp, StructuredUpdate},
 };
 use serde_json::json;
 
@@ -19,16 +20,16 @@ fn write(profile: &str, records: &[Record]) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The types of the chunks, marks as the events that they carry and what they cover.
+/// The types of the chunks.
 fn outline(profile: &str, records: &[Record]) -> Vec<String> {
+    let chunks = chunks(profile, records);
+    chunks.iter().map(|chunk| chunk["type"].as_str().unwrap().to_owned()).collect()
+}
+
+fn chunks(profile: &str, records: &[Record]) -> Vec<Value> {
     let text = write(profile, records);
     let chunks = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != DONE);
-    let outlined = chunks.map(|chunk| match Chunk::read(chunk).unwrap() {
-        Chunk::Mark(Mark { event: Some(event), covers, .. }) => format!("{}+{covers}", event.kind()),
-        Chunk::Mark(Mark { covers, .. }) => format!("mark+{covers}"),
-        chunk => serde_json::to_value(chunk).unwrap()["type"].as_str().unwrap().to_owned(),
-    });
-    outlined.collect()
+    chunks.map(|chunk| serde_json::from_str(chunk).unwrap()).collect()
 }
 
 fn run(attempt: Option<&str>, events: Vec<Event>) -> Vec<Record> {
@@ -65,7 +66,7 @@ fn finished() -> Event {
 }
 
 #[test]
-fn a_plain_answer_is_said_in_plain_chunks() {
+fn plain_answer_is_written_in_plain_chunks() {
     let events = vec![
         start(),
         Event::StepStarted { name: None },
@@ -98,26 +99,16 @@ data: [DONE]
 }
 
 #[test]
-fn what_is_open_is_closed_before_the_end() {
+fn open_block_is_closed_before_the_end() {
     let events = vec![start(), Event::StepStarted { name: None }, delta("t", "Hi"), finished()];
     assert_eq!(
         outline("strict", &run(None, events)),
-        [
-            "start",
-            "start-step",
-            "text-delta+2",
-            "text-start",
-            "text-delta",
-            "run-finished+3",
-            "text-end",
-            "finish-step",
-            "finish",
-        ]
+        ["start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish",]
     );
 }
 
 #[test]
-fn a_dead_attempt_is_reset_or_seamed() {
+fn retracted_attempt_is_reset_or_seamed() {
     let events = || {
         let mut events = vec![
             start(),
@@ -134,16 +125,16 @@ fn a_dead_attempt_is_reset_or_seamed() {
         run(None, events)
     };
     let exact = outline("ai-7", &events());
-    let expected = ["attempt-retracted+1", "reset-step", "attempt-started+0", "text-start"];
-    assert!(exact.windows(4).any(|window| window == expected), "{exact:?}");
+    let expected = ["reset-step", "text-start"];
+    assert!(exact.windows(2).any(|window| window == expected), "{exact:?}");
     let seam = outline("strict", &events());
-    let expected = ["attempt-retracted+4", "text-end", "text-start", "text-delta", "text-end"];
-    assert!(seam.windows(5).any(|window| window == expected), "{seam:?}");
+    let expected = ["text-end", "text-start", "text-delta", "text-end"];
+    assert!(seam.windows(4).any(|window| window == expected), "{seam:?}");
     assert!(write("strict", &events()).contains("[again] "));
 }
 
 #[test]
-fn a_call_of_a_dead_attempt_fails_in_a_step_of_its_own() {
+fn call_of_a_retracted_attempt_fails_in_a_step_of_its_own() {
     let events = vec![
         start(),
         Event::AttemptStarted { attempt: "a1".into(), model: None },
@@ -157,7 +148,7 @@ fn a_call_of_a_dead_attempt_fails_in_a_step_of_its_own() {
 }
 
 #[test]
-fn the_default_profile_sends_no_key_that_old_clients_reject() {
+fn default_profile_sends_no_key_that_old_clients_reject() {
     let metadata = || Some(json!({ "p": { "k": 1 } }));
     let tool =
         ToolCall { title: Some("Search".into()), metadata: metadata(), ..ToolCall::new("c1", "search") };
@@ -193,8 +184,7 @@ fn the_default_profile_sends_no_key_that_old_clients_reject() {
         ],
     );
     let strict = write("strict", &records);
-    let chunks = strict.lines().filter(|line| line.starts_with("data: ") && !line.contains("hw-event"));
-    let chunks: Vec<_> = chunks.collect();
+    let chunks: Vec<_> = strict.lines().filter(|line| line.starts_with("data: ")).collect();
     assert_eq!(
         chunks,
         [
@@ -216,21 +206,145 @@ fn the_default_profile_sends_no_key_that_old_clients_reject() {
 }
 
 #[test]
-fn a_run_that_waits_ends_its_stream_and_a_cut_one_says_so() {
+fn waiting_run_ends_its_stream_and_cut_stream_has_an_error() {
     let mut events = vec![start(), Event::ToolInputStart(ToolCall::new("c1", "ask"))];
     let cut = outline("strict", &run(None, events.clone()));
-    assert_eq!(cut.last_chunk(), Some(&["mark+2", "error", "finish"].map(str::to_owned)));
+    assert_eq!(cut.last_chunk(), Some(&["error", "finish"].map(str::to_owned)));
     events.push(Event::RunWaiting { tool_calls: vec!["c1".into()], usage: Some(Usage::default()) });
     let waits = outline("strict", &run(None, events));
-    assert_eq!(waits.last_chunk(), Some(&["run-waiting+0", "mark+1", "finish"].map(str::to_owned)));
+    assert_eq!(waits.last_chunk(), Some(&["tool-input-start", "finish"].map(str::to_owned)));
 }
 
 #[test]
-fn an_output_alone_belongs_to_the_message_that_is_gone_on_with() {
+fn lone_output_belongs_to_the_message_that_is_gone_on_with() {
     let output = |call: &str| Event::ToolOutputError { call: call.into(), name: None, error: "no".into() };
     let chunks = outline("strict", &run(None, vec![start(), output("c1"), finished()]));
-    assert_eq!(chunks, ["start", "tool-output-error+1", "tool-output-error", "finish"]);
+    assert_eq!(chunks, ["start", "tool-output-error", "finish"]);
     let later = vec![start(), text_start("t"), text_end("t"), output("c1"), finished()];
     let chunks = outline("strict", &run(None, later));
     assert!(chunks.contains(&"tool-input-available".to_owned()), "{chunks:?}");
+}
+
+fn update(op: StructuredOp) -> Event {
+    Event::Structured(StructuredUpdate::new("s1", "table", op))
+}
+
+#[test]
+fn structured_object_is_a_data_part_that_is_replaced() {
+    let rows = |count: usize| update(StructuredOp::append("rows", vec!["x".repeat(60); count]));
+    let mut events = vec![start()];
+    events.extend((0..300).map(|_| rows(1)));
+    events.push(finished());
+    let chunks = chunks("strict", &run(None, events));
+    let parts: Vec<_> = chunks.iter().filter(|chunk| chunk["type"] == "data-table").collect();
+    assert!(parts.iter().all(|part| part["id"] == "s1" && part.get("transient").is_none()));
+    let whole = parts.last().unwrap();
+    assert_eq!(whole["data"]["rows"].as_array().unwrap().len(), 300, "what is left is sent at the end");
+    let sent: usize = parts.iter().map(|part| part.to_string().len()).sum();
+    assert!(sent < 7 * whole.to_string().len(), "{sent}");
+}
+
+#[test]
+fn invalidated_object_becomes_empty() {
+    let invalid = Event::StructuredInvalidated { stream: "s1".into(), checkpoint: None };
+    let records = run(None, vec![start(), update(StructuredOp::set("a", 1)), invalid, finished()]);
+    let chunks = chunks("strict", &records);
+    let parts: Vec<_> = chunks.iter().filter(|chunk| chunk["type"] == "data-table").collect();
+    assert_eq!(parts.len(), 2);
+    assert_eq!(parts[1], &json!({ "type": "data-table", "id": "s1", "data": {} }));
+}
+
+#[test]
+fn data_of_a_reset_step_is_sent_again() {
+    let chart = Event::Data { name: "chart".into(), id: None, data: json!([1]), transient: false };
+    let records = run(
+        None,
+        vec![
+            start(),
+            Event::AttemptStarted { attempt: "a1".into(), model: None },
+            delta("t1", "dead"),
+            chart,
+            update(StructuredOp::set("a", 1)),
+            Event::AttemptRetracted { attempt: "a1".into(), reason: None },
+            finished(),
+        ],
+    );
+    let types = outline("ai-7", &records);
+    let reset = types.iter().position(|name| name == "reset-step").unwrap();
+    assert_eq!(types[reset + 1..], ["data-chart", "data-table", "finish-step", "finish"]);
+}
+
+#[test]
+fn question_is_a_call_that_the_page_answers() {
+    let question = Interrupt::text("req_1", "Which city?");
+    let asked = vec![
+        start(),
+        Event::StepStarted { name: None },
+        Event::InterruptRequested(Box::new(question)),
+        Event::RunWaiting { tool_calls: Vec::new(), usage: None },
+    ];
+    let mut records = run(None, asked);
+    let sent = chunks("strict", &records);
+    let call = sent.iter().find(|chunk| chunk["type"] == "tool-input-available").unwrap();
+    assert_eq!((call["toolName"].as_str(), call["toolCallId"].as_str()), (Some("ask_user"), Some("req_1")));
+    assert_eq!(call["input"]["question"], "Which city?");
+    assert_eq!(sent.last().unwrap(), &json!({ "type": "finish", "finishReason": "tool-calls" }));
+
+    let answer = Event::InterruptAnswered { request: "req_1".into(), answer: Some(json!("Oslo")) };
+    records.extend(run(None, vec![answer, delta("t", "Cold."), finished()]));
+    let sent = chunks("strict", &records);
+    let output = sent.iter().position(|chunk| chunk["type"] == "tool-output-available").unwrap();
+    assert_eq!(sent[output]["output"], "Oslo");
+    let types: Vec<_> = sent[output + 1..].iter().map(|chunk| chunk["type"].as_str().unwrap()).collect();
+    // A page that sends answers by itself would send this one for ever if the text stood in the same step.
+    assert_eq!(
+        types,
+        ["finish-step", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"]
+    );
+
+    let mut state = RunState::default();
+    records[..records.len() - 1].iter().for_each(|record| state.apply(record).unwrap());
+    let mut writer = Writer::new(&super::super::AiSdk, &EncodeOptions::default());
+    writer.reentry(&state);
+    let again = String::from_utf8(writer.take()).unwrap();
+    assert!(again.contains(r#""toolCallId":"req_1","output":"Oslo""#), "{again}");
+}
+
+#[test]
+fn expired_question_is_a_call_that_failed() {
+    let question = Interrupt::text("req_1", "Which city?");
+    let expired = Event::InterruptExpired { request: "req_1".into() };
+    let records = run(None, vec![Event::InterruptRequested(Box::new(question)), expired, finished()]);
+    let chunks = chunks("strict", &records);
+    let error =
+        json!({ "type": "tool-output-error", "toolCallId": "req_1", "errorText": "The question expired." });
+    assert!(chunks.contains(&error), "{chunks:?}");
+}
+
+#[test]
+fn status_and_transient_data_reach_only_the_listener() {
+    let records = run(
+        None,
+        vec![
+            Event::Status { state: Some("searching".into()), message: None },
+            Event::Data { name: "progress".into(), id: None, data: json!(1), transient: true },
+            start(),
+            finished(),
+        ],
+    );
+    assert_eq!(outline("strict", &records), ["data-status", "data-progress", "start", "finish"]);
+    assert!(chunks("strict", &records)[..2].iter().all(|chunk| chunk["transient"] == true));
+}
+
+#[test]
+fn deltas_written_by_hand_are_what_serde_writes() {
+    let (id, delta) = (Cow::Borrowed("a\"b"), Cow::Borrowed("\u{2028}\"\\\n\u{0}é"));
+    let block = BlockDelta { id: id.clone(), delta: delta.clone(), provider_metadata: None };
+    let input = ToolInputDelta { tool_call_id: id, input_text_delta: delta };
+    for chunk in [Chunk::TextDelta(block.clone()), Chunk::ReasoningDelta(block), Chunk::ToolInputDelta(input)]
+    {
+        let mut out = FrameWriter::new(Framing::Ndjson);
+        super::write(&chunk, &mut out);
+        assert_eq!(String::from_utf8(out.take()).unwrap().trim_end(), serde_json::to_string(&chunk).unwrap());
+    }
 }

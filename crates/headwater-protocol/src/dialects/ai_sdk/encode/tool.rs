@@ -1,4 +1,4 @@
-//! The life of a tool call on the wire.
+//! The life of a tool call on the wire, and of a question, which is a call of a tool that the page executes.
 //!
 //! The client gives up at an output or a question whose call it does not know, so a call that was never
 //! announced is announced first. Only at the very beginning of a stream may an output stand alone: it
@@ -8,78 +8,68 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Audience, Call, Encoder, Plan, plan::metadata, text};
+use super::{Audience, Call, Encoder, Holds, provider_metadata, text};
 use crate::{
     dialects::ai_sdk::chunk::{
         Chunk, ToolApprovalRequest, ToolApprovalResponse, ToolInput, ToolInputDelta, ToolInputError,
         ToolInputStart, ToolOutput, ToolOutputDenied, ToolOutputError,
     },
-    event::{Event, Executor, Record, ToolCall},
-    id::ToolCallId,
+    event::{Event, Executor, Interrupt, Record, ToolCall},
+    framing::FrameWriter,
+    id::{RequestId, ToolCallId},
+    state::ASK_USER,
 };
 
 impl Encoder {
-    pub(super) fn plan_tool<'a>(&mut self, record: &'a Record) -> Plan<'a> {
-        let mut plan = Plan::default();
+    pub(super) fn tool_event(&mut self, record: &Record, out: &mut FrameWriter) {
         let ai_7 = self.audience == Audience::Ai7;
         match &record.event {
             Event::ToolInputStart(tool) => {
                 self.announce(record, tool, true);
-                let (provider_metadata, rest) = metadata(tool.metadata.as_ref());
-                plan.marked = rest || is_lossy(tool, ai_7) || !ai_7 && provider_metadata.is_some();
-                plan.push(Chunk::ToolInputStart(ToolInputStart {
+                let chunk = ToolInputStart {
                     tool_call_id: text(&tool.call),
                     tool_name: text(&tool.name),
                     provider_executed: provider_executed(tool),
-                    provider_metadata: provider_metadata.filter(|_| ai_7),
-                    tool_metadata: None,
+                    provider_metadata: provider_metadata(tool.metadata.as_ref()).filter(|_| ai_7),
                     dynamic: tool.dynamic,
                     title: tool.title.as_ref().filter(|_| ai_7).map(text),
-                    input_encoding: None,
-                }));
+                    ..ToolInputStart::default()
+                };
+                self.put(&Chunk::ToolInputStart(chunk), out);
             }
             Event::ToolInputDelta { call, delta } => {
                 let name = self.calls.get(call).map(|known| known.name.clone()).unwrap_or_default();
-                if !self.calls.get(call).is_some_and(|known| known.partial) {
-                    plan.marked = true;
-                    self.announce(record, &ToolCall::new(call.clone(), name.clone()), true);
-                    plan.push(Chunk::ToolInputStart(ToolInputStart {
-                        tool_call_id: text(call),
-                        tool_name: Cow::Owned(name),
-                        ..ToolInputStart::default()
-                    }));
-                }
+                self.announce(record, &ToolCall::new(call.clone(), name.clone()), true);
+                let (tool_call_id, tool_name) = (text(call), Cow::Owned(name));
+                let start = ToolInputStart { tool_call_id, tool_name, ..ToolInputStart::default() };
+                self.put(&Chunk::ToolInputStart(start), out);
                 let (tool_call_id, input_text_delta) = (text(call), text(delta));
-                plan.push(Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }));
+                self.put(&Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }), out);
             }
             Event::ToolInputAvailable { tool, input } => {
                 self.announce(record, tool, false);
-                plan.marked = is_lossy(tool, ai_7) || input.is_none();
-                plan.marked |= metadata(tool.metadata.as_ref()).1;
-                plan.push(input_available(tool, input.as_ref(), ai_7));
+                self.put(&input_available(tool, input.as_ref(), ai_7), out);
             }
             Event::ToolInputError { tool, input, error } => {
                 self.announce(record, tool, false);
                 self.settle(&tool.call);
-                let (provider_metadata, rest) = metadata(tool.metadata.as_ref());
-                plan.marked = rest || is_lossy(tool, ai_7) || input.is_none();
-                plan.push(Chunk::ToolInputError(ToolInputError {
+                let chunk = ToolInputError {
                     tool_call_id: text(&tool.call),
                     tool_name: text(&tool.name),
                     input: input.as_ref().map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+                    error_text: text(error),
                     provider_executed: provider_executed(tool),
-                    provider_metadata,
+                    provider_metadata: provider_metadata(tool.metadata.as_ref()),
                     tool_metadata: None,
                     dynamic: tool.dynamic,
-                    error_text: text(error),
                     title: tool.title.as_ref().filter(|_| ai_7).map(text),
-                }));
+                };
+                self.put(&Chunk::ToolInputError(chunk), out);
             }
             Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
-                plan.marked = true;
                 if !self.calls.contains_key(&tool.call) {
                     self.announce(record, tool, false);
-                    plan.push(input_available(tool, input.as_ref(), ai_7));
+                    self.put(&input_available(tool, input.as_ref(), ai_7), out);
                 }
                 if let Some(known) = self.calls.get_mut(&tool.call) {
                     known.asked = true;
@@ -87,61 +77,92 @@ impl Encoder {
                 }
                 self.approvals.retain(|_, call| *call != tool.call);
                 self.approvals.insert(approval.clone(), tool.call.clone());
-                plan.push(Chunk::ToolApprovalRequest(ToolApprovalRequest {
+                let chunk = ToolApprovalRequest {
                     approval_id: text(approval),
                     tool_call_id: text(&tool.call),
                     signature: signature.as_ref().filter(|_| ai_7).map(text),
                     is_automatic: (ai_7 && *automatic).then_some(true),
                     ..ToolApprovalRequest::default()
-                }));
+                };
+                self.put(&Chunk::ToolApprovalRequest(chunk), out);
             }
-            Event::ApprovalAnswered { approval, call, approved, reason } => {
-                let known = self.approvals.get(approval).filter(|_| ai_7);
-                plan.marked = known.is_none() || known != call.as_ref();
-                if known.is_some() {
-                    plan.push(Chunk::ToolApprovalResponse(ToolApprovalResponse {
-                        approval_id: text(approval),
-                        approved: *approved,
-                        reason: reason.as_ref().map(text),
-                        ..ToolApprovalResponse::default()
-                    }));
-                }
+            Event::ApprovalAnswered { approval, approved, reason, .. }
+                if ai_7 && self.approvals.contains_key(approval) =>
+            {
+                let chunk = ToolApprovalResponse {
+                    approval_id: text(approval),
+                    approved: Cow::Borrowed(approved),
+                    reason: reason.as_ref().map(text),
+                    ..ToolApprovalResponse::default()
+                };
+                self.put(&Chunk::ToolApprovalResponse(chunk), out);
             }
-            Event::ToolOutput { call, name, output, structured, is_error, preliminary, metadata: said } => {
-                let known = self.introduce(record, call, name.as_deref(), &mut plan);
-                let (provider_metadata, rest) = metadata(said.as_ref());
-                plan.marked = !known || rest || structured.is_some() || *is_error;
-                plan.marked |= !ai_7 && provider_metadata.is_some();
-                plan.push(Chunk::ToolOutputAvailable(ToolOutput {
+            Event::ToolOutput { call, name, output, preliminary, metadata, .. } => {
+                self.introduce(record, call, name.as_deref(), out);
+                let chunk = ToolOutput {
                     tool_call_id: text(call),
                     output: Cow::Borrowed(output),
                     preliminary: preliminary.then_some(true),
-                    provider_executed: None,
-                    provider_metadata: provider_metadata.filter(|_| ai_7),
-                    tool_metadata: None,
-                    dynamic: None,
-                }));
+                    provider_metadata: provider_metadata(metadata.as_ref()).filter(|_| ai_7),
+                    ..ToolOutput::default()
+                };
+                self.put(&Chunk::ToolOutputAvailable(chunk), out);
             }
             Event::ToolOutputError { call, name, error } => {
-                plan.marked = !self.introduce(record, call, name.as_deref(), &mut plan);
-                plan.push(output_error(call, text(error)));
+                self.introduce(record, call, name.as_deref(), out);
+                self.put(&output_error(call.as_str(), error), out);
             }
             Event::ToolDenied { call, name, reason } => {
-                let known = self.introduce(record, call, name.as_deref(), &mut plan);
-                let asked = self.calls.get(call).is_none_or(|known| known.asked);
-                plan.marked = !known || reason.is_some();
+                self.introduce(record, call, name.as_deref(), out);
                 // Version 5 has no refusals, but it can have asked for none either.
-                if ai_7 || asked {
-                    plan.push(Chunk::ToolOutputDenied(ToolOutputDenied { tool_call_id: text(call) }));
+                if ai_7 || self.calls.get(call).is_none_or(|known| known.asked) {
+                    self.put(&Chunk::ToolOutputDenied(ToolOutputDenied { tool_call_id: text(call) }), out);
                 } else {
-                    plan.marked = true;
-                    let refused = Cow::Borrowed("Tool execution denied.");
-                    plan.push(output_error(call, reason.as_ref().map_or(refused, text)));
+                    let reason = reason.as_deref().unwrap_or("Tool execution denied.");
+                    self.put(&output_error(call.as_str(), reason), out);
                 }
+            }
+            Event::InterruptRequested(interrupt) => self.ask(interrupt, out),
+            Event::InterruptAnswered { request, answer } => {
+                let chunk = ToolOutput {
+                    tool_call_id: text(request),
+                    output: answer.as_ref().map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+                    ..ToolOutput::default()
+                };
+                self.close_question(request, &Chunk::ToolOutputAvailable(chunk), out);
+            }
+            Event::InterruptExpired { request } => {
+                self.close_question(request, &output_error(request.as_str(), "The question expired."), out);
             }
             _ => {}
         }
-        plan
+    }
+
+    /// A question that is asked again stays where it is.
+    fn ask(&mut self, interrupt: &Interrupt, out: &mut FrameWriter) {
+        let call = ToolCallId::from(interrupt.request.as_str());
+        if self.calls.contains_key(&call) {
+            return;
+        }
+        self.holds(None);
+        let tool = ToolCall::new(call.clone(), ASK_USER);
+        self.put(&input_available(&tool, Some(&interrupt.to_tool_input()), false), out);
+        self.calls.insert(call, Call { name: tool.name, ready: true, ..Call::default() });
+    }
+
+    /// Sends what became of a question. A page that sends answers by itself sends them again as long as the last step of
+    /// the message has nothing but calls that are over, so another step follows the last answer.
+    fn close_question(&mut self, request: &RequestId, chunk: &Chunk<'_>, out: &mut FrameWriter) {
+        let call = ToolCallId::from(request.as_str());
+        if !self.calls.contains_key(&call) && !self.continues() {
+            return;
+        }
+        self.settle(&call);
+        self.put(chunk, out);
+        if self.blocks.is_empty() && self.calls.values().all(|call| call.settled) {
+            self.step.holds = Holds::Several;
+            self.boundary(out);
+        }
     }
 
     /// The client gets to know a call, or gets to know it anew.
@@ -157,36 +178,22 @@ impl Encoder {
         known.settled = false;
     }
 
-    /// Makes sure that the client knows the call of an output; whether it did.
-    fn introduce(
-        &mut self,
-        record: &Record,
-        call: &ToolCallId,
-        name: Option<&str>,
-        plan: &mut Plan<'_>,
-    ) -> bool {
-        let known = self.calls.contains_key(call);
-        let continued =
-            self.calls.is_empty() && !self.step.seen && matches!(self.step.holds, super::Holds::Nothing);
-        if !known && !continued {
+    /// Makes sure that the client knows the call of an output.
+    fn introduce(&mut self, record: &Record, call: &ToolCallId, name: Option<&str>, out: &mut FrameWriter) {
+        if !self.calls.contains_key(call) && !self.continues() {
             let tool = ToolCall::new(call.clone(), name.unwrap_or_default());
             self.announce(record, &tool, false);
-            plan.push(Chunk::ToolInputAvailable(ToolInput {
-                tool_call_id: Cow::Owned(call.as_str().to_owned()),
-                tool_name: Cow::Owned(tool.name),
-                input: Cow::Owned(Value::Null),
-                provider_executed: None,
-                provider_metadata: None,
-                tool_metadata: None,
-                dynamic: None,
-                title: None,
-            }));
+            self.put(&input_available(&tool, None, false), out);
         }
         self.settle(call);
-        known
     }
 
-    /// The call had an effect, which is never taken back: neither is the step that holds it.
+    /// Whether nothing was sent yet: the client may hold a message that is gone on with.
+    fn continues(&self) -> bool {
+        self.calls.is_empty() && !self.step.seen && !self.has_content()
+    }
+
+    /// The call had an effect, which is never retracted: neither is the step that holds it.
     fn settle(&mut self, call: &ToolCallId) {
         if let Some(known) = self.calls.get_mut(call) {
             known.ready = true;
@@ -202,23 +209,18 @@ fn input_available<'a>(tool: &'a ToolCall, input: Option<&'a Value>, ai_7: bool)
         tool_name: text(&tool.name),
         input: input.map_or(Cow::Owned(Value::Null), Cow::Borrowed),
         provider_executed: provider_executed(tool),
-        provider_metadata: metadata(tool.metadata.as_ref()).0,
+        provider_metadata: provider_metadata(tool.metadata.as_ref()),
         tool_metadata: None,
         dynamic: tool.dynamic,
         title: tool.title.as_ref().filter(|_| ai_7).map(text),
     })
 }
 
-fn output_error<'a>(call: &'a ToolCallId, error: Cow<'a, str>) -> Chunk<'a> {
-    let chunk = ToolOutputError { tool_call_id: text(call), error_text: error, ..ToolOutputError::default() };
-    Chunk::ToolOutputError(chunk)
+pub(super) fn output_error<'a>(call: &'a str, error: &'a str) -> Chunk<'a> {
+    let (tool_call_id, error_text) = (text(call), text(error));
+    Chunk::ToolOutputError(ToolOutputError { tool_call_id, error_text, ..ToolOutputError::default() })
 }
 
 fn provider_executed(tool: &ToolCall) -> Option<bool> {
     (tool.executor == Executor::Provider).then_some(true)
-}
-
-/// Whether something about the call cannot be said.
-fn is_lossy(tool: &ToolCall, ai_7: bool) -> bool {
-    tool.executor == Executor::Client || tool.title.is_some() && !ai_7
 }
