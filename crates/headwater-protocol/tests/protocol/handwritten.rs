@@ -2,7 +2,7 @@
 
 use headwater_protocol::{
     EncodeOptions, Encoder, Event, Executor, Record, ToolCall, dialects,
-    dialects::{ag_ui, agents, ai_sdk, kortyx, mui, tanstack},
+    dialects::{agents, ai_sdk, kortyx, mui, tanstack},
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -63,11 +63,6 @@ proptest! {
         let mut encoder = tanstack::Encoder::new(&options);
         records.iter().for_each(|record| encoder.chunks(record, &mut |chunk| said.push_str(&frame(chunk))));
         prop_assert_eq!(bytes("tanstack", &records), said);
-
-        let mut said = String::new();
-        let mut encoder = ag_ui::Encoder::new(&options);
-        records.iter().for_each(|record| encoder.chunks(record, &mut |chunk| said.push_str(&frame(chunk))));
-        prop_assert_eq!(bytes("ag-ui", &records), said);
 
         let mut said = String::new();
         let mut encoder = agents::Encoder::new(&options);

@@ -71,6 +71,39 @@ fn view(state: &RunState) -> Value {
     view
 }
 
+/// The state as the page of a dialect shows it. AG-UI's splits a message into several, has a result in the place of an error
+/// and an interrupt in the place of an approval, and its snapshots tell no statuses.
+fn shown(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunState) -> Value {
+    let view = view(state);
+    if dialect.name() != "ag-ui" {
+        return view;
+    }
+    let mut shown: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for part in
+        view["messages"].as_array().unwrap().iter().flat_map(|message| message["parts"].as_array().unwrap())
+    {
+        let (kind, value) = match part["type"].as_str().unwrap() {
+            "tool-ask_user" => continue,
+            // TanStack's client drops a thought that a snapshot leaves out; AG-UI's, which the decoder follows, keeps it.
+            "reasoning" if options.profile.as_deref() == Some("tanstack") => continue,
+            kind @ ("text" | "reasoning") => (kind, part["text"].clone()),
+            kind if kind.starts_with("tool-") => {
+                let result = part.get("output").or(part.get("errorText")).cloned().unwrap_or_default();
+                // Without a result, the arguments may be half of what they will be.
+                let input = part.get("input").filter(|_| !result.is_null());
+                (kind, serde_json::json!([part["toolCallId"], input, result]))
+            }
+            // An object is sent now and then while it grows, and at the end of the run.
+            _ if view["run"]["error"]["code"] == "cut" => continue,
+            kind => (kind, part["data"].clone()),
+        };
+        if value != "" && value != serde_json::json!({}) {
+            shown.entry(kind.to_owned()).or_default().push(value);
+        }
+    }
+    serde_json::json!([shown, view["run"]["status"], view["run"]["error"], view["state"]])
+}
+
 fn say(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -165,6 +198,9 @@ proptest! {
 
     #[test]
     fn text_survives_a_conversion(records in runs::run()) {
+        // How an attempt is retracted differs: by its name, by a snapshot, or not at all.
+        let mut records = records;
+        records.retain(|record| record.event.kind() != EventKind::AttemptRetracted);
         let speakers: Vec<_> = speakers().collect();
         for (a, a_options) in &speakers {
             let first = decode(*a, a_options, &encode(*a, a_options, &records));
@@ -206,8 +242,8 @@ fn comes_back(
     stayed.end_of_stream();
     came_back.end_of_stream();
     prop_assert_eq!(
-        view(&stayed),
-        view(&came_back),
+        shown(dialect, options, &stayed),
+        shown(dialect, options, &came_back),
         "{} {:?} cut at {}\nlive:\n{}\nback:\n{}",
         name,
         options.profile,
@@ -227,11 +263,6 @@ fn by_kind(records: &[Record]) -> BTreeMap<EventKind, Vec<&Event>> {
 }
 
 /// What every page shows: the text of the answers.
-fn essence(state: &RunState) -> Vec<String> {
-    state
-        .messages()
-        .iter()
-        .map(headwater_protocol::Message::plain_text)
-        .filter(|text| !text.is_empty())
-        .collect()
+fn essence(state: &RunState) -> String {
+    state.messages().iter().map(headwater_protocol::Message::plain_text).collect()
 }
