@@ -126,13 +126,7 @@ class Driver {
     const open = this.#chat.getInterrupts();
     if (open.length === 0) throw new Error('nothing was asked');
     const before = this.#asked;
-    if (open.every((interrupt) => interrupt.canResolve)) {
-      for (const interrupt of open) interrupt.resolveInterrupt(payload);
-    } else {
-      // What has not TanStack's own mark is resolved by its way out for other servers.
-      const resume = open.map(({ id }) => ({ interruptId: id, status: 'resolved', payload }));
-      void this.#chat.resumeInterruptsUnsafe(resume, this.#chat.getResumeState());
-    }
+    for (const interrupt of open) interrupt.resolveInterrupt(payload);
     await until('the answer to be sent', () => this.#asked > before);
     await this.#rest();
   }

@@ -16,7 +16,7 @@ use crate::{
     framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
     request::{ChatRequest, RawRequest},
-    state::{Message, Rules},
+    state::{Message, Rules, RunState},
     ui_message,
 };
 
@@ -74,6 +74,13 @@ pub trait Dialect: fmt::Debug + Sync {
     /// A message in the form in which its pages keep it, and ask for it when they are opened again.
     fn page_message(&self, message: &Message) -> Value {
         ui_message::write(message)
+    }
+
+    /// What a run waits for, in the form in which a page finds it when it is loaded again; empty where pages find it in
+    /// the messages.
+    fn pending_interrupts(&self, state: &RunState, run: &str) -> Vec<Value> {
+        let _ = (state, run);
+        Vec::new()
     }
 
     /// How its clients use HTTP.

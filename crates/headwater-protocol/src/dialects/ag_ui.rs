@@ -1,49 +1,33 @@
 //! AG-UI 1.0: what CopilotKit, `@ag-ui/client` and, since 0.3, TanStack AI speak.
 //!
 //! SSE with LF only, one event per `data:`, no end marker. The client holds every event to its schema and to an
-//! order, and gives up at the first one that is wrong; so does the decoder here, with the client's own words.
+//! order, and gives up at the first one that is wrong: the linter finds it, the decoder reads on.
 //!
-//! Two profiles. A request that says `protocolVersion` comes from 1.0 or later. One that does not comes from an older
-//! client or from TanStack, for whom everything stays within what 0.0.58 takes: no cancelled outcome, no list of
-//! pending calls, no unknown types.
+//! Three profiles. A request that names a `protocolVersion` comes from 1.0 or later. One that does not comes from an older
+//! client or from TanStack, and gets only what 0.0.58 takes: no cancelled outcome, no list of pending calls, no unknown
+//! types. TanStack's client gets its own parts for objects and its binding on questions.
 //!
-//! One of our messages becomes several of AG-UI's; which is written down in `ids.rs`, and how they find together again
-//! in `notes.rs`. What is taken back is taken back by saying the conversation again without it, so the encoder wants
-//! to know what the client holds: see [`EncodeOptions::messages`](crate::EncodeOptions). A client that comes back gets
-//! the conversation in the same way, and then the beginnings of what is still open.
-//!
-//! What does not come back as it was: a beginning, an end or an input that AG-UI wants and nobody said is not told to
-//! our own readers; a preliminary output is carried, and only the last one is a result; what comes after the end of a
-//! run is left out.
+//! One of our messages becomes several of AG-UI's; which is written down in `ids.rs`. An attempt is retracted by
+//! sending the conversation again without it, so the encoder wants to know what the client holds: see
+//! [`EncodeOptions::messages`](crate::EncodeOptions). A client that reconnects gets the conversation in the same way,
+//! and then the beginnings of what is still open.
 
-mod apply;
 mod chunk;
 mod decode;
 mod encode;
-mod expand;
 mod ids;
+mod interrupts;
 mod lint;
 mod messages;
-mod notes;
+mod order;
+mod read;
 mod request;
-mod schema;
 #[cfg(test)]
 mod tests;
-mod verify;
-mod wire;
 
-pub use chunk::{
-    ActivityDelta, ActivitySnapshot, Base, Chunk, Content, Custom, MessageDelta, MessageRef,
-    MessagesSnapshot, Outcome, Payload, Raw, ReasoningEncryptedValue, ReasoningMessageChunk,
-    ReasoningMessageStart, RunError, RunFinished, RunInput, RunStarted, StateDelta, StateSnapshot, Step,
-    SubagentError, SubagentFinished, SubagentStarted, TextMessageChunk, TextMessageStart, TokenUsage,
-    ToolCallArgs, ToolCallChunk, ToolCallEnd, ToolCallResult, ToolCallStart,
-};
-pub use decode::check_event;
-pub use encode::Encoder;
 pub(super) use messages::denial;
-pub use notes::{Metadata, Notes, RawEvent};
-pub use wire::{Function, Interrupt, WireCall, WireMessage};
+
+use serde_json::{Value, json};
 
 use crate::{
     decode::Decode,
@@ -54,7 +38,7 @@ use crate::{
     framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
     request::{ChatRequest, RawRequest},
-    state::Rules,
+    state::{Message, Part, Rules, RunState},
 };
 
 /// AG-UI.
@@ -80,17 +64,11 @@ static PROFILES: [Profile; 3] = [
     Profile { name: TANSTACK, clients: "@tanstack/ai-client 0.3 and later", ..LEGACY },
 ];
 
-/// TanStack's client takes a snapshot for all that there is; the others keep their thoughts if it has none.
 const TANSTACK: &str = "tanstack";
 
 /// How the clients build messages.
 fn rules() -> Rules {
-    Rules {
-        metadata_is_shallow: true,
-        steps_leave_no_part: true,
-        objects_leave_no_part: true,
-        ..Rules::default()
-    }
+    Rules { metadata_is_shallow: true, steps_leave_no_part: true, ..Rules::default() }
 }
 
 impl Dialect for AgUi {
@@ -107,42 +85,49 @@ impl Dialect for AgUi {
     }
 
     fn support(&self, kind: EventKind, profile: &Profile) -> Support {
-        let modern = profile.name == "1.0";
         match kind {
-            EventKind::RunStarted
-            | EventKind::RunFinished
-            | EventKind::RunFailed
-            | EventKind::RunWaiting
-            | EventKind::Message
-            | EventKind::StepStarted
-            | EventKind::StepFinished
-            | EventKind::TextStart
-            | EventKind::TextDelta
-            | EventKind::TextEnd
-            | EventKind::ReasoningStart
-            | EventKind::ReasoningDelta
-            | EventKind::ReasoningEnd
-            | EventKind::ToolInputStart
-            | EventKind::ToolInputDelta
-            | EventKind::ToolInputAvailable
-            | EventKind::ToolOutput
-            | EventKind::AttemptRetracted
-            | EventKind::StateSnapshot
-            | EventKind::StateDelta
-            | EventKind::MessagesSnapshot => Support::Exact,
-            EventKind::RunCancelled if modern => Support::Exact,
+            EventKind::RunWaiting => Support::Shown("`RUN_FINISHED` with what it waits for"),
+            EventKind::StateSnapshot | EventKind::StateDelta => Support::Exact,
+            EventKind::RunStarted => Support::Shown("`RUN_STARTED`"),
+            EventKind::RunFinished => Support::Shown("`RUN_FINISHED`"),
+            EventKind::RunFailed => Support::Shown("`RUN_ERROR`"),
+            EventKind::RunCancelled if profile.name == "1.0" => {
+                Support::Shown("`RUN_FINISHED` with the outcome `cancelled`")
+            }
             EventKind::RunCancelled => Support::Shown("`RUN_ERROR` with the code `cancelled`"),
+            EventKind::Message | EventKind::TextStart | EventKind::TextDelta | EventKind::TextEnd => {
+                Support::Shown("`TEXT_MESSAGE_*`: a message of its own")
+            }
+            EventKind::ReasoningStart | EventKind::ReasoningDelta | EventKind::ReasoningEnd => {
+                Support::Shown("`REASONING_*`: a message of its own")
+            }
+            EventKind::StepStarted => Support::Shown("`STEP_STARTED`"),
+            EventKind::StepFinished => Support::Shown("`STEP_FINISHED`"),
+            EventKind::ToolInputStart | EventKind::ToolInputDelta | EventKind::ToolInputAvailable => {
+                Support::Shown("`TOOL_CALL_START`, `_ARGS`, `_END`")
+            }
+            EventKind::ToolOutput => Support::Shown("`TOOL_CALL_RESULT`; the last one alone"),
             EventKind::ToolInputError | EventKind::ToolOutputError | EventKind::ToolDenied => {
                 Support::Shown("`TOOL_CALL_RESULT` with the error")
             }
-            EventKind::ApprovalRequested => {
-                Support::Shown("`CUSTOM` `approval-requested`, and an interrupt when the run waits")
+            EventKind::AttemptRetracted | EventKind::MessagesSnapshot => {
+                Support::Shown("`MESSAGES_SNAPSHOT`")
             }
-            EventKind::InterruptRequested => {
-                Support::Shown("`CUSTOM` `hw-event`, and an interrupt when the run waits")
+            EventKind::ApprovalRequested | EventKind::InterruptRequested => {
+                Support::Shown("an interrupt when the run waits")
             }
             EventKind::Data => Support::Shown("`CUSTOM` of that name"),
-            EventKind::Unknown => Support::Shown("itself if it is `RAW` or alike, else `CUSTOM` `hw-event`"),
+            EventKind::Structured if profile.name == TANSTACK => {
+                Support::Shown("a `structured-output` part in a message of its own")
+            }
+            EventKind::StructuredInvalidated if profile.name == TANSTACK => {
+                Support::Shown("the part is emptied")
+            }
+            EventKind::Structured => {
+                Support::Shown("an activity message: `ACTIVITY_SNAPSHOT`, `ACTIVITY_DELTA`")
+            }
+            EventKind::StructuredInvalidated => Support::Shown("the activity is emptied"),
+            EventKind::Unknown => Support::Shown("`RAW`, `REASONING_ENCRYPTED_VALUE`: as they came"),
             EventKind::AttemptStarted
             | EventKind::AttemptFinished
             | EventKind::MessageStarted
@@ -152,8 +137,6 @@ impl Dialect for AgUi {
             | EventKind::SourceUrl
             | EventKind::SourceDocument
             | EventKind::File
-            | EventKind::Structured
-            | EventKind::StructuredInvalidated
             | EventKind::InterruptAnswered
             | EventKind::InterruptExpired
             | EventKind::Status
@@ -162,7 +145,7 @@ impl Dialect for AgUi {
             | EventKind::Usage
             | EventKind::Warning
             | EventKind::Error
-            | EventKind::Trace => Support::Shown("`CUSTOM` `hw-event`"),
+            | EventKind::Trace => Support::Hidden,
         }
     }
 
@@ -171,7 +154,7 @@ impl Dialect for AgUi {
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(Encoder::new(options))
+        Box::new(encode::Encoder::new(options))
     }
 
     fn tail(&self) -> Tail {
@@ -194,8 +177,12 @@ impl Dialect for AgUi {
         request::parse(request)
     }
 
-    fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
-        super::tanstack::page_message(message)
+    fn page_message(&self, message: &Message) -> Value {
+        page_message(message)
+    }
+
+    fn pending_interrupts(&self, state: &RunState, run: &str) -> Vec<Value> {
+        interrupts::pending(state, run)
     }
 
     fn habits(&self) -> &'static Habits {
@@ -208,9 +195,32 @@ impl Dialect for AgUi {
         let Ok(name) = crate::json::type_of(frame) else { return 0 };
         match &*name {
             "RUN_STARTED" => 100,
-            name if schema::is_event(name) => 95,
+            name if decode::is_event(name) => 95,
             name if name.starts_with("THINKING_") => 80,
             _ => 0,
         }
     }
+}
+
+/// A message as a TanStack page keeps it, with its objects in their places.
+fn page_message(message: &Message) -> Value {
+    let mut parts = Vec::new();
+    for stretch in message.parts.chunk_by(|a, b| !is_object(a) && !is_object(b)) {
+        if let [Part::Structured(part)] = stretch {
+            let data = part.data.as_ref().map(messages::object);
+            parts.extend(data.map(
+                |data| json!({ "type": "structured-output", "status": "complete", "data": data, "raw": "" }),
+            ));
+            continue;
+        }
+        let stretch = Message { parts: stretch.to_vec(), ..message.clone() };
+        if let Some(Value::Array(more)) = super::tanstack::page_message(&stretch).get_mut("parts") {
+            parts.append(more);
+        }
+    }
+    json!({ "id": message.id, "role": message.role, "parts": parts })
+}
+
+fn is_object(part: &Part) -> bool {
+    matches!(part, Part::Structured(_))
 }

@@ -66,7 +66,9 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
     let mut flat =
         json!({ "text": [], "reasoning": [], "tools": [], "sources": [], "files": [], "data": [] });
     let mut push = |list: &str, value: Value| flat[list].as_array_mut().unwrap().push(value);
-    for part in state.messages().iter().flat_map(|message| &message.parts) {
+    let messages = state.messages().iter();
+    for (message, part) in messages.flat_map(|message| message.parts.iter().map(move |part| (message, part)))
+    {
         match part {
             Part::Text(text) if !text.text.is_empty() => push("text", json!(text.text)),
             Part::Reasoning(text) if !text.text.is_empty() => push("reasoning", json!(text.text)),
@@ -85,7 +87,15 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
                 ]),
             ),
             Part::File(file) => push("files", json!({ "mediaType": file.media_type, "url": file.url })),
-            Part::Data(data) => push(
+            // Its page has an activity for an object, and nothing for other data.
+            Part::Structured(part) if dialect == "ag-ui" => {
+                let id = format!("{}-object-{}", message.id, part.stream);
+                let data = state.structured().get(&part.stream).and_then(|state| state.data());
+                if let Some(data) = data {
+                    push("data", json!({ "name": part.data_type, "id": id, "data": data }));
+                }
+            }
+            Part::Data(data) if dialect != "ag-ui" => push(
                 "data",
                 present([
                     ("name", Some(json!(data.name))),
@@ -96,7 +106,7 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
             _ => {}
         }
     }
-    for question in state.interrupts().iter().filter(|_| !shows_parts) {
+    for question in state.interrupts().iter().filter(|_| !shows_parts && dialect != "ag-ui") {
         push("data", json!({ "name": "interrupt", "id": question.request, "data": "<any>" }));
     }
     adapt(dialect, &mut flat);
@@ -125,7 +135,8 @@ fn present<'a>(fields: impl IntoIterator<Item = (&'a str, Option<Value>)>) -> Va
 fn adapt(dialect: &str, flat: &mut Value) {
     let shows_parts = matches!(dialect, "ai-sdk" | "mui");
     if !shows_parts {
-        for list in ["sources", "files", "data"] {
+        let hidden = ["sources", "files", "data"].into_iter();
+        for list in hidden.filter(|list| dialect != "ag-ui" || *list != "data") {
             flat[list] = json!([]);
         }
     }

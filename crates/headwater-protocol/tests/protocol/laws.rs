@@ -71,6 +71,36 @@ fn view(state: &RunState) -> Value {
     view
 }
 
+/// AG-UI's page splits a message into several, has a result in the place of an error
+/// and an interrupt in the place of an approval, and its snapshots tell no statuses.
+fn separate_parts(options: &EncodeOptions, state: &RunState) -> Value {
+    let view = view(state);
+    let mut shown: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for part in
+        view["messages"].as_array().unwrap().iter().flat_map(|message| message["parts"].as_array().unwrap())
+    {
+        let (kind, value) = match part["type"].as_str().unwrap() {
+            "tool-ask_user" => continue,
+            // TanStack's client drops a thought that a snapshot leaves out; AG-UI's, which the decoder follows, keeps it.
+            "reasoning" if options.profile.as_deref() == Some("tanstack") => continue,
+            kind @ ("text" | "reasoning") => (kind, part["text"].clone()),
+            kind if kind.starts_with("tool-") => {
+                let result = part.get("output").or(part.get("errorText")).cloned().unwrap_or_default();
+                // Without a result, the arguments may be half of what they will be.
+                let input = part.get("input").filter(|_| !result.is_null());
+                (kind, serde_json::json!([part["toolCallId"], input, result]))
+            }
+            // An object is sent now and then while it grows, and at the end of the run.
+            _ if view["run"]["error"]["code"] == "cut" => continue,
+            kind => (kind, part["data"].clone()),
+        };
+        if value != "" && value != serde_json::json!({}) {
+            shown.entry(kind.to_owned()).or_default().push(value);
+        }
+    }
+    serde_json::json!([shown, view["run"]["status"], view["run"]["error"], view["state"]])
+}
+
 fn say(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -221,6 +251,7 @@ fn page(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunState, ended:
         "kortyx" | "tanstack" => texts_and_calls(dialect, options, state),
         "ai-sdk" | "mui" => parts(state),
         "agents" => complete_parts(state, ended),
+        "ag-ui" => separate_parts(options, state),
         _ => view(state),
     }
 }

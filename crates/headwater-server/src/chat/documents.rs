@@ -4,9 +4,7 @@ use axum::{
     Json,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{
-    CheckpointAction, CheckpointId, EncodeOptions, Encoder, Framing, Message, RunId, RunStatus, rfc3339,
-};
+use headwater_protocol::{CheckpointAction, CheckpointId, Message, RunId, RunStatus, rfc3339};
 use headwater_runtime::{ErrorKind, Session, SessionInfo};
 use serde_json::{Value, json};
 
@@ -118,17 +116,7 @@ async fn interrupts(asked: &Asked, info: &SessionInfo) -> Result<Value, ApiError
         return Ok(Value::Null);
     }
     let run = asked.served.agent.run(id.clone());
-    let mut options = EncodeOptions::default();
-    options.framing = Some(Framing::Ndjson);
-    options.profile = Some("1.0".to_owned());
-    let mut encoder = Encoder::new(asked.dialect, &options);
-    encoder.reentry(&run.outcome().await?.state);
-    let lines = encoder.take();
-    let chunks = lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    let pending: Vec<Value> = chunks
-        .filter_map(|chunk: Value| Some(chunk.pointer("/outcome/interrupts")?.as_array()?.clone()))
-        .flatten()
-        .collect();
+    let pending = asked.dialect.pending_interrupts(&run.outcome().await?.state, id.as_str());
     Ok(json!({ "runId": id, "pending": pending }))
 }
 

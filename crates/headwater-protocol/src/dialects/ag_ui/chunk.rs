@@ -1,459 +1,225 @@
-//! The events of AG-UI 1.0, all 31 types with all their fields.
+//! The events of AG-UI 1.0 that are written or read.
 //!
-//! Every field that may be absent is left out when it is: the client takes `null` for a broken event.
+//! A field that is absent is left out: the client takes `null` for a broken event.
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{
-    notes::{Metadata, Notes, RawEvent},
-    wire::{Interrupt, WireMessage},
-};
-use crate::event::{Event, Usage};
+use crate::event::{Role, Usage};
 
 /// One event of an AG-UI stream.
-///
-/// ```
-/// use headwater_protocol::dialects::ag_ui::{Chunk, MessageDelta};
-///
-/// let chunk = Chunk::TextMessageContent(MessageDelta::new("m1", "Hello"));
-/// assert_eq!(
-///     serde_json::to_string(&chunk).unwrap(),
-///     r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"Hello"}"#,
-/// );
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE")]
-#[non_exhaustive]
-pub enum Chunk<'a> {
-    /// The run began.
+pub(super) enum Chunk<'a> {
     RunStarted(RunStarted<'a>),
-    /// The run came to its end, or waits.
     RunFinished(RunFinished<'a>),
-    /// The run failed.
     RunError(RunError<'a>),
-    /// A step of the run begins.
     StepStarted(Step<'a>),
-    /// The step ended.
     StepFinished(Step<'a>),
-    /// A text message begins, or goes on.
     TextMessageStart(TextMessageStart<'a>),
-    /// More of its text.
     TextMessageContent(MessageDelta<'a>),
-    /// Its text is complete.
     TextMessageEnd(MessageRef<'a>),
-    /// All three in one.
     TextMessageChunk(TextMessageChunk<'a>),
-    /// A tool call begins, or goes on.
     ToolCallStart(ToolCallStart<'a>),
-    /// More of its arguments.
     ToolCallArgs(ToolCallArgs<'a>),
-    /// Its arguments are complete.
     ToolCallEnd(ToolCallEnd<'a>),
-    /// All three in one.
     ToolCallChunk(ToolCallChunk<'a>),
-    /// What the tool gave.
     ToolCallResult(ToolCallResult<'a>),
-    /// The shared state is replaced.
     StateSnapshot(StateSnapshot<'a>),
-    /// The shared state changes.
     StateDelta(StateDelta<'a>),
-    /// The conversation as it stands.
     MessagesSnapshot(MessagesSnapshot<'a>),
-    /// An activity begins, or is replaced.
     ActivitySnapshot(ActivitySnapshot<'a>),
-    /// An activity changes.
     ActivityDelta(ActivityDelta<'a>),
-    /// A span of thinking begins.
     ReasoningStart(MessageRef<'a>),
-    /// A message of thoughts begins.
     ReasoningMessageStart(ReasoningMessageStart<'a>),
-    /// More of its text.
     ReasoningMessageContent(MessageDelta<'a>),
-    /// Its text is complete.
     ReasoningMessageEnd(MessageRef<'a>),
-    /// All three in one.
     ReasoningMessageChunk(ReasoningMessageChunk<'a>),
-    /// The span of thinking ended.
     ReasoningEnd(MessageRef<'a>),
-    /// What the provider wants to see again, unread.
     ReasoningEncryptedValue(ReasoningEncryptedValue<'a>),
-    /// A subagent begins.
     SubagentStarted(SubagentStarted<'a>),
-    /// The subagent ended.
     SubagentFinished(SubagentFinished<'a>),
-    /// The subagent failed.
     SubagentError(SubagentError<'a>),
-    /// An event of another system.
     Raw(Raw<'a>),
-    /// An event of the application.
     Custom(Custom<'a>),
 }
 
 /// What every event may have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Base<'a> {
-    /// When it happened, in milliseconds since 1970.
+pub(super) struct Base<'a> {
+    /// In milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub timestamp: Option<i64>,
-    /// The event that it was made from.
+    pub(super) timestamp: Option<i64>,
+    /// Merged into the message or the call that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw_event: Option<RawEvent<'a>>,
-    /// Merged into the message or the call that it is about.
+    pub(super) metadata: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Metadata<'a>>,
-    /// The subagent that it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subagent_run_id: Option<Cow<'a, str>>,
+    pub(super) subagent_run_id: Option<Cow<'a, str>>,
 }
 
-impl<'a> Base<'a> {
-    /// Our notes in `metadata`.
-    #[must_use]
-    pub fn kept(&self) -> Option<&Notes<'a>> {
-        self.metadata.as_ref()?.headwater.as_deref()
+impl Base<'_> {
+    /// A word under `metadata.tanstack`, where TanStack's client looks for what AG-UI has no field for.
+    pub(super) fn tanstack(&self, key: &str) -> Option<&str> {
+        self.metadata.as_ref()?.get("tanstack")?.get(key)?.as_str()
     }
 
-    /// Our notes in `rawEvent`.
-    #[must_use]
-    pub fn passing(&self) -> Option<&Notes<'a>> {
-        match self.raw_event.as_ref()? {
-            RawEvent::Notes(notes) => Some(notes),
-            RawEvent::Other(_) => None,
-        }
+    pub(super) fn set_tanstack(&mut self, key: &str, word: &str) {
+        let metadata = self.metadata.get_or_insert_default();
+        metadata.insert("tanstack".to_owned(), serde_json::json!({ key: word }));
     }
 }
 
-macro_rules! chunks {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {$(
-        $(#[$doc])*
+/// Structs with the required fields in braces and the optional ones in brackets.
+macro_rules! wire {
+    ($($(#[$attribute:meta])* $name:ident
+        { $($field:ident: $type:ty),* $(,)? } [ $($optional:ident: $optional_type:ty),* $(,)? ] $($base:ident)?;)*
+    ) => {$(
+        $(#[$attribute])*
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
-        pub struct $name<'a> {
-            $($(#[$field_doc])* pub $field: $type,)*
-            /// What every event may have.
-            #[serde(flatten)]
-            pub base: Base<'a>,
+        pub(super) struct $name<'a> {
+            $(pub(super) $field: $type,)*
+            $(
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub(super) $optional: Option<$optional_type>,
+            )*
+            $(#[serde(flatten)] pub(super) $base: Base<'a>,)?
         }
     )*};
 }
 
-chunks! {
-    /// `RUN_STARTED`
-    RunStarted {
-        /// The conversation.
-        thread_id: Cow<'a, str>,
-        /// The run.
-        run_id: Cow<'a, str>,
-        /// The run that it goes on from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent_run_id: Option<Cow<'a, str>>,
-        /// The version that the server speaks.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        protocol_version: Option<Cow<'a, str>>,
-        /// The request, repeated.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        input: Option<RunInput<'a>>,
-    }
-    /// `RUN_FINISHED`
-    RunFinished {
-        /// The conversation.
-        thread_id: Cow<'a, str>,
-        /// The run.
-        run_id: Cow<'a, str>,
-        /// Its result.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<Cow<'a, Value>>,
-        /// How it ended; without it, well.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        outcome: Option<Outcome<'a>>,
-        /// What it used, one entry for each model.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Vec<TokenUsage<'a>>>,
-    }
-    /// `RUN_ERROR`
-    RunError {
-        /// A line for people.
-        message: Cow<'a, str>,
-        /// A machine-readable code.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        code: Option<Cow<'a, str>>,
-        /// What it used.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Vec<TokenUsage<'a>>>,
-    }
-    /// `STEP_STARTED` and `STEP_FINISHED`
-    Step {
-        /// Its name; no two open steps share one.
-        step_name: Cow<'a, str>,
-    }
-    /// `TEXT_MESSAGE_START`
-    TextMessageStart {
-        /// The message.
-        message_id: Cow<'a, str>,
-        /// Who speaks: `developer`, `system`, `assistant` or `user`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        role: Option<Cow<'a, str>>,
-        /// The speaker's name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Cow<'a, str>>,
-    }
-    /// `TEXT_MESSAGE_CONTENT` and `REASONING_MESSAGE_CONTENT`
-    MessageDelta {
-        /// The message.
-        message_id: Cow<'a, str>,
-        /// The text to append.
-        delta: Cow<'a, str>,
-    }
-    /// `TEXT_MESSAGE_END`, `REASONING_START`, `REASONING_MESSAGE_END` and `REASONING_END`
-    MessageRef {
-        /// The message, or the span.
-        message_id: Cow<'a, str>,
-    }
-    /// `TEXT_MESSAGE_CHUNK`
-    TextMessageChunk {
-        /// The message; without it, the one that is open.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message_id: Option<Cow<'a, str>>,
-        /// Who speaks.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        role: Option<Cow<'a, str>>,
-        /// The text to append.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        delta: Option<Cow<'a, str>>,
-        /// The speaker's name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Cow<'a, str>>,
-    }
-    /// `TOOL_CALL_START`
-    ToolCallStart {
-        /// The call.
+wire! {
+    RunStarted { thread_id: Cow<'a, str>, run_id: Cow<'a, str> }
+        [parent_run_id: Cow<'a, str>, protocol_version: Cow<'a, str>, input: RunInput<'a>] base;
+    RunFinished { thread_id: Cow<'a, str>, run_id: Cow<'a, str> }
+        [result: Cow<'a, Value>, outcome: Outcome<'a>, usage: Vec<TokenUsage<'a>>] base;
+    RunError { message: Cow<'a, str> } [code: Cow<'a, str>] base;
+    Step { step_name: Cow<'a, str> } [] base;
+    TextMessageStart { message_id: Cow<'a, str> } [role: Cow<'a, str>, name: Cow<'a, str>] base;
+    MessageDelta { message_id: Cow<'a, str>, delta: Cow<'a, str> } [] base;
+    MessageRef { message_id: Cow<'a, str> } [] base;
+    TextMessageChunk {}
+        [message_id: Cow<'a, str>, role: Cow<'a, str>, delta: Cow<'a, str>, name: Cow<'a, str>] base;
+    ToolCallStart { tool_call_id: Cow<'a, str>, tool_call_name: Cow<'a, str> }
+        [parent_message_id: Cow<'a, str>] base;
+    ToolCallArgs { tool_call_id: Cow<'a, str>, delta: Cow<'a, str> } [] base;
+    ToolCallEnd { tool_call_id: Cow<'a, str> } [] base;
+    ToolCallChunk {} [
         tool_call_id: Cow<'a, str>,
-        /// The tool.
         tool_call_name: Cow<'a, str>,
-        /// The assistant's message that makes it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent_message_id: Option<Cow<'a, str>>,
-    }
-    /// `TOOL_CALL_ARGS`
-    ToolCallArgs {
-        /// The call.
-        tool_call_id: Cow<'a, str>,
-        /// A piece of JSON text.
+        parent_message_id: Cow<'a, str>,
         delta: Cow<'a, str>,
-    }
-    /// `TOOL_CALL_END`
-    ToolCallEnd {
-        /// The call.
-        tool_call_id: Cow<'a, str>,
-    }
-    /// `TOOL_CALL_CHUNK`
-    ToolCallChunk {
-        /// The call; without it, the one that is open.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tool_call_id: Option<Cow<'a, str>>,
-        /// The tool.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tool_call_name: Option<Cow<'a, str>>,
-        /// The assistant's message that makes it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent_message_id: Option<Cow<'a, str>>,
-        /// A piece of JSON text.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        delta: Option<Cow<'a, str>>,
-    }
-    /// `TOOL_CALL_RESULT`
-    ToolCallResult {
-        /// The message that holds it.
-        message_id: Cow<'a, str>,
-        /// The call.
-        tool_call_id: Cow<'a, str>,
-        /// A text, or since 1.0 a list of parts.
+    ] base;
+    ToolCallResult { message_id: Cow<'a, str>, tool_call_id: Cow<'a, str>, content: Content<'a> }
+        [role: Cow<'a, str>] base;
+    StateSnapshot { snapshot: Cow<'a, Value> } [] base;
+    StateDelta { delta: Cow<'a, [Value]> } [] base;
+    MessagesSnapshot { messages: WireMessages<'a> } [] base;
+    ActivitySnapshot { message_id: Cow<'a, str>, activity_type: Cow<'a, str>, content: Cow<'a, Value> }
+        [replace: bool] base;
+    ActivityDelta { message_id: Cow<'a, str>, activity_type: Cow<'a, str>, patch: Cow<'a, [Value]> } [] base;
+    ReasoningMessageStart { message_id: Cow<'a, str>, role: Cow<'a, str> } [] base;
+    ReasoningMessageChunk {} [message_id: Cow<'a, str>, delta: Cow<'a, str>] base;
+    ReasoningEncryptedValue { subtype: Cow<'a, str>, entity_id: Cow<'a, str>, encrypted_value: Cow<'a, str> }
+        [] base;
+    SubagentStarted { name: Cow<'a, str> } [
+        description: Cow<'a, str>,
+        parent_subagent_run_id: Cow<'a, str>,
+        parent_tool_call_id: Cow<'a, str>,
+        parent_message_id: Cow<'a, str>,
+    ] base;
+    SubagentFinished {} [result: Cow<'a, Value>, outcome: Cow<'a, Value>] base;
+    SubagentError { message: Cow<'a, str> } [code: Cow<'a, str>] base;
+    Raw { event: Cow<'a, Value> } [source: Cow<'a, str>] base;
+    Custom { name: Cow<'a, str>, value: Cow<'a, Value> } [] base;
+
+    /// A message in a snapshot or a request. Which fields it has depends on its role.
+    WireMessage { id: Cow<'a, str>, role: Role } [
         content: Content<'a>,
-        /// Always `tool`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        role: Option<Cow<'a, str>>,
-    }
-    /// `STATE_SNAPSHOT`
-    StateSnapshot {
-        /// The whole state.
-        snapshot: Cow<'a, Value>,
-    }
-    /// `STATE_DELTA`
-    StateDelta {
-        /// A JSON Patch.
-        delta: Cow<'a, [Value]>,
-    }
-    /// `MESSAGES_SNAPSHOT`
-    MessagesSnapshot {
-        /// The whole conversation; what is missing is deleted.
-        messages: Vec<WireMessage<'a>>,
-    }
-    /// `ACTIVITY_SNAPSHOT`
-    ActivitySnapshot {
-        /// The message.
-        message_id: Cow<'a, str>,
-        /// What kind of activity it is.
+        name: Cow<'a, str>,
+        tool_calls: Vec<WireCall<'a>>,
+        tool_call_id: Cow<'a, str>,
+        error: Cow<'a, str>,
         activity_type: Cow<'a, str>,
-        /// An object.
-        content: Cow<'a, Value>,
-        /// Whether it replaces a message of that id; without it, it does.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        replace: Option<bool>,
-    }
-    /// `ACTIVITY_DELTA`
-    ActivityDelta {
-        /// The message.
-        message_id: Cow<'a, str>,
-        /// What kind of activity it is from now on.
-        activity_type: Cow<'a, str>,
-        /// A JSON Patch.
-        patch: Cow<'a, [Value]>,
-    }
-    /// `REASONING_MESSAGE_START`
-    ReasoningMessageStart {
-        /// The message.
-        message_id: Cow<'a, str>,
-        /// Always `reasoning`.
-        role: Cow<'a, str>,
-    }
-    /// `REASONING_MESSAGE_CHUNK`
-    ReasoningMessageChunk {
-        /// The message; without it, the one that is open.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message_id: Option<Cow<'a, str>>,
-        /// The text to append.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        delta: Option<Cow<'a, str>>,
-    }
-    /// `REASONING_ENCRYPTED_VALUE`
-    ReasoningEncryptedValue {
-        /// What it is kept with: `tool-call` or `message`.
-        subtype: Cow<'a, str>,
-        /// That call or message.
-        entity_id: Cow<'a, str>,
-        /// The value.
         encrypted_value: Cow<'a, str>,
-    }
-    /// `SUBAGENT_STARTED`
-    SubagentStarted {
-        /// Its name.
-        name: Cow<'a, str>,
-        /// What it does.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        description: Option<Cow<'a, str>>,
-        /// The subagent that began it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent_subagent_run_id: Option<Cow<'a, str>>,
-        /// The call that began it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent_tool_call_id: Option<Cow<'a, str>>,
-        /// The message that began it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent_message_id: Option<Cow<'a, str>>,
-    }
-    /// `SUBAGENT_FINISHED`
-    SubagentFinished {
-        /// Its result.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<Cow<'a, Value>>,
-        /// How it ended: `success`, or `suspended` with the questions that it waits for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        outcome: Option<Cow<'a, Value>>,
-    }
-    /// `SUBAGENT_ERROR`
-    SubagentError {
-        /// A line for people.
+        metadata: Map<String, Value>,
+        subagent_run_id: Cow<'a, str>,
+    ];
+    WireCall { id: Cow<'a, str>, r#type: Cow<'a, str>, function: Function<'a> }
+        [encrypted_value: Cow<'a, str>, metadata: Map<String, Value>];
+    Function { name: Cow<'a, str>, arguments: Cow<'a, str> } [];
+    /// A question that a run waits for.
+    Interrupt { id: Cow<'a, str>, reason: Cow<'a, str> } [
         message: Cow<'a, str>,
-        /// A machine-readable code.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        code: Option<Cow<'a, str>>,
-    }
-    /// `RAW`
-    Raw {
-        /// The event.
-        event: Cow<'a, Value>,
-        /// The system that it comes from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        source: Option<Cow<'a, str>>,
-    }
-    /// `CUSTOM`
-    Custom {
-        /// What kind of event it is.
-        name: Cow<'a, str>,
-        /// The event.
-        value: Payload<'a>,
+        tool_call_id: Cow<'a, str>,
+        response_schema: Cow<'a, Value>,
+        expires_at: Cow<'a, str>,
+        metadata: Map<String, Value>,
+    ];
+    /// The request as `RUN_STARTED` repeats it.
+    RunInput { messages: WireMessages<'a> } [];
+    #[derive(Default)]
+    TokenUsage {} [
+        provider: Cow<'a, str>,
+        input_tokens: u64,
+        output_tokens: u64,
+        total_tokens: u64,
+        reasoning_tokens: u64,
+        cached_input_tokens: u64,
+        cache_write_input_tokens: u64,
+    ];
+}
+
+/// Messages without those of a role that is not known, which the client leaves out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct WireMessages<'a>(pub(super) Vec<WireMessage<'a>>);
+
+impl<'de> Deserialize<'de> for WireMessages<'_> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut list = Vec::<Value>::deserialize(deserializer)?;
+        let known = |role: &Value| !role.is_string() || Role::deserialize(role).is_ok();
+        list.retain(|message| message.get("role").is_none_or(known));
+        let read = list.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
+        read.map(Self).map_err(serde::de::Error::custom)
     }
 }
 
-impl<'a> MessageDelta<'a> {
-    /// A piece of text for a message.
-    pub fn new(message_id: impl Into<Cow<'a, str>>, delta: impl Into<Cow<'a, str>>) -> Self {
-        Self { message_id: message_id.into(), delta: delta.into(), base: Base::default() }
+impl<'a> WireMessage<'a> {
+    pub(super) fn new(id: impl Into<Cow<'a, str>>, role: Role) -> Self {
+        Self {
+            id: id.into(),
+            role,
+            content: None,
+            name: None,
+            tool_calls: None,
+            tool_call_id: None,
+            error: None,
+            activity_type: None,
+            encrypted_value: None,
+            metadata: None,
+            subagent_run_id: None,
+        }
     }
 }
 
-/// The request as `RUN_STARTED` repeats it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct RunInput<'a> {
-    /// The conversation.
-    pub messages: Vec<WireMessage<'a>>,
-    /// Everything else.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
-
-/// How a run ended.
+/// How a run ended. Without one it ended well, and so it did to a client that does not know the word.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
-pub enum Outcome<'a> {
-    /// Well.
+pub(super) enum Outcome<'a> {
     Success {
         /// The calls whose outputs the page owes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pending_tool_call_ids: Option<Vec<Cow<'a, str>>>,
     },
-    /// It waits for answers.
     Interrupt {
-        /// The questions, at least one.
         interrupts: Vec<Interrupt<'a>>,
     },
-    /// It was stopped.
     Cancelled {},
-}
-
-/// Tokens used.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct TokenUsage<'a> {
-    /// Who provides the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Cow<'a, str>>,
-    /// The model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<Cow<'a, str>>,
-    /// Tokens read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    /// Tokens written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
-    /// Both.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total_tokens: Option<u64>,
-    /// Tokens of the output that were thoughts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning_tokens: Option<u64>,
-    /// Tokens of the input that came from a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cached_input_tokens: Option<u64>,
-    /// Tokens of the input that were put into a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_write_input_tokens: Option<u64>,
+    #[serde(other)]
+    Other,
 }
 
 /// The largest integer that JavaScript holds exactly; the client refuses larger ones.
@@ -464,7 +230,6 @@ impl From<&Usage> for TokenUsage<'_> {
         let safe = |tokens: Option<u64>| tokens.map(|tokens| tokens.min(SAFE_INTEGER));
         Self {
             provider: None,
-            model: None,
             input_tokens: safe(usage.input_tokens),
             output_tokens: safe(usage.output_tokens),
             total_tokens: safe(usage.total_tokens),
@@ -497,33 +262,8 @@ pub(super) fn total(list: &[TokenUsage<'_>]) -> Option<Usage> {
 /// The content of a message or a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Content<'a> {
-    /// A text.
+pub(super) enum Content<'a> {
     Text(Cow<'a, str>),
-    /// Parts; or an activity's object.
+    /// Parts, or an activity's object.
     Json(Cow<'a, Value>),
-}
-
-/// What a custom event holds.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Payload<'a> {
-    /// Anything.
-    Json(Cow<'a, Value>),
-    /// One of our events, carried.
-    Event(&'a Event),
-}
-
-impl Serialize for Payload<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Json(value) => value.serialize(serializer),
-            Self::Event(event) => event.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Payload<'_> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(|value| Self::Json(Cow::Owned(value)))
-    }
 }

@@ -3,6 +3,7 @@
 //! The encoder keeps what the client holds, so that it can say the conversation again: when an attempt is taken
 //! back, the client is sent the messages that are left.
 
+mod objects;
 mod reentry;
 mod run;
 mod text;
@@ -14,17 +15,14 @@ use serde_json::Value;
 
 use super::{
     chunk::{
-        ActivitySnapshot, Base, Chunk, Content, Custom, MessageDelta, MessagesSnapshot, Payload,
-        SAFE_INTEGER, StateDelta, StateSnapshot, Step, ToolCallArgs,
+        ActivitySnapshot, Base, Chunk, Content, Custom, MessageDelta, MessagesSnapshot, Raw,
+        ReasoningEncryptedValue, SAFE_INTEGER, StateDelta, StateSnapshot, Step, ToolCallArgs, WireMessage,
+        WireMessages,
     },
     ids::Ids,
     messages,
-    notes::{Notes, RawEvent},
-    schema,
-    wire::WireMessage,
 };
 use crate::{
-    carry,
     encode::{Encode, EncodeOptions},
     event::{Event, Record, Role, ToolCall},
     framing::{FrameWriter, Piece},
@@ -32,25 +30,14 @@ use crate::{
     state::{Message, Part, RunState},
 };
 
-/// Where chunks go.
-pub(super) type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
+type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
 /// Turns records into AG-UI events.
-///
-/// ```
-/// use headwater_protocol::{EncodeOptions, Event, Record, dialects::ag_ui};
-///
-/// let mut encoder = ag_ui::Encoder::new(&EncodeOptions::profile("1.0"));
-/// let mut types = Vec::new();
-/// let record = Record::new(0, Event::Message { content: "Hi".into() });
-/// encoder.chunks(&record, &mut |chunk| types.push(chunk.name_and_base().0));
-/// assert_eq!(types, ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]);
-/// ```
 #[derive(Debug)]
-pub struct Encoder {
+pub(super) struct Encoder {
     legacy: bool,
-    /// Whether the client keeps the thoughts that it has where a snapshot has none.
-    keeps_thoughts: bool,
+    /// TanStack's client takes a snapshot for all that there is; the others keep their thoughts if it has none.
+    tanstack: bool,
     /// What the client held before the run.
     history: Vec<Message>,
     /// A thought of this run that the client may hold.
@@ -65,7 +52,7 @@ pub struct Encoder {
     calls: Vec<OpenCall>,
     steps: Vec<(Option<String>, String)>,
     step_count: u32,
-    subagents: Vec<String>,
+    objects: objects::Objects,
     /// Questions and approvals that nobody answered yet.
     questions: Vec<Event>,
     /// Calls whose output so far is not the last.
@@ -106,27 +93,9 @@ fn at<'a>(record: &Record) -> Base<'a> {
     Base { timestamp, ..Base::default() }
 }
 
-fn passing<'a>(record: &Record, notes: Notes<'a>) -> Base<'a> {
-    Base { raw_event: Some(RawEvent::notes(notes)), ..at(record) }
-}
-
-fn implied() -> Notes<'static> {
-    Notes { implied: true, ..Notes::default() }
-}
-
-/// The message and the attempt that a record names.
-fn origin(record: &Record) -> Notes<'_> {
-    Notes {
-        message: record.origin.message.as_ref().map(|id| Cow::Borrowed(id.as_str())),
-        attempt: record.origin.attempt.as_ref().map(|id| Cow::Borrowed(id.as_str())),
-        ..Notes::default()
-    }
-}
-
 impl Encoder {
     /// An encoder at the beginning of a stream.
-    #[must_use]
-    pub fn new(options: &EncodeOptions) -> Self {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
         let mut ids = Ids::default();
         let mut history = options.messages.clone();
         for message in &mut history {
@@ -142,7 +111,7 @@ impl Encoder {
         }
         Self {
             legacy: options.profile.as_deref() != Some("1.0"),
-            keeps_thoughts: options.profile.as_deref() != Some(super::TANSTACK),
+            tanstack: options.profile.as_deref() == Some(super::TANSTACK),
             history,
             held_thought: options.thought.clone(),
             state: RunState::with_rules(super::rules()),
@@ -154,7 +123,7 @@ impl Encoder {
             calls: Vec::new(),
             steps: Vec::new(),
             step_count: 0,
-            subagents: Vec::new(),
+            objects: objects::Objects::default(),
             questions: Vec::new(),
             preliminary: Vec::new(),
             goes_on: false,
@@ -163,14 +132,13 @@ impl Encoder {
     }
 
     /// Gives the chunks of one record: none, one or several.
-    pub fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
+    pub(super) fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
         if let Event::RunStarted(started) = &record.event {
             return self.begin(record, started, sink);
         }
         match self.phase {
             Phase::Finished | Phase::Failed => return,
-            Phase::Before => self.start(record, Notes { implied: true, ..Notes::default() }, None, sink),
-            Phase::Waiting => self.start(record, Notes { resumed: true, ..Notes::default() }, None, sink),
+            Phase::Before | Phase::Waiting => self.start(record, None, sink),
             Phase::Running => {}
         }
         self.say(record, sink);
@@ -192,18 +160,18 @@ impl Encoder {
             Event::StepStarted { name } => self.start_step(record, name.as_deref(), sink),
             Event::StepFinished { name } => self.finish_step(record, name.as_deref(), sink),
 
-            Event::TextStart { id, metadata } => self.start_text(record, false, id, metadata.as_ref(), sink),
-            Event::TextDelta { id, delta, metadata } => {
-                self.grow_text(record, false, id, delta, metadata.as_ref(), sink);
+            Event::TextStart { id, .. } => self.start_text(record, false, id, sink),
+            Event::TextDelta { id, delta, .. } => {
+                self.grow_text(record, false, id, delta, sink);
             }
-            Event::TextEnd { id, metadata } => self.end_text(record, false, id, metadata.as_ref(), sink),
-            Event::ReasoningStart { id, metadata } => {
-                self.start_text(record, true, id, metadata.as_ref(), sink);
+            Event::TextEnd { id, .. } => self.end_text(record, false, id, sink),
+            Event::ReasoningStart { id, .. } => {
+                self.start_text(record, true, id, sink);
             }
-            Event::ReasoningDelta { id, delta, metadata } => {
-                self.grow_text(record, true, id, delta, metadata.as_ref(), sink);
+            Event::ReasoningDelta { id, delta, .. } => {
+                self.grow_text(record, true, id, delta, sink);
             }
-            Event::ReasoningEnd { id, metadata } => self.end_text(record, true, id, metadata.as_ref(), sink),
+            Event::ReasoningEnd { id, .. } => self.end_text(record, true, id, sink),
 
             Event::ToolInputStart(tool) => self.start_call(record, tool, sink),
             Event::ToolInputDelta { call, delta } => self.grow_call(record, call, delta, sink),
@@ -222,7 +190,7 @@ impl Encoder {
                 snapshot: Cow::Borrowed(state),
                 base: at(record),
             })),
-            Event::StateDelta { patch } if schema::is_patch(patch) => {
+            Event::StateDelta { patch } if is_patch(patch) => {
                 sink(&Chunk::StateDelta(StateDelta { delta: Cow::Borrowed(patch), base: at(record) }));
             }
             Event::MessagesSnapshot { messages } => self.replace_messages(record, messages, sink),
@@ -230,29 +198,33 @@ impl Encoder {
             Event::InterruptRequested(interrupt) => {
                 self.answered(interrupt.request.as_str());
                 self.questions.push(record.event.clone());
-                self.carry(record, sink);
+                self.reduce(record);
             }
             Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => {
                 self.answered(request.as_str());
-                self.carry(record, sink);
+                self.reduce(record);
             }
             Event::ApprovalAnswered { approval, .. } => {
                 self.answered(approval.as_str());
-                self.carry(record, sink);
+                self.reduce(record);
             }
 
-            Event::Unknown { name, data } => self.unknown(record, name, data, sink),
+            Event::Structured(update) => self.grow_object(record, update, sink),
+            Event::StructuredInvalidated { stream, .. } => self.drop_object(record, stream, sink),
+            Event::MessageFinished { .. } => {
+                self.say_unsent(record, sink);
+                self.reduce(record);
+            }
+            Event::Unknown { name, data } => unknown(record, name, data, sink),
 
+            // Nothing that a page shows; some of it changes the conversation that may have to be sent again.
             Event::AttemptStarted { .. }
             | Event::AttemptFinished { .. }
             | Event::MessageStarted { .. }
-            | Event::MessageFinished { .. }
             | Event::MessageMetadata { .. }
             | Event::SourceUrl { .. }
             | Event::SourceDocument { .. }
             | Event::File { .. }
-            | Event::Structured(_)
-            | Event::StructuredInvalidated { .. }
             | Event::StateDelta { .. }
             | Event::Status { .. }
             | Event::Transition { .. }
@@ -260,20 +232,12 @@ impl Encoder {
             | Event::Usage(_)
             | Event::Warning { .. }
             | Event::Error { .. }
-            | Event::Trace { .. } => self.carry(record, sink),
+            | Event::Trace { .. } => self.reduce(record),
         }
-    }
-
-    /// Says an event that AG-UI has no word for.
-    fn carry(&mut self, record: &Record, sink: Sink<'_>) {
-        if !matches!(record.event, Event::Structured(_) | Event::StructuredInvalidated { .. }) {
-            self.reduce(record);
-        }
-        carried(record, sink);
     }
 
     fn reduce(&mut self, record: &Record) {
-        // Only structured updates and patches can be refused, and neither is given to it.
+        // A structured update that does not fit changes nothing, here as on the page.
         let _ = self.state.apply(record);
     }
 
@@ -316,37 +280,22 @@ impl Encoder {
                 format!("{base} {number}")
             }
         };
-        let base = if name == Some(&wire) {
-            at(record)
-        } else {
-            passing(record, Notes { event: Some(Cow::Borrowed(&record.event)), ..origin(record) })
-        };
-        sink(&Chunk::StepStarted(Step { step_name: Cow::Borrowed(&wire), base }));
+        sink(&Chunk::StepStarted(Step { step_name: Cow::Borrowed(&wire), base: at(record) }));
         self.steps.push((name.map(str::to_owned), wire));
     }
 
     fn finish_step(&mut self, record: &Record, name: Option<&str>, sink: Sink<'_>) {
         let Some(open) = self.steps.iter().rposition(|(open, _)| open.as_deref() == name) else {
-            return self.carry(record, sink);
+            return self.reduce(record);
         };
         self.reduce(record);
         let (_, wire) = self.steps.remove(open);
-        let base = if name == Some(&wire) {
-            at(record)
-        } else {
-            passing(record, Notes { event: Some(Cow::Borrowed(&record.event)), ..origin(record) })
-        };
-        sink(&Chunk::StepFinished(Step { step_name: Cow::Borrowed(&wire), base }));
+        sink(&Chunk::StepFinished(Step { step_name: Cow::Borrowed(&wire), base: at(record) }));
     }
 
     /// Data of the application: an activity if it stands in a message of its own, else a custom event.
     fn data(&mut self, record: &Record, name: &str, data: &Value, sink: Sink<'_>) {
-        const OURS: [&str; 3] = [carry::NAME, "approval-requested", "tool-input-available"];
-        if OURS.contains(&name) {
-            return self.carry(record, sink);
-        }
         self.reduce(record);
-        let notes = Notes { event: Some(Cow::Borrowed(&record.event)), ..origin(record) };
         if let Some(message) = &record.origin.message
             && self.role_of(message) == Role::Activity
         {
@@ -355,28 +304,30 @@ impl Encoder {
                 activity_type: Cow::Borrowed(name),
                 content: messages::object(data),
                 replace: None,
-                base: passing(record, notes),
+                base: at(record),
             }));
         }
-        let plain = matches!(&record.event, Event::Data { id: None, transient: true, .. });
-        let base = if plain { at(record) } else { passing(record, notes) };
-        let value = Payload::Json(Cow::Borrowed(data));
-        sink(&Chunk::Custom(Custom { name: Cow::Borrowed(name), value, base }));
+        // Under these names TanStack's client would act on it.
+        let acts = name.starts_with("structured-output.");
+        if !acts && !["approval-requested", "tool-input-available", "ui-resource"].contains(&name) {
+            let (name, value) = (Cow::Borrowed(name), Cow::Borrowed(data));
+            sink(&Chunk::Custom(Custom { name, value, base: at(record) }));
+        }
     }
 
     /// An attempt is taken back: what is open of it is closed, and the client gets the messages that are left.
     fn retract(&mut self, record: &Record, attempt: &AttemptId, sink: Sink<'_>) {
         while let Some(open) = self.texts.iter().rposition(|text| text.attempt.as_ref() == Some(attempt)) {
-            self.close_text(record, open, implied(), sink);
+            self.close_text(record, open, sink);
         }
         while let Some(open) = self.calls.iter().rposition(|call| call.attempt.as_ref() == Some(attempt)) {
-            self.close_call(record, open, implied(), sink);
+            self.close_call(record, open, sink);
         }
         let said = self.state.messages().iter().flat_map(|message| &message.parts);
         let said = said.filter(|part| part.attempt() == Some(attempt));
         let shown =
             said.into_iter().any(|part| matches!(part, Part::Text(_) | Part::Reasoning(_) | Part::Tool(_)));
-        self.carry(record, sink);
+        self.reduce(record);
         let parts = self.conversation().flat_map(|message| &message.parts);
         let left: HashSet<ToolCallId> = parts
             .filter_map(|part| match part {
@@ -386,7 +337,7 @@ impl Encoder {
             .collect();
         let thought = self.ids.retract(attempt, &left);
         if shown && self.texts.is_empty() && self.calls.is_empty() {
-            // The names that whoever comes back is told: the client adds what it has under another name at the end.
+            // The ids of a re-entry: the client puts a message with another id at the end.
             let mut ids = Ids::default();
             self.conversation().for_each(|message| ids.adopt(message));
             self.ids = ids;
@@ -401,39 +352,35 @@ impl Encoder {
         if self.phase != Phase::Running {
             return;
         }
-        self.texts.clear();
-        self.calls.clear();
-        // The name of the thought that it may have been told of.
+        let now = Record::new(0, Event::Warning { message: String::new(), code: None });
+        while !self.texts.is_empty() {
+            self.close_text(&now, 0, sink);
+        }
+        while !self.calls.is_empty() {
+            self.close_call(&now, 0, sink);
+        }
+        // The id of the thought that it may have got.
         let current = self.state.current_message().map(|message| (message.id.clone(), message.role));
         let thought = current.map(|(message, role)| self.ids.clone().text(&message, role, true, None));
-        let now = Record::new(0, Event::Warning { message: String::new(), code: None });
-        self.say_conversation(&now, Notes { lost: true, ..implied() }, thought.as_deref(), sink);
+        self.resync(&now, thought.as_deref(), sink);
     }
 
-    /// Says the conversation again, so that the client holds what we hold. Our own readers need it not.
+    /// Sends the conversation again, so that the client holds what we hold.
     fn resync(&mut self, record: &Record, gone_thought: Option<&str>, sink: Sink<'_>) {
-        self.say_conversation(record, implied(), gone_thought, sink);
-    }
-
-    fn say_conversation(
-        &mut self,
-        record: &Record,
-        notes: Notes<'_>,
-        gone_thought: Option<&str>,
-        sink: Sink<'_>,
-    ) {
         let mut messages = self.write_conversation();
         messages.extend(gone_thought.and_then(|gone| self.blank(gone, &messages)));
-        sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: passing(record, notes) }));
+        let messages = WireMessages(messages);
+        sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: at(record) }));
+        self.say_objects_again(record, sink);
     }
 
     /// The conversation in AG-UI's form. On TanStack's page a thought without words would be an answer without any.
     fn write_conversation(&self) -> Vec<WireMessage<'_>> {
-        let mut messages = messages::write(self.conversation(), &self.ids);
+        let mut messages = messages::write(self.conversation(), &self.ids, &self.state, !self.tanstack);
         let blank = Some(Content::Text(Cow::Borrowed("")));
         let is_blank =
             |message: &WireMessage<'_>| message.role == Role::Reasoning && message.content == blank;
-        while !self.keeps_thoughts && messages.last().is_some_and(is_blank) {
+        while self.tanstack && messages.last().is_some_and(is_blank) {
             messages.pop();
         }
         messages
@@ -441,7 +388,7 @@ impl Encoder {
 
     /// A thought without words in the place of one that is gone, for a client that would keep it.
     fn blank<'a>(&self, gone: &'a str, messages: &[WireMessage<'_>]) -> Option<WireMessage<'a>> {
-        if !self.keeps_thoughts || messages.iter().any(|message| message.role == Role::Reasoning) {
+        if self.tanstack || messages.iter().any(|message| message.role == Role::Reasoning) {
             return None;
         }
         let mut blank = WireMessage::new(gone, Role::Reasoning);
@@ -462,72 +409,52 @@ impl Encoder {
         while let Some(open) =
             self.texts.iter().rposition(|text| messages.iter().all(|known| known.id != text.message))
         {
-            self.close_text(record, open, implied(), sink);
+            self.close_text(record, open, sink);
         }
         let has = |call: &ToolCallId| messages.iter().any(|message| message.tool(call.as_str()).is_some());
         while let Some(open) = self.calls.iter().rposition(|open| !has(&open.tool.call)) {
-            self.close_call(record, open, implied(), sink);
+            self.close_call(record, open, sink);
         }
-        self.snapshot(at(record), sink);
+        self.snapshot(record, sink);
     }
 
-    /// Says the whole conversation, in AG-UI's form and as far as needed in ours.
-    fn snapshot<'a>(&'a mut self, base: Base<'a>, sink: Sink<'_>) {
+    /// Sends the whole conversation.
+    fn snapshot(&mut self, record: &Record, sink: Sink<'_>) {
         let (ids, state) = (&mut self.ids, &self.state);
         for message in state.messages() {
             ids.adopt(message);
         }
-        let mut messages = self.write_conversation();
-        let mut base = base;
-        let gone = self.held_thought.as_deref().and_then(|gone| self.blank(gone, &messages));
-        if gone.is_some() || !messages::are_plain(self.conversation(), &messages) {
-            let mut ours: Vec<Message> = self.conversation().cloned().collect();
-            messages::without_texts(&mut ours);
-            let notes = Notes { messages: Some(Cow::Owned(ours)), ..Notes::default() };
-            base.raw_event = Some(RawEvent::notes(notes));
-        }
-        messages.extend(gone);
-        sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base }));
-    }
-
-    /// Something that another AG-UI server said and we have no word for, as it was; or carried, where the client
-    /// could not take it.
-    fn unknown(&mut self, record: &Record, name: &str, data: &Value, sink: Sink<'_>) {
-        let wanted = matches!(data.get("type"), Some(Value::String(kind)) if kind == name);
-        let Some(mut event) = data.as_object().filter(|_| wanted).cloned() else {
-            return self.carry(record, sink);
-        };
-        let fits = schema::clean(name, &mut event).is_ok();
-        let tag = data.get("subagentRunId").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let known = match name {
-            "RAW" => fits,
-            "REASONING_ENCRYPTED_VALUE" => fits && tag.is_empty(),
-            "SUBAGENT_STARTED" if fits && !self.legacy && data.get("parentSubagentRunId").is_none() => {
-                let new = !self.subagents.contains(&tag);
-                if new {
-                    self.subagents.push(tag);
-                }
-                new
-            }
-            "SUBAGENT_FINISHED" | "SUBAGENT_ERROR" if fits && !self.legacy => {
-                let open = self.subagents.iter().position(|open| *open == tag);
-                open.map(|open| self.subagents.remove(open)).is_some()
-            }
-            _ => false,
-        };
-        match serde_json::from_value::<Chunk<'_>>(Value::Object(event)) {
-            Ok(chunk) if known => sink(&chunk),
-            _ => self.carry(record, sink),
-        }
+        let gone = self.held_thought.take();
+        self.resync(record, gone.as_deref(), sink);
     }
 }
 
-/// An event in our own form, in a custom event that the client passes on to whoever asks for it.
-fn carried(record: &Record, sink: Sink<'_>) {
-    let notes = origin(record);
-    let base = if notes == Notes::default() { at(record) } else { passing(record, notes) };
-    let value = Payload::Event(&record.event);
-    sink(&Chunk::Custom(Custom { name: Cow::Borrowed(carry::NAME), value, base }));
+/// Whether the client takes a patch for one.
+fn is_patch(patch: &[Value]) -> bool {
+    serde_json::from_value::<json_patch::Patch>(Value::Array(patch.to_vec())).is_ok()
+}
+
+/// An event of another AG-UI server that its clients know and we have no event for.
+fn unknown(record: &Record, name: &str, data: &Value, sink: Sink<'_>) {
+    let text = |key: &str| data.get(key).and_then(Value::as_str).map(Cow::Borrowed);
+    if data.get("type").and_then(Value::as_str) != Some(name) {
+        return;
+    }
+    if let ("RAW", Some(event)) = (name, data.get("event")) {
+        let (event, source) = (Cow::Borrowed(event), text("source"));
+        return sink(&Chunk::Raw(Raw { event, source, base: at(record) }));
+    }
+    if let ("REASONING_ENCRYPTED_VALUE", Some(subtype), Some(entity_id), Some(encrypted_value)) =
+        (name, text("subtype"), text("entityId"), text("encryptedValue"))
+    {
+        let base = at(record);
+        sink(&Chunk::ReasoningEncryptedValue(ReasoningEncryptedValue {
+            subtype,
+            entity_id,
+            encrypted_value,
+            base,
+        }));
+    }
 }
 
 impl Encode for Encoder {
@@ -549,10 +476,9 @@ impl Encode for Encoder {
 
     /// The client takes nothing before `RUN_STARTED`.
     fn next_response(&mut self, out: &mut FrameWriter) {
-        let notes = Notes { resumed: true, ..Notes::default() };
         let now = Record::new(0, Event::Message { content: String::new() });
         self.goes_on = true;
-        self.start(&now, notes, None, &mut |chunk| out.chunk(None, chunk));
+        self.start(&now, None, &mut |chunk| out.chunk(None, chunk));
     }
 }
 
@@ -570,7 +496,7 @@ fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
         }
         chunk => return out.chunk(None, chunk),
     };
-    let Base { timestamp: Some(time), raw_event: None, metadata: None, subagent_run_id: None } = base else {
+    let Base { timestamp: Some(time), metadata: None, subagent_run_id: None } = base else {
         return out.chunk(None, chunk);
     };
     let Ok(time) = u64::try_from(*time) else {

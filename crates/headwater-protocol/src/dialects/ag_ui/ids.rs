@@ -16,7 +16,8 @@ use crate::{
     state::{Message, Part, ToolPart},
 };
 
-use super::notes::KEY;
+/// Where the output of a call keeps the id of the message in which the client sent it, so that it is not doubled.
+pub(super) const KEY: &str = "headwater";
 
 /// The ids that were given out.
 #[derive(Debug, Clone, Default)]

@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use super::{
     chunk::{Chunk, Outcome},
-    expand::Lanes,
-    schema::{self, is_event},
-    verify::Verify,
+    decode::{Known, fields, typed},
+    order::Order,
 };
 use crate::{
+    error::ErrorKind,
     framing::{Frame, Framing},
     lint::{Findings, Lint, Rule},
 };
@@ -43,13 +43,14 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+const SPOKEN: [&str; 4] = ["developer", "system", "assistant", "user"];
+
 const MOST: usize = 10 * 1024 * 1024;
 
 /// Checks AG-UI streams.
 #[derive(Debug, Default)]
 pub(super) struct Linter {
-    lanes: Lanes,
-    verify: Verify,
+    order: Order,
     /// The client gave up.
     dead: bool,
     foreign_line_ends: bool,
@@ -60,30 +61,38 @@ pub(super) struct Linter {
 }
 
 impl Linter {
-    fn event(&mut self, name: &str, mut event: Map<String, Value>, findings: &mut Findings) {
-        if let Err(issue) = schema::clean(name, &mut event) {
-            let seen = format!("{name} with another `{}`", issue.path);
+    fn event(&mut self, name: &str, event: Map<String, Value>, findings: &mut Findings) {
+        // Only these may be anything.
+        let anything = ["value", "event", "snapshot"];
+        if let Some((key, _)) =
+            event.iter().find(|(key, value)| value.is_null() && !anything.contains(&key.as_str()))
+        {
             self.dead = true;
-            return findings.add("field", seen, issue.expected);
+            return findings.add("field", format!("{name} with `{key}`: null"), "no such field, or a value");
         }
-        let Ok(chunk) = serde_json::from_value::<Chunk<'_>>(Value::Object(event)) else {
-            return;
-        };
-        self.identities(&chunk, findings);
-        let expanded = match self.lanes.expand(chunk) {
-            Ok(expanded) => expanded,
-            Err(message) => return self.give_up(message, findings),
-        };
-        for chunk in expanded {
-            if let Err(message) = self.verify.event(&chunk) {
-                return self.give_up(message, findings);
+        let chunk = match typed(name, event) {
+            Ok(Known::Chunk(chunk)) => chunk,
+            Ok(Known::Other(_)) => {
+                return findings.add("known-type", format!("`{name}`"), "a type of AG-UI 1.0");
             }
+            Err(error) => {
+                self.dead = true;
+                return findings.add("field", error.message().to_owned(), "the fields of the event");
+            }
+        };
+        let role = match &*chunk {
+            Chunk::TextMessageStart(start) => start.role.as_deref().map(|role| (role, &SPOKEN[..])),
+            Chunk::ReasoningMessageStart(start) => Some((&*start.role, &["reasoning"][..])),
+            _ => None,
+        };
+        if let Some((role, known)) = role.filter(|(role, known)| !known.contains(role)) {
+            findings.add("field", format!("{name} with the role `{role}`"), known.join(", "));
         }
-    }
-
-    fn give_up(&mut self, message: String, findings: &mut Findings) {
-        self.dead = true;
-        findings.add("order", message, "an event that may come here");
+        self.identities(&chunk, findings);
+        if let Err(seen) = self.order.event(name, &chunk) {
+            self.dead = true;
+            findings.add("order", seen, "an event that may come here");
+        }
     }
 
     fn identities(&mut self, chunk: &Chunk<'_>, findings: &mut Findings) {
@@ -163,25 +172,18 @@ impl Lint for Linter {
         if frame.data.len() > MOST && frame.data.chars().count() > MOST {
             findings.add("size", "an event that is larger", "smaller events");
         }
-        let head: String = frame.data.chars().take(40).collect();
-        let Ok(Value::Object(event)) = serde_json::from_str(frame.data) else {
-            self.dead = true;
-            return findings.add("json", format!("{head:?}"), "one JSON object");
-        };
-        let name = event.get("type").and_then(Value::as_str).filter(|name| !name.is_empty());
-        let Some(name) = name.map(str::to_owned) else {
-            self.dead = true;
-            return findings.add("type", format!("{head:?}"), "a `type`");
-        };
-        if is_event(&name) {
-            self.event(&name, event, findings);
-        } else {
-            findings.add("known-type", format!("`{name}`"), "a type of AG-UI 1.0");
+        match fields(frame.data) {
+            Ok((name, event)) => self.event(&name, event, findings),
+            Err(error) => {
+                self.dead = true;
+                let rule = if error.kind() == ErrorKind::Json { "json" } else { "type" };
+                findings.add(rule, error.message().to_owned(), "one JSON object with a `type`");
+            }
         }
     }
 
     fn end(&mut self, findings: &mut Findings) {
-        if !self.dead && (self.verify.is_running() || !self.verify.has_begun()) {
+        if !self.dead && (self.order.is_running() || !self.order.has_begun()) {
             findings.add("terminal", "the end of the stream", "RUN_FINISHED or RUN_ERROR before it");
         }
     }

@@ -2,31 +2,38 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
-    chunk::Content,
-    ids::Ids,
-    notes::{KEY, Metadata, Notes},
-    wire::{Function, WireCall, WireMessage},
+    chunk::{Content, Function, WireCall, WireMessage},
+    ids::{Ids, KEY},
 };
 use crate::{
     event::Role,
     json::EmbeddedJson,
-    state::{DataPart, FilePart, Message, MessageStatus, Part, PartState, TextPart, ToolPart, ToolState},
+    state::{
+        DataPart, FilePart, Message, MessageStatus, Part, RunState, StructuredPart, TextPart, ToolPart,
+        ToolState,
+    },
 };
 
 /// Where a provider's opaque value is kept in the metadata of a part.
 const ENCRYPTED: &str = "encryptedValue";
 
-/// The messages of a conversation as the client holds them.
-pub(super) fn write<'a>(messages: impl Iterator<Item = &'a Message>, ids: &'a Ids) -> Vec<WireMessage<'a>> {
+/// The messages of a conversation as the client holds them, with or without the objects of `state` as activities.
+pub(super) fn write<'a>(
+    messages: impl Iterator<Item = &'a Message>,
+    ids: &'a Ids,
+    state: &'a RunState,
+    with_objects: bool,
+) -> Vec<WireMessage<'a>> {
+    let objects = with_objects.then_some(state);
     let mut out = Vec::new();
     for message in messages {
         match message.role {
             Role::User | Role::System | Role::Developer => out.push(write_said(message)),
             Role::Activity => out.push(write_activity(message)),
-            _ => write_turns(message, ids, &mut out),
+            _ => write_turns(message, ids, objects, &mut out),
         }
     }
     out
@@ -63,7 +70,23 @@ pub(super) fn object(value: &Value) -> Cow<'_, Value> {
     if value.is_object() { Cow::Borrowed(value) } else { Cow::Owned(json!({ "value": value })) }
 }
 
-fn write_turns<'a>(message: &'a Message, ids: &'a Ids, out: &mut Vec<WireMessage<'a>>) {
+/// The activity message that shows an object: an id of its own, whatever streams other runs have.
+pub(super) fn object_id(message: &Message, part: &StructuredPart) -> String {
+    format!("{}-object-{}", message.id, part.stream)
+}
+
+/// What an object has built so far.
+pub(super) fn object_content<'a>(part: &'a StructuredPart, state: &'a RunState) -> Option<Cow<'a, Value>> {
+    let built = state.structured().get(&part.stream).and_then(|state| state.data());
+    built.or(part.data.as_ref()).map(object)
+}
+
+fn write_turns<'a>(
+    message: &'a Message,
+    ids: &'a Ids,
+    objects: Option<&'a RunState>,
+    out: &mut Vec<WireMessage<'a>>,
+) {
     let mut list: Vec<WireMessage<'a>> = Vec::new();
     let mut results: HashMap<&'a str, Vec<WireMessage<'a>>> = HashMap::new();
     let mut wires = ids.of_texts(&message.id);
@@ -74,7 +97,6 @@ fn write_turns<'a>(message: &'a Message, ids: &'a Ids, out: &mut Vec<WireMessage
                 let thought = matches!(part, Part::Reasoning(_));
                 let role = if thought { Role::Reasoning } else { Role::Assistant };
                 let mut wire = head(message, Cow::Borrowed(&**wire), role);
-                note_part(&mut wire, message, text);
                 wire.content = Some(Content::Text(Cow::Borrowed(&text.text)));
                 wire.encrypted_value = encrypted(text.metadata.as_ref());
                 list.push(wire);
@@ -84,7 +106,7 @@ fn write_turns<'a>(message: &'a Message, ids: &'a Ids, out: &mut Vec<WireMessage
                 if let Some(result) = &known.result
                     && tool.state.is_settled()
                 {
-                    results.entry(&known.parent).or_default().push(write_result(message, tool, result));
+                    results.entry(&known.parent).or_default().push(write_result(tool, result));
                 }
                 if message.role == Role::Tool {
                     continue;
@@ -95,8 +117,15 @@ fn write_turns<'a>(message: &'a Message, ids: &'a Ids, out: &mut Vec<WireMessage
                     list.len() - 1
                 });
                 if let Some(held) = list.get_mut(at) {
-                    held.tool_calls.push(write_call(tool));
+                    held.tool_calls.get_or_insert_default().push(write_call(tool));
                 }
+            }
+            Part::Structured(part) => {
+                let Some(content) = objects.and_then(|state| object_content(part, state)) else { continue };
+                let mut activity = WireMessage::new(object_id(message, part), Role::Activity);
+                activity.activity_type = Some(Cow::Borrowed(&part.data_type));
+                activity.content = Some(Content::Json(content));
+                list.push(activity);
             }
             _ => {}
         }
@@ -107,7 +136,7 @@ fn write_turns<'a>(message: &'a Message, ids: &'a Ids, out: &mut Vec<WireMessage
             first.subagent_run_id = Some(Cow::Owned(tag));
         }
         if !other.is_empty() {
-            first.metadata.get_or_insert_default().other = other;
+            first.metadata = Some(other);
         }
     }
     for wire in list {
@@ -131,25 +160,13 @@ fn head<'a>(message: &'a Message, id: Cow<'a, str>, role: Role) -> WireMessage<'
     {
         wire.name = Some(Cow::Borrowed(name));
     }
-    if wire.id != message.id.as_str() {
-        let notes = Notes { message: Some(Cow::Borrowed(message.id.as_str())), ..Notes::default() };
-        wire.metadata = Some(Metadata::notes(notes));
-    } else if !matches!(message.role, Role::Assistant | Role::Reasoning | Role::Tool)
+    if wire.id == message.id.as_str()
+        && !matches!(message.role, Role::Assistant | Role::Reasoning | Role::Tool)
         && let Some(Value::Object(metadata)) = &message.metadata
     {
-        wire.metadata = Some(Metadata { other: metadata.clone(), ..Metadata::default() });
+        wire.metadata = Some(metadata.clone());
     }
     wire
-}
-
-fn note_part<'a>(wire: &mut WireMessage<'a>, message: &'a Message, text: &'a TextPart) {
-    let part = (wire.id != text.id.as_str()).then_some(Cow::Borrowed(text.id.as_str()));
-    let attempt = text.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str()));
-    if part.is_some() || attempt.is_some() {
-        let message = (wire.id != message.id.as_str()).then_some(Cow::Borrowed(message.id.as_str()));
-        let notes = Notes { message, part, attempt, ..Notes::default() };
-        wire.metadata.get_or_insert_default().headwater = Some(Box::new(notes));
-    }
 }
 
 fn write_call(tool: &ToolPart) -> WireCall<'_> {
@@ -159,42 +176,31 @@ fn write_call(tool: &ToolPart) -> WireCall<'_> {
     };
     WireCall {
         id: Cow::Borrowed(tool.call.as_str()),
-        kind: Cow::Borrowed("function"),
+        r#type: Cow::Borrowed("function"),
         function: Function { name: Cow::Borrowed(&tool.name), arguments },
         encrypted_value: encrypted(tool.metadata.as_ref()),
         metadata: None,
     }
 }
 
-fn write_result<'a>(message: &'a Message, tool: &'a ToolPart, id: &'a str) -> WireMessage<'a> {
+fn write_result<'a>(tool: &'a ToolPart, id: &'a str) -> WireMessage<'a> {
     let from_client = tool.output_metadata.as_ref().is_some_and(|metadata| metadata.get(KEY).is_some());
     let mut wire = WireMessage::new(id, Role::Tool);
     wire.tool_call_id = Some(Cow::Borrowed(tool.call.as_str()));
-    let (content, json) = if from_client && tool.state == ToolState::OutputError {
-        wire.error = tool.error.as_deref().map(Cow::Borrowed);
-        tool.output.as_ref().map_or((Cow::Borrowed(""), false), output_text)
-    } else {
-        result_text(tool)
-    };
-    if from_client && let Some(parts @ Value::Array(_)) = &tool.output {
-        wire.content = Some(Content::Json(Cow::Borrowed(parts)));
-        return wire;
-    }
-    wire.content = Some(Content::Text(content));
-    let message = (id != message.id.as_str()).then_some(Cow::Borrowed(message.id.as_str()));
-    if message.is_some() || json {
-        wire.metadata = Some(Metadata::notes(Notes { message, json, ..Notes::default() }));
-    }
+    let output = || tool.output.as_ref().map_or(Cow::Borrowed(""), output_text);
+    wire.content = Some(match &tool.output {
+        Some(parts @ Value::Array(_)) if from_client => Content::Json(Cow::Borrowed(parts)),
+        _ if from_client && tool.state == ToolState::OutputError => {
+            wire.error = tool.error.as_deref().map(Cow::Borrowed);
+            Content::Text(output())
+        }
+        _ => Content::Text(match tool.state {
+            ToolState::OutputError => Cow::Borrowed(tool.error.as_deref().unwrap_or_default()),
+            ToolState::OutputDenied => Cow::Borrowed(denial(tool)),
+            _ => output(),
+        }),
+    });
     wire
-}
-
-/// What a call's result says, and whether that is JSON text.
-fn result_text(tool: &ToolPart) -> (Cow<'_, str>, bool) {
-    match tool.state {
-        ToolState::OutputError => (Cow::Borrowed(tool.error.as_deref().unwrap_or_default()), false),
-        ToolState::OutputDenied => (Cow::Borrowed(denial(tool)), false),
-        _ => tool.output.as_ref().map_or((Cow::Borrowed(""), false), output_text),
-    }
 }
 
 /// What is said of a call that a person refused.
@@ -206,11 +212,11 @@ pub(in crate::dialects) fn denial(tool: &ToolPart) -> &str {
 /// What is said of a call that a person refused without a reason.
 pub(super) const DENIED: &str = "The call was denied.";
 
-/// An output as the text of a result, and whether that is JSON text.
-pub(super) fn output_text(output: &Value) -> (Cow<'_, str>, bool) {
+/// An output as the text of a result.
+pub(super) fn output_text(output: &Value) -> Cow<'_, str> {
     match output {
-        Value::String(text) => (Cow::Borrowed(text), false),
-        other => (Cow::Owned(other.to_string()), true),
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
     }
 }
 
@@ -262,10 +268,9 @@ pub(super) fn read(messages: &[WireMessage<'_>], json: &mut EmbeddedJson) -> Vec
     let mut out: Vec<Message> = Vec::with_capacity(messages.len());
     let mut calls: HashMap<String, (usize, usize)> = HashMap::new();
     for wire in messages {
-        let notes = wire.metadata.as_ref().and_then(|metadata| metadata.headwater.as_deref());
         let mut message = Message::new(&*wire.id, wire.role, MessageStatus::Sent);
         message.author = wire.name.as_ref().map(|name| Value::String(name.to_string()));
-        let mut metadata = wire.metadata.as_ref().map_or_else(Map::new, |metadata| metadata.other.clone());
+        let mut metadata = wire.metadata.clone().unwrap_or_default();
         if let Some(tag) = &wire.subagent_run_id {
             metadata.insert("subagentRunId".to_owned(), Value::String(tag.to_string()));
         }
@@ -275,11 +280,11 @@ pub(super) fn read(messages: &[WireMessage<'_>], json: &mut EmbeddedJson) -> Vec
                 let call = wire.tool_call_id.as_deref().unwrap_or_default();
                 let held = calls.get(call).and_then(|&(at, part)| out.get_mut(at)?.parts.get_mut(part));
                 if let Some(Part::Tool(tool)) = held {
-                    answer(tool, wire, notes, json);
+                    answer(tool, wire);
                     continue;
                 }
                 let mut tool = ToolPart::new(call, "");
-                answer(&mut tool, wire, notes, json);
+                answer(&mut tool, wire);
                 tool.output_metadata = None;
                 message.parts.push(Part::Tool(Box::new(tool)));
             }
@@ -297,13 +302,12 @@ pub(super) fn read(messages: &[WireMessage<'_>], json: &mut EmbeddedJson) -> Vec
             }
             role => {
                 let part = |text: &str| {
-                    let id = notes.and_then(|notes| notes.part.as_deref()).unwrap_or(&wire.id);
-                    let attempt = notes.and_then(|notes| notes.attempt.as_deref());
                     let metadata = wire.encrypted_value.as_ref().map(|value| json!({ ENCRYPTED: value }));
-                    let text = TextPart { text: text.to_owned(), metadata, ..TextPart::done(id) };
-                    TextPart { attempt: attempt.map(Into::into), ..text }
+                    TextPart { text: text.to_owned(), metadata, ..TextPart::done(&*wire.id) }
                 };
                 match &wire.content {
+                    // It may have said nothing yet: a text that goes on is begun again.
+                    Some(Content::Text(text)) if text.is_empty() && role != Role::User => {}
                     Some(Content::Text(text)) if role == Role::Reasoning => {
                         message.parts.push(Part::Reasoning(part(text)));
                     }
@@ -314,7 +318,7 @@ pub(super) fn read(messages: &[WireMessage<'_>], json: &mut EmbeddedJson) -> Vec
                     }
                     None => {}
                 }
-                for call in &wire.tool_calls {
+                for call in wire.tool_calls.iter().flatten() {
                     calls.entry(call.id.to_string()).or_insert((out.len(), message.parts.len()));
                     message.parts.push(Part::Tool(Box::new(read_call(call, json))));
                 }
@@ -334,24 +338,15 @@ fn read_call(call: &WireCall<'_>, json: &mut EmbeddedJson) -> ToolPart {
         }
         None => tool.input_text = call.function.arguments.to_string(),
     }
-    if let Some(notes) = call.metadata.as_ref().and_then(|metadata| metadata.headwater.as_deref()) {
-        if let Some(known) = &notes.tool {
-            tool.executor = known.executor;
-            tool.dynamic = known.dynamic;
-            tool.title.clone_from(&known.title);
-            tool.metadata.clone_from(&known.metadata);
-        }
-        tool.attempt = notes.attempt.as_deref().map(Into::into);
-    }
     if let Some(value) = &call.encrypted_value {
         tool.metadata = Some(json!({ ENCRYPTED: value }));
     }
     tool
 }
 
-fn answer(tool: &mut ToolPart, wire: &WireMessage<'_>, notes: Option<&Notes<'_>>, json: &mut EmbeddedJson) {
+fn answer(tool: &mut ToolPart, wire: &WireMessage<'_>) {
     tool.state = ToolState::OutputAvailable;
-    tool.output = wire.content.as_ref().map(|content| result_value(content, notes, json));
+    tool.output = wire.content.as_ref().map(|content| result_value(content));
     tool.error = None;
     if let Some(error) = &wire.error {
         tool.state = ToolState::OutputError;
@@ -361,18 +356,19 @@ fn answer(tool: &mut ToolPart, wire: &WireMessage<'_>, notes: Option<&Notes<'_>>
     tool.output_metadata = Some(json!({ KEY: { "message": wire.id } }));
 }
 
-/// The output that a result says.
-pub(super) fn result_value(
-    content: &Content<'_>,
-    notes: Option<&Notes<'_>>,
-    json: &mut EmbeddedJson,
-) -> Value {
+/// The output that a result gives: AG-UI does not say whether a text is JSON.
+pub(super) fn result_value(content: &Content<'_>) -> Value {
     match content {
-        Content::Text(text) => {
-            let parsed = notes.filter(|notes| notes.json).and_then(|_| json.read(text));
-            parsed.unwrap_or_else(|| Value::String(text.to_string()))
+        Content::Text(text) => Value::String(text.to_string()),
+        Content::Json(parts) => {
+            let mut parts = parts.clone().into_owned();
+            // The client leaves out a part that it does not know.
+            let known = ["text", "image", "audio", "video", "document", "binary"];
+            if let Value::Array(list) = &mut parts {
+                list.retain(|part| part["type"].as_str().is_some_and(|kind| known.contains(&kind)));
+            }
+            parts
         }
-        Content::Json(parts) => parts.clone().into_owned(),
     }
 }
 
@@ -382,6 +378,9 @@ fn read_part(index: usize, part: &Value) -> Option<Part> {
     if kind == "text" {
         let text = TextPart { text: text(part, "text")?, ..TextPart::done(format!("text-{index}")) };
         return Some(Part::Text(text));
+    }
+    if kind == "binary" {
+        return read_binary(part);
     }
     let source = part.get("source")?;
     let value = text(source, "value")?;
@@ -410,51 +409,21 @@ fn read_part(index: usize, part: &Value) -> Option<Part> {
     }))
 }
 
-/// The conversation without the texts that [`write`] says, for those readers who know our messages.
-pub(super) fn without_texts(messages: &mut [Message]) {
-    for text in messages.iter_mut().flat_map(texts_of) {
-        text.text.clear();
-    }
-}
-
-/// Puts the texts back.
-pub(super) fn with_texts(mut messages: Vec<Message>, wires: &[WireMessage<'_>]) -> Vec<Message> {
-    let mut texts: HashMap<&str, Vec<&str>> = HashMap::new();
-    for wire in wires {
-        if let (Role::Assistant | Role::Reasoning, Some(Content::Text(text))) = (wire.role, &wire.content) {
-            let notes = wire.metadata.as_ref().and_then(|metadata| metadata.headwater.as_deref());
-            let message = notes.and_then(|notes| notes.message.as_deref()).unwrap_or(&wire.id);
-            texts.entry(message).or_default().push(text);
-        }
-    }
-    for message in &mut messages {
-        let id = message.id.clone();
-        let said = texts.remove(id.as_str()).unwrap_or_default();
-        for (part, text) in texts_of(message).zip(said) {
-            text.clone_into(&mut part.text);
-        }
-    }
-    messages
-}
-
-fn texts_of(message: &mut Message) -> impl Iterator<Item = &mut TextPart> {
-    let spoken = matches!(message.role, Role::Assistant | Role::Reasoning);
-    message.parts.iter_mut().filter(move |_| spoken).filter_map(|part| match part {
-        Part::Text(text) | Part::Reasoning(text) => Some(text),
-        _ => None,
-    })
-}
-
-/// Whether the client's messages say all that ours do.
-pub(super) fn are_plain<'a>(messages: impl Iterator<Item = &'a Message>, wires: &[WireMessage<'_>]) -> bool {
-    let read = read(wires, &mut EmbeddedJson::of_stream());
-    let mut read = read.iter();
-    let same = messages.into_iter().all(|message| {
-        let settled = message.parts.iter().all(|part| match part {
-            Part::Text(text) | Part::Reasoning(text) => text.state == PartState::Done,
-            _ => true,
-        });
-        settled && read.next() == Some(message)
-    });
-    same && read.next().is_none()
+/// A file as clients before 1.0 send it.
+fn read_binary(part: &Value) -> Option<Part> {
+    let text = |key: &str| part.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let media_type = text("mimeType")?.to_owned();
+    let url = match text("data") {
+        Some(data) => format!("data:{media_type};base64,{data}"),
+        None => text("url")?.to_owned(),
+    };
+    Some(Part::File(FilePart {
+        url,
+        media_type,
+        filename: text("filename").map(str::to_owned),
+        id: None,
+        reasoning: false,
+        metadata: text("filename").map(|name| json!({ "filename": name })),
+        attempt: None,
+    }))
 }

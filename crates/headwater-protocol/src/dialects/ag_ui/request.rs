@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{TANSTACK, messages, schema, wire::WireMessage};
+use super::{
+    TANSTACK,
+    chunk::{WireMessage, WireMessages},
+    messages,
+};
 use crate::{
     error::{Error, ErrorKind},
     event::Role,
@@ -124,11 +128,15 @@ fn read_messages(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Resul
     let Some(mut raw) = body.shift_remove("messages") else {
         return Err(wrong("`messages` is missing: send the whole conversation, or an empty list".to_owned()));
     };
-    raw.as_array_mut().into_iter().flatten().for_each(tidy);
-    schema::clean_messages(&mut raw)
-        .map_err(|issue| wrong(format!("`{}` must be {}", issue.path, issue.expected)))?;
-    let wires: Vec<WireMessage<'_>> =
-        serde_json::from_value(raw).map_err(|error| wrong(format!("`messages` cannot be read: {error}")))?;
+    for (index, message) in raw.as_array_mut().into_iter().flatten().enumerate() {
+        tidy(message);
+        let content = message.get("content");
+        if content.is_some_and(|content| content.is_number() || content.is_boolean()) {
+            return Err(wrong(format!("`messages/{index}/content` must be a string or a list of parts")));
+        }
+    }
+    let WireMessages(wires) =
+        serde_json::from_value(raw).map_err(|error| wrong(format!("cannot read `messages`: {error}")))?;
     chat.messages = messages::read(&wires, &mut EmbeddedJson::of_request());
     // A long conversation must not turn the answers after it into text.
     let mut json = EmbeddedJson::of_request();
@@ -149,7 +157,7 @@ fn tidy(message: &mut Value) {
 /// What the page owes: the output of one of its tools, or a decision.
 fn answer(wire: &WireMessage<'_>, chat: &mut ChatRequest, json: &mut EmbeddedJson) {
     let call = ToolCallId::from(wire.tool_call_id.as_deref().unwrap_or_default());
-    let content = wire.content.as_ref().map(|content| messages::result_value(content, None, json));
+    let content = wire.content.as_ref().map(|content| messages::result_value(content));
     let output = content.map(|content| match &content {
         Value::String(text) => json.read(text).unwrap_or(content),
         _ => content,

@@ -5,14 +5,11 @@
 
 use std::borrow::Cow;
 
-use super::{Encoder, Sink, at, carried, implied, passing};
+use super::{Encoder, Sink, at};
 use crate::{
-    dialects::ag_ui::{
-        chunk::{Chunk, StateSnapshot, Step},
-        notes::Notes,
-    },
+    dialects::ag_ui::chunk::{Chunk, StateSnapshot, Step},
     event::{self, Event, Record, RunStarted},
-    state::{MessageStatus, Part, PartState, RunState, RunStatus, ToolState},
+    state::{Part, PartState, RunState, RunStatus, ToolState},
 };
 
 impl Encoder {
@@ -26,7 +23,7 @@ impl Encoder {
         for record in &replay {
             if let Event::RunStarted(started) = &record.event {
                 if *started == RunStarted::default() {
-                    self.start(record, implied(), None, sink);
+                    self.start(record, None, sink);
                 } else {
                     self.begin(record, started, sink);
                 }
@@ -42,9 +39,14 @@ impl Encoder {
                     text.text.clear();
                 }
                 Part::Tool(tool) if tool.state == ToolState::InputStreaming => tool.input_text.clear(),
+                // The client takes one result of a call, and that is the last one.
+                Part::Tool(tool) if tool.preliminary => {
+                    (tool.state, tool.output) = (ToolState::InputAvailable, None);
+                }
                 _ => {}
             }
         }
+        let messages = messages.iter().map(|message| state.with_objects(message)).collect();
         self.state = RunState::with_rules(state.rules()).with_messages(messages);
         let now = Record::new(0, Event::Warning { message: String::new(), code: None });
         if let Some(shared) = state.shared_state() {
@@ -53,21 +55,21 @@ impl Encoder {
         // TanStack's page drops its last message when the first text, call or snapshot comes, and thoughts are none of
         // these: without a snapshot before them it would drop the message that they have begun.
         if !state.messages().is_empty() || !self.history.is_empty() {
-            self.snapshot(at(&now), sink);
+            self.snapshot(&now, sink);
         }
         self.state = state.clone();
         if goes_on {
             self.reopen(state, &now, sink);
         }
-        self.name_current(state, sink);
+        for update in state.structured().iter().flat_map(crate::structured::StructuredState::updates) {
+            self.objects.growing.apply(&update, 0);
+        }
         for record in &replay {
             match &record.event {
                 Event::ApprovalRequested { .. } if pending(state, record) => {
-                    self.say_approval(record, implied(), sink);
+                    self.say_approval(record, sink);
                 }
-                Event::Structured(_)
-                | Event::InterruptRequested(_)
-                | Event::Usage(_)
+                Event::InterruptRequested(_)
                 | Event::Error { .. }
                 | Event::RunFinished { .. }
                 | Event::RunFailed(_)
@@ -87,9 +89,7 @@ impl Encoder {
                 self.step_count += 1;
                 wire = format!("{} {}", step.as_deref().unwrap_or("step"), self.step_count);
             }
-            let event = Event::StepStarted { name: step.clone() };
-            let notes = Notes { event: Some(Cow::Borrowed(&event)), ..Notes::default() };
-            sink(&Chunk::StepStarted(Step { step_name: Cow::Borrowed(&wire), base: passing(now, notes) }));
+            sink(&Chunk::StepStarted(Step { step_name: Cow::Borrowed(&wire), base: at(now) }));
             self.steps.push((step.clone(), wire));
         }
         for message in state.messages() {
@@ -99,7 +99,6 @@ impl Encoder {
                 let mut from = now.clone();
                 from.origin.message = Some(message.id.clone());
                 from.origin.attempt = part.attempt().cloned();
-                let resumed = || Notes { resumed: true, ..Notes::default() };
                 match part {
                     Part::Text(text) | Part::Reasoning(text) => {
                         let Some(wire) = wires.next() else { continue };
@@ -111,7 +110,7 @@ impl Encoder {
                                 attempt: text.attempt.clone(),
                                 wire,
                             };
-                            self.say_start(&from, &open, resumed(), sink);
+                            self.say_start(&from, &open, sink);
                             if !text.text.is_empty() {
                                 super::text::say_delta(&open, &text.text, at(&from), sink);
                             }
@@ -127,7 +126,7 @@ impl Encoder {
                             title: tool.title.clone(),
                             metadata: tool.metadata.clone(),
                         };
-                        self.open_call(&from, &call, resumed(), sink);
+                        self.open_call(&from, &call, sink);
                         if !tool.input_text.is_empty() {
                             super::tool::say_args(&tool.call, &tool.input_text, at(&from), sink);
                         }
@@ -136,21 +135,6 @@ impl Encoder {
                     _ => {}
                 }
             }
-        }
-    }
-
-    /// Says which message goes on.
-    fn name_current(&self, state: &RunState, sink: Sink<'_>) {
-        let Some(current) = state.current_message() else { return };
-        let open = matches!(state.run().status, RunStatus::Running | RunStatus::Waiting);
-        if !open || !matches!(current.status, MessageStatus::Streaming | MessageStatus::Sent) {
-            return;
-        }
-        let message = current.id.clone();
-        let (role, author) = (current.role, current.author.clone());
-        carried(&Record::new(0, Event::MessageStarted { message: message.clone(), role, author }), sink);
-        if current.status == MessageStatus::Sent {
-            carried(&Record::new(0, Event::MessageFinished { message }), sink);
         }
     }
 }

@@ -4,31 +4,22 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Encoder, OpenText, Sink, at, implied, passing};
+use super::{Encoder, OpenText, Sink, at};
 use crate::{
-    dialects::ag_ui::{
-        chunk::{Base, Chunk, MessageDelta, MessageRef, ReasoningMessageStart, TextMessageStart},
-        notes::{Metadata, Notes},
+    dialects::ag_ui::chunk::{
+        Base, Chunk, MessageDelta, MessageRef, ReasoningMessageStart, TextMessageStart,
     },
     event::{Record, Role},
     id::PartId,
 };
 
 impl Encoder {
-    pub(super) fn start_text(
-        &mut self,
-        record: &Record,
-        reasoning: bool,
-        part: &PartId,
-        metadata: Option<&Value>,
-        sink: Sink<'_>,
-    ) {
+    pub(super) fn start_text(&mut self, record: &Record, reasoning: bool, part: &PartId, sink: Sink<'_>) {
         self.reduce(record);
         if let Some(open) = self.open_text(record, reasoning, part) {
-            self.close_text(record, open, implied(), sink);
+            self.close_text(record, open, sink);
         }
-        let notes = Notes { metadata: metadata.map(Cow::Borrowed), ..Notes::default() };
-        self.begin_text(record, reasoning, part, notes, sink);
+        self.begin_text(record, reasoning, part, sink);
     }
 
     pub(super) fn grow_text(
@@ -37,42 +28,33 @@ impl Encoder {
         reasoning: bool,
         part: &PartId,
         delta: &str,
-        metadata: Option<&Value>,
         sink: Sink<'_>,
     ) {
         self.reduce(record);
         let open = match self.open_text(record, reasoning, part) {
             Some(open) => open,
             None => {
-                self.begin_text(record, reasoning, part, implied(), sink);
+                self.begin_text(record, reasoning, part, sink);
                 self.texts.len() - 1
             }
         };
         let Some(text) = self.texts.get(open) else { return };
-        say_delta(text, delta, with_metadata(record, metadata), sink);
+        say_delta(text, delta, at(record), sink);
     }
 
-    pub(super) fn end_text(
-        &mut self,
-        record: &Record,
-        reasoning: bool,
-        part: &PartId,
-        metadata: Option<&Value>,
-        sink: Sink<'_>,
-    ) {
+    pub(super) fn end_text(&mut self, record: &Record, reasoning: bool, part: &PartId, sink: Sink<'_>) {
         let Some(open) = self.open_text(record, reasoning, part) else {
-            return self.carry(record, sink);
+            return self.reduce(record);
         };
         self.reduce(record);
         let text = self.texts.remove(open);
-        say_end(&text, at(record), with_metadata(record, metadata), sink);
+        say_end(&text, at(record), at(record), sink);
     }
 
     /// A whole message, said at once.
     pub(super) fn whole(&mut self, record: &Record, content: &str, sink: Sink<'_>) {
         self.reduce(record);
-        let notes = Notes { whole: true, ..Notes::default() };
-        self.begin_text(record, false, &PartId::from("message"), notes, sink);
+        self.begin_text(record, false, &PartId::from("message"), sink);
         if let Some(text) = self.texts.pop() {
             say_delta(&text, content, at(record), sink);
             say_end(&text, at(record), at(record), sink);
@@ -80,9 +62,9 @@ impl Encoder {
     }
 
     /// Closes a text that nobody closed.
-    pub(super) fn close_text(&mut self, record: &Record, open: usize, notes: Notes<'_>, sink: Sink<'_>) {
+    pub(super) fn close_text(&mut self, record: &Record, open: usize, sink: Sink<'_>) {
         let text = self.texts.remove(open);
-        say_end(&text, at(record), passing(record, notes), sink);
+        say_end(&text, at(record), at(record), sink);
     }
 
     fn open_text(&self, record: &Record, reasoning: bool, part: &PartId) -> Option<usize> {
@@ -93,32 +75,19 @@ impl Encoder {
             .rposition(|text| text.reasoning == reasoning && text.part == *part && text.message == *message)
     }
 
-    pub(super) fn begin_text(
-        &mut self,
-        record: &Record,
-        reasoning: bool,
-        part: &PartId,
-        notes: Notes<'_>,
-        sink: Sink<'_>,
-    ) {
+    pub(super) fn begin_text(&mut self, record: &Record, reasoning: bool, part: &PartId, sink: Sink<'_>) {
         let message = self.target(record);
         let attempt = record.origin.attempt.clone();
         let wire = self.ids.text(&message, self.role_of(&message), reasoning, attempt.as_ref());
         let text = OpenText { reasoning, message, part: part.clone(), attempt, wire };
-        self.say_start(record, &text, notes, sink);
+        self.say_start(record, &text, sink);
         self.texts.push(text);
     }
 
     /// Begins a text, or goes on with one.
-    pub(super) fn say_start(&self, record: &Record, text: &OpenText, notes: Notes<'_>, sink: Sink<'_>) {
+    pub(super) fn say_start(&self, record: &Record, text: &OpenText, sink: Sink<'_>) {
         let wire: &str = &text.wire;
-        let notes = Notes {
-            message: (wire != text.message.as_str()).then_some(Cow::Borrowed(text.message.as_str())),
-            part: (wire != text.part.as_str()).then_some(Cow::Borrowed(text.part.as_str())),
-            attempt: text.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
-            ..notes
-        };
-        let base = Base { metadata: Some(Metadata::notes(notes)), ..at(record) };
+        let base = at(record);
         if text.reasoning {
             sink(&Chunk::ReasoningStart(MessageRef { message_id: Cow::Borrowed(wire), base: at(record) }));
             return sink(&Chunk::ReasoningMessageStart(ReasoningMessageStart {
@@ -138,15 +107,6 @@ impl Encoder {
             name: author.and_then(Value::as_str).map(Cow::Borrowed),
             base,
         }));
-    }
-}
-
-fn with_metadata<'a>(record: &Record, metadata: Option<&'a Value>) -> Base<'a> {
-    match metadata {
-        None => at(record),
-        Some(metadata) => {
-            passing(record, Notes { metadata: Some(Cow::Borrowed(metadata)), ..Notes::default() })
-        }
     }
 }
 

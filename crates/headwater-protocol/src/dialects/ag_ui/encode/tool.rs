@@ -4,14 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{Encoder, OpenCall, Sink, at, implied, origin, passing};
+use super::{Encoder, OpenCall, Sink, at};
 use crate::{
     dialects::ag_ui::{
-        chunk::{
-            Base, Chunk, Content, Custom, Payload, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart,
-        },
+        chunk::{Base, Chunk, Content, Custom, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart},
         messages::{DENIED, output_text},
-        notes::{Metadata, Notes},
     },
     event::{Event, Executor, Record, Role, ToolCall},
     id::ToolCallId,
@@ -21,10 +18,10 @@ use crate::{
 impl Encoder {
     pub(super) fn start_call(&mut self, record: &Record, tool: &ToolCall, sink: Sink<'_>) {
         if self.ids.of_call(&tool.call).is_some() {
-            return self.carry(record, sink);
+            return self.reduce(record);
         }
         self.reduce(record);
-        self.open_call(record, tool, Notes::default(), sink);
+        self.open_call(record, tool, sink);
     }
 
     pub(super) fn grow_call(&mut self, record: &Record, call: &ToolCallId, delta: &str, sink: Sink<'_>) {
@@ -43,25 +40,17 @@ impl Encoder {
         let known = self.ids.of_call(&tool.call).is_some();
         let open = self.calls.iter().rposition(|open| open.tool.call == tool.call);
         if known && open.is_none() {
-            self.carry(record, sink);
+            self.reduce(record);
             return self.resync(record, None, sink);
         }
         let streamed = self.streamed(&tool.call);
         self.reduce(record);
         if open.is_none() {
-            self.open_call(record, tool, implied(), sink);
+            self.open_call(record, tool, sink);
         }
         let differs = self.say_input(record, &tool.call, &streamed, input, sink);
         let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) else { return };
-        let begun_as = self.calls.get(open).map(|open| &open.tool);
-        let notes = Notes {
-            tool: (begun_as != Some(tool)).then_some(Cow::Borrowed(tool)),
-            input: input.filter(|input| differs && !input.is_null()).map(Cow::Borrowed),
-            event: (differs && input == Some(&Value::Null)).then_some(Cow::Borrowed(&record.event)),
-            no_input: differs && input.is_none(),
-            ..Notes::default()
-        };
-        self.close_call(record, open, notes, sink);
+        self.close_call(record, open, sink);
         if differs {
             // The client shows what was streamed, which is not what the tool gets.
             self.resync(record, None, sink);
@@ -80,12 +69,12 @@ impl Encoder {
         self.reduce(record);
         let known = self.ids.of_call(&tool.call).is_some();
         if !known {
-            self.open_call(record, tool, implied(), sink);
+            self.open_call(record, tool, sink);
         }
         let mut differs = false;
         if let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) {
             differs = input.is_some() && self.say_input(record, &tool.call, &streamed, input, sink);
-            self.close_call(record, open, implied(), sink);
+            self.close_call(record, open, sink);
         }
         self.say_result(record, &tool.call, Cow::Borrowed(error), true, sink);
         if differs {
@@ -96,40 +85,33 @@ impl Encoder {
     pub(super) fn ask(&mut self, record: &Record, tool: &ToolCall, input: Option<&Value>, sink: Sink<'_>) {
         self.reduce(record);
         if self.ids.of_call(&tool.call).is_none() {
-            self.open_call(record, tool, implied(), sink);
+            self.open_call(record, tool, sink);
             self.say_input(record, &tool.call, "", input, sink);
             if let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) {
-                self.close_call(record, open, implied(), sink);
+                self.close_call(record, open, sink);
             }
         }
-        self.say_approval(
-            record,
-            Notes { event: Some(Cow::Borrowed(&record.event)), ..origin(record) },
-            sink,
-        );
+        self.say_approval(record, sink);
     }
 
-    /// Asks in the way that TanStack's client understands without knowing our server, and keeps the question for
-    /// the end of the run.
-    pub(super) fn say_approval(&mut self, record: &Record, notes: Notes<'_>, sink: Sink<'_>) {
-        let Event::ApprovalRequested { approval, tool, input, automatic, .. } = &record.event else {
+    /// Keeps the question for the end of the run. Clients of TanStack before 1.0 mark the call by a custom event of
+    /// their own.
+    pub(super) fn say_approval(&mut self, record: &Record, sink: Sink<'_>) {
+        let Event::ApprovalRequested { approval, tool, input, automatic: false, .. } = &record.event else {
             return;
         };
-        let value = json!({
-            "toolCallId": tool.call,
-            "toolName": tool.name,
-            "input": input.as_ref().unwrap_or(&Value::Null),
-            "approval": { "id": approval, "needsApproval": !automatic },
-        });
-        sink(&Chunk::Custom(Custom {
-            name: Cow::Borrowed("approval-requested"),
-            value: Payload::Json(Cow::Owned(value)),
-            base: passing(record, notes),
-        }));
-        self.answered(approval.as_str());
-        if !automatic {
-            self.questions.push(record.event.clone());
+        if self.legacy {
+            let value = json!({
+                "toolCallId": tool.call,
+                "toolName": tool.name,
+                "input": input.as_ref().unwrap_or(&Value::Null),
+                "approval": { "id": approval, "needsApproval": true },
+            });
+            let (name, value) = (Cow::Borrowed("approval-requested"), Cow::Owned(value));
+            sink(&Chunk::Custom(Custom { name, value, base: at(record) }));
         }
+        self.answered(approval.as_str());
+        self.questions.push(record.event.clone());
     }
 
     pub(super) fn answer_call(&mut self, record: &Record, sink: Sink<'_>) {
@@ -138,17 +120,17 @@ impl Encoder {
                 if !self.preliminary.contains(call) {
                     self.preliminary.push(call.clone());
                 }
-                self.carry(record, sink);
+                self.reduce(record);
             }
             // The client gave it, and has a message for it; it would have two.
             Event::ToolOutput { call, .. } | Event::ToolOutputError { call, .. }
                 if self.is_clients_own(call) =>
             {
-                self.carry(record, sink);
+                self.reduce(record);
             }
             Event::ToolOutput { call, output, is_error, .. } => {
                 self.reduce(record);
-                self.say_result(record, call, output_text(output).0, *is_error, sink);
+                self.say_result(record, call, output_text(output), *is_error, sink);
             }
             Event::ToolOutputError { call, error, .. } => {
                 self.reduce(record);
@@ -168,14 +150,13 @@ impl Encoder {
         let Some(known) = self.ids.of_call(call).map(|ids| ids.message.clone()) else { return };
         let Some(output) = self.tool(call).and_then(|tool| tool.output.clone()) else { return };
         let Some(wire) = self.ids.result(&known, Role::Assistant, call) else { return };
-        let (content, json) = output_text(&output);
-        let notes = Notes { implied: true, json, ..Notes::default() };
+        let content = output_text(&output);
         sink(&Chunk::ToolCallResult(ToolCallResult {
             message_id: Cow::Borrowed(&*wire),
             tool_call_id: Cow::Borrowed(call.as_str()),
             content: Content::Text(content),
             role: Some(Cow::Borrowed("tool")),
-            base: Base { metadata: Some(Metadata::notes(notes)), ..at(record) },
+            base: at(record),
         }));
     }
 
@@ -190,28 +171,13 @@ impl Encoder {
         self.preliminary.retain(|open| open != call);
         let message = self.target(record);
         let Some(wire) = self.ids.result(&message, self.role_of(&message), call) else {
-            // The client adds a second result to the first one: it is told the whole instead.
-            super::carried(record, sink);
+            // The client adds a second result to the first one: it gets the whole instead.
             return self.resync(record, None, sink);
         };
-        let (plain, json) = match &record.event {
-            Event::ToolOutput {
-                name: None,
-                structured: None,
-                is_error: false,
-                metadata: None,
-                output,
-                ..
-            } => (true, !output.is_string()),
-            _ => (false, false),
-        };
-        let notes = Notes { json, ..origin(record) };
-        let mut base = if plain {
-            at(record)
-        } else {
-            passing(record, Notes { event: Some(Cow::Borrowed(&record.event)), ..Notes::default() })
-        };
-        base.metadata = Some(Metadata { failed, ..Metadata::notes(notes) });
+        let mut base = at(record);
+        if failed {
+            base.set_tanstack("state", "output-error");
+        }
         sink(&Chunk::ToolCallResult(ToolCallResult {
             message_id: Cow::Borrowed(&*wire),
             tool_call_id: Cow::Borrowed(call.as_str()),
@@ -232,7 +198,7 @@ impl Encoder {
     ) -> bool {
         match input {
             Some(input) if streamed.is_empty() => {
-                say_args(call, &input.to_string(), passing(record, implied()), sink);
+                say_args(call, &input.to_string(), at(record), sink);
                 false
             }
             input => serde_json::from_str::<Value>(streamed).ok().as_ref() != input,
@@ -240,22 +206,15 @@ impl Encoder {
     }
 
     /// Begins a call, or goes on with one.
-    pub(super) fn open_call(&mut self, record: &Record, tool: &ToolCall, notes: Notes<'_>, sink: Sink<'_>) {
+    pub(super) fn open_call(&mut self, record: &Record, tool: &ToolCall, sink: Sink<'_>) {
         let message = self.target(record);
         let role = self.role_of(&message);
         let parent = self.ids.call(&message, role, &tool.call);
-        let plain = *tool == ToolCall::new(tool.call.clone(), tool.name.clone());
-        let notes = Notes {
-            message: (*parent != *message.as_str()).then_some(Cow::Borrowed(message.as_str())),
-            attempt: record.origin.attempt.as_ref().map(|attempt| Cow::Borrowed(attempt.as_str())),
-            tool: (!plain).then_some(Cow::Borrowed(tool)),
-            ..notes
-        };
         sink(&Chunk::ToolCallStart(ToolCallStart {
             tool_call_id: Cow::Borrowed(tool.call.as_str()),
             tool_call_name: Cow::Borrowed(&tool.name),
             parent_message_id: Some(Cow::Borrowed(&*parent)),
-            base: Base { metadata: Some(Metadata::notes(notes)), ..at(record) },
+            base: at(record),
         }));
         self.calls.push(OpenCall { tool: tool.clone(), attempt: record.origin.attempt.clone() });
     }
@@ -265,14 +224,14 @@ impl Encoder {
         if !self.calls.iter().any(|open| open.tool.call == *call) {
             let name = self.tool(call).map_or("", |tool| tool.name.as_str());
             let tool = ToolCall::new(call.clone(), name);
-            self.open_call(record, &tool, implied(), sink);
+            self.open_call(record, &tool, sink);
         }
     }
 
-    pub(super) fn close_call(&mut self, record: &Record, open: usize, notes: Notes<'_>, sink: Sink<'_>) {
+    pub(super) fn close_call(&mut self, record: &Record, open: usize, sink: Sink<'_>) {
         let call = self.calls.remove(open).tool.call;
-        let base = if notes == Notes::default() { at(record) } else { passing(record, notes) };
-        sink(&Chunk::ToolCallEnd(ToolCallEnd { tool_call_id: Cow::Borrowed(call.as_str()), base }));
+        let tool_call_id = Cow::Borrowed(call.as_str());
+        sink(&Chunk::ToolCallEnd(ToolCallEnd { tool_call_id, base: at(record) }));
     }
 
     fn streamed(&self, call: &ToolCallId) -> String {

@@ -1,0 +1,105 @@
+//! Which event may come when.
+
+use std::collections::HashSet;
+
+use super::chunk::Chunk;
+
+/// What is open in a run.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    begun: bool,
+    running: bool,
+    /// What is open: its kind, its subagent and its id.
+    open: HashSet<(&'static str, Option<String>, String)>,
+}
+
+impl Order {
+    pub(super) fn is_running(&self) -> bool {
+        self.running
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Takes the next event, or gives what is wrong about it.
+    pub(super) fn event(&mut self, name: &str, chunk: &Chunk<'_>) -> Result<(), String> {
+        let begun = std::mem::replace(&mut self.begun, true);
+        match chunk {
+            Chunk::RunStarted(_) if self.running => {
+                return Err("a run that begins while another is active".to_owned());
+            }
+            Chunk::RunStarted(_) => {
+                self.running = true;
+                self.open.clear();
+                return Ok(());
+            }
+            Chunk::RunError(_) => {
+                self.running = false;
+                return Ok(());
+            }
+            _ if !begun => return Err(format!("{name} before RUN_STARTED")),
+            _ if !self.running => return Err(format!("{name} after the end of the run")),
+            _ => {}
+        }
+        match chunk {
+            Chunk::RunFinished(_) => {
+                self.running = false;
+                match self.open.iter().min() {
+                    Some((kind, _, id)) => Err(format!("the end of a run with an open {kind} '{id}'")),
+                    None => Ok(()),
+                }
+            }
+            Chunk::TextMessageStart(start) => self.begin("text", &start.message_id),
+            Chunk::TextMessageContent(delta) => self.is_open("text", &delta.message_id),
+            Chunk::TextMessageEnd(end) => self.end("text", &end.message_id),
+            Chunk::ReasoningStart(start) => self.begin("span of reasoning", &start.message_id),
+            Chunk::ReasoningEnd(end) => self.end("span of reasoning", &end.message_id),
+            Chunk::ReasoningMessageStart(start) => self.begin("reasoning", &start.message_id),
+            Chunk::ReasoningMessageContent(delta) => self.is_open("reasoning", &delta.message_id),
+            Chunk::ReasoningMessageEnd(end) => self.end("reasoning", &end.message_id),
+            Chunk::ToolCallStart(start) => self.begin("call", &start.tool_call_id),
+            Chunk::ToolCallArgs(args) => self.is_open("call", &args.tool_call_id),
+            Chunk::ToolCallEnd(end) => self.end("call", &end.tool_call_id),
+            Chunk::StepStarted(step) => {
+                self.begin_of("step", step.base.subagent_run_id.as_deref(), &step.step_name)
+            }
+            Chunk::StepFinished(step) => {
+                self.end_of("step", step.base.subagent_run_id.as_deref(), &step.step_name)
+            }
+            Chunk::SubagentStarted(start) => {
+                self.begin("subagent", start.base.subagent_run_id.as_deref().unwrap_or_default())
+            }
+            Chunk::SubagentFinished(end) => {
+                self.end("subagent", end.base.subagent_run_id.as_deref().unwrap_or_default())
+            }
+            Chunk::SubagentError(end) => {
+                self.end("subagent", end.base.subagent_run_id.as_deref().unwrap_or_default())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, kind: &'static str, id: &str) -> Result<(), String> {
+        self.begin_of(kind, None, id)
+    }
+
+    fn begin_of(&mut self, kind: &'static str, owner: Option<&str>, id: &str) -> Result<(), String> {
+        let new = self.open.insert((kind, owner.map(str::to_owned), id.to_owned()));
+        if new { Ok(()) } else { Err(format!("a second beginning of the open {kind} '{id}'")) }
+    }
+
+    fn is_open(&self, kind: &'static str, id: &str) -> Result<(), String> {
+        let open = self.open.contains(&(kind, None, id.to_owned()));
+        if open { Ok(()) } else { Err(format!("more of the {kind} '{id}', which is not open")) }
+    }
+
+    fn end(&mut self, kind: &'static str, id: &str) -> Result<(), String> {
+        self.end_of(kind, None, id)
+    }
+
+    fn end_of(&mut self, kind: &'static str, owner: Option<&str>, id: &str) -> Result<(), String> {
+        let open = self.open.remove(&(kind, owner.map(str::to_owned), id.to_owned()));
+        if open { Ok(()) } else { Err(format!("the end of the {kind} '{id}', which is not open")) }
+    }
+}
