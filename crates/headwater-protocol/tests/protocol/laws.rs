@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use headwater_protocol::{
     Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, EventKind, Framing, Part, Record,
-    Retraction, RunState, Support, dialects, lint,
+    RunState, Support, dialects, lint,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
