@@ -60,7 +60,7 @@ export class Case {
     reduced.structured = Object.values(state.structured).map(({ dataType, data }) => ({ dataType, data }));
     // MUI appends data that is said again, and its reducer does; our adapter replaces it.
     if (family === 'mui') reduced.data = reduced.data.filter(({ name }, at) => at === reduced.data.findLastIndex((data) => data.name === name));
-    const wanted = expected(this.scenario, family === 'agents' ? this.client : null);
+    const wanted = expected(this.scenario, ['agents', 'ai-sdk'].includes(family) ? this.client : null);
     if (wanted) equal('the journal, reduced', settled(reduced, { scenario: this.scenario }), wanted);
   }
 
