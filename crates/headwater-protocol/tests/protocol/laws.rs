@@ -249,7 +249,7 @@ fn alive(records: &[Record]) -> Vec<Record> {
 fn page(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunState, ended: bool) -> Value {
     match dialect.name() {
         "kortyx" | "tanstack" => texts_and_calls(dialect, options, state),
-        "ai-sdk" | "mui" => parts(state),
+        "ai-sdk" | "mui" => parts(state, ended),
         "agents" => complete_parts(state, ended),
         "ag-ui" => separate_parts(options, state),
         _ => view(state),
@@ -257,14 +257,16 @@ fn page(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunState, ended:
 }
 
 /// The parts that a page with one message shows.
-fn parts(state: &RunState) -> Value {
+fn parts(state: &RunState, ended: bool) -> Value {
     let kept = |message: &headwater_protocol::Message| {
         let mut message = message.clone();
         message.parts.retain(|part| !matches!(part, Part::Data(data) if data.transient));
         crate::flat::flat(&message)
     };
     state.messages().iter().map(kept).fold(json!({}), |mut all, message| {
-        for (list, parts) in message.as_object().unwrap() {
+        // What an object has grown by since it was sent is sent later.
+        let lists = message.as_object().unwrap().iter().filter(|(list, _)| ended || *list != "data");
+        for (list, parts) in lists {
             let shown = all.as_object_mut().unwrap().entry(list).or_insert(json!([]));
             shown.as_array_mut().unwrap().extend(parts.as_array().unwrap().clone());
         }
