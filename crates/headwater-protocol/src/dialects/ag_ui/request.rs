@@ -1,5 +1,8 @@
 //! What the clients ask: `RunAgentInput`, and the GETs of TanStack's client.
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Map, Value};
 
 use super::{
