@@ -87,7 +87,8 @@ impl Decode for Decoder {
 
     fn end(&mut self, out: &mut Decoded) {
         self.fail(out);
-        if !self.done && !(self.closed && self.failed) {
+        let ended = self.done || self.closed && self.failed;
+        if !ended {
             out.errors.push(Error::new(ErrorKind::Cut, "the stream ended without `done`: it was cut"));
         }
     }

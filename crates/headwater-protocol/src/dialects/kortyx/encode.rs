@@ -121,7 +121,7 @@ impl Encoder {
                 sink(&Chunk::TextEnd(piece.chunk()));
             }
             Event::Message { content } => {
-                sink(&Chunk::Message(Message { node: text(&origin.node), content: Cow::Borrowed(content) }))
+                sink(&Chunk::Message(Message { node: text(&origin.node), content: Cow::Borrowed(content) }));
             }
             Event::AttemptRetracted { attempt, .. } => self.close_attempt(attempt, sink),
 
@@ -235,7 +235,7 @@ impl Encoder {
         }
         let open = self.texts.iter_mut().filter(|(_, piece)| piece.open && of_attempt(piece));
         let mut open: Vec<_> = open.collect();
-        open.sort_by(|(a, _), (b, _)| a.cmp(b));
+        open.sort_by_key(|(id, _)| *id);
         for (_, piece) in open {
             piece.open = false;
             sink(&Chunk::TextEnd(piece.chunk()));
