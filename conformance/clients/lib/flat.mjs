@@ -11,9 +11,9 @@ export function flatten(family, messages) {
   for (const data of flat.data) delete data.id;
   // What a question offers has ids of its own.
   for (const tool of flat.tools) if (tool.toolName === 'ask_user') tool.input = tool.input?.question ?? tool.input;
-  // A question is no part of the answer; it is gone, or stays with what was said to it.
+  // Where a question is no part of the answer, it is gone, or stays with the answer to it.
+  if (family !== 'ai-sdk') flat.tools = flat.tools.filter(({ toolName }) => toolName !== 'ask_user');
   flat.data = flat.data.filter(({ name }) => name !== 'interrupt');
-  flat.tools = flat.tools.filter(({ toolName }) => toolName !== 'interrupt' && toolName !== 'ask_user');
   return { structured: family === 'tanstack' ? objects(flat) : [], ...flat };
 }
 
