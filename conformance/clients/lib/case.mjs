@@ -55,13 +55,28 @@ export class Case {
       replayed.close();
     }
 
+    const reduced = await this.reduced(dialect, body);
+    const wanted = expected(this.scenario, this.client);
+    if (wanted) equal('the journal, reduced', only(shows, settled(reduced, this)), only(shows, wanted));
+
+    // On our own wire nothing is left out.
+    const native = await get(where, `/v1/runs/${where.run()}/events`);
+    const whole = await this.reduced('native', Buffer.from(await native.arrayBuffer()));
+    const all = expected(this.scenario, { name: 'native', family: 'ai-sdk' });
+    if (all) equal('the journal on the native wire', settled(whole, { scenario: this.scenario }), all);
+  }
+
+  /** What `headwater reduce` makes of a stream. */
+  async reduced(dialect, body) {
+    const { family } = this.client;
     const state = await reduce(this.binary, dialect, body);
     const reduced = flatten('ai-sdk', [{ role: 'user', parts: [] }, ...state.messages]);
+    if (dialect === 'native') return reduced;
+    if (family !== 'ai-sdk') reduced.tools = reduced.tools.filter(({ toolName }) => toolName !== 'ask_user');
     reduced.structured = Object.values(state.structured).map(({ dataType, data }) => ({ dataType, data }));
-    // MUI appends data that is said again, and its reducer does; our adapter replaces it.
+    // MUI appends data that is sent again, and its reducer does; our adapter replaces it.
     if (family === 'mui') reduced.data = reduced.data.filter(({ name }, at) => at === reduced.data.findLastIndex((data) => data.name === name));
-    const wanted = expected(this.scenario, ['agents', 'ai-sdk'].includes(family) ? this.client : null);
-    if (wanted) equal('the journal, reduced', settled(reduced, { scenario: this.scenario }), wanted);
+    return reduced;
   }
 
   /** The last request of the undisturbed run, byte for byte, once more: it must not begin a second run. */

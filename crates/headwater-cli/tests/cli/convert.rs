@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::run::{DIALECTS, example, headwater, read_example};
 
+/// Objects and questions, which some pages show as calls of tools.
+const SHOWN_AS_CALLS: [&str; 2] = ["email.compose", "ask_user"];
+
 /// What a person reads, and what was done: the texts joined, and the tools with their inputs and outputs.
 fn gist(dialect: &str, stream: &[u8]) -> Value {
     let ran = headwater(&["reduce", "--dialect", dialect], stream);
@@ -20,6 +23,7 @@ fn gist(dialect: &str, stream: &[u8]) -> Value {
     let tools: Vec<Value> = parts
         .iter()
         .filter(|part| part["type"].as_str().unwrap().starts_with("tool-"))
+        .filter(|part| !SHOWN_AS_CALLS.contains(&part["toolName"].as_str().unwrap()))
         .map(|part| {
             json!({
                 "call": part["toolCallId"], "name": part["toolName"], "state": part["state"],

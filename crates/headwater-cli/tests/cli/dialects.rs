@@ -12,7 +12,7 @@ fn every_dialect_is_listed() {
     let rows = ran.stdout.lines().skip(heading + 1).take_while(|line| !line.is_empty());
     let mut names: Vec<_> = rows.filter_map(|line| line.split_whitespace().next()).collect();
     names.dedup();
-    assert_eq!(names, DIALECTS);
+    assert_eq!(names, [&["native"], &DIALECTS[..]].concat());
 }
 
 #[test]
@@ -20,10 +20,10 @@ fn the_json_says_how_each_event_is_said() {
     let ran = headwater(&["dialects", "--json"], "");
     let all = ran.json();
     let names: Vec<_> = all.as_array().unwrap().iter().map(|dialect| dialect["name"].clone()).collect();
-    assert_eq!(names, DIALECTS);
+    assert_eq!(names, [&["native"], &DIALECTS[..]].concat());
     for dialect in all.as_array().unwrap() {
         for profile in dialect["profiles"].as_array().unwrap() {
-            assert_eq!(profile["events"]["text-delta"], "exact", "{}", dialect["name"]);
+            assert_ne!(profile["events"]["text-delta"], "not sent", "{}", dialect["name"]);
             assert_ne!(profile["framings"], Value::Array(Vec::new()), "{}", dialect["name"]);
         }
     }
@@ -34,5 +34,9 @@ fn one_dialect_is_shown_with_its_events() {
     let ran = headwater(&["dialects", "kortyx"], "");
     assert_eq!(ran.code, Some(0));
     assert!(ran.stdout.starts_with("kortyx"), "{}", ran.stdout);
-    assert!(ran.stdout.lines().any(|line| line == "  text-delta              exact"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.lines().any(|line| line.starts_with("  text-delta              shown")),
+        "{}",
+        ran.stdout
+    );
 }

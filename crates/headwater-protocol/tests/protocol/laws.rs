@@ -224,6 +224,8 @@ fn shown(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) -> 
         dialect.name() == "tanstack" && !records.last().is_some_and(|last| last.event.kind().ends_run());
     let hidden = |record: &Record| match &record.event {
         Event::Structured(_) if grows => true,
+        // A snapshot shows an output that is not final yet, and the stream of an old client does not.
+        Event::ToolOutput { preliminary: true, .. } => dialect.name() == "ag-ui",
         event => dialect.support(event.kind(), profile) == Support::Hidden,
     };
     alive(records).into_iter().filter(|record| !hidden(record)).collect()

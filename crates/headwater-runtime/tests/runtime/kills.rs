@@ -205,6 +205,7 @@ async fn judge(folder: &Path, runs: usize, killed: usize) -> String {
             "again output-available",
             "step-start",
             said,
+            "ask_user output-available",
             "It is blue.",
         ];
         assert_eq!(parts, expected, "{run}");

@@ -56,7 +56,8 @@ async fn a_page_that_is_opened_again_finds_its_conversation_in_its_own_form() {
 #[tokio::test]
 async fn a_waiting_conversation_says_what_it_waits_for() {
     let world = World::new().await;
-    let first = world.post("/v1/ag-ui/chat", &says("ag-ui", "t", "u1", "delete it")).await;
+    // It is TanStack's page that reads this document.
+    let first = world.post("/v1/ag-ui/chat?profile=tanstack", &says("ag-ui", "t", "u1", "delete it")).await;
     let document = world.get("/v1/ag-ui/chat?threadId=t").await.json();
     assert_eq!(document["activeRun"]["runId"], first.header("x-run-id"));
     let asked = &document["interrupts"]["pending"][0];

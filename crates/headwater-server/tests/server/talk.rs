@@ -372,9 +372,7 @@ async fn the_agents_contract_is_told_who_asked_and_where() {
     assert_eq!(meta["requestId"], "r-17");
     assert_eq!(meta["conversationId"], "s");
     assert_eq!(meta["endpoint"], "/v1/agents/onboarding");
-    let asked = said.chunks().into_iter().find(|chunk| chunk["attempt"].is_string()).unwrap();
-    assert!(asked["model"].is_string(), "{asked}");
-    assert_eq!(meta["model"], asked["model"], "the model that is asked is named from the start");
+    assert_eq!(meta["model"], "scripted:script", "the model that is asked is named from the start");
     assert_eq!(said.header("x-request-id"), "r-17");
 }
 

@@ -118,6 +118,8 @@ impl Decoder {
         if let Some(error) = self.failure.take() {
             self.push(Event::Error { error, terminal: false }, Origin::default(), out);
         }
+        // A run that says more has been answered elsewhere.
+        self.asked &= !matches!(chunk, Chunk::Message(_) | Chunk::TextStart(_) | Chunk::ToolCallStart(_));
         let (event, origin) = match chunk {
             Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta }) => {
                 let (id, origin) = self.text(Text { node, id, op_id, segment_id });

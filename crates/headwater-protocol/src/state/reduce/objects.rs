@@ -96,7 +96,8 @@ impl RunState {
         })
     }
 
-    /// A message with the objects in it that the run has built so far, as it is kept when the run is over.
+    /// A message with the objects in it that the run has built so far, as it is kept when the run is over. It has nothing
+    /// that allows to answer a question.
     ///
     /// ```
     /// use headwater_protocol::{Event, Part, Record, RunState, StructuredOp, StructuredUpdate};
@@ -111,10 +112,14 @@ impl RunState {
     pub fn with_objects(&self, message: &Message) -> Message {
         let mut message = message.clone();
         for part in &mut message.parts {
-            if let Part::Structured(part) = part
-                && let Some(state) = self.structured.get(&part.stream)
-            {
-                part.data = state.data().cloned();
+            match part {
+                Part::Structured(part) => {
+                    if let Some(state) = self.structured.get(&part.stream) {
+                        part.data = state.data().cloned();
+                    }
+                }
+                Part::Question(question) => question.interrupt.token = None,
+                _ => {}
             }
         }
         message

@@ -313,6 +313,11 @@ fn view(scenario: &Scenario, finished: &Finished, unknown: &BTreeSet<String>) ->
     }
     for message in view["messages"].as_array_mut().unwrap() {
         let parts = message["parts"].as_array_mut().unwrap();
+        // A run that died is asked about it; one that did not is not.
+        let about_death = |part: &Value| {
+            part["input"]["question"].as_str().is_some_and(|text| text.starts_with("The process died"))
+        };
+        parts.retain(|part| part["toolName"] != "ask_user" || !about_death(part));
         for part in parts.iter_mut().filter_map(Value::as_object_mut) {
             part.remove("toolCallId");
             if let Some(approval) = part.get_mut("approval").and_then(Value::as_object_mut) {

@@ -39,7 +39,10 @@ impl Encoder {
                     self.boundary(out);
                 }
             }
-            Event::StepFinished { .. } if self.blocks.is_empty() => self.finish_step(out),
+            // A step with nothing in it is still the one that what follows belongs to.
+            Event::StepFinished { .. } if self.blocks.is_empty() && self.has_content() => {
+                self.finish_step(out);
+            }
 
             Event::TextStart { id, metadata } => {
                 self.start_block(record, BlockKind::Text, id, metadata.as_ref(), out);

@@ -82,6 +82,12 @@ impl Page {
         self.time = sink.time;
         self.begin(sink, &chunk);
         sink.origin = self.origin();
+        // A turn of the model that ended with calls is not the end of the run if the server goes on.
+        let goes_on = matches!(
+            chunk,
+            Chunk::Content(_) | Chunk::Thinking(_) | Chunk::ToolCall(_) | Chunk::ToolResult(_)
+        );
+        self.end.take_if(|end| goes_on && end.reason == Some(FinishReason::ToolCalls));
         match chunk {
             Chunk::Content(chunk) => self.content(sink, &chunk),
             Chunk::Thinking(chunk) => self.thinking(sink, &chunk),
