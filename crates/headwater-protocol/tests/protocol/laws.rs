@@ -284,7 +284,8 @@ fn texts_and_calls(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunSt
             Part::Text(text) if !text.text.is_empty() => texts.push(text.text.clone()),
             // A question that was answered is not asked again.
             Part::Tool(tool) if tool.name != "ask_user" => {
-                calls.push(json!([tool.call, tool.name, tool.input, tool.output, tool.error]));
+                // An input that was refused is shown as far as it was streamed, or whole.
+                calls.push(json!([tool.call, tool.name, tool.output, tool.error]));
             }
             _ => {}
         }

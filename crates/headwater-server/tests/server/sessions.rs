@@ -60,8 +60,13 @@ async fn a_waiting_conversation_says_what_it_waits_for() {
     let first = world.post("/v1/ag-ui/chat?profile=tanstack", &says("ag-ui", "t", "u1", "delete it")).await;
     let document = world.get("/v1/ag-ui/chat?threadId=t").await.json();
     assert_eq!(document["activeRun"]["runId"], first.header("x-run-id"));
-    let asked = &document["interrupts"]["pending"][0];
-    assert_eq!(*asked, first.chunk("RUN_FINISHED")["outcome"]["interrupts"][0], "{document}");
+    let mut asked = document["interrupts"]["pending"][0].clone();
+    // The document names the run as the server does, the stream as the client does.
+    let run = asked["metadata"]["tanstack:interruptBinding"]["interruptedRunId"].take();
+    assert_eq!(run, document["interrupts"]["runId"]);
+    let mut told = first.chunk("RUN_FINISHED")["outcome"]["interrupts"][0].clone();
+    told["metadata"]["tanstack:interruptBinding"]["interruptedRunId"].take();
+    assert_eq!(asked, told, "{document}");
 }
 
 #[tokio::test]

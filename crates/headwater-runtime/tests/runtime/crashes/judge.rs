@@ -332,6 +332,13 @@ fn view(scenario: &Scenario, finished: &Finished, unknown: &BTreeSet<String>) ->
         if scenario.parallel {
             parts.sort_by_key(Value::to_string);
         }
+        // Questions that are asked side by side have no order.
+        let is_question = |part: &Value| part["toolName"] == "ask_user";
+        let mut questions: Vec<_> = parts.iter().filter(|part| is_question(part)).cloned().collect();
+        questions.sort_by_key(Value::to_string);
+        for (part, question) in parts.iter_mut().filter(|part| is_question(part)).zip(questions) {
+            *part = question;
+        }
     }
     view
 }
