@@ -7,8 +7,11 @@ const EMPTY = { text: [], reasoning: [], tools: [], sources: [], files: [], data
 export function expected(scenario, client) {
   if (!scenario.expect) return null;
   const wanted = structuredClone({ ...EMPTY, ...scenario.expect });
+  wanted.questions = scenario.questions ?? [];
   const adapt = client && (FAMILIES[client.name.replace('-ndjson', '')] ?? FAMILIES[client.family]);
-  return adapt ? adapt(wanted) : wanted;
+  const shown = adapt ? adapt(wanted) : wanted;
+  delete shown.questions;
+  return shown;
 }
 
 /** What takes the place of what a family's messages cannot say. */
@@ -17,9 +20,18 @@ const FAMILIES = {
   'ag-ui': (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
   'tanstack-0.2': (wanted) => outputs(wanted, (error) => ({ error }), { error: 'the call was denied' }),
   tanstack: (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
+  // An object is data that is replaced while it grows, and a question is a call of a tool of the page.
+  'ai-sdk': parts,
+  mui: parts,
   // The contract has sources on the web only.
   agents: (wanted) => ({ ...wanted, sources: wanted.sources.filter(({ url }) => url) }),
 };
+
+function parts({ structured, questions, ...wanted }) {
+  const asked = questions.map(([input, output]) => ({ toolName: 'ask_user', state: 'output-available', input, output }));
+  const data = structured.map(({ dataType, data }) => ({ name: dataType, data }));
+  return { ...wanted, tools: [...wanted.tools, ...asked], data: [...wanted.data, ...data], structured: [] };
+}
 
 function outputs(wanted, failed, denied) {
   wanted.tools = wanted.tools.map(({ errorText, ...tool }) => {

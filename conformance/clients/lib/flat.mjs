@@ -9,6 +9,8 @@ export function flatten(family, messages) {
   for (const tool of flat.tools) delete tool.toolCallId;
   for (const source of flat.sources) delete source.sourceId;
   for (const data of flat.data) delete data.id;
+  // What a question offers has ids of its own.
+  for (const tool of flat.tools) if (tool.toolName === 'ask_user') tool.input = tool.input?.question ?? tool.input;
   // A question is no part of the answer; it is gone, or stays with what was said to it.
   flat.data = flat.data.filter(({ name }) => name !== 'interrupt');
   flat.tools = flat.tools.filter(({ toolName }) => toolName !== 'interrupt');

@@ -9,12 +9,14 @@ const draft = (brief, bullets, close) => ({
   },
 });
 const BULLETS = ['Works with the page you have', 'Survives a reload', 'Starts with one command'];
+const QUESTION = 'Send “News: the new boat”?';
 
 export default [
   {
     name: 'a draft, and a question that is answered',
     agent: 'email',
     steps: [['send', 'the new boat'], ['answer', 'send']],
+    questions: [[QUESTION, 'send']],
     expect: {
       text: ['Sent: News: the new boat'],
       structured: [draft('the new boat', BULLETS, '\n\nTell us what you think of it.')],
@@ -24,6 +26,7 @@ export default [
     name: 'a draft that is revised and sent',
     agent: 'email',
     steps: [['send', 'the new boat'], ['answer', 'revise'], ['answer', 'send']],
+    questions: [[QUESTION, 'revise'], [QUESTION, 'send']],
     expect: {
       text: ['Sent: News: the new boat'],
       structured: [

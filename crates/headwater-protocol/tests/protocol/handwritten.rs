@@ -2,7 +2,7 @@
 
 use headwater_protocol::{
     EncodeOptions, Encoder, Event, Executor, Record, ToolCall, dialects,
-    dialects::{ag_ui, agents, kortyx, mui, tanstack},
+    dialects::{ag_ui, agents, kortyx, tanstack},
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -70,17 +70,5 @@ proptest! {
             said.push_str(&format!("event: {}\n{}", chunk.name(), frame(chunk)));
         }));
         prop_assert_eq!(bytes("agents", &records), said);
-
-        let mut said = Vec::new();
-        let mut encoder = mui::Encoder::new(&options);
-        records.iter().for_each(|record| encoder.chunks(record, &mut |chunk| {
-            said.push(serde_json::to_string(chunk).unwrap());
-        }));
-        let written = bytes("mui", &records);
-        let written: Vec<_> = written.lines().filter(|line| !line.is_empty()).collect();
-        prop_assert_eq!(written.len(), said.len());
-        for (number, (line, chunk)) in written.iter().zip(&said).enumerate() {
-            prop_assert!(line.ends_with(&format!(",\"sequence\":{number},\"chunk\":{chunk}}}")), "{line} {chunk}");
-        }
     }
 }
