@@ -77,9 +77,12 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
       await tell({ conversationId: current?.conversationId, id, approved, reason });
     },
 
-    /** Answers a question (`data-interrupt`). Not a method of MUI's: the page calls it. */
-    async answer({ requestId, token, answer }) {
-      await tell({ conversationId: current?.conversationId, requestId, token, answer });
+    /**
+     * Gives the output of a tool that the page executes. A question is a call of the tool `ask_user`: its output is the
+     * answer. Not a method of MUI's: the page calls it.
+     */
+    async addToolOutput({ toolCallId, output }) {
+      await tell({ conversationId: current?.conversationId, toolCallId, output });
     },
 
     stop() {
@@ -149,6 +152,7 @@ async function* received(first, again, reading, signal) {
       const response = await request();
       if (response.status >= 500) throw new Error(`the server answered ${response.status}`);
       if (!response.ok) throw new Refused(await response.text());
+      reading.runId = response.headers.get('x-run-id') ?? reading.runId;
       for await (const { id, data } of blocks(response.body)) {
         const { chunk } = JSON.parse(data);
         // A sign of life has no envelope.
@@ -156,8 +160,8 @@ async function* received(first, again, reading, signal) {
         attempts = 0;
         // All is said again: what was shown of it would be there twice.
         if (chunk.type === 'start' && reading.messageId !== undefined) yield* cleared(open, chunk);
-        if (chunk.type === 'start') remember(reading, chunk);
-        if (chunk.type === 'hw-event' && chunk.event.type === 'run-failed') throw new Refused(chunk.event.message);
+        if (chunk.type === 'start') reading.messageId = chunk.messageId;
+        if (chunk.type === 'error') throw new Refused(chunk.errorText);
         // What is open may be what only this reader saw of an attempt that died with its process.
         if (chunk.type === 'message-updated') yield* ends(open);
         yield chunk;
@@ -177,11 +181,6 @@ async function* received(first, again, reading, signal) {
 
 /** The server said no, or the run failed: asking again would change nothing. */
 class Refused extends Error {}
-
-function remember(reading, chunk) {
-  reading.messageId = chunk.messageId;
-  reading.runId = chunk.hw?.before?.find((event) => event.type === 'run-started')?.run;
-}
 
 /** Which texts and thoughts are open, by their ids. */
 function note(open, { type, id }) {

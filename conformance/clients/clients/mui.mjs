@@ -3,7 +3,7 @@
 import { load } from '../../vendors/load.mjs';
 import { JSDOM } from 'jsdom';
 import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
-import { endpoint, giveOutput } from '../lib/http.mjs';
+import { endpoint } from '../lib/http.mjs';
 import { until } from '../lib/until.mjs';
 
 export default {
@@ -87,9 +87,9 @@ class Driver {
   }
 
   async answer(answer) {
-    const { data } = this.#parts().findLast((part) => part.type === 'data-interrupt');
-    this.#answered.add(data.request);
-    await this.#adapter.answer({ requestId: data.request, token: data.token, answer });
+    const { toolCallId } = this.#question().toolInvocation;
+    this.#answered.add(toolCallId);
+    await this.#adapter.addToolOutput({ toolCallId, output: answer });
     await this.#rest();
   }
 
@@ -121,6 +121,12 @@ class Driver {
     return this.#parts().find((part) => part.toolInvocation?.state === state);
   }
 
+  #question() {
+    return this.#parts().find(
+      ({ toolInvocation: call }) => call?.toolName === 'ask_user' && call.state === 'input-available' && !this.#answered.has(call.toolCallId),
+    );
+  }
+
   /** At rest the stream has ended, or it waits for the person. */
   async #rest() {
     await until(
@@ -128,8 +134,7 @@ class Driver {
       async () => {
         await this.#execute();
         if (!this.#chat.isStreaming) return true;
-        const asked = this.#parts().filter((part) => part.type === 'data-interrupt');
-        return this.#tool('approval-requested') || asked.some((part) => !this.#answered.has(part.data.request));
+        return this.#tool('approval-requested') || this.#question();
       },
     );
     if (!this.#chat.isStreaming) await this.#sending;
@@ -142,6 +147,6 @@ class Driver {
     if (!mine) return;
     const { toolCallId, toolName } = mine.toolInvocation;
     this.#answered.add(toolCallId);
-    await giveOutput(this.#where, toolCallId, this.#tools.get(toolName));
+    await this.#adapter.addToolOutput({ toolCallId, output: this.#tools.get(toolName) });
   }
 }

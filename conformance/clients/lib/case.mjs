@@ -72,10 +72,8 @@ export class Case {
     const state = await reduce(this.binary, dialect, body);
     const reduced = flatten('ai-sdk', [{ role: 'user', parts: [] }, ...state.messages]);
     if (dialect === 'native') return reduced;
-    if (family !== 'ai-sdk') reduced.tools = reduced.tools.filter(({ toolName }) => toolName !== 'ask_user');
+    if (!['ai-sdk', 'mui'].includes(family)) reduced.tools = reduced.tools.filter(({ toolName }) => toolName !== 'ask_user');
     reduced.structured = Object.values(state.structured).map(({ dataType, data }) => ({ dataType, data }));
-    // MUI appends data that is sent again, and its reducer does; our adapter replaces it.
-    if (family === 'mui') reduced.data = reduced.data.filter(({ name }, at) => at === reduced.data.findLastIndex((data) => data.name === name));
     return reduced;
   }
 

@@ -22,6 +22,7 @@ const FAMILIES = {
   tanstack: (wanted) => outputs(wanted, (error) => error, 'The call was denied.'),
   // An object is data that is replaced while it grows, and a question is a call of a tool of the page.
   'ai-sdk': parts,
+  mui: parts,
   // The contract has sources on the web only, and an object is data of its type.
   agents: ({ structured, data, sources, ...wanted }) => ({
     ...wanted,

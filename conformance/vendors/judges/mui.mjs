@@ -25,8 +25,8 @@ export async function mui(fetch) {
 }
 
 /**
- * SSE bytes as the parsed envelopes that `processStream` reads, one when it asks for one: what our private chunks
- * say is done exactly between the chunks around them. The client ignores them, and counts their numbers.
+ * SSE bytes as the parsed envelopes that `processStream` reads, one when it asks for one: what is for the adapter
+ * is done exactly between the chunks around it. The client ignores it, and counts its number.
  */
 export function envelopes(body, store) {
   const items = parsed(body);
@@ -43,7 +43,7 @@ export function envelopes(body, store) {
         }
         const chunk = value?.chunk ?? value;
         if (chunk?.type === 'message-updated') store.updateMessage(chunk.message.id, chunk.message);
-        if (chunk?.type === 'hw-event' && chunk.event.type === 'run-failed') failure = chunk.event.message;
+        if (chunk?.type === 'error') failure = chunk.errorText;
         controller.enqueue(value);
       },
     },

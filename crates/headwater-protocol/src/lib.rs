@@ -19,7 +19,6 @@
 //! assert!(String::from_utf8_lossy(encoder.bytes()).contains("\"delta\":\"Hello\""));
 //! ```
 
-mod carry;
 mod coalesce;
 mod decode;
 mod dialect;

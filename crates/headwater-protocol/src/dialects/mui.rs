@@ -6,20 +6,16 @@
 //! and the fields that it does not know.
 //!
 //! What matters:
-//! - A stream is one message for the client. `start` comes first, `finish` or `abort` last, and nothing
-//!   after it. What the run says before its message begins travels inside `start`.
-//! - There is no error chunk. A run that failed ends without a terminal chunk, which the client shows as an
-//!   error and never as a complete answer; the error itself is in the `hw-event` before the end, and our
-//!   adapter makes it the stream's error. A stop is `abort`. A run that waits keeps
-//!   its stream open; if the stream is closed all the same, `finish` completes the message for now.
-//! - What must be taken back or replaced (a failed attempt, data of the same id) is said with
-//!   `message-updated`: all parts of the message. Our adapter hands it to the client as the realtime event of
+//! - A stream is one message for the client, whatever messages the run has. `start` comes first, `finish` or `abort`
+//!   last, and nothing after it.
+//! - MUI has no chunk for a failure. Ours is `error` with an `errorText`, which our adapter makes the stream's error. A
+//!   client that passes over it reports the end without a terminal chunk, and never a complete answer. A stop is
+//!   `abort`. A run that waits keeps its stream open; if the stream is closed all the same, `finish` completes the
+//!   message for now.
+//! - What must be retracted or replaced (a failed attempt, data of the same id, a structured object that has grown) is
+//!   sent as `message-updated`: all parts of the message. Our adapter hands it to the client as the realtime event of
 //!   that name. The blocks that it moves are closed before.
-//! - Transient data travels as `hw-event`: the client would keep it and show it.
-//!
-//! What comes back in another form after encoding and decoding: a message that was never started begins
-//! with what it says first; an approval request repeats the name and input of its call, and a denial the
-//! reason of the answer; a call that was never announced is announced; reasons with underscores have hyphens.
+//! - A question is a call of the tool `ask_user`, which the page executes: its output is the answer.
 
 mod chunk;
 mod decode;
@@ -27,13 +23,10 @@ mod encode;
 mod lenient;
 mod lint;
 mod message;
-mod reentry;
 mod request;
 
-pub use chunk::*;
 pub use decode::Decoder;
-pub use encode::Encoder;
-pub use message::{Parts, UiMessage};
+pub use message::UiMessage;
 
 use serde::{Deserialize, de::IgnoredAny};
 
@@ -97,7 +90,7 @@ const TYPES: [&str; 22] = [
 fn is_known(kind: &str) -> bool {
     TYPES.contains(&kind)
         || kind.starts_with("data-")
-        || matches!(kind, "message-metadata" | "message-updated" | crate::carry::NAME)
+        || matches!(kind, "message-metadata" | "message-updated" | "error")
 }
 
 impl Dialect for Mui {
@@ -114,58 +107,43 @@ impl Dialect for Mui {
     }
 
     fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
-        use EventKind as K;
-        match kind {
-            K::RunFinished
-            | K::RunCancelled
-            | K::MessageMetadata
-            | K::StepStarted
-            | K::StepFinished
-            | K::TextStart
-            | K::TextDelta
-            | K::TextEnd
-            | K::ReasoningStart
-            | K::ReasoningDelta
-            | K::ReasoningEnd
-            | K::ToolInputStart
-            | K::ToolInputDelta
-            | K::ToolInputAvailable
-            | K::ToolInputError
-            | K::ApprovalRequested
-            | K::ToolOutput
-            | K::ToolOutputError
-            | K::ToolDenied
-            | K::SourceUrl
-            | K::SourceDocument
-            | K::File
-            | K::Data => Support::Exact,
-            K::RunStarted => Support::Shown("a field of `start`"),
-            K::MessageStarted => Support::Shown("`start`; any but the first as `hw-event`"),
-            K::Message => Support::Shown("one text block"),
-            K::RunFailed => Support::Shown("`hw-event`, then the end without a terminal chunk"),
-            K::RunWaiting => Support::Shown("`hw-event`; the stream stays open"),
-            K::AttemptRetracted => Support::Shown("`message-updated` with the parts that stay"),
-            K::InterruptRequested => Support::Shown("`data-interrupt`"),
-            K::Unknown => Support::Shown("the chunk as it came"),
-            K::AttemptStarted
-            | K::AttemptFinished
-            | K::MessageFinished
-            | K::ApprovalAnswered
-            | K::Structured
-            | K::StructuredInvalidated
-            | K::StateSnapshot
-            | K::StateDelta
-            | K::MessagesSnapshot
-            | K::InterruptAnswered
-            | K::InterruptExpired
-            | K::Status
-            | K::Transition
-            | K::Checkpoint
-            | K::Usage
-            | K::Warning
-            | K::Error
-            | K::Trace => Support::Shown("`hw-event`"),
-        }
+        Support::Shown(match kind {
+            EventKind::RunFinished => "`finish`",
+            EventKind::RunFailed => "`error`, then the end without a terminal chunk",
+            EventKind::RunCancelled => "`abort`",
+            EventKind::RunWaiting => "nothing; the stream stays open",
+            EventKind::AttemptRetracted => "`message-updated` with the parts that stay",
+            EventKind::MessageStarted => "`start` of the first message",
+            EventKind::MessageMetadata => "`message-metadata`",
+            EventKind::Message => "a text part",
+            EventKind::StepStarted => "`start-step`",
+            EventKind::StepFinished => "`finish-step`",
+            EventKind::TextStart => "`text-start`",
+            EventKind::TextDelta => "`text-delta`",
+            EventKind::TextEnd => "`text-end`",
+            EventKind::ReasoningStart => "`reasoning-start`",
+            EventKind::ReasoningDelta => "`reasoning-delta`",
+            EventKind::ReasoningEnd => "`reasoning-end`",
+            EventKind::ToolInputStart => "`tool-input-start`",
+            EventKind::ToolInputDelta => "`tool-input-delta`",
+            EventKind::ToolInputAvailable => "`tool-input-available`",
+            EventKind::ToolInputError => "`tool-input-error`",
+            EventKind::ApprovalRequested => "`tool-approval-request`",
+            EventKind::ToolOutput => "`tool-output-available`",
+            EventKind::ToolOutputError => "`tool-output-error`",
+            EventKind::ToolDenied => "`tool-output-denied`",
+            EventKind::SourceUrl => "`source-url`",
+            EventKind::SourceDocument => "`source-document`",
+            EventKind::File => "`file`",
+            EventKind::Data => "`data-<name>`; `message-updated` for an id again",
+            EventKind::Structured => "`data-<dataType>`, then `message-updated`",
+            EventKind::StructuredInvalidated => "`message-updated` without the part",
+            EventKind::InterruptRequested => "a call of the tool `ask_user`",
+            EventKind::InterruptAnswered => "the output of that call",
+            EventKind::InterruptExpired => "`tool-output-error` of that call",
+            EventKind::Unknown => "the chunk as it came",
+            _ => return Support::Hidden,
+        })
     }
 
     fn rules(&self) -> Rules {
@@ -178,14 +156,13 @@ impl Dialect for Mui {
             absent_is_erased: true,
             unknown_calls_are_ignored: true,
             end_closes_blocks: true,
-            objects_leave_no_part: true,
             goes_on_after_end: true,
             ..Rules::default()
         }
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
-        Box::new(Encoder::new(options))
+        Box::new(encode::Encoder::new(options))
     }
 
     fn decoder(&self) -> Box<dyn Decode> {

@@ -62,7 +62,7 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
             let _ = state.apply(record);
         }
     }
-    let shows_parts = dialect == "ai-sdk";
+    let shows_parts = matches!(dialect, "ai-sdk" | "mui");
     let mut flat =
         json!({ "text": [], "reasoning": [], "tools": [], "sources": [], "files": [], "data": [] });
     let mut push = |list: &str, value: Value| flat[list].as_array_mut().unwrap().push(value);
@@ -105,9 +105,6 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
             ),
             _ => {}
         }
-    }
-    for question in state.interrupts().iter().filter(|_| !shows_parts && dialect != "ag-ui") {
-        push("data", json!({ "name": "interrupt", "id": question.request, "data": "<any>" }));
     }
     adapt(dialect, &mut flat);
     flat

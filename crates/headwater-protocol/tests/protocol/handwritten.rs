@@ -1,22 +1,12 @@
-//! Deltas are written by hand: the very bytes that their typed chunks serialise to.
+//! Deltas are written by hand: the very bytes that serde would write.
 
 use headwater_protocol::{
-    EncodeOptions, Encoder, Event, Executor, Record, ToolCall, dialects, dialects::mui,
+    EncodeOptions, Encoder, Event, Executor, Frame, FrameReader, Framing, Record, ToolCall, dialects,
 };
 use proptest::prelude::*;
-use serde::Serialize;
+use serde_json::Value;
 
 use crate::{laws, runs};
-
-fn bytes(dialect: &str, records: &[Record]) -> String {
-    let mut encoder = Encoder::new(dialects::find(dialect).unwrap(), &EncodeOptions::default());
-    records.iter().for_each(|record| encoder.record(record));
-    String::from_utf8(encoder.take()).unwrap()
-}
-
-fn frame(chunk: &impl Serialize) -> String {
-    format!("data: {}\n\n", serde_json::to_string(chunk).unwrap())
-}
 
 /// The run with what most runs consist of.
 fn with_deltas(mut records: Vec<Record>, text: &str) -> Vec<Record> {
@@ -44,20 +34,22 @@ proptest! {
     #![proptest_config(laws::cases())]
 
     #[test]
-    fn what_is_written_is_what_the_chunks_say(records in runs::run(), text in any::<String>()) {
+    fn frames_are_the_bytes_that_serde_writes(records in runs::run(), text in any::<String>()) {
         let records = with_deltas(records, &text);
-        let options = EncodeOptions::default();
-
-        let mut said = Vec::new();
-        let mut encoder = mui::Encoder::new(&options);
-        records.iter().for_each(|record| encoder.chunks(record, &mut |chunk| {
-            said.push(serde_json::to_string(chunk).unwrap());
-        }));
-        let written = bytes("mui", &records);
-        let written: Vec<_> = written.lines().filter(|line| !line.is_empty()).collect();
-        prop_assert_eq!(written.len(), said.len());
-        for (number, (line, chunk)) in written.iter().zip(&said).enumerate() {
-            prop_assert!(line.ends_with(&format!(",\"sequence\":{number},\"chunk\":{chunk}}}")), "{line} {chunk}");
+        for dialect in dialects::ALL {
+            let mut options = EncodeOptions::default();
+            options.framing = Some(Framing::Sse);
+            let mut encoder = Encoder::new(dialect, &options);
+            records.iter().for_each(|record| encoder.record(record));
+            let bytes = encoder.take();
+            let mut frames = Vec::new();
+            FrameReader::new(Framing::Sse).push(&bytes, |frame: Result<Frame<'_>, _>| {
+                frames.push(frame.unwrap().data.to_owned());
+            });
+            for frame in frames {
+                let value: Value = serde_json::from_str(&frame).unwrap();
+                prop_assert_eq!(value.to_string(), frame, "{}", dialect.name());
+            }
         }
     }
 }

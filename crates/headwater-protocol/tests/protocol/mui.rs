@@ -23,9 +23,13 @@ struct Chunks<'a> {
     chunks: Vec<&'a RawValue>,
 }
 
-/// The reader itself stops, or its own callbacks fail: nothing of that is on the wire.
+/// The reader itself stops, or its own callbacks fail: nothing of that is on the wire. And an `error`, which the client
+/// passes over, is the stream's error to our adapter and our decoder.
 fn is_about_the_reader(row: &Value) -> bool {
     let end = row["end"].as_str().unwrap_or("close");
+    if row["name"].as_str().is_some_and(|name| name.starts_with("unknown/ai-sdk-error-chunk")) {
+        return true;
+    }
     matches!(end, "abort" | "pre-aborted" | "error-chatstreamerror") || row.get("throwIn").is_some()
 }
 

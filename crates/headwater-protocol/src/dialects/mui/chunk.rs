@@ -1,11 +1,7 @@
 //! The chunks of MUI X Chat, with all their fields.
 //!
-//! The real client checks nothing and ignores every field that it does not know. What is ours therefore
-//! travels in one field, [`Extra`], under the name `hw`; and in two chunks that only our adapter and our
-//! decoder know, [`Chunk::HwEvent`] and [`Chunk::MessageUpdated`].
-
-mod extra;
-mod tool;
+//! The real client checks nothing and ignores every field that it does not know. Two chunks are for our adapter alone,
+//! [`Chunk::Error`] and [`Chunk::MessageUpdated`].
 
 use std::borrow::Cow;
 
@@ -13,76 +9,40 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{lenient, message::Parts};
-use crate::event::Event;
-
-pub use extra::Extra;
-pub use tool::{
-    ToolApprovalRequest, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolInputStart,
-    ToolOutputAvailable, ToolOutputDenied, ToolOutputError,
-};
 
 type Text<'a> = Cow<'a, str>;
 
 /// One chunk, as it stands in an envelope.
-///
-/// ```
-/// use headwater_protocol::dialects::mui::{BlockDelta, Chunk};
-///
-/// let chunk = Chunk::TextDelta(BlockDelta { id: "t1".into(), delta: "Hi".into(), hw: None });
-/// assert_eq!(serde_json::to_string(&chunk).unwrap(), r#"{"type":"text-delta","id":"t1","delta":"Hi"}"#);
-/// ```
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Chunk<'a> {
-    /// The assistant's message begins.
+pub(super) enum Chunk<'a> {
     Start(Start<'a>),
-    /// The message is complete.
     Finish(Finish<'a>),
-    /// The message was stopped.
     Abort(Abort<'a>),
-    /// A block of text begins.
     TextStart(BlockStart<'a>),
-    /// More text of a block.
     TextDelta(BlockDelta<'a>),
-    /// The block of text is complete.
     TextEnd(BlockEnd<'a>),
-    /// A block of reasoning begins.
     ReasoningStart(BlockStart<'a>),
-    /// More reasoning of a block.
     ReasoningDelta(BlockDelta<'a>),
-    /// The block of reasoning is complete.
     ReasoningEnd(BlockEnd<'a>),
-    /// A tool call is announced.
     ToolInputStart(ToolInputStart<'a>),
     /// More of its input's JSON text, which the real client throws away.
     ToolInputDelta(ToolInputDelta<'a>),
-    /// Its input is complete.
     ToolInputAvailable(ToolInputAvailable<'a>),
-    /// Its input is not what the tool takes.
     ToolInputError(ToolInputError<'a>),
-    /// A person is asked whether the call may be made.
     ToolApprovalRequest(ToolApprovalRequest<'a>),
-    /// What the tool gave.
     ToolOutputAvailable(ToolOutputAvailable<'a>),
-    /// The tool failed.
     ToolOutputError(ToolOutputError<'a>),
-    /// The call was refused.
     ToolOutputDenied(ToolOutputDenied<'a>),
-    /// A web page that the answer rests on.
     SourceUrl(SourceUrl<'a>),
-    /// A document that the answer rests on.
     SourceDocument(SourceDocument<'a>),
-    /// A file.
     File(File<'a>),
-    /// A step begins.
-    StartStep(Step<'a>),
+    StartStep,
     /// The step ended; the real client does nothing.
-    FinishStep(Step<'a>),
-    /// Metadata to be merged into the message.
+    FinishStep,
     MessageMetadata(MessageMetadata<'a>),
-    /// Ours: an event that MUI has no word for.
-    HwEvent(Carried<'a>),
+    /// Ours: the run failed.
+    Error(ErrorText<'a>),
     /// Ours: the message has these parts now. Our adapter hands it on as the realtime event of this name.
     MessageUpdated(MessageUpdated<'a>),
     /// Data of the application's own; its type begins with `data-`.
@@ -96,199 +56,234 @@ pub enum Chunk<'a> {
 /// `start`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Start<'a> {
+pub(super) struct Start<'a> {
     /// The message; without it the client takes an id of its own.
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub message_id: Option<Text<'a>>,
-    /// The speaker, a `ChatUser`.
+    pub(super) message_id: Option<Text<'a>>,
     #[serde(default, deserialize_with = "lenient::present", skip_serializing_if = "Option::is_none")]
-    pub author: Option<Cow<'a, Value>>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) author: Option<Cow<'a, Value>>,
 }
 
 /// `finish`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Finish<'a> {
-    /// The message.
+pub(super) struct Finish<'a> {
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub message_id: Option<Text<'a>>,
+    pub(super) message_id: Option<Text<'a>>,
     /// Why it ended, in any word.
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub finish_reason: Option<Text<'a>>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) finish_reason: Option<Text<'a>>,
 }
 
 /// `abort`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Abort<'a> {
-    /// The message.
+pub(super) struct Abort<'a> {
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub message_id: Option<Text<'a>>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) message_id: Option<Text<'a>>,
 }
 
 /// `text-start` and `reasoning-start`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct BlockStart<'a> {
-    /// The block.
+pub(super) struct BlockStart<'a> {
     #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub id: Text<'a>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) id: Text<'a>,
 }
 
 /// `text-delta` and `reasoning-delta`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct BlockDelta<'a> {
-    /// The block.
+pub(super) struct BlockDelta<'a> {
     #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub id: Text<'a>,
-    /// The text to append.
+    pub(super) id: Text<'a>,
     #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub delta: Text<'a>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) delta: Text<'a>,
 }
 
 /// `text-end` and `reasoning-end`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct BlockEnd<'a> {
-    /// The block.
+pub(super) struct BlockEnd<'a> {
     #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub id: Text<'a>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) id: Text<'a>,
 }
 
 /// `source-url`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SourceUrl<'a> {
-    /// The source.
+pub(super) struct SourceUrl<'a> {
     #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub source_id: Text<'a>,
-    /// Its address.
+    pub(super) source_id: Text<'a>,
     #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub url: Text<'a>,
-    /// Its title.
+    pub(super) url: Text<'a>,
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub title: Option<Text<'a>>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) title: Option<Text<'a>>,
 }
 
 /// `source-document`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SourceDocument<'a> {
-    /// The source.
+pub(super) struct SourceDocument<'a> {
     #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub source_id: Text<'a>,
-    /// Its title.
+    pub(super) source_id: Text<'a>,
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub title: Option<Text<'a>>,
-    /// The passage.
+    pub(super) title: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub text: Option<Text<'a>>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) text: Option<Text<'a>>,
 }
 
 /// `file`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct File<'a> {
-    /// Its media type.
+pub(super) struct File<'a> {
     #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub media_type: Text<'a>,
-    /// Its address, or a `data:` URL.
+    pub(super) media_type: Text<'a>,
     #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub url: Text<'a>,
-    /// Its name.
+    pub(super) url: Text<'a>,
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub filename: Option<Text<'a>>,
+    pub(super) filename: Option<Text<'a>>,
     /// Its id, which the real client throws away.
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub id: Option<Text<'a>>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
-}
-
-/// `start-step` and `finish-step`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Step<'a> {
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) id: Option<Text<'a>>,
 }
 
 /// `message-metadata`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MessageMetadata<'a> {
+pub(super) struct MessageMetadata<'a> {
     /// Merged at the top level only.
     #[serde(default)]
-    pub metadata: Cow<'a, Value>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) metadata: Cow<'a, Value>,
 }
 
 /// `data-*`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Data<'a> {
+pub(super) struct Data<'a> {
     /// The type, `data-` and the name.
     #[serde(borrow, rename = "type")]
-    pub kind: Text<'a>,
+    pub(super) kind: Text<'a>,
     /// The same id again does not replace the data: the real client adds it once more.
     #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub id: Option<Text<'a>>,
-    /// The data.
+    pub(super) id: Option<Text<'a>>,
     #[serde(default)]
-    pub data: Cow<'a, Value>,
+    pub(super) data: Cow<'a, Value>,
     /// Meant to be seen once; the real client keeps it all the same.
     #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
-    pub transient: Option<bool>,
-    /// What is ours.
-    #[serde(default, deserialize_with = "lenient::ours", skip_serializing_if = "Option::is_none")]
-    pub hw: Option<Box<Extra<'a>>>,
+    pub(super) transient: Option<bool>,
 }
 
-/// `hw-event`, ours.
-#[derive(Debug, Clone, Serialize)]
-pub struct Carried<'a> {
-    /// The event in our own form.
-    pub event: Cow<'a, Event>,
+/// `tool-input-start`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolInputStart<'a> {
+    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
+    pub(super) tool_call_id: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::word")]
+    pub(super) tool_name: Text<'a>,
+    #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
+    pub(super) dynamic: Option<bool>,
 }
 
-/// `message-updated`, ours.
-#[derive(Debug, Clone, Serialize)]
-pub struct MessageUpdated<'a> {
-    /// The message with all its parts.
-    pub message: UpdatedMessage<'a>,
-    /// Why: an attempt was retracted, or data was replaced. Nothing if the client may hold what was not kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub event: Option<Cow<'a, Event>>,
+/// `tool-input-delta`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolInputDelta<'a> {
+    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
+    pub(super) tool_call_id: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::word")]
+    pub(super) input_text_delta: Text<'a>,
 }
 
-/// The message in `message-updated`.
+/// `tool-input-available`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolInputAvailable<'a> {
+    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
+    pub(super) tool_call_id: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::word")]
+    pub(super) tool_name: Text<'a>,
+    #[serde(default, deserialize_with = "lenient::present", skip_serializing_if = "Option::is_none")]
+    pub(super) input: Option<Cow<'a, Value>>,
+    #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
+    pub(super) dynamic: Option<bool>,
+}
+
+/// `tool-input-error`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolInputError<'a> {
+    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
+    pub(super) tool_call_id: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::word")]
+    pub(super) error_text: Text<'a>,
+}
+
+/// `tool-approval-request`: what it leaves out, the real client erases.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolApprovalRequest<'a> {
+    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
+    pub(super) tool_call_id: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::word")]
+    pub(super) tool_name: Text<'a>,
+    /// The exact input that is approved.
+    #[serde(default, deserialize_with = "lenient::present", skip_serializing_if = "Option::is_none")]
+    pub(super) input: Option<Cow<'a, Value>>,
+    /// The request. The answer names it and nothing else, so it must be unique everywhere.
+    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
+    pub(super) approval_id: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
+    pub(super) dynamic: Option<bool>,
+}
+
+/// `tool-output-available`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolOutputAvailable<'a> {
+    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
+    pub(super) tool_call_id: Text<'a>,
+    #[serde(default)]
+    pub(super) output: Cow<'a, Value>,
+    #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
+    pub(super) preliminary: Option<bool>,
+}
+
+/// `tool-output-error`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolOutputError<'a> {
+    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
+    pub(super) tool_call_id: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient::word")]
+    pub(super) error_text: Text<'a>,
+}
+
+/// `tool-output-denied`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolOutputDenied<'a> {
+    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
+    pub(super) tool_call_id: Text<'a>,
+    /// Why; without it the client forgets the reason that it was given.
+    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<Text<'a>>,
+}
+
+/// `error`: our adapter makes it the stream's error; MUI's client passes over it, and reports the end without a terminal
+/// chunk that follows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ErrorText<'a> {
+    #[serde(borrow, default, deserialize_with = "lenient::word")]
+    pub(super) error_text: Text<'a>,
+}
+
+/// `message-updated`, the realtime event of that name in the stream.
 #[derive(Debug, Clone, Serialize)]
-pub struct UpdatedMessage<'a> {
-    /// The message that the real client has.
-    pub id: Text<'a>,
-    /// All its parts.
-    pub parts: Parts<'a>,
+pub(super) struct MessageUpdated<'a> {
+    pub(super) message: UpdatedMessage<'a>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct UpdatedMessage<'a> {
+    pub(super) id: Text<'a>,
+    /// All parts of the message.
+    pub(super) parts: Parts<'a>,
 }

@@ -12,7 +12,7 @@ use crate::{
     envelope::{Envelope, Outcome, Sequencer},
     error::{Error, ErrorKind},
     framing::Frame,
-    id::{AttemptId, MessageId, PartId, ToolCallId},
+    id::{MessageId, PartId, ToolCallId},
 };
 
 use wire::{Brief, Head, Line};
@@ -56,10 +56,8 @@ pub struct Decoder {
 struct Block {
     reasoning: bool,
     id: PartId,
-    message: Option<MessageId>,
-    attempt: Option<AttemptId>,
-    /// It holds the whole message of a node.
-    whole: bool,
+    /// Blocks are numbered as they are opened.
+    number: u64,
 }
 
 impl Default for Decoder {
@@ -115,7 +113,7 @@ impl Decoder {
         self.sequencer.seen_event_ids()
     }
 
-    /// Most chunks are deltas in order, or carry an event of ours: those are read at one go. `false` if this is not one of them.
+    /// Most chunks are deltas in order: those are read at one go. `false` if this is not one of them.
     fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> bool {
         if let Some((event_id, sequence, delta)) = wire::as_written(frame.data) {
             let in_order = !self.stalled && self.sequencer.advance(Some(event_id), sequence);

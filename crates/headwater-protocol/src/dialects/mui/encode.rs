@@ -7,10 +7,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{
-    chunk::{BlockDelta, Chunk, ToolInputDelta},
-    reentry,
-};
+use super::chunk::{BlockDelta, Chunk, ToolInputDelta};
 use crate::{
     encode::{Encode, EncodeOptions},
     event::Record,
@@ -24,37 +21,18 @@ use speech::Speech;
 type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
 /// Writes a run for MUI X Chat.
-///
-/// ```
-/// use headwater_protocol::{Event, EncodeOptions, Record, dialects::mui};
-///
-/// let mut encoder = mui::Encoder::new(&EncodeOptions::default());
-/// let mut types = Vec::new();
-/// let event = Event::TextDelta { id: "t1".into(), delta: "Hi".into(), metadata: None };
-/// encoder.chunks(&Record::new(0, event), &mut |chunk| {
-///     types.push(serde_json::to_value(chunk).unwrap()["type"].clone());
-/// });
-/// assert_eq!(types, ["start", "text-start", "text-delta"]);
-/// ```
 #[derive(Debug)]
-pub struct Encoder {
+pub(super) struct Encoder {
     speech: Speech,
     numbers: Numbers,
 }
 
 impl Encoder {
-    /// An encoder at the beginning of a stream.
-    #[must_use]
-    pub fn new(options: &EncodeOptions) -> Self {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
         Self {
             speech: Speech::default(),
             numbers: Numbers { next: options.sequence, id: String::new(), prefix: 0 },
         }
-    }
-
-    /// The chunks of one record, without envelopes, for a reader in the same process.
-    pub fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
-        self.speech.say(record, sink);
     }
 }
 
@@ -64,8 +42,14 @@ impl Encode for Encoder {
         speech.say(record, &mut |chunk| numbers.write(chunk, out));
     }
 
+    /// Sends the state from `start` on, merged: for a client that begins with an empty message, such as a page that was
+    /// loaded again. The chunks are numbered anew, so a client that still holds what it had must resume by its last
+    /// sequence instead.
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
-        reentry::reentry(self, state, out);
+        for record in state.replay() {
+            self.record(&record, out);
+        }
+        self.speech.send_objects(&mut |chunk| self.numbers.write(chunk, out));
     }
 
     fn restate(&mut self, next: Option<u64>, out: &mut FrameWriter) {
@@ -106,10 +90,10 @@ impl Numbers {
     /// Writes a chunk in its envelope; deltas by hand.
     fn send(&self, chunk: &Chunk<'_>, out: &mut FrameWriter) {
         let (kind, id, between, delta) = match chunk {
-            Chunk::TextDelta(BlockDelta { id, delta, hw: None }) => {
+            Chunk::TextDelta(BlockDelta { id, delta }) => {
                 (r#","chunk":{"type":"text-delta","id":"#, id, r#","delta":"#, delta)
             }
-            Chunk::ReasoningDelta(BlockDelta { id, delta, hw: None }) => {
+            Chunk::ReasoningDelta(BlockDelta { id, delta }) => {
                 (r#","chunk":{"type":"reasoning-delta","id":"#, id, r#","delta":"#, delta)
             }
             Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }) => {

@@ -42,13 +42,6 @@ pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(deserializer).map(Some)
 }
 
-/// Something of ours; what is not like ours is none.
-pub(super) fn ours<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
-}
-
 /// What `{...value}` gives in JavaScript: arrays and texts have their indices as keys.
 pub(super) fn spread(value: Value) -> Map<String, Value> {
     match value {

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use super::lenient;
 use crate::{
-    carry,
     framing::Frame,
     lint::{Findings, Lint, Rule},
 };
@@ -31,8 +30,8 @@ pub(super) const RULES: &[Rule] = &[
         name: "one-start",
         demands: "a stream has one message: a second `start` leaves the first streaming",
     },
-    Rule { name: "nothing-after-end", demands: "`finish` or `abort` is the last chunk" },
-    Rule { name: "terminal", demands: "a stream ends with `finish` or `abort`" },
+    Rule { name: "nothing-after-end", demands: "`finish`, `abort` or `error` is the last chunk" },
+    Rule { name: "terminal", demands: "a stream ends with `finish`, `abort` or `error`" },
     Rule { name: "message-id", demands: "`finish` and `abort` name the message that was started" },
     Rule { name: "field", demands: "fields have the documented types, and are left out rather than null" },
     Rule { name: "block-order", demands: "a block is started once, then gets its deltas, then ends" },
@@ -45,12 +44,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "approval",
         demands: "an approval request has `toolName`, `input` and an `approvalId` of its own",
     },
-    Rule { name: "no-transient-data", demands: "data is not transient: the client keeps it and shows it" },
     Rule { name: "data-id-once", demands: "data of one type has its id once: the client shows every copy" },
-    Rule {
-        name: "no-error-chunk",
-        demands: "there is no `error` chunk: the client ignores it and reports success",
-    },
 ];
 
 #[derive(Debug, Default)]
@@ -59,8 +53,6 @@ pub(super) struct Linter {
     event_ids: HashSet<String>,
     started: Option<String>,
     ended: bool,
-    /// The run told its end in another way: it failed, or it waits.
-    told: bool,
     anything: bool,
     open: HashSet<(bool, String)>,
     /// The calls that were announced, and whether they are settled.
@@ -107,7 +99,7 @@ impl Lint for Linter {
     }
 
     fn end(&mut self, findings: &mut Findings) {
-        if self.anything && !self.ended && !self.told {
+        if self.anything && !self.ended {
             findings.add("terminal", "the end of the stream", "`finish` or `abort` before it");
         }
     }
@@ -147,11 +139,7 @@ impl Linter {
         };
         self.fields(kind, fields, findings);
         match kind {
-            carry::NAME => return self.carried(fields),
-            "error" => {
-                let expected = "an end without a terminal chunk";
-                return findings.add("no-error-chunk", "an `error` chunk", expected);
-            }
+            "error" => self.ended = true,
             kind if !super::is_known(kind) => return,
             "start" => return self.start(fields, findings),
             _ => {}
@@ -247,26 +235,12 @@ impl Linter {
 
     fn data(&mut self, kind: &str, fields: &Map<String, Value>, findings: &mut Findings) {
         if fields.get("transient") == Some(&Value::Bool(true)) {
-            findings.add("no-transient-data", format!("transient `{kind}`"), "data that stays");
+            return;
         }
         let id = text(fields, "id");
         if !id.is_empty() && !self.data.insert((kind.to_owned(), id.to_owned())) {
             findings.add("data-id-once", format!("`{kind}` with the id {id:?} again"), "an id of its own");
         }
-    }
-
-    /// Our own events: some tell how the run ended, and each message has its own data.
-    fn carried(&mut self, fields: &Map<String, Value>) {
-        let event = fields.get("event").and_then(Value::as_object);
-        let kind = event.map_or("", |event| text(event, "type"));
-        let terminal = event.and_then(|event| event.get("terminal")) == Some(&Value::Bool(true));
-        match kind {
-            "message-started" => self.data.clear(),
-            "run-failed" => self.ended = true,
-            "error" if terminal => self.ended = true,
-            _ => {}
-        }
-        self.told = kind == "run-waiting";
     }
 
     fn fields(&self, kind: &str, fields: &Map<String, Value>, findings: &mut Findings) {
@@ -293,7 +267,7 @@ impl Linter {
             }
         }
         let values: &[&str] = match kind {
-            "tool-input-available" if !fields.contains_key("hw") => &["input"],
+            "tool-input-available" => &["input"],
             "tool-output-available" => &["output"],
             "message-metadata" => &["metadata"],
             kind if kind.starts_with("data-") => &["data"],

@@ -48,13 +48,20 @@ impl Serialize for UiMessage<'_> {
 
 /// The parts of all messages of a run: a stream has one message for MUI's client, whatever the run says.
 #[derive(Debug, Clone, Copy)]
-pub struct Parts<'a>(pub(super) &'a RunState);
+pub(super) struct Parts<'a>(pub(super) &'a RunState);
 
 impl Serialize for Parts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut seq = serializer.serialize_seq(None)?;
         for shown in self.0.messages().iter().flat_map(|message| &message.parts) {
-            seq.serialize_element(&part(shown))?;
+            let value = match shown {
+                Part::Structured(object) => {
+                    let data = self.0.structured().get(&object.stream).and_then(|state| state.data());
+                    json!({ "type": format!("data-{}", object.data_type), "id": object.stream, "data": data })
+                }
+                shown => part(shown),
+            };
+            seq.serialize_element(&value)?;
         }
         seq.end()
     }
@@ -154,15 +161,18 @@ pub(super) fn read(value: &Value, at: &str) -> Result<Message, Error> {
     let mut message = Message::new(id, role, status);
     message.metadata = fields.get("metadata").filter(|metadata| !metadata.is_null()).cloned();
     message.author = fields.get("author").filter(|author| !author.is_null()).cloned();
-    let parts = match fields.get("parts") {
+    message.parts = read_parts(fields.get("parts"), at)?;
+    Ok(message)
+}
+
+pub(super) fn read_parts(parts: Option<&Value>, at: &str) -> Result<Vec<Part>, Error> {
+    let parts = match parts {
         Some(Value::Array(parts)) => parts.as_slice(),
         None | Some(Value::Null) => &[],
         Some(_) => return Err(refused(&format!("{at}.parts"), "it must be an array of parts")),
     };
-    for (index, part) in parts.iter().enumerate() {
-        message.parts.push(read_part(part, index, &format!("{at}.parts[{index}]"))?);
-    }
-    Ok(message)
+    let read = |(index, part)| read_part(part, index, &format!("{at}.parts[{index}]"));
+    parts.iter().enumerate().map(read).collect()
 }
 
 fn read_part(value: &Value, index: usize, at: &str) -> Result<Part, Error> {

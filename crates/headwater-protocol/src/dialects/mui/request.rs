@@ -7,7 +7,8 @@
 //! | `POST` `{conversationId?, message, messages, attachments?, metadata?}` | `sendMessage` | chat |
 //! | `POST` `{conversationId?, messageId, message, messages}` | `regenerate` | regenerate |
 //! | `POST` `{conversationId?, messageId?, after?}`, or `GET` with the same in the query | `reconnectToStream` | resume |
-//! | `POST` `{id, approved, reason?}`, or `{requestId, answer?, token?}` | `addToolApprovalResponse` | answer |
+//! | `POST` `{id, approved, reason?}` | `addToolApprovalResponse` | answer |
+//! | `POST` `{toolCallId, output}`, or `{requestId, answer?, token?}` | `answer` | answer |
 //! | `POST` `…/stop` `{conversationId?, messageId?, runId?}`, or `stop: true` | `stop` | stop |
 //! | `GET` with `conversationId` | `listMessages` | hydrate |
 //! | `GET` without | `listConversations` | list the sessions |
@@ -110,7 +111,7 @@ fn from_body(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     answers(&mut fields, &mut parsed)?;
     parsed.action = if stops {
         Action::Stop
-    } else if !parsed.approvals.is_empty() || !parsed.answers.is_empty() {
+    } else if !parsed.approvals.is_empty() || !parsed.answers.is_empty() || !parsed.tool_results.is_empty() {
         Action::Answer
     } else if said && parsed.message.is_some() {
         Action::Regenerate
@@ -149,6 +150,11 @@ fn answers(fields: &mut Map<String, Value>, parsed: &mut ChatRequest) -> Result<
             signature: text(fields, "signature")?,
             input: None,
         });
+    }
+    if let Some(output) = fields.shift_remove("output") {
+        let call = text(fields, "toolCallId")?
+            .ok_or_else(|| refused("toolCallId", "an output must name its tool call"))?;
+        parsed.tool_results.push(ToolResult { call: call.into(), output: Some(output), error: None });
     }
     if let Some(request) = text(fields, "requestId")? {
         parsed.answers.push(InterruptAnswer {

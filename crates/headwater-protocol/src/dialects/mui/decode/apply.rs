@@ -2,42 +2,33 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
-    super::{chunk::*, is_known, lenient},
+    super::{chunk::*, is_known, lenient, message::read_parts},
     Block, Decoder, id,
     wire::{self, Delta, Tag},
 };
 use crate::{
-    carry,
     decode::Decoded,
     error::Error,
-    event::{Event, FinishReason, Origin, Record, Role, ToolCall},
+    event::{ErrorInfo, Event, Executor, FinishReason, Origin, Record, Role, ToolCall},
     id::{MessageId, PartId, ToolCallId},
+    state::{Message, MessageStatus, Part, PartState},
 };
 
 /// The message of a stream that names none.
 const NAMELESS: &str = "message-1";
 
-/// The chunks that are ours, as they are read.
-#[derive(Deserialize)]
-struct Private<'a> {
-    #[serde(borrow)]
-    event: &'a RawValue,
-}
-
 impl Decoder {
     pub(super) fn apply_delta(&mut self, delta: Delta<'_>, out: &mut Decoded) {
         match delta {
-            Delta::Block { reasoning, id, delta } => self.grow(reasoning, id, delta, None, out),
+            Delta::Block { reasoning, id, delta } => self.grow(reasoning, id, delta, out),
             Delta::ToolInput { call, delta } => {
                 self.begin(out);
                 let call = self.call(call);
-                self.push(out, None, Event::ToolInputDelta { call, delta: delta.into_owned() });
+                self.push(out, Event::ToolInputDelta { call, delta: delta.into_owned() });
             }
-            Delta::Carried(event) => self.carried(*event, out),
         }
     }
 
@@ -59,63 +50,45 @@ impl Decoder {
         match &*kind {
             "start" => self.start(wire::object(json)?, out),
             "finish" => {
-                let Finish { message_id, finish_reason, hw } = wire::object(json)?;
+                let Finish { message_id, finish_reason } = wire::object(json)?;
                 self.begin_as(message_id, out);
-                let hw = hw.unwrap_or_default();
-                if hw.implied {
-                    self.close();
-                    return Ok(Ok(()));
-                }
                 let reason = finish_reason.as_deref().map(FinishReason::parse);
-                let (usage, data) = (hw.usage.map(Cow::into_owned), hw.data.map(Cow::into_owned));
-                self.push(out, None, Event::RunFinished { reason, usage, data });
+                self.push(out, Event::RunFinished { reason, usage: None, data: None });
                 self.close();
             }
             "abort" => {
-                let Abort { message_id, hw } = wire::object(json)?;
+                let Abort { message_id } = wire::object(json)?;
                 self.begin_as(message_id, out);
-                let reason = hw.and_then(|hw| hw.reason).map(Cow::into_owned);
-                self.push(out, None, Event::RunCancelled { reason });
+                self.push(out, Event::RunCancelled { reason: None });
                 self.close();
             }
             "text-start" => self.open(false, wire::object(json)?, out),
             "reasoning-start" => self.open(true, wire::object(json)?, out),
             "text-delta" => {
-                let BlockDelta { id, delta, hw } = wire::object(json)?;
-                self.grow(false, id, delta, hw, out);
+                let BlockDelta { id, delta } = wire::object(json)?;
+                self.grow(false, id, delta, out);
             }
             "reasoning-delta" => {
-                let BlockDelta { id, delta, hw } = wire::object(json)?;
-                self.grow(true, id, delta, hw, out);
+                let BlockDelta { id, delta } = wire::object(json)?;
+                self.grow(true, id, delta, out);
             }
-            "text-end" => self.end_block(false, wire::object(json)?, out),
-            "reasoning-end" => self.end_block(true, wire::object(json)?, out),
-            "start-step" | "finish-step" => {
-                let Step { hw } = wire::object(json)?;
-                let hw = hw.unwrap_or_default();
-                let origin = self.origin(out, &hw);
-                let name = hw.name.map(Cow::into_owned);
-                let event = match &*kind {
-                    "start-step" => Event::StepStarted { name },
-                    _ => Event::StepFinished { name },
-                };
-                self.push(out, Some(origin), event);
-            }
+            "text-end" => self.end_block(false, &wire::object(json)?, out),
+            "reasoning-end" => self.end_block(true, &wire::object(json)?, out),
+            "start-step" => self.say(out, Event::StepStarted { name: None }),
+            "finish-step" => self.say(out, Event::StepFinished { name: None }),
             "message-metadata" => {
-                let MessageMetadata { metadata, hw } = wire::object(json)?;
-                let origin = self.origin(out, &hw.unwrap_or_default());
+                let MessageMetadata { metadata } = wire::object(json)?;
                 let metadata = Value::Object(lenient::spread(metadata.into_owned()));
-                self.push(out, Some(origin), Event::MessageMetadata { metadata });
+                self.say(out, Event::MessageMetadata { metadata });
             }
             "source-url" | "source-document" | "file" => self.found(&kind, json, out)?,
             kind if kind.starts_with("data-") => self.data(wire::object(json)?, out),
             kind if kind.starts_with("tool-") && is_known(kind) => self.tool(kind, json, out)?,
-            carry::NAME | "message-updated" => match private(json) {
-                Some(event) => self.carried(event, out),
-                // Said to a client that may hold what was not kept: its attempt is taken back by name.
-                None if kind == "message-updated" => {}
-                None => self.unknown(&kind, json, out)?,
-            },
+            "message-updated" => self.updated(json, out)?,
+            "error" => {
+                let ErrorText { error_text } = wire::object(json)?;
+                self.push(out, Event::RunFailed(ErrorInfo::new(error_text)));
+            }
             // What keeps a silent connection open.
             "ping" => {}
             kind => self.unknown(kind, json, out)?,
@@ -124,11 +97,7 @@ impl Decoder {
     }
 
     fn start(&mut self, start: Start<'_>, out: &mut Decoded) {
-        let Start { message_id, author, hw } = start;
-        let hw = hw.unwrap_or_default();
-        for event in hw.before.into_owned() {
-            self.carried(event, out);
-        }
+        let Start { message_id, author } = start;
         let message = match message_id {
             Some(given) => id(given),
             None => self.named(None),
@@ -138,9 +107,34 @@ impl Decoder {
         }
         self.message = Some(message.clone());
         self.begun = true;
-        let role = hw.role.unwrap_or(Role::Assistant);
         let author = author.map(Cow::into_owned).filter(|author| !author.is_null());
-        self.push(out, None, Event::MessageStarted { message, role, author });
+        self.push(out, Event::MessageStarted { message, role: Role::Assistant, author });
+    }
+
+    /// The message has these parts now. Those of the blocks that are open are in the order in which they were opened.
+    fn updated(&mut self, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
+        let chunk: Value = serde_json::from_str(json)?;
+        let parts = chunk.get("message").and_then(|message| message.get("parts"));
+        let Ok(mut parts) = read_parts(parts, "message") else {
+            return self.unknown("message-updated", json, out);
+        };
+        self.begin(out);
+        for reasoning in [false, true] {
+            let mut open: Vec<_> = self.blocks(reasoning).values().cloned().collect();
+            open.sort_unstable_by_key(|block| block.number);
+            let streaming = parts.iter_mut().filter_map(|part| match part {
+                Part::Text(text) if !reasoning && text.state == PartState::Streaming => Some(text),
+                Part::Reasoning(text) if reasoning && text.state == PartState::Streaming => Some(text),
+                _ => None,
+            });
+            for (text, block) in streaming.zip(open) {
+                text.id = block.id;
+            }
+        }
+        let mut message = Message::new(self.named(None), Role::Assistant, MessageStatus::Streaming);
+        message.parts = parts;
+        self.push(out, Event::MessagesSnapshot { messages: vec![message] });
+        Ok(())
     }
 
     fn named(&self, given: Option<Cow<'_, str>>) -> MessageId {
@@ -161,7 +155,7 @@ impl Decoder {
             self.message = Some(message.clone());
             self.begun = true;
             let event = Event::MessageStarted { message, role: Role::Assistant, author: None };
-            self.push(out, None, event);
+            self.push(out, event);
         }
     }
 
@@ -178,18 +172,14 @@ impl Decoder {
         self.last = None;
     }
 
-    /// Where a chunk's event comes from.
-    pub(super) fn origin(&mut self, out: &mut Decoded, hw: &Extra<'_>) -> Origin {
+    /// An event of the message, which begins now if it was never started.
+    fn say(&mut self, out: &mut Decoded, event: Event) {
         self.begin(out);
-        Origin {
-            message: hw.message.as_deref().map(MessageId::from).or_else(|| self.message.clone()),
-            attempt: hw.attempt.as_deref().map(Into::into),
-            ..Origin::default()
-        }
+        self.push(out, event);
     }
 
-    pub(super) fn push(&mut self, out: &mut Decoded, origin: Option<Origin>, event: Event) {
-        let origin = origin.unwrap_or_else(|| Origin { message: self.message.clone(), ..Origin::default() });
+    pub(super) fn push(&mut self, out: &mut Decoded, event: Event) {
+        let origin = Origin { message: self.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.records, event).from(origin));
         self.records += 1;
     }
@@ -200,156 +190,119 @@ impl Decoder {
     }
 
     fn open(&mut self, reasoning: bool, start: BlockStart<'_>, out: &mut Decoded) {
-        let hw = start.hw.unwrap_or_default();
-        let origin = self.origin(out, &hw);
+        self.begin(out);
         if self.blocks(reasoning).contains_key(&*start.id) {
             return;
         }
-        let id = self.open_block(reasoning, start.id, &origin, hw.whole);
-        if hw.implied || hw.whole {
-            return;
-        }
-        let metadata = hw.metadata.map(Cow::into_owned);
+        let id = self.open_block(reasoning, &start.id);
         let event = if reasoning {
-            Event::ReasoningStart { id, metadata }
+            Event::ReasoningStart { id, metadata: None }
         } else {
-            Event::TextStart { id, metadata }
+            Event::TextStart { id, metadata: None }
         };
-        self.push(out, Some(origin), event);
+        self.push(out, event);
     }
 
-    fn open_block(&mut self, reasoning: bool, id: Cow<'_, str>, origin: &Origin, whole: bool) -> PartId {
-        let Origin { message, attempt, .. } = origin.clone();
-        let block = Block { reasoning, id: PartId::from(&*id), message, attempt, whole };
+    fn open_block(&mut self, reasoning: bool, id: &str) -> PartId {
+        let block = Block { reasoning, id: PartId::from(id), number: self.records };
         self.last = Some(block.clone());
         let id = block.id.clone();
         self.blocks(reasoning).insert(id.as_str().into(), block);
         id
     }
 
-    fn grow(
-        &mut self,
-        reasoning: bool,
-        id: Cow<'_, str>,
-        delta: Cow<'_, str>,
-        hw: Option<Box<Extra<'_>>>,
-        out: &mut Decoded,
-    ) {
+    fn grow(&mut self, reasoning: bool, id: Cow<'_, str>, delta: Cow<'_, str>, out: &mut Decoded) {
         self.begin(out);
         if !self.last.as_ref().is_some_and(|last| last.reasoning == reasoning && last.id == *id) {
             match self.blocks(reasoning).get(&*id) {
                 Some(block) => self.last = Some(block.clone()),
-                None => {
-                    let origin = self.origin(out, &Extra::default());
-                    self.open_block(reasoning, id, &origin, false);
-                }
+                None => drop(self.open_block(reasoning, &id)),
             }
         }
-        let Some(Block { id, message, attempt, whole, .. }) = self.last.clone() else {
+        let Some(Block { id, .. }) = self.last.clone() else {
             return;
         };
         let delta = delta.into_owned();
-        let metadata = hw.and_then(|hw| hw.metadata).map(Cow::into_owned);
-        let event = match (whole, reasoning) {
-            (true, _) => Event::Message { content: delta },
-            (false, true) => Event::ReasoningDelta { id, delta, metadata },
-            (false, false) => Event::TextDelta { id, delta, metadata },
-        };
-        self.push(out, Some(Origin { message, attempt, ..Origin::default() }), event);
+        self.push(
+            out,
+            if reasoning {
+                Event::ReasoningDelta { id, delta, metadata: None }
+            } else {
+                Event::TextDelta { id, delta, metadata: None }
+            },
+        );
     }
 
-    fn end_block(&mut self, reasoning: bool, end: BlockEnd<'_>, out: &mut Decoded) {
+    fn end_block(&mut self, reasoning: bool, end: &BlockEnd<'_>, out: &mut Decoded) {
         self.begin(out);
-        let Some(block) = self.blocks(reasoning).remove(&*end.id) else {
+        let Some(Block { id, .. }) = self.blocks(reasoning).remove(&*end.id) else {
             return;
         };
         self.last = None;
-        let Block { id, message, attempt, whole, .. } = block;
-        let hw = end.hw.unwrap_or_default();
-        if whole || hw.implied {
-            return;
-        }
-        let metadata = hw.metadata.map(Cow::into_owned);
-        let event =
-            if reasoning { Event::ReasoningEnd { id, metadata } } else { Event::TextEnd { id, metadata } };
-        self.push(out, Some(Origin { message, attempt, ..Origin::default() }), event);
+        let event = if reasoning {
+            Event::ReasoningEnd { id, metadata: None }
+        } else {
+            Event::TextEnd { id, metadata: None }
+        };
+        self.push(out, event);
     }
 
     fn found(&mut self, kind: &str, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
-        let (hw, event) = match kind {
+        let event = match kind {
             "source-url" => {
-                let SourceUrl { source_id, url, title, hw } = wire::object(json)?;
-                let mut hw = hw.unwrap_or_default();
-                let event = Event::SourceUrl {
+                let SourceUrl { source_id, url, title } = wire::object(json)?;
+                Event::SourceUrl {
                     source: source_id.into_owned(),
                     url: url.into_owned(),
                     title: title.map(Cow::into_owned),
-                    call: hw.call.take().map(id),
-                    metadata: hw.metadata.take().map(Cow::into_owned),
-                };
-                (hw, event)
+                    call: None,
+                    metadata: None,
+                }
             }
             "source-document" => {
-                let SourceDocument { source_id, title, text, hw } = wire::object(json)?;
-                let mut hw = hw.unwrap_or_default();
-                let event = Event::SourceDocument {
+                let SourceDocument { source_id, title, text } = wire::object(json)?;
+                Event::SourceDocument {
                     source: source_id.into_owned(),
                     title: title.map(Cow::into_owned),
-                    media_type: hw.media_type.take().map(Cow::into_owned),
-                    filename: hw.filename.take().map(Cow::into_owned),
+                    media_type: None,
+                    filename: None,
                     text: text.map(Cow::into_owned),
-                    call: hw.call.take().map(id),
-                    metadata: hw.metadata.take().map(Cow::into_owned),
-                };
-                (hw, event)
+                    call: None,
+                    metadata: None,
+                }
             }
             _ => {
-                let File { media_type, url, filename, id, hw } = wire::object(json)?;
-                let mut hw = hw.unwrap_or_default();
-                let event = Event::File {
+                let File { media_type, url, filename, id } = wire::object(json)?;
+                Event::File {
                     url: url.into_owned(),
                     media_type: media_type.into_owned(),
                     filename: filename.map(Cow::into_owned),
                     id: id.map(Cow::into_owned),
-                    reasoning: hw.reasoning,
-                    metadata: hw.metadata.take().map(Cow::into_owned),
-                };
-                (hw, event)
+                    reasoning: false,
+                    metadata: None,
+                }
             }
         };
-        let origin = self.origin(out, &hw);
-        self.push(out, Some(origin), event);
+        self.say(out, event);
         Ok(())
     }
 
     fn data(&mut self, data: Data<'_>, out: &mut Decoded) {
-        let Data { kind, id, data, transient, hw } = data;
-        let hw = hw.unwrap_or_default();
-        let origin = self.origin(out, &hw);
-        let data = data.into_owned();
-        if hw.carried
-            && kind == "data-interrupt"
-            && let Ok(interrupt) = serde_json::from_value(data.clone())
-        {
-            return self.push(out, None, Event::InterruptRequested(Box::new(interrupt)));
-        }
+        let Data { kind, id, data, transient } = data;
         let event = Event::Data {
             name: kind.strip_prefix("data-").unwrap_or(&kind).to_owned(),
             id: id.map(Cow::into_owned),
-            data,
+            data: data.into_owned(),
             transient: transient == Some(true),
         };
-        self.push(out, Some(origin), event);
+        self.say(out, event);
     }
 
     fn tool(&mut self, kind: &str, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
-        let (origin, event) = match kind {
+        let event = match kind {
             "tool-input-start" => {
-                let ToolInputStart { tool_call_id, tool_name, dynamic, hw } = wire::object(json)?;
-                let hw = hw.unwrap_or_default();
-                let origin = self.origin(out, &hw);
-                let tool = ToolCall { dynamic, ..about(id(tool_call_id), tool_name, *hw) };
-                (origin, Event::ToolInputStart(tool))
+                let ToolInputStart { tool_call_id, tool_name, dynamic } = wire::object(json)?;
+                Event::ToolInputStart(tool(tool_call_id, tool_name, dynamic))
             }
             "tool-input-delta" => {
                 let ToolInputDelta { tool_call_id, input_text_delta } = wire::object(json)?;
@@ -357,65 +310,46 @@ impl Decoder {
                 return Ok(());
             }
             "tool-input-available" => {
-                let ToolInputAvailable { tool_call_id, tool_name, input, dynamic, hw } = wire::object(json)?;
-                let hw = hw.unwrap_or_default();
-                if hw.implied {
-                    return Ok(());
-                }
-                let origin = self.origin(out, &hw);
-                let tool = ToolCall { dynamic, ..about(id(tool_call_id), tool_name, *hw) };
-                (origin, Event::ToolInputAvailable { tool, input: input.map(Cow::into_owned) })
+                let ToolInputAvailable { tool_call_id, tool_name, input, dynamic } = wire::object(json)?;
+                let tool = tool(tool_call_id, tool_name, dynamic);
+                Event::ToolInputAvailable { tool, input: input.map(Cow::into_owned) }
             }
             "tool-input-error" => {
-                let ToolInputError { tool_call_id, error_text, hw } = wire::object(json)?;
-                let mut hw = hw.unwrap_or_default();
-                let origin = self.origin(out, &hw);
-                let input = hw.input.take().map(Cow::into_owned);
-                let name = hw.name.take().unwrap_or_default();
-                let tool = about(id(tool_call_id), name, *hw);
-                (origin, Event::ToolInputError { tool, input, error: error_text.into_owned() })
+                let ToolInputError { tool_call_id, error_text } = wire::object(json)?;
+                let tool = tool(tool_call_id, Cow::Borrowed(""), None);
+                Event::ToolInputError { tool, input: None, error: error_text.into_owned() }
             }
             "tool-approval-request" => {
-                let ToolApprovalRequest { tool_call_id, tool_name, input, approval_id, dynamic, hw } =
+                let ToolApprovalRequest { tool_call_id, tool_name, input, approval_id, dynamic } =
                     wire::object(json)?;
-                let mut hw = hw.unwrap_or_default();
-                let origin = self.origin(out, &hw);
                 // The answer names the call if the request has no id.
                 let approval = id(approval_id.unwrap_or_else(|| tool_call_id.clone()));
-                let signature = hw.signature.take().map(Cow::into_owned);
-                let automatic = hw.automatic;
-                let tool = ToolCall { dynamic, ..about(id(tool_call_id), tool_name, *hw) };
+                let tool = tool(tool_call_id, tool_name, dynamic);
                 let input = input.map(Cow::into_owned);
-                (origin, Event::ApprovalRequested { approval, tool, input, signature, automatic })
+                Event::ApprovalRequested { approval, tool, input, signature: None, automatic: false }
             }
             "tool-output-available" => {
-                let ToolOutputAvailable { tool_call_id, output, preliminary, hw } = wire::object(json)?;
-                let hw = hw.unwrap_or_default();
-                let event = Event::ToolOutput {
+                let ToolOutputAvailable { tool_call_id, output, preliminary } = wire::object(json)?;
+                Event::ToolOutput {
                     call: id(tool_call_id),
-                    name: hw.name.map(Cow::into_owned),
+                    name: None,
                     output: output.into_owned(),
-                    structured: hw.structured.map(Cow::into_owned),
-                    is_error: hw.is_error,
+                    structured: None,
+                    is_error: false,
                     preliminary: preliminary == Some(true),
-                    metadata: hw.metadata.map(Cow::into_owned),
-                };
-                (self.origin(out, &Extra::default()), event)
+                    metadata: None,
+                }
             }
             "tool-output-error" => {
-                let ToolOutputError { tool_call_id, error_text, hw } = wire::object(json)?;
-                let name = hw.and_then(|hw| hw.name).map(Cow::into_owned);
-                let (call, error) = (id(tool_call_id), error_text.into_owned());
-                (self.origin(out, &Extra::default()), Event::ToolOutputError { call, name, error })
+                let ToolOutputError { tool_call_id, error_text } = wire::object(json)?;
+                Event::ToolOutputError { call: id(tool_call_id), name: None, error: error_text.into_owned() }
             }
             _ => {
-                let ToolOutputDenied { tool_call_id, reason, hw } = wire::object(json)?;
-                let name = hw.and_then(|hw| hw.name).map(Cow::into_owned);
-                let (call, reason) = (id(tool_call_id), reason.map(Cow::into_owned));
-                (self.origin(out, &Extra::default()), Event::ToolDenied { call, name, reason })
+                let ToolOutputDenied { tool_call_id, reason } = wire::object(json)?;
+                Event::ToolDenied { call: id(tool_call_id), name: None, reason: reason.map(Cow::into_owned) }
             }
         };
-        self.push(out, Some(origin), event);
+        self.say(out, event);
         Ok(())
     }
 
@@ -426,37 +360,20 @@ impl Decoder {
         }
     }
 
-    fn carried(&mut self, event: Event, out: &mut Decoded) {
-        match &event {
-            Event::MessageStarted { message, .. } => {
-                self.message = Some(message.clone());
-                self.begun = true;
-            }
-            Event::RunFailed(_) | Event::Error { terminal: true, .. } => self.ended = true,
-            _ => {}
-        }
-        self.push(out, Some(Origin::default()), event);
-    }
-
     fn unknown(&mut self, kind: &str, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
         let event = Event::Unknown { name: kind.to_owned(), data: serde_json::from_str(json)? };
-        self.push(out, Some(Origin::default()), event);
+        self.push(out, event);
         Ok(())
     }
 }
 
-fn private(json: &str) -> Option<Event> {
-    let Private { event } = wire::object(json).ok()?;
-    wire::carried(event)
-}
-
-fn about(call: ToolCallId, name: Cow<'_, str>, hw: Extra<'_>) -> ToolCall {
+fn tool(call: Cow<'_, str>, name: Cow<'_, str>, dynamic: Option<bool>) -> ToolCall {
     ToolCall {
-        call,
+        call: id(call),
         name: name.into_owned(),
-        dynamic: None,
-        executor: hw.executor.unwrap_or_default(),
-        title: hw.title.map(Cow::into_owned),
-        metadata: hw.metadata.map(Cow::into_owned),
+        dynamic,
+        executor: Executor::Server,
+        title: None,
+        metadata: None,
     }
 }

@@ -63,11 +63,8 @@ fn chunks_become_events_whatever_their_fields_are() {
             vec![Event::Unknown { name: "banana".into(), data: json!({ "type": "banana", "x": [1] }) }],
         ),
         (
-            json!({ "type": "hw-event", "event": { "type": "nonsense" } }),
-            vec![Event::Unknown {
-                name: "hw-event".into(),
-                data: json!({ "type": "hw-event", "event": { "type": "nonsense" } }),
-            }],
+            json!({ "type": "error", "errorText": "gone" }),
+            vec![Event::RunFailed(crate::event::ErrorInfo::new("gone"))],
         ),
         (json!({ "type": "ping" }), vec![]),
         (json!({ "type": "text-end", "id": "never" }), vec![]),
@@ -195,7 +192,7 @@ fn what_is_read_by_comparing_is_what_a_parser_reads() {
         taken[0].replace(":4,", ":04,"),
         taken[0].replace(":4,", ":-4,"),
         taken[0].replace(":4,", ":4.0,"),
-        taken[0].replace("}}", r#","hw":{}}}"#),
+        taken[0].replace("}}", r#","more":{}}}"#),
         taken[0].replace("}}", r#","delta":"x"}}"#),
         taken[0].replace("}}", r#"},"sequence":5}"#),
         taken[0].replace("}}", "} }"),

@@ -2,16 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::super::lenient;
-use crate::{
-    carry,
-    error::{Error, ErrorKind},
-    event::Event,
-    structured::StructuredUpdate,
-};
+use crate::error::{Error, ErrorKind};
 
 /// A text that borrows from the frame if it can, in an `Option` too.
 #[derive(Deserialize)]
@@ -32,7 +27,6 @@ pub(super) struct Line<'a> {
     id: Option<Str<'a>>,
     #[serde(borrow)]
     delta: Option<Str<'a>>,
-    hw: Option<IgnoredAny>,
 }
 
 /// The fields of a delta.
@@ -49,9 +43,6 @@ pub(super) struct Brief<'a> {
     tool_call_id: Option<Str<'a>>,
     #[serde(borrow)]
     input_text_delta: Option<Str<'a>>,
-    #[serde(borrow)]
-    event: Option<&'a RawValue>,
-    hw: Option<IgnoredAny>,
 }
 
 /// What comes often.
@@ -59,7 +50,6 @@ pub(super) struct Brief<'a> {
 pub(super) enum Delta<'a> {
     Block { reasoning: bool, id: Cow<'a, str>, delta: Cow<'a, str> },
     ToolInput { call: Cow<'a, str>, delta: Cow<'a, str> },
-    Carried(Box<Event>),
 }
 
 impl<'a> Brief<'a> {
@@ -68,8 +58,7 @@ impl<'a> Brief<'a> {
             "tool-input-delta" => {
                 Some(Delta::ToolInput { call: self.tool_call_id?.0, delta: self.input_text_delta?.0 })
             }
-            carry::NAME => carried(self.event?).map(Box::new).map(Delta::Carried),
-            kind => block(kind, self.id, self.delta, self.hw.is_some()),
+            kind => block(kind, self.id, self.delta),
         }
     }
 }
@@ -77,17 +66,17 @@ impl<'a> Brief<'a> {
 impl<'a> Line<'a> {
     /// The delta of a frame that is a chunk itself.
     pub(super) fn raw(self) -> Option<Delta<'a>> {
-        block(self.kind?, self.id, self.delta, self.hw.is_some())
+        block(self.kind?, self.id, self.delta)
     }
 }
 
-fn block<'a>(kind: &str, id: Option<Str<'a>>, delta: Option<Str<'a>>, more: bool) -> Option<Delta<'a>> {
+fn block<'a>(kind: &str, id: Option<Str<'a>>, delta: Option<Str<'a>>) -> Option<Delta<'a>> {
     let reasoning = match kind {
         "text-delta" => false,
         "reasoning-delta" => true,
         _ => return None,
     };
-    (!more).then_some(Delta::Block { reasoning, id: id?.0, delta: delta?.0 })
+    Some(Delta::Block { reasoning, id: id?.0, delta: delta?.0 })
 }
 
 /// An enveloped delta exactly as our encoder writes it, which is read by comparing; anything else is left
@@ -122,18 +111,6 @@ fn plain(json: &str) -> Option<(&str, &str)> {
     let end = json.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
     let (text, rest) = json.split_at_checked(end)?;
     Some((text, rest.strip_prefix('"')?))
-}
-
-/// The event in a chunk of ours.
-pub(super) fn carried(event: &RawValue) -> Option<Event> {
-    let json = event.get();
-    // The only one that comes as often as a delta, and as our encoder writes it.
-    if json.starts_with(r#"{"type":"structured","#)
-        && let Ok(update) = serde_json::from_str::<StructuredUpdate>(json)
-    {
-        return Some(Event::Structured(update));
-    }
-    serde_json::from_str(json).ok()
 }
 
 /// Any frame.

@@ -1,6 +1,6 @@
 //! What a run says, in MUI's chunks.
 //!
-//! A stream is one message for MUI's client. The messages of the run are told apart for our own readers.
+//! A stream is one message for MUI's client, whatever messages the run has.
 
 use std::{
     borrow::Cow,
@@ -11,37 +11,34 @@ use serde_json::Value;
 
 use super::{
     super::chunk::{
-        Abort, BlockDelta, BlockEnd, BlockStart, Carried, Chunk, Data, Extra, File, Finish, MessageMetadata,
-        MessageUpdated, SourceDocument, SourceUrl, Start, Step, UpdatedMessage,
+        Abort, BlockDelta, BlockEnd, BlockStart, Chunk, Data, ErrorText, File, Finish, MessageMetadata,
+        MessageUpdated, SourceDocument, SourceUrl, Start, ToolInputAvailable, ToolOutputAvailable,
+        ToolOutputError, UpdatedMessage,
     },
     super::message::Parts,
     Sink,
 };
 use crate::{
-    event::{Event, FinishReason, Interrupt, Origin, Record, Role},
+    event::{Event, FinishReason, Interrupt, Origin, Record},
     id::{AttemptId, MessageId, PartId, RunId, ToolCallId},
-    state::{Part, RunState},
+    state::{ASK_USER, Part, RunState},
+    structured::growing::GrowingObjects,
 };
-
-/// How many events wait for the message to begin; then it begins without being asked to.
-const MAX_BEFORE: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Speech {
     run: Option<RunId>,
-    /// What came before the message, which must be the first thing that the client sees.
-    before: Vec<Event>,
     /// The message that the client has.
     shown: Option<MessageId>,
-    /// The message that was started last.
-    current: Option<MessageId>,
     /// The open blocks: whether it is reasoning, and which.
     open: BTreeSet<(bool, PartId)>,
     /// The block of the last delta: most deltas go to the same one.
     last: Option<(bool, PartId)>,
     pub(super) calls: HashSet<ToolCallId>,
     pub(super) last_call: Option<ToolCallId>,
-    data: HashSet<(Option<MessageId>, String, String)>,
+    /// The data that the client has, by name and id.
+    data: HashSet<(String, String)>,
+    objects: GrowingObjects,
     /// What the client shows by now, to be said again when something is taken back.
     pub(super) seen: RunState,
     /// Someone has to answer before the run goes on.
@@ -57,22 +54,12 @@ impl Speech {
         let Record { origin, event, .. } = record;
         self.waiting = matches!(event, Event::RunWaiting { .. });
         match event {
-            Event::TextDelta { id, delta, metadata } => {
-                self.delta(false, record, id, delta, metadata.as_ref(), sink);
-            }
-            Event::ReasoningDelta { id, delta, metadata } => {
-                self.delta(true, record, id, delta, metadata.as_ref(), sink);
-            }
-            Event::TextStart { id, metadata } => {
-                self.open_block(false, record, id, metadata.as_ref(), sink);
-            }
-            Event::ReasoningStart { id, metadata } => {
-                self.open_block(true, record, id, metadata.as_ref(), sink);
-            }
-            Event::TextEnd { id, metadata } => self.close_block(false, record, id, metadata.as_ref(), sink),
-            Event::ReasoningEnd { id, metadata } => {
-                self.close_block(true, record, id, metadata.as_ref(), sink);
-            }
+            Event::TextDelta { id, delta, .. } => self.delta(false, record, id, delta, sink),
+            Event::ReasoningDelta { id, delta, .. } => self.delta(true, record, id, delta, sink),
+            Event::TextStart { id, .. } => self.open_block(false, record, id, sink),
+            Event::ReasoningStart { id, .. } => self.open_block(true, record, id, sink),
+            Event::TextEnd { id, .. } => self.close_block(false, record, id, sink),
+            Event::ReasoningEnd { id, .. } => self.close_block(true, record, id, sink),
             Event::Message { content } => self.whole(record, content, sink),
 
             Event::ToolInputStart(_)
@@ -87,130 +74,126 @@ impl Speech {
                 self.tool(record, sink);
             }
 
-            Event::RunStarted(started) => {
-                self.run.clone_from(&started.run);
-                self.carry(event, sink);
-            }
-            Event::MessageStarted { message, role, author } => {
+            Event::RunStarted(started) => self.run.clone_from(&started.run),
+            Event::MessageStarted { message, author, .. } => {
                 if self.shown.is_none() {
-                    self.start(message, *role, author.as_ref(), sink);
-                } else {
-                    self.carry(event, sink);
+                    self.start(message, author.as_ref(), sink);
                 }
-                self.current = Some(message.clone());
                 self.show(record);
             }
-            Event::RunFinished { reason, usage, data } => {
+            Event::MessageFinished { .. } => self.send_objects(sink),
+            Event::RunFinished { reason, .. } => {
                 self.begin(origin, sink);
-                let hw = Extra {
-                    usage: usage.as_ref().map(Cow::Borrowed),
-                    data: data.as_ref().map(Cow::Borrowed),
-                    ..Extra::default()
-                };
-                sink(&Chunk::Finish(Finish {
-                    message_id: self.shown.as_ref().map(|id| id.as_str().into()),
-                    finish_reason: reason.as_ref().map(FinishReason::as_str).map(Cow::Borrowed),
-                    hw: hw.some(),
-                }));
+                self.send_objects(sink);
+                let reason = reason.as_ref().map(FinishReason::as_str);
+                self.finish(reason, sink);
+            }
+            Event::RunCancelled { .. } => {
+                self.begin(origin, sink);
+                self.send_objects(sink);
+                let message_id = self.shown.as_ref().map(|id| id.as_str().into());
+                sink(&Chunk::Abort(Abort { message_id }));
                 self.ended = true;
             }
-            Event::RunCancelled { reason } => {
+            Event::RunFailed(error) | Event::Error { error, terminal: true } => {
                 self.begin(origin, sink);
-                let hw = Extra { reason: reason.as_deref().map(Cow::Borrowed), ..Extra::default() };
-                sink(&Chunk::Abort(Abort {
-                    message_id: self.shown.as_ref().map(|id| id.as_str().into()),
-                    hw: hw.some(),
-                }));
-                self.ended = true;
-            }
-            Event::RunFailed(_) | Event::Error { terminal: true, .. } => {
-                self.begin(origin, sink);
-                self.carry(event, sink);
+                self.send_objects(sink);
+                sink(&Chunk::Error(ErrorText { error_text: (&error.message).into() }));
                 self.ended = true;
             }
             Event::RunWaiting { .. } => {
                 self.begin(origin, sink);
-                self.carry(event, sink);
+                self.send_objects(sink);
             }
             Event::AttemptRetracted { attempt, .. } => self.retract(record, attempt, sink),
 
             Event::MessageMetadata { metadata } if metadata.is_object() => {
                 self.begin(origin, sink);
-                let hw = self.extra(origin).some();
-                let metadata = Cow::Borrowed(metadata);
-                sink(&Chunk::MessageMetadata(MessageMetadata { metadata, hw }));
+                sink(&Chunk::MessageMetadata(MessageMetadata { metadata: Cow::Borrowed(metadata) }));
             }
-            Event::StepStarted { name } | Event::StepFinished { name } => {
+            Event::StepStarted { .. } => {
                 self.begin(origin, sink);
                 self.show(record);
-                let name = name.as_deref().map(Cow::Borrowed);
-                let hw = Extra { name, ..self.extra(origin) }.some();
-                sink(&match event {
-                    Event::StepStarted { .. } => Chunk::StartStep(Step { hw }),
-                    _ => Chunk::FinishStep(Step { hw }),
-                });
+                sink(&Chunk::StartStep);
+            }
+            Event::StepFinished { .. } => {
+                self.begin(origin, sink);
+                sink(&Chunk::FinishStep);
             }
             Event::SourceUrl { .. } | Event::SourceDocument { .. } | Event::File { .. } => {
                 self.begin(origin, sink);
                 self.show(record);
-                self.found(record, sink);
+                found(&record.event, sink);
             }
-            Event::Data { name, id, data, transient: false } => {
+            Event::Data { name, id, data, transient } => {
                 self.begin(origin, sink);
-                self.data(record, name, id.as_deref(), data, sink);
+                if *transient {
+                    sink(&data_chunk(name, id.as_deref(), data, true));
+                } else {
+                    self.show(record);
+                    self.data(name, id.as_deref(), data, sink);
+                }
+            }
+            Event::Structured(update) => {
+                self.begin(origin, sink);
+                self.show(record);
+                let grown = self.objects.apply(update, record.time).map(|object| object.data());
+                if let Some(data) = grown {
+                    self.data(&update.data_type, Some(&update.stream), &data, sink);
+                }
+            }
+            Event::StructuredInvalidated { stream, .. } => {
+                self.show(record);
+                if let Some(object) = self.objects.invalidate(stream)
+                    && self.data.remove(&(object.data_type().to_owned(), stream.clone()))
+                {
+                    self.update(sink);
+                }
             }
             Event::InterruptRequested(interrupt) => {
                 self.begin(origin, sink);
                 self.ask(record, interrupt, sink);
             }
+            Event::InterruptAnswered { request, answer }
+                if self.calls.contains(&ToolCallId::from(request.as_str())) =>
+            {
+                self.show(record);
+                sink(&Chunk::ToolOutputAvailable(ToolOutputAvailable {
+                    tool_call_id: request.as_str().into(),
+                    output: answer.as_ref().map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+                    preliminary: None,
+                }));
+            }
+            Event::InterruptExpired { request }
+                if self.calls.contains(&ToolCallId::from(request.as_str())) =>
+            {
+                self.show(record);
+                let (tool_call_id, error_text) = (request.as_str().into(), "The question expired.".into());
+                sink(&Chunk::ToolOutputError(ToolOutputError { tool_call_id, error_text }));
+            }
             Event::Unknown { data, .. } if self.shown.is_some() && may_pass(data) => {
                 sink(&Chunk::Unknown(Cow::Borrowed(data)));
             }
-
-            Event::AttemptStarted { .. }
-            | Event::AttemptFinished { .. }
-            | Event::MessageFinished { .. }
-            | Event::MessageMetadata { .. }
-            | Event::ApprovalAnswered { .. }
-            | Event::Data { .. }
-            | Event::Structured(_)
-            | Event::StructuredInvalidated { .. }
-            | Event::StateSnapshot { .. }
-            | Event::StateDelta { .. }
-            | Event::MessagesSnapshot { .. }
-            | Event::InterruptAnswered { .. }
-            | Event::InterruptExpired { .. }
-            | Event::Status { .. }
-            | Event::Transition { .. }
-            | Event::Checkpoint { .. }
-            | Event::Usage(_)
-            | Event::Warning { .. }
-            | Event::Error { .. }
-            | Event::Trace { .. }
-            | Event::Unknown { .. } => {
-                // A denial without a reason must repeat the one that the answer gave.
-                if matches!(event, Event::ApprovalAnswered { .. }) {
-                    self.show(record);
-                }
-                self.carry(event, sink);
-            }
+            // A denial without a reason must repeat the one that the answer gave.
+            Event::ApprovalAnswered { .. } => self.show(record),
+            // The page has no place for the rest.
+            _ => {}
         }
     }
 
-    /// The stream is over. What still waits for a message is said all the same; and if the run waits for
-    /// someone, the message is complete for now, where the client would else report an error.
+    /// The stream is over. If the run waits, the message is complete for now, where the client would else report an error.
     pub(super) fn flush(&mut self, sink: Sink<'_>) {
-        if !self.before.is_empty() {
-            self.begin(&Origin::default(), sink);
-        }
         if self.waiting && !self.ended {
-            sink(&Chunk::Finish(Finish {
-                message_id: self.shown.as_ref().map(|id| id.as_str().into()),
-                finish_reason: None,
-                hw: Extra { implied: true, ..Extra::default() }.some(),
-            }));
-            self.ended = true;
+            self.finish(None, sink);
         }
+    }
+
+    fn finish(&mut self, reason: Option<&str>, sink: Sink<'_>) {
+        sink(&Chunk::Finish(Finish {
+            message_id: self.shown.as_ref().map(|id| id.as_str().into()),
+            finish_reason: reason.map(Cow::Borrowed),
+        }));
+        self.ended = true;
     }
 
     /// Makes sure that the client has its message.
@@ -220,36 +203,14 @@ impl Speech {
                 Some(run) => format!("message-{run}").into(),
                 None => "message".into(),
             });
-            self.start(&id, Role::Assistant, None, sink);
+            self.start(&id, None, sink);
         }
     }
 
-    fn start(&mut self, id: &MessageId, role: Role, author: Option<&Value>, sink: Sink<'_>) {
-        let before = std::mem::take(&mut self.before);
-        let hw = Extra {
-            before: before.into(),
-            role: (role != Role::Assistant).then_some(role),
-            ..Extra::default()
-        };
-        sink(&Chunk::Start(Start {
-            message_id: Some(id.as_str().into()),
-            author: author.map(Cow::Borrowed),
-            hw: hw.some(),
-        }));
+    fn start(&mut self, id: &MessageId, author: Option<&Value>, sink: Sink<'_>) {
+        let author = author.map(Cow::Borrowed);
+        sink(&Chunk::Start(Start { message_id: Some(id.as_str().into()), author }));
         self.shown = Some(id.clone());
-        self.current = Some(id.clone());
-    }
-
-    /// Says an event that MUI has no word for.
-    pub(super) fn carry(&mut self, event: &Event, sink: Sink<'_>) {
-        if self.shown.is_none() {
-            if self.before.len() < MAX_BEFORE {
-                self.before.push(event.clone());
-                return;
-            }
-            self.begin(&Origin::default(), sink);
-        }
-        sink(&Chunk::HwEvent(Carried { event: Cow::Borrowed(event) }));
     }
 
     pub(super) fn show(&mut self, record: &Record) {
@@ -257,33 +218,12 @@ impl Speech {
         let _ = self.seen.apply(record);
     }
 
-    /// Where a part comes from, as far as MUI's chunks do not say it.
-    pub(super) fn extra<'a>(&self, origin: &'a Origin) -> Extra<'a> {
-        let elsewhere = origin.message.as_ref().filter(|message| Some(*message) != self.current.as_ref());
-        Extra {
-            attempt: origin.attempt.as_ref().map(|attempt| attempt.as_str().into()),
-            message: elsewhere.map(|message| message.as_str().into()),
-            ..Extra::default()
-        }
-    }
-
-    fn delta(
-        &mut self,
-        reasoning: bool,
-        record: &Record,
-        id: &PartId,
-        delta: &str,
-        metadata: Option<&Value>,
-        sink: Sink<'_>,
-    ) {
+    fn delta(&mut self, reasoning: bool, record: &Record, id: &PartId, delta: &str, sink: Sink<'_>) {
         if !self.last.as_ref().is_some_and(|(kind, last)| *kind == reasoning && last == id) {
             self.find_block(reasoning, record, id, sink);
         }
         self.show(record);
-        let hw = metadata.and_then(|metadata| {
-            Extra { metadata: Some(Cow::Borrowed(metadata)), ..Extra::default() }.some()
-        });
-        let delta = BlockDelta { id: id.as_str().into(), delta: delta.into(), hw };
+        let delta = BlockDelta { id: id.as_str().into(), delta: delta.into() };
         sink(&if reasoning { Chunk::ReasoningDelta(delta) } else { Chunk::TextDelta(delta) });
     }
 
@@ -292,48 +232,30 @@ impl Speech {
         let block = (reasoning, id.clone());
         if !self.open.contains(&block) {
             self.begin(&record.origin, sink);
-            let hw = Extra { implied: true, ..self.extra(&record.origin) }.some();
-            sink(&block_start(reasoning, id, hw));
+            sink(&block_start(reasoning, id));
             self.open.insert(block.clone());
         }
         self.last = Some(block);
     }
 
-    fn open_block(
-        &mut self,
-        reasoning: bool,
-        record: &Record,
-        id: &PartId,
-        metadata: Option<&Value>,
-        sink: Sink<'_>,
-    ) {
+    fn open_block(&mut self, reasoning: bool, record: &Record, id: &PartId, sink: Sink<'_>) {
         self.begin(&record.origin, sink);
         let block = (reasoning, id.clone());
         if self.open.contains(&block) {
             // The client would take the second start for the first.
-            sink(&block_end(reasoning, id, Extra { implied: true, ..Extra::default() }.some()));
+            sink(&block_end(reasoning, id));
         }
         self.show(record);
-        let metadata = metadata.map(Cow::Borrowed);
-        let hw = Extra { metadata, ..self.extra(&record.origin) }.some();
-        sink(&block_start(reasoning, id, hw));
+        sink(&block_start(reasoning, id));
         self.open.insert(block.clone());
         self.last = Some(block);
     }
 
-    fn close_block(
-        &mut self,
-        reasoning: bool,
-        record: &Record,
-        id: &PartId,
-        metadata: Option<&Value>,
-        sink: Sink<'_>,
-    ) {
+    fn close_block(&mut self, reasoning: bool, record: &Record, id: &PartId, sink: Sink<'_>) {
         if self.open.remove(&(reasoning, id.clone())) {
             self.last = None;
             self.show(record);
-            let hw = Extra { metadata: metadata.map(Cow::Borrowed), ..Extra::default() }.some();
-            sink(&block_end(reasoning, id, hw));
+            sink(&block_end(reasoning, id));
         }
     }
 
@@ -344,110 +266,44 @@ impl Speech {
         while self.open.contains(&(false, id.clone())) {
             id = format!("{id}-").into();
         }
-        let hw = Extra { whole: true, ..self.extra(&record.origin) }.some();
-        sink(&block_start(false, &id, hw));
-        let delta = BlockDelta { id: id.as_str().into(), delta: content.into(), hw: None };
-        sink(&Chunk::TextDelta(delta));
-        sink(&block_end(false, &id, None));
+        sink(&block_start(false, &id));
+        sink(&Chunk::TextDelta(BlockDelta { id: id.as_str().into(), delta: content.into() }));
+        sink(&block_end(false, &id));
     }
 
-    fn found(&mut self, record: &Record, sink: Sink<'_>) {
-        match &record.event {
-            Event::SourceUrl { source, url, title, call, metadata } => {
-                let hw = Extra {
-                    call: call.as_ref().map(|call| call.as_str().into()),
-                    metadata: metadata.as_ref().map(Cow::Borrowed),
-                    ..self.extra(&record.origin)
-                };
-                sink(&Chunk::SourceUrl(SourceUrl {
-                    source_id: source.into(),
-                    url: url.into(),
-                    title: title.as_deref().map(Cow::Borrowed),
-                    hw: hw.some(),
-                }));
-            }
-            Event::SourceDocument { source, title, media_type, filename, text, call, metadata } => {
-                let hw = Extra {
-                    media_type: media_type.as_deref().map(Cow::Borrowed),
-                    filename: filename.as_deref().map(Cow::Borrowed),
-                    call: call.as_ref().map(|call| call.as_str().into()),
-                    metadata: metadata.as_ref().map(Cow::Borrowed),
-                    ..self.extra(&record.origin)
-                };
-                sink(&Chunk::SourceDocument(SourceDocument {
-                    source_id: source.into(),
-                    title: title.as_deref().map(Cow::Borrowed),
-                    text: text.as_deref().map(Cow::Borrowed),
-                    hw: hw.some(),
-                }));
-            }
-            Event::File { url, media_type, filename, id, reasoning, metadata } => {
-                let hw = Extra {
-                    reasoning: *reasoning,
-                    metadata: metadata.as_ref().map(Cow::Borrowed),
-                    ..self.extra(&record.origin)
-                };
-                sink(&Chunk::File(File {
-                    media_type: media_type.into(),
-                    url: url.into(),
-                    filename: filename.as_deref().map(Cow::Borrowed),
-                    id: id.as_deref().map(Cow::Borrowed),
-                    hw: hw.some(),
-                }));
-            }
-            _ => {}
-        }
-    }
-
-    fn data(&mut self, record: &Record, name: &str, id: Option<&str>, data: &Value, sink: Sink<'_>) {
-        self.show(record);
-        let message = record.origin.message.as_ref().or(self.current.as_ref()).cloned();
-        if let Some(id) = id
-            && !self.data.insert((message, name.to_owned(), id.to_owned()))
-        {
+    fn data(&mut self, name: &str, id: Option<&str>, data: &Value, sink: Sink<'_>) {
+        if id.is_some_and(|id| !self.data.insert((name.to_owned(), id.to_owned()))) {
             // The client would show both.
-            return self.update(Some(&record.event), sink);
+            return self.update(sink);
         }
-        sink(&Chunk::Data(Data {
-            kind: format!("data-{name}").into(),
-            id: id.map(Cow::Borrowed),
-            data: Cow::Borrowed(data),
-            transient: None,
-            hw: self.extra(&record.origin).some(),
-        }));
+        sink(&data_chunk(name, id, data, false));
     }
 
-    /// A question is a part that a page can render, and an event for those who know it.
+    /// Sends the objects that have grown since they were sent last.
+    pub(super) fn send_objects(&mut self, sink: Sink<'_>) {
+        if !self.ended && self.objects.unsent().count() > 0 {
+            self.update(sink);
+        }
+    }
+
+    /// A question is a call of a tool that the page executes. One that is asked again stays where it is.
     fn ask(&mut self, record: &Record, interrupt: &Interrupt, sink: Sink<'_>) {
-        let id = interrupt.request.to_string();
-        let key = (self.current.clone(), "interrupt".to_owned(), id.clone());
-        if !self.data.insert(key) {
-            return self.carry(&record.event, sink);
+        self.show(record);
+        if self.calls.insert(interrupt.request.as_str().into()) {
+            sink(&Chunk::ToolInputAvailable(ToolInputAvailable {
+                tool_call_id: interrupt.request.as_str().into(),
+                tool_name: ASK_USER.into(),
+                input: Some(Cow::Owned(interrupt.to_tool_input())),
+                dynamic: None,
+            }));
         }
-        let data = serde_json::to_value(interrupt).unwrap_or_default();
-        let event = Event::Data {
-            name: "interrupt".to_owned(),
-            id: Some(id.clone()),
-            data: data.clone(),
-            transient: false,
-        };
-        self.show(&Record::new(record.seq, event).from(record.origin.clone()));
-        sink(&Chunk::Data(Data {
-            kind: "data-interrupt".into(),
-            id: Some(id.into()),
-            data: Cow::Owned(data),
-            transient: None,
-            hw: Extra { carried: true, ..Extra::default() }.some(),
-        }));
     }
 
-    /// Says all parts of the message again.
-    fn update(&self, event: Option<&Event>, sink: Sink<'_>) {
+    /// Sends all parts of the message again.
+    fn update(&self, sink: Sink<'_>) {
         let id = self.shown.as_ref().map_or("", MessageId::as_str);
-        sink(&Chunk::MessageUpdated(MessageUpdated {
-            message: UpdatedMessage { id: id.into(), parts: Parts(&self.seen) },
-            event: event.map(Cow::Borrowed),
-        }));
+        let message = UpdatedMessage { id: id.into(), parts: Parts(&self.seen) };
+        sink(&Chunk::MessageUpdated(MessageUpdated { message }));
     }
 
     /// Says all parts again to a client that may hold more of what is open. What comes for that opens it anew.
@@ -456,10 +312,10 @@ impl Speech {
             return;
         }
         for (reasoning, id) in std::mem::take(&mut self.open) {
-            sink(&block_end(reasoning, &id, Extra { implied: true, ..Extra::default() }.some()));
+            sink(&block_end(reasoning, &id));
         }
         (self.last, self.last_call) = (None, None);
-        self.update(None, sink);
+        self.update(sink);
     }
 
     /// Takes an attempt back. The client goes on writing to a block by the place that it had, so the
@@ -474,7 +330,7 @@ impl Speech {
             messages.flat_map(|message| message.parts.iter().map(move |part| (&message.id, part)))
         };
         let Some(first) = parts().position(|(_, part)| dead(part)) else {
-            return self.carry(&record.event, sink);
+            return;
         };
         let mut moved = Vec::new();
         for (message, part) in parts().skip(first) {
@@ -491,7 +347,7 @@ impl Speech {
             if !self.open.remove(&(reasoning, id.clone())) {
                 continue;
             }
-            sink(&block_end(reasoning, &id, Extra { implied: true, ..Extra::default() }.some()));
+            sink(&block_end(reasoning, &id));
             if !dies {
                 let end = if reasoning {
                     Event::ReasoningEnd { id, metadata: None }
@@ -507,7 +363,7 @@ impl Speech {
         self.show(record);
         self.calls =
             self.seen.messages().iter().flat_map(|message| &message.parts).filter_map(call).collect();
-        self.update(Some(&record.event), sink);
+        self.update(sink);
     }
 }
 
@@ -518,14 +374,45 @@ fn call(part: &Part) -> Option<ToolCallId> {
     }
 }
 
-fn block_start<'a>(reasoning: bool, id: &'a PartId, hw: Option<Box<Extra<'a>>>) -> Chunk<'a> {
-    let start = BlockStart { id: id.as_str().into(), hw };
+fn block_start(reasoning: bool, id: &PartId) -> Chunk<'_> {
+    let start = BlockStart { id: id.as_str().into() };
     if reasoning { Chunk::ReasoningStart(start) } else { Chunk::TextStart(start) }
 }
 
-fn block_end<'a>(reasoning: bool, id: &'a PartId, hw: Option<Box<Extra<'a>>>) -> Chunk<'a> {
-    let end = BlockEnd { id: id.as_str().into(), hw };
+fn block_end(reasoning: bool, id: &PartId) -> Chunk<'_> {
+    let end = BlockEnd { id: id.as_str().into() };
     if reasoning { Chunk::ReasoningEnd(end) } else { Chunk::TextEnd(end) }
+}
+
+fn data_chunk<'a>(name: &str, id: Option<&'a str>, data: &'a Value, transient: bool) -> Chunk<'a> {
+    Chunk::Data(Data {
+        kind: format!("data-{name}").into(),
+        id: id.map(Cow::Borrowed),
+        data: Cow::Borrowed(data),
+        transient: transient.then_some(true),
+    })
+}
+
+fn found(event: &Event, sink: Sink<'_>) {
+    match event {
+        Event::SourceUrl { source, url, title, .. } => sink(&Chunk::SourceUrl(SourceUrl {
+            source_id: source.into(),
+            url: url.into(),
+            title: title.as_deref().map(Cow::Borrowed),
+        })),
+        Event::SourceDocument { source, title, text, .. } => sink(&Chunk::SourceDocument(SourceDocument {
+            source_id: source.into(),
+            title: title.as_deref().map(Cow::Borrowed),
+            text: text.as_deref().map(Cow::Borrowed),
+        })),
+        Event::File { url, media_type, filename, id, .. } => sink(&Chunk::File(File {
+            media_type: media_type.into(),
+            url: url.into(),
+            filename: filename.as_deref().map(Cow::Borrowed),
+            id: id.as_deref().map(Cow::Borrowed),
+        })),
+        _ => {}
+    }
 }
 
 /// Whether a chunk that we do not know may be sent as it came: the client must not know it either.

@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     event::{ErrorInfo, Event, Executor, FinishReason, Interrupt, Origin, Role, RunStarted, ToolCall, Usage},
     framing::Framing,
+    structured::{StructuredOp, StructuredUpdate},
 };
 
 fn from(message: &str, attempt: Option<&str>) -> Origin {
@@ -34,7 +35,7 @@ fn chunks(records: &[Record]) -> Vec<Value> {
     let mut encoder = Encoder::new(&EncodeOptions::default());
     let mut chunks = Vec::new();
     for record in records {
-        encoder.chunks(record, &mut |chunk| chunks.push(serde_json::to_value(chunk).unwrap()));
+        encoder.speech.say(record, &mut |chunk| chunks.push(serde_json::to_value(chunk).unwrap()));
     }
     chunks
 }
@@ -59,7 +60,7 @@ fn a_stream_is_numbered_densely_from_where_it_is_told_to() {
     }
     encoder.finish(&mut out);
     let expected = [
-        r#"{"eventId":"m1:7","sequence":7,"chunk":{"type":"start","messageId":"m1","hw":{"before":[{"type":"run-started","run":"r1"}]}}}"#,
+        r#"{"eventId":"m1:7","sequence":7,"chunk":{"type":"start","messageId":"m1"}}"#,
         r#"{"eventId":"m1:8","sequence":8,"chunk":{"type":"text-start","id":"t"}}"#,
         r#"{"eventId":"m1:9","sequence":9,"chunk":{"type":"text-delta","id":"t","delta":"é\n"}}"#,
         r#"{"eventId":"m1:10","sequence":10,"chunk":{"type":"finish","messageId":"m1","finishReason":"stop"}}"#,
@@ -69,14 +70,13 @@ fn a_stream_is_numbered_densely_from_where_it_is_told_to() {
 }
 
 #[test]
-fn chunks_have_mui_s_fields_and_ours_apart() {
+fn chunks_have_the_fields_of_the_client() {
     let call = ToolCall { dynamic: Some(true), ..ToolCall::new("c", "mail").by(Executor::Client) };
     let id = || "c".into();
     let table = [
         (
             Event::ToolInputStart(call.clone()),
-            json!({ "type": "tool-input-start", "toolCallId": "c", "toolName": "mail", "dynamic": true,
-                    "hw": { "executor": "client" } }),
+            json!({ "type": "tool-input-start", "toolCallId": "c", "toolName": "mail", "dynamic": true }),
         ),
         (
             Event::ToolInputDelta { call: id(), delta: "{".into() },
@@ -99,17 +99,7 @@ fn chunks_have_mui_s_fields_and_ours_apart() {
                     "approvalId": "ap" }),
         ),
         (
-            Event::ApprovalAnswered {
-                approval: "ap".into(),
-                call: None,
-                approved: false,
-                reason: Some("no".into()),
-            },
-            json!({ "type": "hw-event", "event": { "type": "approval-answered", "approval": "ap",
-                    "approved": false, "reason": "no" } }),
-        ),
-        (
-            Event::ToolDenied { call: id(), name: None, reason: None },
+            Event::ToolDenied { call: id(), name: None, reason: Some("no".into()) },
             json!({ "type": "tool-output-denied", "toolCallId": "c", "reason": "no" }),
         ),
         (
@@ -122,7 +112,7 @@ fn chunks_have_mui_s_fields_and_ours_apart() {
                 call: None,
                 metadata: None,
             },
-            json!({ "type": "source-document", "sourceId": "s", "text": "passage", "hw": { "mediaType": "text/plain" } }),
+            json!({ "type": "source-document", "sourceId": "s", "text": "passage" }),
         ),
         (
             Event::Data { name: "chart".into(), id: Some("k".into()), data: json!(1), transient: false },
@@ -130,17 +120,18 @@ fn chunks_have_mui_s_fields_and_ours_apart() {
         ),
         (
             Event::Data { name: "tick".into(), id: None, data: json!(1), transient: true },
-            json!({ "type": "hw-event", "event": { "type": "data", "name": "tick", "data": 1, "transient": true } }),
+            json!({ "type": "data-tick", "data": 1, "transient": true }),
         ),
         (
             Event::InterruptRequested(Box::new(Interrupt::text("r1", "Which city?"))),
-            json!({ "type": "data-interrupt", "id": "r1", "hw": { "carried": true },
-                    "data": { "request": "r1", "kind": "text", "question": "Which city?" } }),
+            json!({ "type": "tool-input-available", "toolCallId": "r1", "toolName": "ask_user",
+                    "input": { "question": "Which city?", "kind": "text" } }),
         ),
         (
-            Event::StepStarted { name: Some("plan".into()) },
-            json!({ "type": "start-step", "hw": { "name": "plan" } }),
+            Event::InterruptAnswered { request: "r1".into(), answer: Some(json!("Oslo")) },
+            json!({ "type": "tool-output-available", "toolCallId": "r1", "output": "Oslo" }),
         ),
+        (Event::StepStarted { name: Some("plan".into()) }, json!({ "type": "start-step" })),
         (
             Event::MessageMetadata { metadata: json!({ "a": 1 }) },
             json!({ "type": "message-metadata", "metadata": { "a": 1 } }),
@@ -155,7 +146,7 @@ fn chunks_have_mui_s_fields_and_ours_apart() {
                 usage: Some(Usage { input_tokens: Some(1), ..Usage::default() }),
                 data: None,
             },
-            json!({ "type": "finish", "messageId": "m1", "hw": { "usage": { "inputTokens": 1 } } }),
+            json!({ "type": "finish", "messageId": "m1" }),
         ),
     ];
     let events: Vec<_> = table.iter().map(|(event, _)| event.clone()).collect();
@@ -168,7 +159,6 @@ fn chunks_have_mui_s_fields_and_ours_apart() {
 fn what_is_missing_is_made_up_for() {
     let chunks = chunks(&[Record::new(0, delta("t", "x")), Record::new(1, delta("t", "y"))]);
     assert_eq!(types(&chunks), ["start", "text-start", "text-delta", "text-delta"]);
-    assert_eq!(chunks[1]["hw"], json!({ "implied": true }));
     let output = Event::ToolOutput {
         call: "c".into(),
         name: Some("mail".into()),
@@ -188,21 +178,21 @@ fn what_is_missing_is_made_up_for() {
 }
 
 #[test]
-fn unknown_chunks_that_the_client_knows_are_wrapped() {
-    for kind in ["finish", "error", "data-x", "hw-event", "ping"] {
+fn unknown_chunk_that_the_client_knows_is_not_sent() {
+    for kind in ["finish", "error", "data-x", "ping"] {
         let unknown = Event::Unknown { name: kind.into(), data: json!({ "type": kind }) };
-        assert_eq!(types(&said(&[unknown])), ["hw-event"], "{kind}");
+        assert!(said(&[unknown]).is_empty(), "{kind}");
     }
 }
 
 #[test]
-fn a_failed_run_ends_without_a_terminal_chunk_and_a_stopped_one_with_abort() {
+fn failed_run_ends_with_an_error_and_cancelled_run_with_abort() {
     let failed = said(&[Event::RunFailed(ErrorInfo::new("gone")), finished()]);
-    assert_eq!(failed, [json!({ "type": "hw-event", "event": { "type": "run-failed", "message": "gone" } })]);
+    assert_eq!(failed, [json!({ "type": "error", "errorText": "gone" })]);
     let stopped = said(&[Event::RunCancelled { reason: Some("bored".into()) }]);
-    assert_eq!(stopped, [json!({ "type": "abort", "messageId": "m1", "hw": { "reason": "bored" } })]);
+    assert_eq!(stopped, [json!({ "type": "abort", "messageId": "m1" })]);
     let nothing = chunks(&[Record::new(0, Event::RunFailed(ErrorInfo::new("gone")))]);
-    assert_eq!(types(&nothing), ["start", "hw-event"]);
+    assert_eq!(types(&nothing), ["start", "error"]);
 }
 
 #[test]
@@ -215,10 +205,9 @@ fn a_stream_that_is_closed_while_the_run_waits_completes_its_message() {
     encoder.finish(&mut out);
     encoder.finish(&mut out);
     let lines = String::from_utf8(out.take()).unwrap();
-    let last =
-        r#"{"eventId":"m1:2","sequence":2,"chunk":{"type":"finish","messageId":"m1","hw":{"implied":true}}}"#;
-    assert_eq!(lines.lines().nth(2), Some(last));
-    assert_eq!(lines.lines().count(), 3);
+    let last = r#"{"eventId":"m1:1","sequence":1,"chunk":{"type":"finish","messageId":"m1"}}"#;
+    assert_eq!(lines.lines().nth(1), Some(last));
+    assert_eq!(lines.lines().count(), 2);
 }
 
 #[test]
@@ -236,8 +225,8 @@ fn an_attempt_is_taken_back_with_the_parts_that_stay() {
         record(delta("kept", ", still")),
         record(delta("moved", "On")),
     ];
-    let chunks = chunks(&records).split_off(7);
-    let ends = |id: &str| json!({ "type": "text-end", "id": id, "hw": { "implied": true } });
+    let chunks = chunks(&records).split_off(6);
+    let ends = |id: &str| json!({ "type": "text-end", "id": id });
     assert_eq!(chunks[0], ends("dead"));
     assert_eq!(chunks[1], ends("moved"));
     assert_eq!(
@@ -248,7 +237,6 @@ fn an_attempt_is_taken_back_with_the_parts_that_stay() {
                 { "type": "text", "text": "Kept", "state": "streaming" },
                 { "type": "text", "text": "", "state": "done" },
             ] },
-            "event": { "type": "attempt-retracted", "attempt": "a1" },
         })
     );
     assert_eq!(types(&chunks[3..]), ["text-delta", "text-start", "text-delta"]);
@@ -268,10 +256,32 @@ fn data_of_the_same_id_is_replaced_by_saying_the_parts_again() {
 }
 
 #[test]
-fn a_message_begins_unasked_when_too_much_waits_for_it() {
-    let status = |n: u32| Event::Status { state: None, message: Some(n.to_string()) };
-    let records: Vec<_> = (0..100).map(|n| Record::new(0, status(n))).collect();
-    let chunks = chunks(&records);
-    assert_eq!(chunks[0]["hw"]["before"].as_array().unwrap().len(), 64);
-    assert_eq!(chunks.len(), 1 + 36);
+fn structured_object_is_a_data_part_until_it_is_invalidated() {
+    let update = |op| Event::Structured(StructuredUpdate::new("s", "table", op));
+    let chunks = said(&[
+        update(StructuredOp::append("rows", [1])),
+        update(StructuredOp::append("rows", [2])),
+        Event::MessageFinished { message: "m1".into() },
+        Event::StructuredInvalidated { stream: "s".into(), checkpoint: None },
+    ]);
+    assert_eq!(types(&chunks), ["data-table", "message-updated", "message-updated"]);
+    assert_eq!(chunks[0]["data"], json!({ "rows": [1] }));
+    let part = json!({ "type": "data-table", "id": "s", "data": { "rows": [1, 2] } });
+    assert_eq!(chunks[1]["message"]["parts"], json!([part]));
+    assert_eq!(chunks[2]["message"]["parts"], json!([]));
+}
+
+#[test]
+fn deltas_written_by_hand_are_what_serde_writes() {
+    let delta = |id: &str| delta(id, "\u{2028}\"\\\n\u{0}é");
+    for event in [delta("t"), Event::ToolInputDelta { call: "c".into(), delta: "{\"".into() }] {
+        let records = [record(started()), record(event)];
+        let expected = chunks(&records).pop().unwrap();
+        let mut encoder = Encoder::new(&EncodeOptions::default());
+        let mut out = FrameWriter::new(Framing::Ndjson);
+        records.iter().for_each(|record| encoder.record(record, &mut out));
+        let lines = String::from_utf8(out.take()).unwrap();
+        let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        assert_eq!(last["chunk"], expected);
+    }
 }

@@ -3,23 +3,25 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::{
     super::chunk::{
-        Chunk, Extra, ToolApprovalRequest, ToolInputAvailable, ToolInputDelta, ToolInputError,
-        ToolInputStart, ToolOutputAvailable, ToolOutputDenied, ToolOutputError,
+        Chunk, ToolApprovalRequest, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolInputStart,
+        ToolOutputAvailable, ToolOutputDenied, ToolOutputError,
     },
     Sink,
     speech::Speech,
 };
 use crate::{
-    event::{Event, Executor, Origin, Record, ToolCall},
+    event::{Event, Origin, Record, ToolCall},
     id::ToolCallId,
     state::ToolPart,
 };
 
 impl Speech {
     pub(super) fn tool(&mut self, record: &Record, sink: Sink<'_>) {
-        let Record { origin, event, .. } = record;
+        let event = &record.event;
         match event {
             Event::ToolInputDelta { call, delta } => {
                 if self.last_call.as_ref() != Some(call) {
@@ -34,23 +36,19 @@ impl Speech {
             }
             Event::ToolInputStart(tool) => {
                 self.known(record, &tool.call);
-                let hw = about(tool, self.extra(origin)).some();
                 sink(&Chunk::ToolInputStart(ToolInputStart {
                     tool_call_id: tool.call.as_str().into(),
                     tool_name: (&tool.name).into(),
                     dynamic: tool.dynamic,
-                    hw,
                 }));
             }
             Event::ToolInputAvailable { tool, input } => {
                 self.known(record, &tool.call);
-                let hw = about(tool, self.extra(origin)).some();
                 sink(&Chunk::ToolInputAvailable(ToolInputAvailable {
                     tool_call_id: tool.call.as_str().into(),
                     tool_name: (&tool.name).into(),
-                    input: input.as_ref().map(Cow::Borrowed),
+                    input: Some(input.as_ref().map_or(Cow::Owned(Value::Null), Cow::Borrowed)),
                     dynamic: tool.dynamic,
-                    hw,
                 }));
             }
             Event::ToolInputError { tool, input, error } => {
@@ -64,22 +62,15 @@ impl Speech {
                         tool_name: (&tool.name).into(),
                         input: Some(Cow::Borrowed(input)),
                         dynamic: tool.dynamic,
-                        hw: Extra { implied: true, ..Extra::default() }.some(),
                     }));
                 }
                 self.show(record);
-                let hw = Extra {
-                    name: Some((&tool.name).into()),
-                    input: input.as_ref().map(Cow::Borrowed),
-                    ..about(tool, Extra::default())
-                };
                 sink(&Chunk::ToolInputError(ToolInputError {
                     tool_call_id: tool.call.as_str().into(),
                     error_text: error.into(),
-                    hw: hw.some(),
                 }));
             }
-            Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
+            Event::ApprovalRequested { approval, tool, input, .. } => {
                 let before = self.shown_call(&tool.call).cloned();
                 self.known(record, &tool.call);
                 let name = match &before {
@@ -87,56 +78,38 @@ impl Speech {
                     _ => &tool.name,
                 };
                 let input = input.as_ref().or(before.as_ref().and_then(|before| before.input.as_ref()));
-                let hw = Extra {
-                    signature: signature.as_deref().map(Cow::Borrowed),
-                    automatic: *automatic,
-                    ..about(tool, self.extra(origin))
-                };
                 sink(&Chunk::ToolApprovalRequest(ToolApprovalRequest {
                     tool_call_id: tool.call.as_str().into(),
                     tool_name: name.into(),
                     input: input.map(Cow::Borrowed),
                     approval_id: Some(approval.as_str().into()),
                     dynamic: tool.dynamic,
-                    hw: hw.some(),
                 }));
             }
-            Event::ToolOutput { call, name, output, structured, is_error, preliminary, metadata } => {
+            Event::ToolOutput { call, name, output, preliminary, .. } => {
                 self.announce_named(record, call, name.as_deref(), sink);
                 self.show(record);
-                let hw = Extra {
-                    name: name.as_deref().map(Cow::Borrowed),
-                    structured: structured.as_ref().map(Cow::Borrowed),
-                    is_error: *is_error,
-                    metadata: metadata.as_ref().map(Cow::Borrowed),
-                    ..Extra::default()
-                };
                 sink(&Chunk::ToolOutputAvailable(ToolOutputAvailable {
                     tool_call_id: call.as_str().into(),
                     output: Cow::Borrowed(output),
                     preliminary: preliminary.then_some(true),
-                    hw: hw.some(),
                 }));
             }
             Event::ToolOutputError { call, name, error } => {
                 self.announce_named(record, call, name.as_deref(), sink);
                 self.show(record);
-                let hw = Extra { name: name.as_deref().map(Cow::Borrowed), ..Extra::default() };
                 sink(&Chunk::ToolOutputError(ToolOutputError {
                     tool_call_id: call.as_str().into(),
                     error_text: error.into(),
-                    hw: hw.some(),
                 }));
             }
             Event::ToolDenied { call, name, reason } => {
                 self.announce_named(record, call, name.as_deref(), sink);
                 self.show(record);
                 let given = self.shown_call(call).and_then(|part| part.approval.as_ref()?.reason.as_deref());
-                let hw = Extra { name: name.as_deref().map(Cow::Borrowed), ..Extra::default() };
                 sink(&Chunk::ToolOutputDenied(ToolOutputDenied {
                     tool_call_id: call.as_str().into(),
                     reason: reason.as_deref().or(given).map(Cow::Borrowed),
-                    hw: hw.some(),
                 }));
             }
             _ => {}
@@ -168,14 +141,5 @@ impl Speech {
 
     fn shown_call(&self, call: &ToolCallId) -> Option<&ToolPart> {
         self.seen.messages().iter().rev().find_map(|message| message.tool(call.as_str()))
-    }
-}
-
-fn about<'a>(tool: &'a ToolCall, extra: Extra<'a>) -> Extra<'a> {
-    Extra {
-        executor: (tool.executor != Executor::Server).then_some(tool.executor),
-        title: tool.title.as_deref().map(Cow::Borrowed),
-        metadata: tool.metadata.as_ref().map(Cow::Borrowed),
-        ..extra
     }
 }
