@@ -263,7 +263,14 @@ fn parts(state: &RunState, ended: bool) -> Value {
     let kept = |message: &headwater_protocol::Message| {
         let mut message = message.clone();
         message.parts.retain(|part| !matches!(part, Part::Data(data) if data.transient));
-        crate::flat::flat(&message)
+        let mut flat = crate::flat::flat(&message);
+        // An input that is still streamed shows as far as its text goes.
+        for tool in flat["tools"].as_array_mut().unwrap() {
+            if tool["state"] == "input-streaming" {
+                tool.as_object_mut().unwrap().remove("input");
+            }
+        }
+        flat
     };
     state.messages().iter().map(kept).fold(json!({}), |mut all, message| {
         // What an object has grown by since it was sent is sent later.
