@@ -2,8 +2,7 @@
 //!
 //! In SSE, `id:` is the cursor, `event:` the kind of the event and `data:` the record as JSON. In NDJSON each
 //! line is the record, with the cursor in a field of its own. Nothing is left out, renamed or split, so
-//! decoding gives back the very records that were encoded. The format is described in `docs/native.md`, and
-//! its JSON Schema is `docs/native.schema.json`.
+//! decoding gives back the very records that were encoded. The format is described in `docs/native.md`.
 //!
 //! A reader that reconnects without a cursor gets the current state as the fewest records that rebuild it,
 //! each marked `replay`: it drops what it holds when the first of them arrives.

@@ -1,5 +1,7 @@
 //! What a request answers: decisions about tool calls, answers to questions, outputs of the page's own tools.
 
+use std::time::Duration;
+
 use headwater_protocol::{Action, Message, Reentry, Role, RunId, SessionId, ToolCallId};
 use headwater_runtime::{Answer, Answered, ErrorKind, OpenQuestion, Run, Session};
 
@@ -9,6 +11,10 @@ use super::{
     respond::streams_answers,
 };
 use crate::{ApiError, follow::From};
+
+/// How long an output of a page's tool waits for the run to ask for it, and how often that is looked at.
+const EARLY: Duration = Duration::from_secs(2);
+const EARLY_CHECK: Duration = Duration::from_millis(10);
 
 /// How many open questions of one person are looked at to find one by its call.
 const LOOKED_AT: usize = 1_000;
@@ -22,7 +28,7 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
     if !owed && (spoke || pending.is_empty()) {
         return Ok(None);
     }
-    let mut open = open_questions(asked, session).await?;
+    let mut open = awaited_questions(asked, session, &pending).await?;
     if session.is_none() && chat.action != Action::Answer {
         retain_conversation(asked, &mut open).await?;
     }
@@ -171,7 +177,28 @@ fn spoke(asked: &Asked) -> bool {
     asked.chat.action != Action::Answer && last.is_some_and(|message| message.role == Role::User)
 }
 
-/// The questions that the request may answer.
+/// The questions that the request may answer. A page that executes a tool as soon as it sees the call may be quicker than
+/// the run, which has yet to come to wait for it.
+async fn awaited_questions(
+    asked: &Asked,
+    session: Option<&Session>,
+    pending: &[ToolCallId],
+) -> Result<Vec<OpenQuestion>, ApiError> {
+    let deadline = tokio::time::Instant::now() + EARLY;
+    loop {
+        let open = open_questions(asked, session).await?;
+        let early = !asked.chat.tool_results.is_empty()
+            && !open.iter().any(|question| answer_to(asked, question).is_some())
+            && asked.served.agent.driven().iter().any(|run| run.owner.as_deref() == Some(asked.owner()))
+            && answered_before(asked, session, pending).await?.is_none();
+        if !early || tokio::time::Instant::now() >= deadline {
+            return Ok(open);
+        }
+        tokio::time::sleep(EARLY_CHECK).await;
+    }
+}
+
+/// The questions that are open.
 async fn open_questions(asked: &Asked, session: Option<&Session>) -> Result<Vec<OpenQuestion>, ApiError> {
     let agent = &asked.served.agent;
     if let Some(session) = session
@@ -314,6 +341,8 @@ async fn answered_before(
         names.extend(decision.call.iter().map(|call| call_name(session, call)));
     }
     names.extend(chat.tool_results.iter().map(|result| call_name(session, &result.call)));
+    // A page that knows a question as a call answers it with the output of the call.
+    names.extend(chat.tool_results.iter().map(|result| format!("request:{}", result.call)));
     names.extend(pending.iter().map(|call| call_name(session, call)));
     for name in names {
         if let Some(known) = known::find(&asked.served.agent, asked.owner(), &name).await? {
