@@ -13,7 +13,7 @@ use super::frames::{
 };
 use crate::{
     encode::{Encode, EncodeOptions},
-    event::{Event, Interrupt, Origin, Record, Role, RunStarted, Usage},
+    event::{Event, FinishReason, Interrupt, Origin, Record, Role, RunStarted, Usage},
     framing::FrameWriter,
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
     state::{ASK_USER, Message, RunState, ToolState},
@@ -99,7 +99,7 @@ impl AgentsEncoder {
         let origin = &record.origin;
         match &record.event {
             Event::RunFinished { reason, usage, data } => {
-                let reason = reason.as_ref().map(|reason| reason.as_str());
+                let reason = reason.as_ref().map(FinishReason::as_str);
                 self.usage = usage.clone().or(self.usage.take());
                 self.done(reason, data.as_ref(), out);
             }
@@ -142,11 +142,9 @@ impl AgentsEncoder {
             }
             Event::ReasoningEnd { id, .. } => self.end_block(BlockKind::Reasoning, id, origin, out),
 
-            Event::ToolInputStart(tool) => {
-                if !self.calls.contains_key(&tool.call) {
-                    let message = self.add_call(&tool.call, &tool.name, origin, out);
-                    send_tool_delta(&tool.call, Some(&tool.name), "", &message, out);
-                }
+            Event::ToolInputStart(tool) if !self.calls.contains_key(&tool.call) => {
+                let message = self.add_call(&tool.call, &tool.name, origin, out);
+                send_tool_delta(&tool.call, Some(&tool.name), "", &message, out);
             }
             Event::ToolInputDelta { call, delta } => {
                 let known = self.calls.get(call).map(|known| (known.message.clone(), known.called));

@@ -111,9 +111,10 @@ impl AgentsLinter {
                 self.run = text(data, "runId").map(str::to_owned);
             }
             ("message.start", Some(id)) => {
-                if self.messages.insert(id.clone(), true).is_some() {
+                let known = self.messages.insert(id.clone(), true);
+                known.inspect(|_| {
                     findings.add("message-start-once", format!("message {id:?} begun again"), "a new id");
-                }
+                });
             }
             ("message.end", Some(id)) => match self.messages.get_mut(&id).filter(|open| **open) {
                 Some(open) => *open = false,
@@ -156,11 +157,11 @@ impl AgentsLinter {
     }
 
     fn message(&mut self, name: &str, id: String, findings: &mut Findings) {
-        if !self.messages.contains_key(&id) {
-            let seen = format!("`{name}` for message {id:?}, which was not begun");
+        let seen = format!("`{name}` for message {id:?}, which was not begun");
+        self.messages.entry(id).or_insert_with(|| {
             findings.add("message-started", seen, "`message.start` before");
-            self.messages.insert(id, true);
-        }
+            true
+        });
     }
 
     fn tool(&mut self, name: &str, data: &Value, message: Option<String>, findings: &mut Findings) {
@@ -241,7 +242,7 @@ fn check_fields(name: &str, data: &Value, findings: &mut Findings) {
             | "reason" | "role" | "createdAt" | "sourceId" | "url" | "title" | "mediaType" | "filename"
             | "name" | "dataId" | "message" | "code" | "runId" | "sessionId" | "conversationId"
             | "requestId" | "model" | "endpoint" | "finishReason"
-                if !value.is_string() && !(value.is_null() && !required(name).contains(&field.as_str())) =>
+                if !value.is_string() && (!value.is_null() || required(name).contains(&field.as_str())) =>
             {
                 "a string"
             }

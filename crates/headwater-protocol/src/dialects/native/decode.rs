@@ -51,10 +51,8 @@ impl Decode for NativeDecoder {
             let message = format!("the stream has version {version}, and this reader knows {VERSION}");
             out.errors.push(fail(ErrorKind::Field, message));
         }
-        let event = event(read.event).unwrap_or_else(|error| {
-            out.errors.push(fail(ErrorKind::Field, error.1));
-            error.0
-        });
+        let (event, wrong) = event(read.event);
+        out.errors.extend(wrong.map(|wrong| fail(ErrorKind::Field, wrong)));
         self.complete = event.kind().ends_run() || matches!(event, Event::RunWaiting { .. });
         out.records.push(Record { seq: read.seq, time: read.time, origin: read.origin, event });
     }
@@ -68,10 +66,13 @@ impl Decode for NativeDecoder {
 }
 
 /// The event, or what stands for one that cannot be read, with the reason.
-fn event(value: Value) -> Result<Event, (Event, String)> {
-    Event::deserialize(&value).map_err(|error| {
-        let name = value.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let message = format!("the event `{name}` cannot be read: {error}");
-        (Event::Unknown { name, data: value }, message)
-    })
+fn event(value: Value) -> (Event, Option<String>) {
+    match Event::deserialize(&value) {
+        Ok(event) => (event, None),
+        Err(error) => {
+            let name = value.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let wrong = format!("cannot read the event `{name}`: {error}");
+            (Event::Unknown { name, data: value }, Some(wrong))
+        }
+    }
 }

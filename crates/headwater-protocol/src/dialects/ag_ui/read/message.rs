@@ -139,7 +139,7 @@ fn whole_part(part: Part) -> Vec<Event> {
             match tool.input {
                 Some(input) => events.push(Event::ToolInputAvailable { tool: call, input: Some(input) }),
                 None => {
-                    events.push(Event::ToolInputDelta { call: tool.call.clone(), delta: tool.input_text })
+                    events.push(Event::ToolInputDelta { call: tool.call.clone(), delta: tool.input_text });
                 }
             }
             match (tool.error, tool.output) {
