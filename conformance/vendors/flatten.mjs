@@ -44,7 +44,8 @@ function common(part, flat) {
   else if (part.type === 'source-url' || part.type === 'source-document')
     flat.sources.push(present({ sourceId: part.sourceId, url: part.url, title: part.title }));
   else if (part.type === 'file') flat.files.push({ mediaType: part.mediaType, url: part.url });
-  else if (part.type.startsWith('data-'))
+  // MUI's client keeps what is meant to be seen once; no other does.
+  else if (part.type.startsWith('data-') && !part.transient)
     flat.data.push(present({ name: part.type.slice(5), id: part.id, data: part.data }));
 }
 
