@@ -2,8 +2,8 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use headwater_protocol::{
-    Action, Decoded, Decoder, Event, Frame, Framing, Message, Part, RawRequest, Record, RequestCursor, Role,
-    RunState, dialects, lint,
+    Action, Decoded, Decoder, ErrorKind, Event, Frame, Framing, Message, Part, RawRequest, Record,
+    RequestCursor, Role, RunState, dialects, lint,
 };
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -259,6 +259,28 @@ fn one_of_several(page: &mut Page, run: &Value) -> Result<(), String> {
         return Err("they wait for an answer, we do not".to_owned());
     }
     Ok(())
+}
+
+#[test]
+fn single_events_that_the_client_accepts_are_read() {
+    let Some(rows) = read_jsonl("agui/schema.jsonl") else { return };
+    let mut judge = Judge::new("agui/schema.jsonl");
+    let dialect = dialects::find("ag-ui").unwrap();
+    // What the client refuses is for the client to judge: a reader gets as much of it as it can.
+    for row in rows {
+        judge.row(row["name"].as_str().unwrap(), |_| {
+            let mut decoder = Decoder::new(dialect, Framing::Sse);
+            let mut decoded = Decoded::default();
+            decoder.feed(format!("data: {}\n\n", row["event"]).as_bytes(), &mut decoded);
+            let unread =
+                |kind: ErrorKind| matches!(kind, ErrorKind::Field | ErrorKind::Json | ErrorKind::UnknownType);
+            match decoded.errors.iter().find(|error| unread(error.kind())) {
+                Some(error) if row["accepted"] == true => Err(format!("we refuse it: {error}")),
+                _ => Ok(()),
+            }
+        });
+    }
+    judge.finish();
 }
 
 #[test]
