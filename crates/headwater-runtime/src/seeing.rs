@@ -112,7 +112,7 @@ pub(crate) fn run_started(run: &RunShared, again: bool) {
     );
 }
 
-/// A run has ended, or waits for somebody: one line. Nothing is logged of what was said.
+/// Logs one line when a run ends or waits. Message texts are not logged.
 pub(crate) fn run_settled(run: &RunShared, status: RunStatus, error: Option<&ErrorInfo>, took: Duration) {
     let agent = run.begun.agent.as_str();
     let code = error.and_then(|error| error.code.as_deref());

@@ -35,7 +35,7 @@ impl AgentInner {
         }
     }
 
-    /// Logs why something is left out of a list: once for each reason, and not whenever somebody asks for the list.
+    /// Logs why an entry is left out of a list: once for each reason, not on every request for the list.
     pub(crate) fn unlisted(&self, what: &str, name: &str, error: &Error) {
         if self.is_news(format!("listed {what} {name}"), error) {
             seeing::skipped(&self.name, name, error, &format!("a {what} cannot be listed"));

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// One struct for each chunk: its optional strings, then its other fields, then its optional values, for which `null` is
-/// a value and only a missing key is none.
+/// a value, and only a missing key is absent.
 macro_rules! chunks {
     ($($name:ident { $($text:ident),*; $($(#[$attribute:meta])* $field:ident: $type:ty),*; $($value:ident),* })*) => {$(
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -76,7 +76,7 @@ chunks! {
         #[serde(default, deserialize_with = "loose::present", skip_serializing_if = "Option::is_none")]
         content: Option<Value>
     }
-    /// A model call, or the response, came to its end. The reason is sent as `null` if there is none.
+    /// A model call, or the response, came to its end. A missing reason is sent as `null`.
     Done {
         ;
         #[serde(borrow, default, deserialize_with = "loose::text")]

@@ -178,7 +178,7 @@ impl Call {
         }
     }
 
-    /// Asks somebody outside, unless an earlier execution gave up waiting.
+    /// Asks a person or a page, unless an earlier execution gave up waiting.
     pub(super) async fn wait_for(
         &self,
         key: &str,
