@@ -37,7 +37,7 @@ pub(super) struct AgentsEncoder {
     approvals: HashMap<ApprovalId, ToolCallId>,
     sources: HashSet<(MessageId, String)>,
     blocks: HashMap<BlockKey, Block>,
-    block_count: u32,
+    part_ids: HashMap<String, u32>,
     /// A block without text yet. Most are followed by their first delta, which needs no frame before it.
     unsent_block: Option<BlockKey>,
     objects: GrowingObjects,
@@ -72,7 +72,7 @@ type BlockKey = (MessageId, BlockKind, PartId);
 #[derive(Debug, Clone)]
 struct Block {
     /// Its `partId`.
-    number: String,
+    part: String,
     attempt: Option<AttemptId>,
 }
 
@@ -130,8 +130,8 @@ impl AgentsEncoder {
 
             Event::Message { content } => {
                 let message = self.part(origin, out);
-                let number = self.next_block();
-                send_delta("message.delta", &message, &number, content, out);
+                let part = self.part_id("message");
+                send_delta("message.delta", &message, &part, content, out);
             }
             Event::TextStart { id, .. } => self.start_block(BlockKind::Text, id, origin, out),
             Event::TextDelta { id, delta, .. } => self.delta(BlockKind::Text, id, delta, origin, out),
@@ -280,7 +280,7 @@ impl AgentsEncoder {
         if let Some(key) = self.unsent_block.take()
             && let Some(block) = self.blocks.get(&key)
         {
-            send_delta(delta_name(key.1), &key.0, &block.number, "", out);
+            send_delta(delta_name(key.1), &key.0, &block.part, "", out);
         }
     }
 
@@ -328,15 +328,18 @@ impl AgentsEncoder {
         }
     }
 
-    fn next_block(&mut self) -> String {
-        self.block_count += 1;
-        self.block_count.to_string()
+    /// The `partId` of a new part: its own id, which is the same for a reader that was told the state and goes on by a
+    /// cursor; a number is added where the id came before.
+    fn part_id(&mut self, id: &str) -> String {
+        let uses = self.part_ids.entry(id.to_owned()).or_default();
+        *uses += 1;
+        if *uses == 1 { id.to_owned() } else { format!("{id}~{uses}") }
     }
 
     fn start_block(&mut self, kind: BlockKind, id: &PartId, origin: &Origin, out: &mut FrameWriter) {
         let message = self.part(origin, out);
         let key = (message, kind, id.clone());
-        let block = Block { number: self.next_block(), attempt: origin.attempt.clone() };
+        let block = Block { part: self.part_id(id.as_str()), attempt: origin.attempt.clone() };
         self.blocks.insert(key.clone(), block);
         self.unsent_block = Some(key);
     }
@@ -356,7 +359,7 @@ impl AgentsEncoder {
             self.part(origin, out);
         }
         if let Some(block) = self.blocks.get(&key) {
-            send_delta(delta_name(kind), &key.0, &block.number, delta, out);
+            send_delta(delta_name(kind), &key.0, &block.part, delta, out);
         }
     }
 
@@ -421,8 +424,8 @@ impl AgentsEncoder {
         self.unsent_block.take_if(|key| !self.blocks.contains_key(key));
         send("status", &[("state", text("retrying")), ("message", maybe(reason))], out);
         if let Some(message) = message.filter(|_| !self.seam.is_empty()) {
-            let number = self.next_block();
-            send_delta("message.delta", &message, &number, &self.seam, out);
+            let part = self.part_id("seam");
+            send_delta("message.delta", &message, &part, &self.seam, out);
         }
     }
 

@@ -107,6 +107,31 @@ fn retracted_text_stays_and_the_next_attempt_begins_a_new_part() {
 }
 
 #[test]
+fn part_has_the_same_id_for_a_reader_that_was_told_the_state() {
+    let mut events = begin();
+    events.push(Event::TextDelta { id: "a1".into(), delta: "Hel".into(), metadata: None });
+    events.push(Event::AttemptRetracted { attempt: "a1".into(), reason: None });
+    events.push(Event::TextDelta { id: "a2".into(), delta: "Hello".into(), metadata: None });
+    let mut records = records(events);
+    for record in &mut records {
+        if let Event::TextDelta { id, .. } = &record.event {
+            record.origin.attempt = Some(id.as_str().into());
+        }
+    }
+    let mut state = RunState::default();
+    records.iter().for_each(|record| state.apply(record).unwrap());
+    let dialect = dialects::find("agents").unwrap();
+    let mut told =
+        headwater_protocol::Encoder::new(dialect, &headwater_protocol::EncodeOptions::default());
+    told.reentry(&state);
+    let told = String::from_utf8(told.take()).unwrap();
+    let live = encode(&records);
+    for stream in [&told, &live] {
+        assert!(stream.contains(r#""partId":"a2","delta":"Hello""#), "{stream}");
+    }
+}
+
+#[test]
 fn result_after_an_error_is_kept() {
     let stream = "event: meta\ndata: {}\n\nevent: message.start\ndata: {\"messageId\":\"m\"}\n\n\
                   event: error\ndata: {\"message\":\"no\"}\n\n\
