@@ -63,6 +63,8 @@ class Driver {
   async resume() {
     const run = this.#where.run();
     if (!run) return this.#ask();
+    // After `done` and after a failure nothing more comes, however the connection ended.
+    if (this.#error === null && this.#reader.status !== 'streaming') return this.#execute();
     const headers = {};
     if (this.#cursor && this.#reader.lastEventId) headers['last-event-id'] = this.#reader.lastEventId;
     else this.#reader.begin();
