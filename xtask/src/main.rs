@@ -5,12 +5,14 @@ mod bench;
 mod browser;
 mod clients;
 mod command;
+mod endure;
 mod garbage;
 mod mcp;
 mod models;
 mod native;
 mod recorded;
 mod report;
+mod table;
 mod test;
 mod tools;
 mod vendors;
@@ -67,6 +69,12 @@ enum Task {
         #[arg(long, value_delimiter = ',', value_name = "PART")]
         without: Vec<Optional>,
     },
+    /// Serve thousands of readers and runs, and start on damaged folders
+    Endure {
+        /// Write the table into docs/reliability.md instead of comparing it
+        #[arg(long)]
+        write: bool,
+    },
     /// Put the embedded store through random histories of crashes and failing disks
     Faults {
         /// How many histories
@@ -115,6 +123,7 @@ fn main() -> ExitCode {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
         Task::Bench { subject, without } => bench::run(subject, &without),
         Task::Attack { write, without } => attack::run(write, without.contains(&Optional::Vendors)),
+        Task::Endure { write } => endure::run(write),
         Task::Garbage { inputs, http: false, .. } => test::garbage(inputs.unwrap_or(1_000_000)),
         Task::Garbage { inputs, http: true, without } => garbage::http(inputs.unwrap_or(100_000), &without),
         Task::Faults { seeds } => test::faults(seeds),

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
-use crate::{Optional, attack, browser, clients, garbage, mcp, models, native, root, tools, vendors};
+use crate::{Optional, attack, browser, clients, endure, garbage, mcp, models, native, root, tools, vendors};
 
 /// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -36,6 +36,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
         rust_tests(&root, &generated, filter, &recorded)
     });
     report.part_unless(unnamed, "attacks", || attack::test(&root));
+    report.part_unless(unnamed, "endurance", || endure::test(&root));
     report.part_unless(unnamed, "wasm", || {
         tools::ensure_target(&root, WASM)?;
         check(cargo(&root, &["build", "-p", "headwater-json", "-p", "headwater-protocol", "--target", WASM]))

@@ -6,7 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{ANN, KEYS, lives, report::attack, server::Server};
+use crate::{
+    ANN, KEYS, lives,
+    report::attack,
+    server::{Server, memory},
+};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const DATA: u8 = 0;
@@ -141,13 +145,6 @@ fn kinds(address: &str) -> Vec<(&'static str, Vec<u8>)> {
         ("numbers of streams that are the server's", request(2)),
         ("RST_STREAM of an idle stream", frame(RST_STREAM, 0, 1, &[0; 4])),
     ]
-}
-
-/// A line of `/proc/PID/status`, in bytes.
-fn memory(pid: u32, line: &str) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let found = status.lines().find_map(|known| known.strip_prefix(line)?.strip_prefix(':'))?;
-    found.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
 
 #[test]

@@ -20,7 +20,7 @@ use self::{
     client::{Client, Reply},
     generate::{Generator, Known, Routes},
 };
-use crate::server::Server;
+use crate::server::{Server, memory};
 
 /// How many requests are sent at least between two looks at what was stored. Each look reads everything, so batches grow with
 /// what is there.
@@ -33,13 +33,6 @@ const PER_SESSION_OR_RUN: u64 = 16 << 10;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
-}
-
-/// A line of `/proc/PID/status`, in bytes.
-pub(crate) fn memory(pid: u32, line: &str) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let found = status.lines().find_map(|known| known.strip_prefix(line)?.strip_prefix(':'))?;
-    found.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
 
 /// The request as it was sent, to find out why it failed.

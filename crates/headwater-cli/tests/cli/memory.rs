@@ -2,10 +2,7 @@
 
 use std::thread;
 
-use crate::{
-    http_garbage::memory,
-    server::{Server, ask},
-};
+use crate::server::{Server, ask, memory};
 
 /// What the server may hold at its peak, whatever one principal sends.
 const PEAK: u64 = 400 << 20;

@@ -280,3 +280,10 @@ fn read(bytes: &[u8]) -> Answer {
     body.push_str(rest);
     Answer { status, head: head.to_owned(), body, ended }
 }
+
+/// A line of `/proc/PID/status`, in bytes.
+pub(crate) fn memory(pid: u32, line: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let found = status.lines().find_map(|known| known.strip_prefix(line)?.strip_prefix(':'))?;
+    found.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib << 10)
+}

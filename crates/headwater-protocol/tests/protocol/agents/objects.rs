@@ -121,8 +121,7 @@ fn part_has_the_same_id_for_a_reader_that_was_told_the_state() {
     let mut state = RunState::default();
     records.iter().for_each(|record| state.apply(record).unwrap());
     let dialect = dialects::find("agents").unwrap();
-    let mut told =
-        headwater_protocol::Encoder::new(dialect, &headwater_protocol::EncodeOptions::default());
+    let mut told = headwater_protocol::Encoder::new(dialect, &headwater_protocol::EncodeOptions::default());
     told.reentry(&state);
     let told = String::from_utf8(told.take()).unwrap();
     let live = encode(&records);

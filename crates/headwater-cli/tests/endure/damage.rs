@@ -1,0 +1,158 @@
+//! Folders that were damaged while no server ran: flipped bits, lost blocks, a lost end.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use headwater_protocol::RunStatus;
+use serde_json::json;
+
+use crate::{
+    client::{Answer, ask, at_once},
+    report::{cases, held},
+    server::Server,
+};
+
+const FLIPS: usize = 200;
+const BLOCKS: usize = 100;
+const CUTS: usize = 2_049;
+/// How many runs are in the folder.
+const RUNS: usize = 40;
+
+/// A folder with runs that have ended, and what each of them says.
+struct Sample {
+    folder: tempfile::TempDir,
+    texts: HashMap<String, String>,
+}
+
+impl Sample {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start(&folder.path().join("sample"), &[]);
+        let mut texts = HashMap::new();
+        for number in 0..RUNS {
+            let started =
+                server.post("/v1/runs", &json!({ "agent": "chat", "input": format!("number {number}") }));
+            let run = started.json()["run"].as_str().unwrap().to_owned();
+            let (status, text) = at_once(read(&server, &run)).shown("ai-sdk");
+            assert_eq!(status, RunStatus::Finished);
+            texts.insert(run, text);
+        }
+        server.kill();
+        Self { folder, texts }
+    }
+
+    /// A copy of the folder, and the path of its only segment.
+    fn copy(&self) -> (PathBuf, PathBuf) {
+        let (from, to) = (self.folder.path().join("sample"), self.folder.path().join("data"));
+        let _ = fs::remove_dir_all(&to);
+        copy(&from, &to);
+        (to.clone(), to.join("store/0000000000000001.seg"))
+    }
+
+    /// Starts a server on the folder, and counts the runs that are whole. The others must say that they are not.
+    fn whole(&self, data: &Path, what: &str) -> usize {
+        let server = Server::start(data, &[]);
+        let whole = at_once(async {
+            let mut whole = 0;
+            for (run, text) in &self.texts {
+                let answer = read(&server, run).await;
+                let (status, shown) = answer.shown("ai-sdk");
+                if answer.status == 200 && answer.whole && status == RunStatus::Finished {
+                    assert_eq!(shown, *text, "{what}: {run} says something else");
+                    whole += 1;
+                }
+            }
+            whole
+        });
+        let started = server.post("/v1/runs", &json!({ "agent": "chat", "input": "a new one" }));
+        assert_eq!(started.status, 201, "{what}: no new run: {started:?}");
+        let run = started.json()["run"].as_str().unwrap().to_owned();
+        assert_eq!(at_once(read(&server, &run)).shown("ai-sdk").0, RunStatus::Finished, "{what}");
+        whole
+    }
+}
+
+async fn read(server: &Server, run: &str) -> Answer {
+    let path = format!("/v1/runs/{run}/events?dialect=ai-sdk&until=end");
+    ask(&server.address, "GET", &path, "").await.unwrap()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() { copy(&from, &to) } else { fs::copy(from, to).map(drop).unwrap() }
+    }
+}
+
+/// Places in a file, always the same and all over it.
+fn places(count: usize, length: usize) -> impl Iterator<Item = usize> {
+    // The golden ratio's fraction of 64 bits never meets the same place twice.
+    (1..=count as u64).map(move |number| {
+        let fraction = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        usize::try_from(fraction * length as u64 >> 32).unwrap()
+    })
+}
+
+#[test]
+fn flipped_bits_never_change_what_a_run_says() {
+    let sample = Sample::new();
+    let length = fs::metadata(sample.copy().1).unwrap().len();
+    let (count, mut whole) = (cases(FLIPS, 6), 0);
+    for (number, at) in places(count, usize::try_from(length).unwrap()).enumerate() {
+        let (data, segment) = sample.copy();
+        let mut bytes = fs::read(&segment).unwrap();
+        bytes[at] ^= 1 << (number % 8);
+        fs::write(&segment, bytes).unwrap();
+        whole += sample.whole(&data, &format!("bit {} of byte {at}", number % 8));
+    }
+    // One flip hits at most the records of one commit.
+    assert!(whole >= count * (RUNS - 2), "{whole} whole runs in {count} folders of {RUNS}");
+    held(
+        "flipped bits, each in a folder of 40 runs",
+        FLIPS,
+        "what is served is right or says that it is not; new runs begin",
+    );
+}
+
+#[test]
+fn lost_blocks_never_change_what_a_run_says() {
+    let sample = Sample::new();
+    let length = usize::try_from(fs::metadata(sample.copy().1).unwrap().len()).unwrap();
+    for (number, at) in places(cases(BLOCKS, 4), length).enumerate() {
+        let (data, segment) = sample.copy();
+        let mut bytes = fs::read(&segment).unwrap();
+        let end = (at + (512 << (number % 5))).min(length);
+        bytes[at..end].fill(if number % 2 == 0 { 0 } else { 0xA5 });
+        fs::write(&segment, bytes).unwrap();
+        sample.whole(&data, &format!("{} bytes at {at}", end - at));
+    }
+    held(
+        "blocks of 512 B to 8 KiB overwritten",
+        BLOCKS,
+        "what is served is right or says that it is not; new runs begin",
+    );
+}
+
+#[test]
+fn lost_end_costs_the_last_run_at_most() {
+    let sample = Sample::new();
+    let length = fs::metadata(sample.copy().1).unwrap().len();
+    let step = CUTS / cases(CUTS, 12);
+    for lost in (0..CUTS).step_by(step) {
+        let (data, segment) = sample.copy();
+        let file = fs::OpenOptions::new().write(true).open(&segment).unwrap();
+        file.set_len(length - lost as u64).unwrap();
+        drop(file);
+        let whole = sample.whole(&data, &format!("{lost} bytes less"));
+        assert!(whole + 1 >= RUNS, "{lost} bytes less: {whole} of {RUNS} runs are whole");
+    }
+    held(
+        "the end of the log cut off, at each of the last 2,049 bytes",
+        CUTS,
+        "all runs but the last are whole; new runs begin",
+    );
+}

@@ -1,0 +1,93 @@
+//! A table in a document that a command writes, row by row from what its tests print.
+
+use std::fs;
+use std::path::Path;
+
+use crate::command::Failure;
+
+/// What comes before a row in the output of a test.
+const ROW: &str = "told: ";
+const END: &str = "<!-- end -->";
+
+/// A table, and the rows that it must have. A run that lacks one of them is not whole.
+pub(crate) struct Table {
+    pub(crate) document: &'static str,
+    /// The command that writes it, as the document says.
+    pub(crate) command: &'static str,
+    pub(crate) heading: &'static str,
+    pub(crate) rows: &'static [&'static str],
+}
+
+impl Table {
+    /// Prints the table of the rows that were found, and compares it with the one in the document, or writes it there.
+    pub(crate) fn settle(&self, root: &Path, found: &[String], write: bool) -> Result<(), Failure> {
+        let (mut table, mut missing) = (self.heading.to_owned(), Vec::new());
+        for name in self.rows {
+            match found.iter().find(|row| row.starts_with(&format!("| {name} | "))) {
+                Some(row) => table = format!("{table}{row}\n"),
+                None => missing.push(name),
+            }
+        }
+        anstream::print!("{table}");
+        for name in &missing {
+            anstream::println!("skipped or failed: {name}");
+        }
+        let text = self.text(root)?;
+        let begin = format!("<!-- written by `{}` -->\n", self.command);
+        let parts = text.split_once(&begin).and_then(|(before, rest)| {
+            let (written, after) = rest.split_once(END)?;
+            Some((before, written, after))
+        });
+        let Some((before, written, after)) = parts else {
+            return Err(Failure::new(format!(
+                "{} has no place for the table: `{}`",
+                self.document,
+                begin.trim()
+            )));
+        };
+        if write {
+            if !missing.is_empty() {
+                return Err(Failure::new(format!("{missing:?} did not run, so the table is not written")));
+            }
+            let path = root.join(self.document);
+            return fs::write(&path, format!("{before}{begin}\n{table}\n{END}{after}"))
+                .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())));
+        }
+        if missing.is_empty() && written.trim() != table.trim() {
+            let message =
+                format!("the table in {} is another one: `{}` writes it", self.document, self.command);
+            return Err(Failure::new(message));
+        }
+        Ok(())
+    }
+
+    /// The rows among these that the document lacks.
+    pub(crate) fn lacks(&self, root: &Path, rows: &[String]) -> Result<Vec<String>, Failure> {
+        let text = self.text(root)?;
+        Ok(rows.iter().filter(|row| !text.lines().any(|line| line == row.as_str())).cloned().collect())
+    }
+
+    fn text(&self, root: &Path) -> Result<String, Failure> {
+        let path = root.join(self.document);
+        fs::read_to_string(&path)
+            .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))
+    }
+}
+
+/// The rows that a run printed.
+pub(crate) fn rows(output: &str) -> Vec<String> {
+    let row = |line: &str| Some(format!("| {} |", line.split_once(ROW)?.1.trim()));
+    output.lines().filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_wherever_a_line_has_them() {
+        let output = "test x ... told: forged tokens | 1,286 | 0 through\n# \\# told: hostile page events | 352 | 0 through\nok";
+        let expected = ["| forged tokens | 1,286 | 0 through |", "| hostile page events | 352 | 0 through |"];
+        assert_eq!(rows(output), expected);
+    }
+}
