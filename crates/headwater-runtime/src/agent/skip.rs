@@ -9,6 +9,8 @@ use crate::{Error, seeing};
 
 /// How long something that failed is left alone: trying costs reading it.
 const PAUSE: Duration = Duration::from_secs(60);
+/// How long after a failure of the whole store, which says nothing about what was tried.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// How many of them are remembered. Beyond that they are tried and reported again.
 const MOST: usize = 10_000;
 
@@ -49,7 +51,30 @@ impl AgentInner {
         if skipped.len() >= MOST {
             skipped.clear();
         }
-        let before = skipped.insert(what, (why.clone(), Instant::now() + PAUSE));
+        let before = skipped.insert(what, (why.clone(), Instant::now() + pause(error)));
         before.is_none_or(|(before, _)| before != why)
+    }
+}
+
+fn pause(error: &Error) -> Duration {
+    match error.code() {
+        "store.stopped" | "store.no-space" | "store.busy" => STORE_PAUSE,
+        _ => PAUSE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_store::{Error as StoreError, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn run_is_tried_again_soon_after_the_store_has_recovered() {
+        let failed = |kind| pause(&Error::from(StoreError::new(kind, "it failed")));
+        for kind in [ErrorKind::Stopped, ErrorKind::NoSpace, ErrorKind::Busy] {
+            assert_eq!(failed(kind.clone()), STORE_PAUSE, "{kind:?}");
+        }
+        assert_eq!(failed(ErrorKind::Corrupt), PAUSE);
     }
 }
