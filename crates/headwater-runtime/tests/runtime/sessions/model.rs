@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::{CheckpointId, SessionId};
 use headwater_runtime::{Agent, Session};
-use headwater_store::{Clock as _, Embedded, ManualClock, Memory, Store, SystemClock};
+use headwater_store::{
+    Clock as _, Embedded, ManualClock, Memory, Store, SystemClock,
+    embedded::{Fsync, Options},
+};
 use proptest::prelude::*;
 
 use super::{answer, send, texts, workflow};
@@ -131,7 +134,12 @@ impl Ground {
     fn open(&self) -> Arc<dyn Store> {
         match self {
             Self::Memory(store) => store.clone(),
-            Self::Folder(folder) => Arc::new(Embedded::open(folder.path()).unwrap()),
+            Self::Folder(folder) => {
+                // A process that ends loses nothing that it wrote, and an fsync for each write is all that would take time here.
+                let mut options = Options::default();
+                options.fsync = Fsync::Never;
+                Arc::new(Embedded::open_folder(folder.path(), options).unwrap())
+            }
         }
     }
 }
