@@ -46,8 +46,8 @@ pub trait Encode: std::fmt::Debug + Send {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EncodeOptions {
-    /// The profile by name; the dialect's default if it is not given.
-    pub profile: Option<String>,
+    /// The profile; the dialect's default if it is not given.
+    pub profile: Option<&'static Profile>,
     /// The framing; the profile's default if it is not given.
     pub framing: Option<Framing>,
     /// How TanStack's `content` is filled.
@@ -69,8 +69,8 @@ pub struct EncodeOptions {
 impl EncodeOptions {
     /// The default options with a profile.
     #[must_use]
-    pub fn profile(name: impl Into<String>) -> Self {
-        Self { profile: Some(name.into()), ..Self::default() }
+    pub fn profile(profile: &'static Profile) -> Self {
+        Self { profile: Some(profile), ..Self::default() }
     }
 }
 
@@ -98,7 +98,7 @@ impl Encoder {
     /// An encoder at the beginning of a stream.
     #[must_use]
     pub fn new(dialect: &dyn Dialect, options: &EncodeOptions) -> Self {
-        let profile = dialect.profile(options.profile.as_deref());
+        let profile = options.profile.unwrap_or_else(|| dialect.default_profile());
         let framing = options.framing.or_else(|| profile.framings.first().copied());
         Self {
             inner: dialect.encoder(options),

@@ -7,7 +7,7 @@
 //!
 //! // Read a Kortyx stream …
 //! let body = b"data: {\"type\":\"message\",\"content\":\"Hello\"}\n\ndata: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
-//! let mut decoder = Decoder::new(dialects::find("kortyx").unwrap(), Framing::Sse);
+//! let mut decoder = Decoder::new(dialects::reader("kortyx").unwrap(), Framing::Sse);
 //! let mut decoded = Decoded::default();
 //! decoder.feed(body, &mut decoded);
 //! decoder.finish(&mut decoded);
@@ -23,6 +23,7 @@ mod coalesce;
 mod decode;
 mod dialect;
 pub mod dialects;
+mod documents;
 mod encode;
 mod envelope;
 mod error;
@@ -33,6 +34,7 @@ mod id;
 mod json;
 mod lint;
 mod prompt;
+mod reader;
 mod reader_error;
 mod request;
 mod secrets;
@@ -45,8 +47,10 @@ pub mod ui_message;
 pub use coalesce::{Coalescer, Merge};
 pub use decode::{Decode, Decoded, Decoder};
 pub use dialect::{
-    ContentMode, CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support,
+    AnswerFlow, ContentMode, CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry,
+    Retraction, Route, Support,
 };
+pub use documents::{CheckpointEntry, CheckpointReply, HistoryPage, SessionEntry, SessionList};
 pub use encode::{Encode, EncodeOptions, Encoder};
 pub use envelope::{Envelope, Gap, Outcome, SequenceError, Sequencer};
 pub use error::{Error, ErrorKind, Place};
@@ -66,6 +70,7 @@ pub use lint::{Finding, Findings, Lint, Rule, lint};
 pub use prompt::{
     ContentPart, FileData, ModelMessage, PromptOptions, ToolResultOutput, ToolSpec, to_model_messages,
 };
+pub use reader::Reader;
 pub use reader_error::{READER_ERRORS, code_of, coded, reader_text};
 pub use request::{
     Action, ApprovalAnswer, ChatRequest, CheckpointAction, ClientTool, InterruptAnswer, RawRequest,

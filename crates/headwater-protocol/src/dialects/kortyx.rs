@@ -11,27 +11,28 @@
 //! - A structured stream that goes on after its `final` makes the page give up: such an update is not sent.
 
 mod approval;
-mod buffered;
 mod chunk;
 mod decode;
 mod encode;
 mod lint;
 mod request;
+mod whole_answer;
 
 use chunk::Chunk;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Route, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
-    event::EventKind,
+    event::{EventKind, Record},
     framing::{Frame, Framing},
     lint::{Lint, Rule},
+    reader::Reader,
     request::{ChatRequest, RawRequest},
 };
 
-pub use buffered::Buffered;
+use whole_answer::WholeAnswer;
 
 /// What follows the last chunk.
 const END: &str = "[DONE]";
@@ -122,16 +123,8 @@ impl Dialect for Kortyx {
         Box::new(encode::Encoder::new(options))
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::default())
-    }
-
-    fn linter(&self) -> Box<dyn Lint> {
-        Box::new(lint::Linter::default())
-    }
-
-    fn lint_rules(&self) -> &'static [Rule] {
-        lint::RULES
+    fn routes(&self) -> &'static [Route] {
+        const { &[Route::CHAT, Route::BELOW_CHAT, Route { path: "checkpoints", per_agent: true }] }
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -142,8 +135,31 @@ impl Dialect for Kortyx {
         serde_json::json!({ "id": message.id, "role": message.role, "content": message.plain_text(), "metadata": message.metadata })
     }
 
+    fn whole_answer(&self, records: &[Record]) -> serde_json::Value {
+        // Its keys are strings, so there is always JSON for it.
+        serde_json::to_value(WholeAnswer::new(records)).unwrap_or_default()
+    }
+}
+
+impl Reader for Kortyx {
+    fn name(&self) -> &'static str {
+        "kortyx"
+    }
+
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         recognise(frame)
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::default())
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::new(lint::Linter::default())
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
     }
 }
 

@@ -111,7 +111,7 @@ fn ends_alike(row: &Value, reduced: &Reduced) -> Result<(), String> {
 
 fn lint_names(refused: u64, chunks: &[String]) -> Result<(), String> {
     let stream = chunks.join("\n");
-    let findings = lint(dialects::find("mui").unwrap(), Framing::Ndjson, stream.as_bytes());
+    let findings = lint(dialects::reader("mui").unwrap(), Framing::Ndjson, stream.as_bytes());
     if findings.iter().any(|finding| finding.frame == Some(refused)) {
         return Ok(());
     }
@@ -120,7 +120,7 @@ fn lint_names(refused: u64, chunks: &[String]) -> Result<(), String> {
 
 fn read(row: &Value, chunks: &[String]) -> Reduced {
     let options = &row["options"];
-    let rules = dialects::find("mui").unwrap().rules();
+    let rules = dialects::reader("mui").unwrap().rules();
     let state = RunState::with_rules(rules).with_messages(messages(&row["initialMessages"]));
     let Some(message) = options["messageId"].as_str() else {
         return reduce_chunks("mui", Some(state), chunks);
@@ -221,7 +221,7 @@ fn reply(row: &Value) -> RunState {
     } else {
         chunks = items(&stream);
     }
-    let rules = dialects::find("mui").unwrap().rules();
+    let rules = dialects::reader("mui").unwrap().rules();
     let mut decoder = Decoder::new();
     let first = follow(&mut decoder, RunState::with_rules(rules), &chunks);
     if first.decoded.fatal().is_some() {

@@ -17,7 +17,7 @@ fn read(chunks: &[&str]) -> (RunState, Decoded) {
     let mut out = Decoded::default();
     reader.feed(&body(chunks), &mut out);
     reader.finish(&mut out);
-    let mut state = RunState::with_rules(crate::dialect::Dialect::rules(dialect));
+    let mut state = RunState::with_rules(crate::Reader::rules(dialect));
     for record in &out.records {
         state.apply(record).unwrap();
     }

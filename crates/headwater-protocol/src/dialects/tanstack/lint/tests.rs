@@ -1,7 +1,7 @@
 use crate::{Framing, dialects, lint};
 
 fn found(framing: Framing, stream: &str) -> Vec<(&'static str, Option<u64>)> {
-    let findings = lint(dialects::find("tanstack").unwrap(), framing, stream.as_bytes());
+    let findings = lint(dialects::reader("tanstack").unwrap(), framing, stream.as_bytes());
     findings.iter().map(|finding| (finding.rule, finding.frame)).collect()
 }
 
