@@ -276,14 +276,6 @@ impl fmt::Display for CursorSupport {
     }
 }
 
-impl CursorSupport {
-    /// Whether `id:` lines may be sent.
-    #[must_use]
-    pub const fn allows_id(self) -> bool {
-        !matches!(self, Self::None)
-    }
-}
-
 /// What keeps a silent connection open without disturbing the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeepAlive {

@@ -1,10 +1,10 @@
 //! Records in, bytes out.
 
 use crate::{
-    dialect::{ContentMode, CursorSupport, Dialect, KeepAlive, Profile},
+    dialect::{ContentMode, CursorSupport, Dialect, Profile},
     error::Error,
     event::Record,
-    framing::{FrameWriter, Framing, Heartbeat},
+    framing::{FrameWriter, Framing},
     hold::Hold,
     state::{Message, RunState},
 };
@@ -108,17 +108,6 @@ impl Encoder {
         }
     }
 
-    /// The cursor to be sent with the next frame, if the client tolerates one.
-    ///
-    /// # Errors
-    /// If the cursor cannot stand in an `id:` line.
-    pub fn set_cursor(&mut self, cursor: &str) -> Result<(), Error> {
-        if self.profile.cursor.allows_id() {
-            self.out.set_id(Some(cursor))?;
-        }
-        Ok(())
-    }
-
     /// Encodes one record.
     pub fn record(&mut self, record: &Record) {
         let Self { inner, out, hold, .. } = self;
@@ -185,16 +174,6 @@ impl Encoder {
     #[must_use]
     pub fn framing(&self) -> Framing {
         self.out.framing()
-    }
-
-    /// Keeps a silent connection open, in the way that the client tolerates.
-    pub fn heartbeat(&mut self) {
-        match self.profile.keep_alive {
-            KeepAlive::None => {}
-            KeepAlive::Comment => self.out.heartbeat(Heartbeat::Comment),
-            KeepAlive::Blank => self.out.heartbeat(Heartbeat::Blank),
-            KeepAlive::Chunk(chunk) => self.out.raw(chunk),
-        }
     }
 
     /// What was encoded since it was last taken or cleared.

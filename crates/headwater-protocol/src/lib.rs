@@ -19,13 +19,11 @@
 //! assert!(String::from_utf8_lossy(encoder.bytes()).contains("\"delta\":\"Hello\""));
 //! ```
 
-mod coalesce;
 mod decode;
 mod dialect;
 pub mod dialects;
 mod documents;
 mod encode;
-mod envelope;
 mod error;
 mod event;
 mod framing;
@@ -44,7 +42,6 @@ mod surrogate;
 mod time;
 pub mod ui_message;
 
-pub use coalesce::{Coalescer, Merge};
 pub use decode::{Decode, Decoded, Decoder};
 pub use dialect::{
     AnswerFlow, ContentMode, CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry,
@@ -52,7 +49,6 @@ pub use dialect::{
 };
 pub use documents::{CheckpointEntry, CheckpointReply, HistoryPage, SessionEntry, SessionList};
 pub use encode::{Encode, EncodeOptions, Encoder};
-pub use envelope::{Envelope, Gap, Outcome, SequenceError, Sequencer};
 pub use error::{Error, ErrorKind, Place};
 pub use event::{
     Choice, ErrorInfo, Event, EventKind, Executor, FinishReason, Interrupt, InterruptKind, Origin, Record,

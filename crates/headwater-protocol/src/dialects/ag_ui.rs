@@ -131,24 +131,7 @@ impl Dialect for AgUi {
             }
             EventKind::StructuredInvalidated => Support::Shown("the activity is emptied"),
             EventKind::Unknown => Support::Shown("`RAW`, `REASONING_ENCRYPTED_VALUE`: as they came"),
-            EventKind::AttemptStarted
-            | EventKind::AttemptFinished
-            | EventKind::MessageStarted
-            | EventKind::MessageFinished
-            | EventKind::MessageMetadata
-            | EventKind::ApprovalAnswered
-            | EventKind::SourceUrl
-            | EventKind::SourceDocument
-            | EventKind::File
-            | EventKind::InterruptAnswered
-            | EventKind::InterruptExpired
-            | EventKind::Status
-            | EventKind::Transition
-            | EventKind::Checkpoint
-            | EventKind::Usage
-            | EventKind::Warning
-            | EventKind::Error
-            | EventKind::Trace => Support::Hidden,
+            _ => Support::Hidden,
         }
     }
 

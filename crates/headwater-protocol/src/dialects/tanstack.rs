@@ -117,32 +117,7 @@ impl Dialect for TanStack {
             EventKind::RunFailed => Support::Shown("`error`"),
             EventKind::Error => Support::Shown("`error`, if it ends the run"),
 
-            EventKind::AttemptStarted
-            | EventKind::AttemptFinished
-            | EventKind::MessageStarted
-            | EventKind::MessageFinished
-            | EventKind::MessageMetadata
-            | EventKind::StepStarted
-            | EventKind::StepFinished
-            | EventKind::TextStart
-            | EventKind::TextEnd
-            | EventKind::ReasoningStart
-            | EventKind::ReasoningEnd
-            | EventKind::ApprovalAnswered
-            | EventKind::SourceUrl
-            | EventKind::SourceDocument
-            | EventKind::File
-            | EventKind::Data
-            | EventKind::StateSnapshot
-            | EventKind::StateDelta
-            | EventKind::MessagesSnapshot
-            | EventKind::Status
-            | EventKind::Transition
-            | EventKind::Checkpoint
-            | EventKind::Usage
-            | EventKind::Warning
-            | EventKind::Trace
-            | EventKind::Unknown => Support::Hidden,
+            _ => Support::Hidden,
         }
     }
 

@@ -119,9 +119,6 @@ fn gave_up(row: &Value) -> bool {
 
 fn judge_stream(recorded: &Row) -> Result<(), String> {
     let (row, ours) = (&recorded.row, reduce(recorded));
-    if gave_up(row) != ours.decoded.fatal().is_some() {
-        return Err(format!("gave up: {}, ours: {:?}", row["wire"]["errors"], ours.decoded.errors));
-    }
     let (wanted, found) = messages(row, &ours);
     let (mut wanted, mut found) = (without_trailing_step(wanted), without_trailing_step(found));
     if spreads_metadata(row) {

@@ -1,7 +1,5 @@
 //! MUI X Chat: our decoder and reducer against recordings of its own client.
 
-use std::borrow::Cow;
-
 use headwater_protocol::{
     Decode as _, Decoded, ErrorKind, Frame, FrameReader, Framing, Message, RawRequest, RunState, dialects,
     dialects::mui::{Decoder, UiMessage},
@@ -235,7 +233,7 @@ fn reply(row: &Value) -> RunState {
     if !reconnects || network_error || !cut || first.decoded.records.is_empty() {
         return first.state;
     }
-    let seen: Vec<_> = decoder.seen_event_ids().map(Cow::into_owned).collect();
+    let seen: Vec<_> = decoder.seen_event_ids().collect();
     let mut decoder = Decoder::new().with_message(message).resume(decoder.next_sequence(), seen);
     follow(&mut decoder, first.state, &items(&streams(row, "reconnect").unwrap().remove(0))).state
 }
