@@ -17,17 +17,17 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
 /// Decodes the bytes in two pieces, reduces, re-encodes and lints.
 pub fn decode(name: &str, bytes: &[u8]) {
-    let Some(dialect) = dialects::find(name) else { return };
+    let (Some(dialect), Some(reader)) = (dialects::find(name), dialects::reader(name)) else { return };
     let Some((&cut, bytes)) = bytes.split_first() else { return };
     let framing = if cut & 1 == 0 { Framing::Sse } else { Framing::Ndjson };
     let cut = usize::from(cut).min(bytes.len());
-    let mut decoder = Decoder::new(dialect, framing);
+    let mut decoder = Decoder::new(reader, framing);
     let mut out = Decoded::default();
     decoder.feed(&bytes[..cut], &mut out);
     decoder.feed(&bytes[cut..], &mut out);
     decoder.finish(&mut out);
 
-    let mut state = RunState::with_rules(dialect.rules());
+    let mut state = RunState::with_rules(reader.rules());
     let mut encoder = Encoder::new(dialect, &EncodeOptions::default());
     for record in &out.records {
         let _ = state.apply(record);
@@ -35,7 +35,7 @@ pub fn decode(name: &str, bytes: &[u8]) {
     }
     encoder.finish();
     Encoder::new(dialect, &EncodeOptions::default()).reentry(&state);
-    let _ = lint(dialect, framing, bytes);
+    let _ = lint(reader, framing, bytes);
 }
 
 /// Reads the bytes as every provider's answer, whole and byte by byte, and compares.

@@ -6,7 +6,7 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use headwater_protocol::{Dialect, Framing, dialects};
+use headwater_protocol::{Dialect, Framing, Reader, dialects};
 
 use crate::{failure::Failure, input::Input, recognise::Stream};
 
@@ -14,8 +14,8 @@ use crate::{failure::Failure, input::Input, recognise::Stream};
 #[derive(Debug, Args)]
 pub(crate) struct StreamArgs {
     /// The dialect of the stream; recognised if it is not given.
-    #[arg(long, short, value_name = "DIALECT", value_parser = dialect())]
-    pub(crate) dialect: Option<&'static dyn Dialect>,
+    #[arg(long, short, value_name = "DIALECT", value_parser = reader())]
+    pub(crate) dialect: Option<&'static dyn Reader>,
 
     /// How the stream is cut into chunks; recognised if it is not given.
     #[arg(long, value_name = "FRAMING", value_parser = framing())]
@@ -37,6 +37,14 @@ pub(crate) fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {
     let names = dialects::ALL.map(Dialect::name);
     PossibleValuesParser::new(names).try_map(|name| {
         dialects::find(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
+    })
+}
+
+/// The same for a dialect that is read.
+pub(crate) fn reader() -> impl TypedValueParser<Value = &'static dyn Reader> {
+    let names = dialects::READERS.map(Reader::name);
+    PossibleValuesParser::new(names).try_map(|name| {
+        dialects::reader(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
     })
 }
 

@@ -1,6 +1,6 @@
 //! Which dialect a stream speaks and how it is framed, told from its first frames.
 
-use headwater_protocol::{Dialect, Frame, FrameReader, Framing, Tail, dialects};
+use headwater_protocol::{Frame, FrameReader, Framing, Reader, Tail, dialects};
 
 use crate::{failure::Failure, input::Input, style};
 
@@ -10,7 +10,7 @@ const FRAMES: u64 = 32;
 const HEAD: usize = 64 * 1024;
 /// A stream that is about to be read.
 pub(crate) struct Stream {
-    pub(crate) dialect: &'static dyn Dialect,
+    pub(crate) dialect: &'static dyn Reader,
     pub(crate) framing: Framing,
     pub(crate) input: Input,
 }
@@ -19,7 +19,7 @@ impl Stream {
     /// Finds out what was not given.
     pub(crate) fn recognise(
         mut input: Input,
-        dialect: Option<&'static dyn Dialect>,
+        dialect: Option<&'static dyn Reader>,
         framing: Option<Framing>,
     ) -> Result<Self, Failure> {
         let framing = recognise_framing(&mut input, dialect, framing)?;
@@ -39,7 +39,7 @@ impl Stream {
 /// is usual for the dialect.
 pub(crate) fn recognise_framing(
     input: &mut Input,
-    dialect: Option<&'static dyn Dialect>,
+    dialect: Option<&'static dyn Reader>,
     framing: Option<Framing>,
 ) -> Result<Framing, Failure> {
     let mut more = true;
@@ -51,7 +51,9 @@ pub(crate) fn recognise_framing(
             (None, _) if more => more = input.head().len() < HEAD && input.read_ahead()?,
             // A stream that was cut in its very first bytes shows nothing.
             (None, Some(dialect)) if input.head().trim_ascii().len() < "event:".len() => {
-                return Ok(dialect.profile(None).framings.first().copied().unwrap_or(Framing::Sse));
+                let dialect = dialects::find(dialect.name());
+                let framings = dialect.map(|dialect| dialect.default_profile().framings).unwrap_or_default();
+                return Ok(framings.first().copied().unwrap_or(Framing::Sse));
             }
             (None, _) if input.head().trim_ascii().is_empty() => {
                 return Err(Failure::new(format!("{} is empty: there is no stream to read", input.name())));
@@ -72,7 +74,7 @@ fn first_telling_line(head: &[u8]) -> Option<Framing> {
     head.split(|byte| matches!(byte, b'\n' | b'\r')).find_map(Framing::recognise)
 }
 
-fn recognise_dialect(input: &mut Input, framing: Framing) -> Result<&'static dyn Dialect, Failure> {
+fn recognise_dialect(input: &mut Input, framing: Framing) -> Result<&'static dyn Reader, Failure> {
     let mut scores = Scores::default();
     let mut reader = FrameReader::new(framing).with_tail(Tail::Deliver);
     let mut read = 0;
@@ -91,11 +93,11 @@ fn recognise_dialect(input: &mut Input, framing: Framing) -> Result<&'static dyn
     scores.winner(input.name())
 }
 
-/// How well each dialect knows the frames, in the order of [`dialects::ALL`].
+/// How well each dialect knows the frames, in the order of [`dialects::READERS`].
 #[derive(Debug, Default)]
 struct Scores {
     frames: u64,
-    scores: [Score; dialects::ALL.len()],
+    scores: [Score; dialects::READERS.len()],
 }
 
 /// To know all frames a little says more than to know most of them well: dialects share chunks, and one
@@ -113,17 +115,17 @@ impl Scores {
             return;
         }
         self.frames += 1;
-        for (score, dialect) in self.scores.iter_mut().zip(dialects::ALL) {
+        for (score, dialect) in self.scores.iter_mut().zip(dialects::READERS) {
             let sure = frame.map_or(0, |frame| dialect.recognise(frame));
             score.known += u64::from(sure > 0);
             score.sure += u64::from(sure);
         }
     }
 
-    fn winner(&self, name: &str) -> Result<&'static dyn Dialect, Failure> {
+    fn winner(&self, name: &str) -> Result<&'static dyn Reader, Failure> {
         let best = self.scores.iter().copied().max().unwrap_or_default();
-        let all = || self.scores.iter().zip(dialects::ALL);
-        let names = |dialects: &[&'static dyn Dialect], glue| {
+        let all = || self.scores.iter().zip(dialects::READERS);
+        let names = |dialects: &[&'static dyn Reader], glue| {
             dialects.iter().map(|dialect| dialect.name()).collect::<Vec<_>>().join(glue)
         };
         let winners: Vec<_> =
@@ -135,7 +137,7 @@ impl Scores {
                 } else {
                     format!("no dialect knows the first chunks of {name}: say which it is")
                 };
-                let all = names(&dialects::ALL, ", ");
+                let all = names(&dialects::READERS, ", ");
                 Err(Failure::new(format!("{what} with --dialect; there are {all}")))
             }
             [one] => Ok(*one),

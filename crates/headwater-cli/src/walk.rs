@@ -1,6 +1,6 @@
 //! Decodes a stream and tells for each record which frame it came from.
 
-use headwater_protocol::{Decoded, Decoder, Dialect, Error, ErrorInfo, FrameReader, Framing, Place, Record};
+use headwater_protocol::{Decoded, Decoder, Error, ErrorInfo, FrameReader, Framing, Place, Reader, Record};
 
 /// What comes out of a stream, in its order.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    pub(crate) fn new(dialect: &dyn Dialect, framing: Framing) -> Self {
+    pub(crate) fn new(dialect: &dyn Reader, framing: Framing) -> Self {
         Self {
             decoder: Decoder::new(dialect, framing),
             reader: FrameReader::new(framing).with_tail(dialect.tail()),

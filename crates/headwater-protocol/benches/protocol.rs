@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::{
     Decoded, Decoder, Dialect, EncodeOptions, Encoder, Event, FinishReason, Frame, FrameReader, Framing,
-    Origin, Record, Role, RunStarted, RunState, StructuredOp, StructuredUpdate, ToolCall, dialects,
+    Origin, Reader, Record, Role, RunStarted, RunState, StructuredOp, StructuredUpdate, ToolCall, dialects,
 };
 use serde_json::{Value, json};
 
@@ -148,6 +148,10 @@ struct Bench {
 }
 
 impl Bench {
+    fn reader(&self) -> &'static dyn Reader {
+        dialects::reader(self.dialect.name()).unwrap()
+    }
+
     fn say(&self, what: &str, events: usize, seconds: f64) {
         let line = json!({
             "dialect": self.dialect.name(), "stream": self.stream, "what": what, "events": events, "seconds": seconds,
@@ -201,7 +205,7 @@ impl Bench {
     }
 
     fn decode(&self, body: &[u8], mut sink: impl FnMut(&[Record])) {
-        let mut decoder = Decoder::new(self.dialect, Framing::Sse);
+        let mut decoder = Decoder::new(self.reader(), Framing::Sse);
         let mut out = Decoded::default();
         for piece in body.chunks(16 * 1024) {
             decoder.feed(piece, &mut out);
@@ -223,7 +227,7 @@ impl Bench {
 
     fn measure_decode_and_reduce(&self, body: &[u8]) -> f64 {
         best(|| {
-            let mut state = RunState::with_rules(self.dialect.rules());
+            let mut state = RunState::with_rules(self.reader().rules());
             self.decode(body, |records| {
                 for record in records {
                     let _ = state.apply(record);
@@ -270,7 +274,7 @@ impl Bench {
 
         let body = self.body(LONG);
         let mut slices = Slices::default();
-        let mut state = RunState::with_rules(self.dialect.rules());
+        let mut state = RunState::with_rules(self.reader().rules());
         self.decode(&body, |records| {
             for record in records {
                 let _ = state.apply(record);

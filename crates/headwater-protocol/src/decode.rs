@@ -1,10 +1,10 @@
 //! Bytes in, records out.
 
 use crate::{
-    dialect::Dialect,
     error::{Error, ErrorKind},
     event::Record,
     framing::{Frame, FrameReader, Framing},
+    reader::Reader,
     state::Message,
     surrogate::Surrogates,
 };
@@ -51,8 +51,8 @@ impl Decoded {
 /// ```
 /// use headwater_protocol::{Decoded, Decoder, Framing, dialects};
 ///
-/// let dialect = dialects::find("kortyx").unwrap();
-/// let mut decoder = Decoder::new(dialect, Framing::Sse);
+/// let kortyx = dialects::reader("kortyx").unwrap();
+/// let mut decoder = Decoder::new(kortyx, Framing::Sse);
 /// let mut out = Decoded::default();
 /// decoder.feed(b"data: {\"type\":\"mess", &mut out);
 /// decoder.feed(b"age\",\"content\":\"Hi\"}\n\ndata: [DONE]\n\n", &mut out);
@@ -70,7 +70,7 @@ pub struct Decoder {
 impl Decoder {
     /// A decoder at the beginning of a stream.
     #[must_use]
-    pub fn new(dialect: &dyn Dialect, framing: Framing) -> Self {
+    pub fn new(dialect: &dyn Reader, framing: Framing) -> Self {
         Self {
             reader: FrameReader::new(framing).with_tail(dialect.tail()),
             inner: dialect.decoder(),

@@ -1,7 +1,8 @@
-//! What a dialect is: how it encodes, decodes, checks and asks, and what it is able to say.
+//! What a dialect is: how a server speaks it to its clients.
 //!
 //! The dialects themselves are under [`crate::dialects`]; everything that differs between them and
-//! can be written as a table is written as a table here, and `docs/dialects.md` is made from it.
+//! can be written as a table is written as a table here, and `docs/dialects.md` is made from it. How
+//! streams of others are read is [`crate::Reader`].
 
 use std::fmt;
 
@@ -9,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    decode::Decode,
+    documents::{self, CheckpointReply, HistoryPage, SessionList},
     encode::{Encode, EncodeOptions},
     error::Error,
-    event::EventKind,
-    framing::{Frame, Framing, Tail},
-    lint::{Lint, Rule},
+    event::{EventKind, Record},
+    framing::Framing,
     request::{ChatRequest, RawRequest},
-    state::{Message, Rules, RunState},
+    state::Message,
     ui_message,
 };
 
-/// A wire protocol that a chat UI speaks.
+/// A wire protocol that a chat UI speaks, as a server serves it: its routes and headers, its requests, its streams and its
+/// documents. A server needs to know nothing else about it.
 ///
 /// ```
 /// use headwater_protocol::{EncodeOptions, Encoder, Event, Record, dialects};
@@ -40,30 +41,33 @@ pub trait Dialect: fmt::Debug + Sync {
     /// Its profiles: where its clients differ, the encoder follows one of them. The first is the default.
     fn profiles(&self) -> &'static [Profile];
 
+    /// The default profile.
+    fn default_profile(&self) -> &'static Profile {
+        self.profiles().first().unwrap_or(&Profile::PLAIN)
+    }
+
+    /// The profile of that name.
+    fn profile(&self, name: &str) -> Option<&'static Profile> {
+        self.profiles().iter().find(|profile| profile.name == name)
+    }
+
+    /// The profile of a chat request that does not show which client sent it.
+    fn chat_profile(&self) -> &'static Profile {
+        self.default_profile()
+    }
+
     /// How it says an event, under a profile.
     fn support(&self, kind: EventKind, profile: &Profile) -> Support;
 
-    /// Where its clients build other messages from the same events than we do.
-    fn rules(&self) -> Rules {
-        Rules { objects_leave_no_part: true, ..Rules::default() }
+    /// Its routes.
+    fn routes(&self) -> &'static [Route] {
+        const { &[Route::CHAT, Route::BELOW_CHAT] }
     }
 
-    /// A fresh encoder.
-    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode>;
-
-    /// What its clients do with a last block that no blank line ended.
-    fn tail(&self) -> Tail {
-        Tail::Discard
+    /// The headers of its streams. Pages of other origins may read them.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
     }
-
-    /// A fresh decoder.
-    fn decoder(&self) -> Box<dyn Decode>;
-
-    /// A fresh linter.
-    fn linter(&self) -> Box<dyn Lint>;
-
-    /// The rules that its linter knows.
-    fn lint_rules(&self) -> &'static [Rule];
 
     /// Reads a request of one of its clients.
     ///
@@ -71,32 +75,102 @@ pub trait Dialect: fmt::Debug + Sync {
     /// Says which part of the request is not what its clients send.
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error>;
 
+    /// How its clients answer a run that waits.
+    fn answers(&self) -> AnswerFlow {
+        AnswerFlow::SameResponse
+    }
+
+    /// Whether a client that reconnects without a cursor wants a run that ended long ago.
+    fn resumes_ended_runs(&self) -> bool {
+        true
+    }
+
+    /// The names by which a client knows its run.
+    fn reader_names(&self, request: &ChatRequest, http: HttpNames<'_>) -> ReaderNames {
+        let _ = (request, http);
+        ReaderNames::default()
+    }
+
+    /// A fresh encoder.
+    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode>;
+
     /// A message in the form in which its pages keep it, and ask for it when they are opened again.
     fn page_message(&self, message: &Message) -> Value {
         ui_message::write(message)
     }
 
-    /// What a run waits for, in the form in which a page finds it when it is loaded again; empty where pages find it in
-    /// the messages.
-    fn pending_interrupts(&self, state: &RunState, run: &str) -> Vec<Value> {
-        let _ = (state, run);
-        Vec::new()
+    /// Whether the document of a conversation names the run that the page has to follow. To look for it costs a read of
+    /// that run.
+    fn history_names_run(&self) -> bool {
+        false
     }
 
-    /// How its clients use HTTP.
-    fn habits(&self) -> &'static Habits {
-        &Habits::PLAIN
+    /// The document of a conversation.
+    fn history(&self, page: &HistoryPage<'_>) -> Value {
+        documents::history(page, |message| self.page_message(message))
     }
 
-    /// How sure it is, from 0 to 100, that the frame is its own.
-    fn recognise(&self, frame: &Frame<'_>) -> u8;
-
-    /// The profile of that name, or the default.
-    fn profile(&self, name: Option<&str>) -> &'static Profile {
-        let profiles = self.profiles();
-        let named = profiles.iter().find(|profile| Some(profile.name) == name);
-        named.or_else(|| profiles.first()).unwrap_or(&Profile::PLAIN)
+    /// The document of the list of conversations.
+    fn session_list(&self, list: &SessionList<'_>) -> Value {
+        documents::session_list(list)
     }
+
+    /// The document that answers a request about checkpoints.
+    fn checkpoint_reply(&self, reply: &CheckpointReply<'_>) -> Value {
+        documents::checkpoint_reply(reply, |message| self.page_message(message))
+    }
+
+    /// The document that is sent instead of a stream: what a run has said, from these records.
+    fn whole_answer(&self, records: &[Record]) -> Value {
+        documents::whole_answer(records, |message| self.page_message(message))
+    }
+}
+
+/// A route of a dialect, below `/v1/{dialect}`. It takes GET and POST: the request says what is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// The path, without a slash at its beginning.
+    pub path: &'static str,
+    /// Whether it is also served below `/v1/{dialect}/{agent}`.
+    pub per_agent: bool,
+}
+
+impl Route {
+    /// The chat route.
+    pub const CHAT: Self = Self { path: "chat", per_agent: true };
+    /// What lies below the chat route: a stream to reconnect to, a run to stop.
+    pub const BELOW_CHAT: Self = Self { path: "chat/{*rest}", per_agent: true };
+}
+
+/// How the clients of a dialect answer a run that waits for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerFlow {
+    /// The response to the answer is the stream that goes on.
+    SameResponse,
+    /// The answer is acknowledged, and another request reads on.
+    OtherResponse,
+    /// The answer is acknowledged, and the stream in which the question came is still open and goes on.
+    OpenStream,
+}
+
+/// How HTTP names a request.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpNames<'a> {
+    /// The id of the request.
+    pub request: &'a str,
+    /// The path that was called.
+    pub path: &'a str,
+}
+
+/// The names by which a reader knows a run, where they are not our own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ReaderNames {
+    /// The run.
+    pub run: Option<String>,
+    /// The HTTP request.
+    pub request: Option<String>,
+    /// The path that was called.
+    pub endpoint: Option<String>,
 }
 
 /// What one kind of a dialect's clients can do.
@@ -120,7 +194,7 @@ pub struct Profile {
     pub framings: &'static [Framing],
     /// Whether deltas may be merged before they are sent.
     pub coalesce: bool,
-    /// Whether that a run waits is said by what says that a run has ended.
+    /// Whether waiting and ending use the same chunk.
     pub wait_is_end: bool,
 }
 
@@ -137,44 +211,6 @@ impl Profile {
         framings: &[Framing::Sse],
         coalesce: true,
         wait_is_end: false,
-    };
-}
-
-/// How the clients of a dialect use HTTP: what a server must know beside the streams themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Habits {
-    /// The headers that they look for in the response of a stream.
-    pub headers: &'static [(&'static str, &'static str)],
-    /// The profile of a client that does not say which it is, where that is not the default one.
-    pub safe_profile: Option<&'static str>,
-    /// They send an answer in a request of its own, and read on in another one.
-    pub answers_apart: bool,
-    /// They read on in the stream in which they were asked.
-    pub reads_on_after_wait: bool,
-    /// They hold the conversation, and a snapshot replaces all of it.
-    pub replaces_conversation: bool,
-    /// A conversation that they ask for says which run is going, and what it waits for: they join it.
-    pub joins_runs: bool,
-    /// They have names of their own for runs.
-    pub names_runs: bool,
-    /// They want to be told the id and the path of their request.
-    pub wants_request: bool,
-    /// They keep what has ended, and ask without a cursor for what is going alone.
-    pub keeps_ended: bool,
-}
-
-impl Habits {
-    /// Those of a client that sends a message and reads the response.
-    pub const PLAIN: Self = Self {
-        headers: &[],
-        safe_profile: None,
-        answers_apart: false,
-        reads_on_after_wait: false,
-        replaces_conversation: false,
-        joins_runs: false,
-        names_runs: false,
-        wants_request: false,
-        keeps_ended: false,
     };
 }
 
@@ -237,14 +273,6 @@ impl fmt::Display for CursorSupport {
             Self::LastEventId => "`id:` / Last-Event-ID",
             Self::Sequence => "`id:` / Last-Event-ID, or the sequence in the envelope",
         })
-    }
-}
-
-impl CursorSupport {
-    /// Whether `id:` lines may be sent.
-    #[must_use]
-    pub const fn allows_id(self) -> bool {
-        !matches!(self, Self::None)
     }
 }
 

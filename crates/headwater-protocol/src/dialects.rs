@@ -10,10 +10,24 @@ pub mod native;
 pub mod table;
 pub mod tanstack;
 
-use crate::dialect::Dialect;
+use crate::{dialect::Dialect, reader::Reader};
 
 /// Every wire that a run can be read in: our own first, then the dialects.
 pub static ALL: [&dyn Dialect; 7] = [
+    &native::Native,
+    &kortyx::Kortyx,
+    &tanstack::TanStack,
+    &mui::Mui,
+    &agents::Agents,
+    &ai_sdk::AiSdk,
+    &ag_ui::AgUi,
+];
+
+/// Our own wire.
+pub static NATIVE: &dyn Dialect = &native::Native;
+
+/// The readers of the same wires, in the same order.
+pub static READERS: [&dyn Reader; ALL.len()] = [
     &native::Native,
     &kortyx::Kortyx,
     &tanstack::TanStack,
@@ -40,4 +54,16 @@ pub static CHAT: &[&dyn Dialect] = match ALL.split_first() {
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Dialect> {
     ALL.into_iter().find(|dialect| dialect.name() == name)
+}
+
+/// The reader of the wire of that name.
+///
+/// ```
+/// use headwater_protocol::dialects;
+///
+/// assert_eq!(dialects::reader("ai-sdk").unwrap().name(), "ai-sdk");
+/// ```
+#[must_use]
+pub fn reader(name: &str) -> Option<&'static dyn Reader> {
+    READERS.into_iter().find(|reader| reader.name() == name)
 }

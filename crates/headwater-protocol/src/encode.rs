@@ -1,10 +1,10 @@
 //! Records in, bytes out.
 
 use crate::{
-    dialect::{ContentMode, CursorSupport, Dialect, KeepAlive, Profile},
+    dialect::{ContentMode, CursorSupport, Dialect, Profile},
     error::Error,
     event::Record,
-    framing::{FrameWriter, Framing, Heartbeat},
+    framing::{FrameWriter, Framing},
     hold::Hold,
     state::{Message, RunState},
 };
@@ -46,8 +46,8 @@ pub trait Encode: std::fmt::Debug + Send {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EncodeOptions {
-    /// The profile by name; the dialect's default if it is not given.
-    pub profile: Option<String>,
+    /// The profile; the dialect's default if it is not given.
+    pub profile: Option<&'static Profile>,
     /// The framing; the profile's default if it is not given.
     pub framing: Option<Framing>,
     /// How TanStack's `content` is filled.
@@ -69,8 +69,8 @@ pub struct EncodeOptions {
 impl EncodeOptions {
     /// The default options with a profile.
     #[must_use]
-    pub fn profile(name: impl Into<String>) -> Self {
-        Self { profile: Some(name.into()), ..Self::default() }
+    pub fn profile(profile: &'static Profile) -> Self {
+        Self { profile: Some(profile), ..Self::default() }
     }
 }
 
@@ -98,7 +98,7 @@ impl Encoder {
     /// An encoder at the beginning of a stream.
     #[must_use]
     pub fn new(dialect: &dyn Dialect, options: &EncodeOptions) -> Self {
-        let profile = dialect.profile(options.profile.as_deref());
+        let profile = options.profile.unwrap_or_else(|| dialect.default_profile());
         let framing = options.framing.or_else(|| profile.framings.first().copied());
         Self {
             inner: dialect.encoder(options),
@@ -106,17 +106,6 @@ impl Encoder {
             hold: options.hold.then(Hold::default),
             out: FrameWriter::new(framing.unwrap_or(Framing::Sse)),
         }
-    }
-
-    /// The cursor to be sent with the next frame, if the client tolerates one.
-    ///
-    /// # Errors
-    /// If the cursor cannot stand in an `id:` line.
-    pub fn set_cursor(&mut self, cursor: &str) -> Result<(), Error> {
-        if self.profile.cursor.allows_id() {
-            self.out.set_id(Some(cursor))?;
-        }
-        Ok(())
     }
 
     /// Encodes one record.
@@ -185,16 +174,6 @@ impl Encoder {
     #[must_use]
     pub fn framing(&self) -> Framing {
         self.out.framing()
-    }
-
-    /// Keeps a silent connection open, in the way that the client tolerates.
-    pub fn heartbeat(&mut self) {
-        match self.profile.keep_alive {
-            KeepAlive::None => {}
-            KeepAlive::Comment => self.out.heartbeat(Heartbeat::Comment),
-            KeepAlive::Blank => self.out.heartbeat(Heartbeat::Blank),
-            KeepAlive::Chunk(chunk) => self.out.raw(chunk),
-        }
     }
 
     /// What was encoded since it was last taken or cleared.

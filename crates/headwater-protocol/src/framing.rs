@@ -78,14 +78,6 @@ pub enum Framing {
 
 impl Framing {
     /// Tells the framing from the first bytes of a stream, or `None` while they do not show it.
-    ///
-    /// ```
-    /// use headwater_protocol::Framing;
-    ///
-    /// assert_eq!(Framing::recognise(b"\ndata: {}"), Some(Framing::Sse));
-    /// assert_eq!(Framing::recognise(br#"{"type":"content"}"#), Some(Framing::Ndjson));
-    /// assert_eq!(Framing::recognise(b"dat"), None);
-    /// ```
     #[must_use]
     pub fn recognise(bytes: &[u8]) -> Option<Self> {
         const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
@@ -102,12 +94,6 @@ impl Framing {
     }
 
     /// The media type that says so in a `content-type`.
-    ///
-    /// ```
-    /// use headwater_protocol::Framing;
-    ///
-    /// assert_eq!(Framing::Sse.media_type(), "text/event-stream");
-    /// ```
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
@@ -181,14 +167,6 @@ pub enum FrameReader {
 impl FrameReader {
     /// A reader with the defaults of its framing; convert an [`SseReader`] or an [`NdjsonReader`]
     /// to have others.
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing, SseReader, Tail};
-    ///
-    /// let strict = FrameReader::new(Framing::Sse);
-    /// let lenient = FrameReader::from(SseReader::new().with_tail(Tail::Deliver));
-    /// assert_eq!(strict.framing(), lenient.framing());
-    /// ```
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         match framing {
@@ -198,14 +176,6 @@ impl FrameReader {
     }
 
     /// The same reader with another way to treat an unended tail. NDJSON has its own: the last line counts.
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing, Tail};
-    ///
-    /// let mut reader = FrameReader::new(Framing::Sse).with_tail(Tail::Deliver);
-    /// reader.push(b"data: x", |_| unreachable!("the block is not over"));
-    /// reader.finish(|frame| assert_eq!(frame.unwrap().data, "x"));
-    /// ```
     #[must_use]
     pub fn with_tail(self, tail: Tail) -> Self {
         match self {
@@ -215,12 +185,6 @@ impl FrameReader {
     }
 
     /// The framing that this reader reads.
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing};
-    ///
-    /// assert_eq!(FrameReader::new(Framing::Ndjson).framing(), Framing::Ndjson);
-    /// ```
     #[must_use]
     pub fn framing(&self) -> Framing {
         match self {
@@ -230,13 +194,6 @@ impl FrameReader {
     }
 
     /// Reads more of the stream; see [`SseReader::push`] and [`NdjsonReader::push`].
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing};
-    ///
-    /// let mut reader = FrameReader::new(Framing::Sse);
-    /// reader.push(b"data: x\n\n", |frame| assert_eq!(frame.unwrap().data, "x"));
-    /// ```
     pub fn push(&mut self, bytes: &[u8], sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         match self {
             Self::Sse(reader) => reader.push(bytes, sink),
@@ -245,14 +202,6 @@ impl FrameReader {
     }
 
     /// Says that the stream has ended; see [`SseReader::finish`] and [`NdjsonReader::finish`].
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing};
-    ///
-    /// let mut reader = FrameReader::new(Framing::Ndjson);
-    /// reader.push(b"1", |_| unreachable!("the line is not over"));
-    /// reader.finish(|frame| assert_eq!(frame.unwrap().data, "1"));
-    /// ```
     pub fn finish(&mut self, sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         match self {
             Self::Sse(reader) => reader.finish(sink),
@@ -261,14 +210,6 @@ impl FrameReader {
     }
 
     /// Whether the bytes so far stop inside a message; see [`SseReader::has_tail`].
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing};
-    ///
-    /// let mut reader = FrameReader::new(Framing::Sse);
-    /// reader.push(b"data: x\n", |_| ());
-    /// assert!(reader.has_tail());
-    /// ```
     #[must_use]
     pub fn has_tail(&self) -> bool {
         match self {
@@ -300,29 +241,4 @@ fn skip(bytes: &[u8], unwanted: impl Fn(u8) -> bool) -> &[u8] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn framing_is_recognised_from_the_first_line_that_says_anything() {
-        let cases: [(&[u8], Option<Framing>); 14] = [
-            (b"", None),
-            (b"\r\n\n", None),
-            (b"data:x", Some(Framing::Sse)),
-            (b"\xEF\xBB\xBFevent: x", Some(Framing::Sse)),
-            (b"\n\r\nid: 1", Some(Framing::Sse)),
-            (b"retry: 1", Some(Framing::Sse)),
-            (b": open", Some(Framing::Sse)),
-            (b"{", Some(Framing::Ndjson)),
-            (b"\xEF\xBB\xBF\n [1]", Some(Framing::Ndjson)),
-            (b"  data: x", None),
-            (b"database: x", None),
-            (b"<html>", None),
-            (b"HTTP/1.1 200 OK", None),
-            (b"\xEF\xBB", None),
-        ];
-        for (bytes, framing) in cases {
-            assert_eq!(Framing::recognise(bytes), framing, "{:?}", bytes.escape_ascii().to_string());
-        }
-    }
-}
+mod tests;

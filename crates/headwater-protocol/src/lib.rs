@@ -7,7 +7,7 @@
 //!
 //! // Read a Kortyx stream …
 //! let body = b"data: {\"type\":\"message\",\"content\":\"Hello\"}\n\ndata: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
-//! let mut decoder = Decoder::new(dialects::find("kortyx").unwrap(), Framing::Sse);
+//! let mut decoder = Decoder::new(dialects::reader("kortyx").unwrap(), Framing::Sse);
 //! let mut decoded = Decoded::default();
 //! decoder.feed(body, &mut decoded);
 //! decoder.finish(&mut decoded);
@@ -19,12 +19,11 @@
 //! assert!(String::from_utf8_lossy(encoder.bytes()).contains("\"delta\":\"Hello\""));
 //! ```
 
-mod coalesce;
 mod decode;
 mod dialect;
 pub mod dialects;
+mod documents;
 mod encode;
-mod envelope;
 mod error;
 mod event;
 mod framing;
@@ -33,6 +32,7 @@ mod id;
 mod json;
 mod lint;
 mod prompt;
+mod reader;
 mod reader_error;
 mod request;
 mod secrets;
@@ -42,13 +42,13 @@ mod surrogate;
 mod time;
 pub mod ui_message;
 
-pub use coalesce::{Coalescer, Merge};
 pub use decode::{Decode, Decoded, Decoder};
 pub use dialect::{
-    ContentMode, CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support,
+    AnswerFlow, ContentMode, CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry,
+    Retraction, Route, Support,
 };
+pub use documents::{CheckpointEntry, CheckpointReply, HistoryPage, SessionEntry, SessionList};
 pub use encode::{Encode, EncodeOptions, Encoder};
-pub use envelope::{Envelope, Gap, Outcome, SequenceError, Sequencer};
 pub use error::{Error, ErrorKind, Place};
 pub use event::{
     Choice, ErrorInfo, Event, EventKind, Executor, FinishReason, Interrupt, InterruptKind, Origin, Record,
@@ -66,6 +66,7 @@ pub use lint::{Finding, Findings, Lint, Rule, lint};
 pub use prompt::{
     ContentPart, FileData, ModelMessage, PromptOptions, ToolResultOutput, ToolSpec, to_model_messages,
 };
+pub use reader::Reader;
 pub use reader_error::{READER_ERRORS, code_of, coded, reader_text};
 pub use request::{
     Action, ApprovalAnswer, ChatRequest, CheckpointAction, ClientTool, InterruptAnswer, RawRequest,

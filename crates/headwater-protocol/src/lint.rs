@@ -5,9 +5,9 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::{
-    dialect::Dialect,
     error::Place,
     framing::{Frame, FrameReader, Framing},
+    reader::Reader,
 };
 
 /// A dialect's own linter: it is given whole frames.
@@ -84,12 +84,12 @@ impl Findings {
 /// ```
 /// use headwater_protocol::{Framing, dialects, lint};
 ///
-/// let kortyx = dialects::find("kortyx").unwrap();
+/// let kortyx = dialects::reader("kortyx").unwrap();
 /// let findings = lint(kortyx, Framing::Sse, b"data: {\"type\":\"done\"}\n\ndata: {\"type\":\"status\",\"message\":\"late\"}\n\n");
 /// assert!(findings.iter().any(|finding| finding.rule == "nothing-after-done"));
 /// ```
 #[must_use]
-pub fn lint(dialect: &dyn Dialect, framing: Framing, stream: &[u8]) -> Vec<Finding> {
+pub fn lint(dialect: &dyn Reader, framing: Framing, stream: &[u8]) -> Vec<Finding> {
     let mut linter = dialect.linter();
     linter.stream(framing, stream);
     let mut findings = Findings::default();

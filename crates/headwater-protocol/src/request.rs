@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    dialect::Profile,
     id::{ApprovalId, CheckpointId, MessageId, RequestId, RunId, SessionId, ToolCallId},
     state::Message,
 };
@@ -85,59 +86,43 @@ pub(crate) fn percent_decode(text: &str) -> String {
 }
 
 /// What a page asks for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ChatRequest {
     /// What is to be done.
     pub action: Action,
     /// The conversation as the page holds it, the newest message last. A message has an empty id where the page gave none.
     pub messages: Vec<Message>,
     /// The session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// The run, where the page names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     /// The run that this one goes on from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_run: Option<RunId>,
     /// The workflow to run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
     /// What the page says about itself and its user: not to be trusted.
-    #[serde(skip_serializing_if = "Map::is_empty")]
     pub context: Map<String, Value>,
     /// The state that is shared with the page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Value>,
     /// The message that is edited, regenerated or gone on with.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
     /// The tools that the page can execute.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ClientTool>,
     /// Which tool the model shall or may use, in the page's words.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Value>,
     /// What the page's tools gave.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_results: Vec<ToolResult>,
     /// Decisions about tool calls.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<ApprovalAnswer>,
     /// Answers to questions.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<InterruptAnswer>,
     /// Where the reader was.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<RequestCursor>,
     /// Whether the answer is streamed; otherwise it is one JSON document.
     pub stream: bool,
     /// The encoder profile that the client needs, where the request shows it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile: Option<String>,
+    pub profile: Option<&'static Profile>,
     /// The same key again is the same request again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
@@ -167,8 +152,7 @@ impl Default for ChatRequest {
 }
 
 /// What is to be done.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
     /// The newest message is to be answered.
@@ -191,8 +175,7 @@ pub enum Action {
 }
 
 /// What is to be done with a session's checkpoints.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckpointAction {
     /// List them.
     List,
@@ -273,8 +256,7 @@ pub struct InterruptAnswer {
 }
 
 /// Where a reader was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestCursor {
     /// At the very beginning.

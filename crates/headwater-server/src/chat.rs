@@ -16,14 +16,15 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{Action, Dialect, Profile, dialects};
+use headwater_protocol::{Action, Dialect, Profile, ReaderNames, Route, dialects};
 use headwater_runtime::{Run, Sent};
+use serde::Deserialize;
 
 pub(crate) use request::{Asked, framing, fresh, idempotency_key};
 pub(crate) use respond::{conversation_before, follow};
 pub(crate) use turn::name_of;
 
-use crate::{ApiError, Principal, Server, extract::Path, follow::From, follow::Names};
+use crate::{ApiError, Principal, Server, extract::Path, follow::From};
 
 /// The run that answers a request, and where its reader begins.
 #[derive(Debug)]
@@ -33,56 +34,40 @@ pub(crate) struct Placed {
     /// The turn, where it may still wait for the turns before it.
     pub(crate) sent: Option<Sent>,
     /// What the page calls things.
-    pub(crate) names: Names,
+    pub(crate) names: ReaderNames,
 }
 
 impl Placed {
     pub(crate) fn at(run: Run, from: From) -> Self {
-        Self { run, from, sent: None, names: Names::default() }
+        Self { run, from, sent: None, names: ReaderNames::default() }
     }
 }
 
-/// `/v1/{dialect}/chat`.
-pub(crate) async fn by_name(
-    state: State<Server>,
-    principal: Extension<Principal>,
-    Path(dialect): Path<String>,
-    request: Request,
-) -> Result<Response, ApiError> {
-    ask(state, principal, find(&dialect)?, None, request).await
+/// The path of a dialect's route.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RoutePath {
+    dialect: String,
+    agent: Option<String>,
+    rest: Option<String>,
 }
 
-/// `/v1/{dialect}/chat/…`.
-pub(crate) async fn by_name_and_rest(
+/// `/v1/{dialect}/…` and `/v1/{dialect}/{agent}/…`.
+pub(crate) async fn by_route(
+    route: Route,
     state: State<Server>,
     principal: Extension<Principal>,
-    Path((dialect, rest)): Path<(String, String)>,
+    Path(path): Path<RoutePath>,
     request: Request,
 ) -> Result<Response, ApiError> {
+    let dialect = find(&path.dialect)?;
+    if !dialect.routes().contains(&route) {
+        let message = format!("the dialect `{}` has no route `{}`", dialect.name(), route.path);
+        return Err(ApiError::not_found("route.unknown", message));
+    }
     // The same path belongs to an agent of the name `chat`, if there is one.
-    let names_agent = rest == "chat" || rest.starts_with("chat/");
-    let agent = Some("chat").filter(|name| names_agent && state.agents().find(Some(name)).is_ok());
-    ask(state, principal, find(&dialect)?, agent, request).await
-}
-
-/// `/v1/{dialect}/{agent}/chat`.
-pub(crate) async fn by_agent(
-    state: State<Server>,
-    principal: Extension<Principal>,
-    Path((dialect, agent)): Path<(String, String)>,
-    request: Request,
-) -> Result<Response, ApiError> {
-    ask(state, principal, find(&dialect)?, Some(&agent), request).await
-}
-
-/// `/v1/{dialect}/{agent}/chat/…`.
-pub(crate) async fn by_agent_and_rest(
-    state: State<Server>,
-    principal: Extension<Principal>,
-    Path((dialect, agent, _)): Path<(String, String, String)>,
-    request: Request,
-) -> Result<Response, ApiError> {
-    ask(state, principal, find(&dialect)?, Some(&agent), request).await
+    let named = path.rest.is_some_and(|rest| rest == "chat" || rest.starts_with("chat/"));
+    let chat = || Some("chat").filter(|name| named && state.agents().find(Some(name)).is_ok());
+    ask(state.clone(), principal, dialect, path.agent.as_deref().or_else(chat), request).await
 }
 
 /// A dialect with a chat route, by its name.
@@ -103,25 +88,14 @@ fn find_among(dialects: &[&'static dyn Dialect], name: &str) -> Result<&'static 
     })
 }
 
-/// A profile of a dialect by its name, or the default.
-pub(crate) fn profile(
-    dialect: &'static dyn Dialect,
-    name: Option<&str>,
-) -> Result<&'static Profile, ApiError> {
-    let profile = dialect.profile(name);
-    match name.filter(|name| *name != profile.name) {
-        None => Ok(profile),
-        Some(name) => {
-            let known: Vec<_> =
-                dialect.profiles().iter().map(|profile| format!("`{}`", profile.name)).collect();
-            let message = format!(
-                "the dialect `{}` has no profile `{name}`: it has {}",
-                dialect.name(),
-                known.join(", ")
-            );
-            Err(ApiError::bad("profile.unknown", message))
-        }
-    }
+/// A profile of a dialect by its name.
+pub(crate) fn profile(dialect: &'static dyn Dialect, name: &str) -> Result<&'static Profile, ApiError> {
+    dialect.profile(name).ok_or_else(|| {
+        let known: Vec<_> = dialect.profiles().iter().map(|profile| format!("`{}`", profile.name)).collect();
+        let (dialect, known) = (dialect.name(), known.join(", "));
+        let message = format!("the dialect `{dialect}` has no profile `{name}`: it has {known}");
+        ApiError::bad("profile.unknown", message)
+    })
 }
 
 /// Answers a request of a dialect's client. The agent is the one that the path names, or else the one that the request names.

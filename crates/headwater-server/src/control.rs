@@ -15,7 +15,7 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{CursorSupport, RequestCursor, RunId};
+use headwater_protocol::{CursorSupport, ReaderNames, RequestCursor, RunId, dialects};
 use headwater_runtime::{ErrorKind, Run, RunMeta, RunPhase, open_page, seal_page};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ use crate::{
     agents::Served,
     chat::{self, Placed},
     extract::{Path, Query},
-    follow::{Ending, From, Names, View},
+    follow::{Ending, From, View},
     idempotency,
 };
 
@@ -143,9 +143,10 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
-    let dialect = chat::find_wire(query.dialect.as_deref().unwrap_or("native"))?;
-    let profile = chat::profile(dialect, query.profile.as_deref())?;
-    let framing = chat::framing(dialect, query.profile.as_deref(), &headers, query.framing.as_deref())?;
+    let dialect = query.dialect.as_deref().map_or(Ok(dialects::NATIVE), chat::find_wire)?;
+    let named = query.profile.as_deref().map(|name| chat::profile(dialect, name)).transpose()?;
+    let profile = named.unwrap_or_else(|| dialect.default_profile());
+    let framing = chat::framing(dialect, profile, &headers, query.framing.as_deref())?;
     let ending = match query.until.as_deref() {
         None => None,
         Some("wait") => Some(Ending::AtWait),
@@ -172,10 +173,10 @@ pub(crate) async fn events(
     let options = server.options();
     let view = View {
         dialect,
-        profile: query.profile,
+        profile,
         framing,
-        names: Names::default(),
-        messages: served.shown(chat::conversation_before(dialect, &run).await?),
+        names: ReaderNames::default(),
+        messages: served.shown(chat::conversation_before(profile, &run).await?),
         thought: None,
         visibility: served.visibility,
         seam: options.seam.clone(),

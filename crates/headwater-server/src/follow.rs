@@ -12,7 +12,7 @@ mod view;
 
 pub(crate) use body::{Ending, Opening, Source, body};
 pub(crate) use shared::Streams;
-pub(crate) use view::{Names, View};
+pub(crate) use view::View;
 
 use headwater_protocol::RequestCursor;
 use headwater_runtime::Run;

@@ -8,7 +8,7 @@ use axum::{
     middleware,
     routing::{MethodRouter, get, post},
 };
-use headwater_protocol::dialects;
+use headwater_protocol::{Route, dialects};
 
 use crate::{
     Agents, ApiError, ChatPath, Options, Server, chat, control, guard, health, limits, openapi, seeing,
@@ -33,14 +33,16 @@ pub(crate) struct Routes {
 
 /// All routes of a server.
 pub(crate) fn routes(server: &Server) -> Routes {
-    let mut routes = Routes { guarded: Router::new(), open: Router::new(), listed: Vec::new() }
-        .asked("/v1/{dialect}/chat", chat::by_name)
-        .asked("/v1/{dialect}/chat/{*rest}", chat::by_name_and_rest)
-        .asked("/v1/{dialect}/checkpoints", chat::by_name)
-        .asked("/v1/{dialect}/onboarding", chat::by_name)
-        .asked("/v1/{dialect}/{agent}/chat", chat::by_agent)
-        .asked("/v1/{dialect}/{agent}/chat/{*rest}", chat::by_agent_and_rest)
-        .asked("/v1/{dialect}/{agent}/checkpoints", chat::by_agent)
+    let mut routes = Routes { guarded: Router::new(), open: Router::new(), listed: Vec::new() };
+    for route in dialect_routes() {
+        let ask =
+            move |state, principal, path, request| chat::by_route(route, state, principal, path, request);
+        routes = routes.asked(&format!("/v1/{{dialect}}/{}", route.path), ask);
+        if route.per_agent {
+            routes = routes.asked(&format!("/v1/{{dialect}}/{{agent}}/{}", route.path), ask);
+        }
+    }
+    routes = routes
         .get("/v1/runs", control::list)
         .post("/v1/runs", control::start)
         .get("/v1/runs/{run}", control::inspect)
@@ -73,6 +75,17 @@ pub(crate) fn routes(server: &Server) -> Routes {
                 async move { chat::ask(state, principal, dialect, agent.as_deref(), request).await }
             };
             routes = routes.asked(path, ask.clone()).asked(&format!("{path}/{{*rest}}"), ask);
+        }
+    }
+    routes
+}
+
+/// The routes of all dialects, each once.
+fn dialect_routes() -> Vec<Route> {
+    let mut routes: Vec<Route> = Vec::new();
+    for route in dialects::CHAT.iter().flat_map(|dialect| dialect.routes()) {
+        if !routes.contains(route) {
+            routes.push(*route);
         }
     }
     routes

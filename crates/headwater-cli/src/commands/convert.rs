@@ -7,8 +7,8 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use headwater_protocol::{
-    ContentMode, Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, Framing, RunState,
-    RunStatus,
+    ContentMode, Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, Framing, Reader,
+    RunState, RunStatus,
 };
 
 use crate::{
@@ -26,8 +26,8 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Convert {
     /// The dialect of the stream; recognised if it is not given.
-    #[arg(long, value_name = "DIALECT", value_parser = args::dialect())]
-    from: Option<&'static dyn Dialect>,
+    #[arg(long, value_name = "DIALECT", value_parser = args::reader())]
+    from: Option<&'static dyn Reader>,
 
     /// The dialect to write; Headwater's own wire if it is not given.
     #[arg(long, value_name = "DIALECT", value_parser = args::dialect(), default_value = "native")]
@@ -91,21 +91,21 @@ impl Convert {
     }
 
     fn options(&self) -> Result<EncodeOptions, Failure> {
-        let profile = self.to.profile(self.profile.as_deref());
-        if let Some(wanted) = &self.profile
-            && profile.name != wanted
-        {
-            let names: Vec<_> = self.to.profiles().iter().map(|profile| profile.name).collect();
-            let (dialect, names) = (self.to.name(), names.join(", "));
-            return Err(Failure::new(format!("{dialect} has no profile `{wanted}`: use one of {names}")));
-        }
+        let profile = match &self.profile {
+            None => self.to.default_profile(),
+            Some(wanted) => self.to.profile(wanted).ok_or_else(|| {
+                let names: Vec<_> = self.to.profiles().iter().map(|profile| profile.name).collect();
+                let (dialect, names) = (self.to.name(), names.join(", "));
+                Failure::new(format!("{dialect} has no profile `{wanted}`: use one of {names}"))
+            })?,
+        };
         if let Some(framing) = self.framing
             && !profile.framings.contains(&framing)
         {
             style::warning(&format!("the clients of {} do not read {framing}", self.to.name()));
         }
         let mut options = EncodeOptions::default();
-        options.profile.clone_from(&self.profile);
+        options.profile = Some(profile);
         options.framing = self.framing;
         options.content = match self.content {
             Content::Compact => ContentMode::Compact,

@@ -116,7 +116,7 @@ fn capabilities(profile: &Profile) -> [(&'static str, String); 7] {
 /// How the dialect says each event; a profile that differs from the default has its own line.
 fn print_events(dialect: &dyn Dialect, out: &mut impl Write) -> Result<(), Failure> {
     writeln!(out)?;
-    let default = dialect.profile(None);
+    let default = dialect.default_profile();
     for kind in EventKind::ALL {
         let usual = dialect.support(*kind, default);
         print_support(kind.name(), usual, "", out)?;

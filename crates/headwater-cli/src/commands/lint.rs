@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use headwater_protocol::{Dialect, Finding, Framing, Place, RunState, dialects};
+use headwater_protocol::{Finding, Framing, Place, Reader, RunState, dialects};
 
 use crate::{
     args::StreamArgs,
@@ -56,8 +56,8 @@ impl Lint {
     fn list_rules(&self) -> Result<Verdict, Failure> {
         let mut out = style::stdout(self.json);
         let shown =
-            |dialect: &&dyn Dialect| self.stream.dialect.is_none_or(|wanted| wanted.name() == dialect.name());
-        for (at, dialect) in dialects::ALL.into_iter().filter(shown).enumerate() {
+            |dialect: &&dyn Reader| self.stream.dialect.is_none_or(|wanted| wanted.name() == dialect.name());
+        for (at, dialect) in dialects::READERS.into_iter().filter(shown).enumerate() {
             let rules = dialect.lint_rules();
             if self.json {
                 for rule in rules {
@@ -88,7 +88,7 @@ impl Lint {
 }
 
 /// What the dialect's linter finds, and what the decoder and the reducer find beyond it, in the order of the stream.
-fn check(dialect: &dyn Dialect, framing: Framing, stream: &[u8]) -> Vec<Finding> {
+fn check(dialect: &dyn Reader, framing: Framing, stream: &[u8]) -> Vec<Finding> {
     let mut findings = headwater_protocol::lint(dialect, framing, stream);
     let known: std::collections::HashSet<Option<u64>> =
         findings.iter().map(|finding| finding.frame).collect();

@@ -31,14 +31,18 @@ use serde_json::{Value, json};
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{
+        CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Support,
+    },
+    documents::HistoryPage,
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
     framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
+    reader::Reader,
     request::{ChatRequest, RawRequest},
-    state::{Message, Part, Rules, RunState},
+    state::{Message, Part, Rules},
 };
 
 /// AG-UI.
@@ -61,10 +65,11 @@ const LEGACY: Profile = Profile {
 static PROFILES: [Profile; 3] = [
     LEGACY,
     Profile { name: "1.0", clients: "@ag-ui/client 1.0 and later", ..LEGACY },
-    Profile { name: TANSTACK, clients: "@tanstack/ai-client 0.3 and later", ..LEGACY },
+    Profile { name: "tanstack", clients: "@tanstack/ai-client 0.3 and later", ..LEGACY },
 ];
 
-const TANSTACK: &str = "tanstack";
+static V1: &Profile = &PROFILES[1];
+static TANSTACK: &Profile = &PROFILES[2];
 
 /// How the clients build messages.
 fn rules() -> Rules {
@@ -91,7 +96,7 @@ impl Dialect for AgUi {
             EventKind::RunStarted => Support::Shown("`RUN_STARTED`"),
             EventKind::RunFinished => Support::Shown("`RUN_FINISHED`"),
             EventKind::RunFailed => Support::Shown("`RUN_ERROR`"),
-            EventKind::RunCancelled if profile.name == "1.0" => {
+            EventKind::RunCancelled if profile == V1 => {
                 Support::Shown("`RUN_FINISHED` with the outcome `cancelled`")
             }
             EventKind::RunCancelled => Support::Shown("`RUN_ERROR` with the code `cancelled`"),
@@ -117,60 +122,21 @@ impl Dialect for AgUi {
                 Support::Shown("an interrupt when the run waits")
             }
             EventKind::Data => Support::Shown("`CUSTOM` of that name"),
-            EventKind::Structured if profile.name == TANSTACK => {
+            EventKind::Structured if profile == TANSTACK => {
                 Support::Shown("a `structured-output` part in a message of its own")
             }
-            EventKind::StructuredInvalidated if profile.name == TANSTACK => {
-                Support::Shown("the part is emptied")
-            }
+            EventKind::StructuredInvalidated if profile == TANSTACK => Support::Shown("the part is emptied"),
             EventKind::Structured => {
                 Support::Shown("an activity message: `ACTIVITY_SNAPSHOT`, `ACTIVITY_DELTA`")
             }
             EventKind::StructuredInvalidated => Support::Shown("the activity is emptied"),
             EventKind::Unknown => Support::Shown("`RAW`, `REASONING_ENCRYPTED_VALUE`: as they came"),
-            EventKind::AttemptStarted
-            | EventKind::AttemptFinished
-            | EventKind::MessageStarted
-            | EventKind::MessageFinished
-            | EventKind::MessageMetadata
-            | EventKind::ApprovalAnswered
-            | EventKind::SourceUrl
-            | EventKind::SourceDocument
-            | EventKind::File
-            | EventKind::InterruptAnswered
-            | EventKind::InterruptExpired
-            | EventKind::Status
-            | EventKind::Transition
-            | EventKind::Checkpoint
-            | EventKind::Usage
-            | EventKind::Warning
-            | EventKind::Error
-            | EventKind::Trace => Support::Hidden,
+            _ => Support::Hidden,
         }
-    }
-
-    fn rules(&self) -> Rules {
-        rules()
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
         Box::new(encode::Encoder::new(options))
-    }
-
-    fn tail(&self) -> Tail {
-        Tail::Deliver
-    }
-
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::<decode::Decoder>::default()
-    }
-
-    fn linter(&self) -> Box<dyn Lint> {
-        Box::<lint::Linter>::default()
-    }
-
-    fn lint_rules(&self) -> &'static [Rule] {
-        lint::RULES
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -181,14 +147,23 @@ impl Dialect for AgUi {
         page_message(message)
     }
 
-    fn pending_interrupts(&self, state: &RunState, run: &str) -> Vec<Value> {
-        interrupts::pending(state, run)
+    fn reader_names(&self, request: &ChatRequest, _http: HttpNames<'_>) -> ReaderNames {
+        let run = request.run.as_ref().map(|run| run.as_str().to_owned());
+        ReaderNames { run, ..ReaderNames::default() }
     }
 
-    fn habits(&self) -> &'static Habits {
-        const HABITS: Habits =
-            Habits { replaces_conversation: true, joins_runs: true, names_runs: true, ..Habits::PLAIN };
-        &HABITS
+    fn history_names_run(&self) -> bool {
+        true
+    }
+
+    fn history(&self, page: &HistoryPage<'_>) -> Value {
+        history(page)
+    }
+}
+
+impl Reader for AgUi {
+    fn name(&self) -> &'static str {
+        "ag-ui"
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
@@ -200,6 +175,40 @@ impl Dialect for AgUi {
             _ => 0,
         }
     }
+
+    fn tail(&self) -> Tail {
+        Tail::Deliver
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<decode::Decoder>::default()
+    }
+
+    fn rules(&self) -> Rules {
+        rules()
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::<lint::Linter>::default()
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
+    }
+}
+
+/// A conversation as a TanStack page loads it: with the run that it joins, and what that run waits for.
+fn history(page: &HistoryPage<'_>) -> Value {
+    let messages: Vec<_> = page.messages.iter().map(page_message).collect();
+    let active = page.run.map(|run| json!({ "runId": run }));
+    let interrupts = page
+        .waiting
+        .map(|(run, state)| json!({ "runId": run, "pending": interrupts::pending(state, run.as_str()) }));
+    let mut document = json!({ "messages": messages, "activeRun": active, "interrupts": interrupts });
+    if let (Some(before), Value::Object(fields)) = (page.before, &mut document) {
+        fields.insert("page".to_owned(), json!({ "truncated": true, "cursor": before.to_string() }));
+    }
+    document
 }
 
 /// A message as a TanStack page keeps it, with its objects in their places.

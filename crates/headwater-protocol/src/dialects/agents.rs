@@ -15,12 +15,16 @@ mod request;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{
+        CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Route,
+        Support,
+    },
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
     framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
+    reader::Reader,
     request::{ChatRequest, RawRequest},
     state::Rules,
 };
@@ -118,37 +122,30 @@ impl Dialect for Agents {
         })
     }
 
-    fn rules(&self) -> Rules {
-        Rules::default()
-    }
-
-    fn tail(&self) -> Tail {
-        Tail::Deliver
-    }
-
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
         Box::new(encode::AgentsEncoder::new(options))
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::<decode::AgentsDecoder>::default()
+    fn routes(&self) -> &'static [Route] {
+        const { &[Route::CHAT, Route::BELOW_CHAT, Route { path: "onboarding", per_agent: false }] }
     }
 
-    fn linter(&self) -> Box<dyn Lint> {
-        Box::<lint::AgentsLinter>::default()
-    }
-
-    fn lint_rules(&self) -> &'static [Rule] {
-        lint::RULES
+    fn reader_names(&self, _request: &ChatRequest, http: HttpNames<'_>) -> ReaderNames {
+        ReaderNames {
+            request: Some(http.request.to_owned()),
+            endpoint: Some(http.path.to_owned()),
+            run: None,
+        }
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         request::parse(request)
     }
+}
 
-    fn habits(&self) -> &'static Habits {
-        const HABITS: Habits = Habits { wants_request: true, ..Habits::PLAIN };
-        &HABITS
+impl Reader for Agents {
+    fn name(&self) -> &'static str {
+        "agents"
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
@@ -159,5 +156,25 @@ impl Dialect for Agents {
             Some(_) => 10,
             None => 0,
         }
+    }
+
+    fn tail(&self) -> Tail {
+        Tail::Deliver
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<decode::AgentsDecoder>::default()
+    }
+
+    fn rules(&self) -> Rules {
+        Rules::default()
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::<lint::AgentsLinter>::default()
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
     }
 }

@@ -20,12 +20,13 @@ mod request;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
     framing::{Frame, Framing},
     lint::{Lint, Rule},
+    reader::Reader,
     request::{ChatRequest, RawRequest},
     state::{Rules, ToolScope},
 };
@@ -37,7 +38,7 @@ use chunk::Chunk;
 /// ```
 /// use headwater_protocol::{Dialect, dialects::ai_sdk::AiSdk};
 ///
-/// assert_eq!(AiSdk.profile(None).name, "strict");
+/// assert_eq!(AiSdk.default_profile().name, "strict");
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct AiSdk;
@@ -69,6 +70,8 @@ static PROFILES: [Profile; 2] = [
     },
 ];
 
+static AI_7: &Profile = &PROFILES[1];
+
 impl Dialect for AiSdk {
     fn name(&self) -> &'static str {
         "ai-sdk"
@@ -83,7 +86,7 @@ impl Dialect for AiSdk {
     }
 
     fn support(&self, kind: EventKind, profile: &Profile) -> Support {
-        let ai_7 = profile.retraction == Retraction::Exact;
+        let ai_7 = profile == AI_7;
         Support::Shown(match kind {
             EventKind::RunFinished => "`finish`",
             EventKind::RunFailed => "`error`, `finish`",
@@ -126,42 +129,27 @@ impl Dialect for AiSdk {
         })
     }
 
-    fn rules(&self) -> Rules {
-        Rules {
-            tool_scope: ToolScope::Step,
-            ui_message_parts: true,
-            goes_on_after_end: true,
-            ..Rules::default()
-        }
-    }
-
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
         Box::new(encode::Encoder::new(options))
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::default())
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("x-vercel-ai-ui-message-stream", "v1")]
     }
 
-    fn linter(&self) -> Box<dyn Lint> {
-        Box::new(lint::Linter::default())
-    }
-
-    fn lint_rules(&self) -> &'static [Rule] {
-        lint::RULES
+    fn resumes_ended_runs(&self) -> bool {
+        // The page has kept them.
+        false
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         request::parse(request)
     }
+}
 
-    fn habits(&self) -> &'static Habits {
-        const HABITS: Habits = Habits {
-            headers: &[("x-vercel-ai-ui-message-stream", "v1")],
-            keeps_ended: true,
-            ..Habits::PLAIN
-        };
-        &HABITS
+impl Reader for AiSdk {
+    fn name(&self) -> &'static str {
+        "ai-sdk"
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
@@ -172,5 +160,26 @@ impl Dialect for AiSdk {
             Ok(_) => 80,
             Err(_) => 0,
         }
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::default())
+    }
+
+    fn rules(&self) -> Rules {
+        Rules {
+            tool_scope: ToolScope::Step,
+            ui_message_parts: true,
+            goes_on_after_end: true,
+            ..Rules::default()
+        }
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::new(lint::Linter::default())
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
     }
 }

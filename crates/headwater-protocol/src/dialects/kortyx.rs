@@ -11,27 +11,28 @@
 //! - A structured stream that goes on after its `final` makes the page give up: such an update is not sent.
 
 mod approval;
-mod buffered;
 mod chunk;
 mod decode;
 mod encode;
 mod lint;
 mod request;
+mod whole_answer;
 
 use chunk::Chunk;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Route, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
-    event::EventKind,
+    event::{EventKind, Record},
     framing::{Frame, Framing},
     lint::{Lint, Rule},
+    reader::Reader,
     request::{ChatRequest, RawRequest},
 };
 
-pub use buffered::Buffered;
+use whole_answer::WholeAnswer;
 
 /// What follows the last chunk.
 const END: &str = "[DONE]";
@@ -90,36 +91,39 @@ impl Dialect for Kortyx {
             EventKind::InterruptRequested => Support::Shown("`interrupt`"),
             EventKind::Status => Support::Shown("`status` with its message"),
             EventKind::Error => Support::Shown("`error`, if it ends the run"),
-            EventKind::AttemptStarted
-            | EventKind::AttemptFinished
-            | EventKind::MessageStarted
-            | EventKind::MessageFinished
-            | EventKind::MessageMetadata
-            | EventKind::StepStarted
-            | EventKind::StepFinished
-            | EventKind::ReasoningStart
-            | EventKind::ReasoningDelta
-            | EventKind::ReasoningEnd
-            | EventKind::ToolInputStart
-            | EventKind::ToolInputDelta
-            | EventKind::ApprovalAnswered
-            | EventKind::SourceUrl
-            | EventKind::SourceDocument
-            | EventKind::File
-            | EventKind::Data
-            | EventKind::StateSnapshot
-            | EventKind::StateDelta
-            | EventKind::MessagesSnapshot
-            | EventKind::InterruptAnswered
-            | EventKind::InterruptExpired
-            | EventKind::Usage
-            | EventKind::Warning
-            | EventKind::Unknown => Support::Hidden,
+            _ => Support::Hidden,
         }
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
         Box::new(encode::Encoder::new(options))
+    }
+
+    fn routes(&self) -> &'static [Route] {
+        const { &[Route::CHAT, Route::BELOW_CHAT, Route { path: "checkpoints", per_agent: true }] }
+    }
+
+    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+        request::parse(request)
+    }
+
+    fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
+        serde_json::json!({ "id": message.id, "role": message.role, "content": message.plain_text(), "metadata": message.metadata })
+    }
+
+    fn whole_answer(&self, records: &[Record]) -> serde_json::Value {
+        // Its keys are strings, so there is always JSON for it.
+        serde_json::to_value(WholeAnswer::new(records)).unwrap_or_default()
+    }
+}
+
+impl Reader for Kortyx {
+    fn name(&self) -> &'static str {
+        "kortyx"
+    }
+
+    fn recognise(&self, frame: &Frame<'_>) -> u8 {
+        recognise(frame)
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
@@ -132,18 +136,6 @@ impl Dialect for Kortyx {
 
     fn lint_rules(&self) -> &'static [Rule] {
         lint::RULES
-    }
-
-    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
-        request::parse(request)
-    }
-
-    fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
-        serde_json::json!({ "id": message.id, "role": message.role, "content": message.plain_text(), "metadata": message.metadata })
-    }
-
-    fn recognise(&self, frame: &Frame<'_>) -> u8 {
-        recognise(frame)
     }
 }
 
@@ -188,32 +180,4 @@ fn recognise(frame: &Frame<'_>) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn its_frames_are_recognised_and_those_of_others_are_not() {
-        let sure = |event: Option<&'static str>, data: &'static str| {
-            recognise(&Frame { event, id: None, data, offset: 0, index: 0 })
-        };
-        for own in [
-            r#"{"type":"session","sessionId":"s"}"#,
-            r#"{"type":"structured-data","streamId":"s","dataType":"t","kind":"final"}"#,
-            r#"{"type":"text-delta","node":"n","delta":"a"}"#,
-            r#"{"type":"tool-call-start","tool":"t","toolCallId":"c"}"#,
-        ] {
-            assert!(sure(None, own) > 90, "{own}");
-            assert_eq!(sure(Some("message.delta"), own), 0, "it has no event names");
-        }
-        for foreign in [
-            r#"{"type":"done","id":"x","model":"m","timestamp":1,"finishReason":"stop"}"#,
-            r#"{"type":"error","errorText":"x"}"#,
-            r#"{"type":"text-start","id":"t1"}"#,
-            r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
-            r#"{"sequence":1,"chunk":{"type":"text-delta"}}"#,
-            "[DONE]",
-        ] {
-            assert!(sure(None, foreign) <= 30, "{foreign}");
-        }
-    }
-}
+mod tests;

@@ -32,12 +32,13 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{AnswerFlow, CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
     framing::{Frame, Framing},
     lint::{Lint, Rule},
+    reader::Reader,
     request::{ChatRequest, RawRequest},
     state::{Rules, ToolScope},
 };
@@ -60,37 +61,17 @@ const PROFILES: &[Profile] = &[Profile {
     wait_is_end: false,
 }];
 
-/// The types of MUI's own chunks, apart from `data-*`.
-const TYPES: [&str; 22] = [
-    "start",
-    "finish",
-    "abort",
-    "text-start",
-    "text-delta",
-    "text-end",
-    "reasoning-start",
-    "reasoning-delta",
-    "reasoning-end",
-    "tool-input-start",
-    "tool-input-delta",
-    "tool-input-available",
-    "tool-input-error",
-    "tool-approval-request",
-    "tool-output-available",
-    "tool-output-error",
-    "tool-output-denied",
-    "source-url",
-    "source-document",
-    "file",
-    "start-step",
-    "finish-step",
-];
-
 /// Whether the client, or our adapter, does something with a chunk of that type.
+#[rustfmt::skip]
 fn is_known(kind: &str) -> bool {
-    TYPES.contains(&kind)
-        || kind.starts_with("data-")
-        || matches!(kind, "message-metadata" | "message-updated" | "error")
+    kind.starts_with("data-") || matches!(
+        kind,
+        "start" | "finish" | "abort" | "start-step" | "finish-step" | "text-start" | "text-delta" | "text-end"
+            | "reasoning-start" | "reasoning-delta" | "reasoning-end" | "tool-input-start" | "tool-input-delta"
+            | "tool-input-available" | "tool-input-error" | "tool-approval-request" | "tool-output-available"
+            | "tool-output-error" | "tool-output-denied" | "source-url" | "source-document" | "file"
+            | "message-metadata" | "message-updated" | "error"
+    )
 }
 
 impl Dialect for Mui {
@@ -146,35 +127,12 @@ impl Dialect for Mui {
         })
     }
 
-    fn rules(&self) -> Rules {
-        Rules {
-            tool_scope: ToolScope::Message,
-            tool_fields_linger: true,
-            data_is_appended: true,
-            transient_is_kept: true,
-            metadata_is_shallow: true,
-            absent_is_erased: true,
-            unknown_calls_are_ignored: true,
-            end_closes_blocks: true,
-            goes_on_after_end: true,
-            ..Rules::default()
-        }
-    }
-
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
         Box::new(encode::Encoder::new(options))
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(Decoder::new())
-    }
-
-    fn linter(&self) -> Box<dyn Lint> {
-        Box::new(lint::Linter::default())
-    }
-
-    fn lint_rules(&self) -> &'static [Rule] {
-        lint::RULES
+    fn answers(&self) -> AnswerFlow {
+        AnswerFlow::OpenStream
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -184,10 +142,11 @@ impl Dialect for Mui {
     fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
         serde_json::to_value(UiMessage(message)).unwrap_or_default()
     }
+}
 
-    fn habits(&self) -> &'static Habits {
-        const HABITS: Habits = Habits { answers_apart: true, reads_on_after_wait: true, ..Habits::PLAIN };
-        &HABITS
+impl Reader for Mui {
+    fn name(&self) -> &'static str {
+        "mui"
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
@@ -217,5 +176,32 @@ impl Dialect for Mui {
             (None, Some(kind)) if is_known(kind) && frame.event.is_none() => 30,
             _ => 0,
         }
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::new(Decoder::new())
+    }
+
+    fn rules(&self) -> Rules {
+        Rules {
+            tool_scope: ToolScope::Message,
+            tool_fields_linger: true,
+            data_is_appended: true,
+            transient_is_kept: true,
+            metadata_is_shallow: true,
+            absent_is_erased: true,
+            unknown_calls_are_ignored: true,
+            end_closes_blocks: true,
+            goes_on_after_end: true,
+            ..Rules::default()
+        }
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::new(lint::Linter::default())
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
     }
 }

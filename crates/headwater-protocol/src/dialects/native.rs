@@ -21,6 +21,7 @@ use crate::{
     event::{Event, EventKind, Origin, Record},
     framing::{Frame, FrameWriter, Framing, Tail},
     lint::{Lint, Rule},
+    reader::Reader,
     request::{ChatRequest, RawRequest},
     state::{Message, Rules, RunState},
 };
@@ -126,28 +127,8 @@ impl Dialect for Native {
         Support::Exact
     }
 
-    fn rules(&self) -> Rules {
-        Rules::default()
-    }
-
     fn encoder(&self, _options: &EncodeOptions) -> Box<dyn Encode> {
         Box::new(NativeEncoder)
-    }
-
-    fn tail(&self) -> Tail {
-        Tail::Discard
-    }
-
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::<decode::NativeDecoder>::default()
-    }
-
-    fn linter(&self) -> Box<dyn Lint> {
-        Box::<lint::NativeLinter>::default()
-    }
-
-    fn lint_rules(&self) -> &'static [Rule] {
-        lint::RULES
     }
 
     fn parse_request(&self, _request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -158,6 +139,12 @@ impl Dialect for Native {
     fn page_message(&self, message: &Message) -> Value {
         serde_json::to_value(message).unwrap_or_default()
     }
+}
+
+impl Reader for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         let begins = ["{\"seq\":", "{\"version\":"].iter().any(|head| frame.data.starts_with(head));
@@ -167,5 +154,25 @@ impl Dialect for Native {
             true => 60,
             false => 0,
         }
+    }
+
+    fn tail(&self) -> Tail {
+        Tail::Discard
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<decode::NativeDecoder>::default()
+    }
+
+    fn rules(&self) -> Rules {
+        Rules::default()
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::<lint::NativeLinter>::default()
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::{ALL, CHAT};
+use super::{ALL, CHAT, READERS};
 use crate::{
     dialect::{Dialect, Profile, Support},
     event::EventKind,
@@ -22,7 +22,7 @@ use crate::{
 pub fn event_table() -> String {
     let head = ["event".to_owned()].into_iter().chain(CHAT.iter().map(|dialect| code(dialect.name())));
     let rows = EventKind::ALL.iter().map(|&kind| {
-        let said = CHAT.iter().map(|dialect| said(dialect.support(kind, dialect.profile(None))));
+        let said = CHAT.iter().map(|dialect| said(dialect.support(kind, dialect.default_profile())));
         [code(kind.name())].into_iter().chain(said).collect()
     });
     let mut out = table(&head.collect::<Vec<_>>(), rows);
@@ -81,7 +81,7 @@ pub fn capability_table() -> String {
 /// ```
 #[must_use]
 pub fn lint_table() -> String {
-    let rows = ALL.into_iter().flat_map(|dialect| {
+    let rows = READERS.into_iter().flat_map(|dialect| {
         dialect
             .lint_rules()
             .iter()
@@ -102,7 +102,7 @@ fn said(support: Support) -> String {
 }
 
 fn differences(dialect: &dyn Dialect, profile: &Profile, out: &mut String) {
-    let default = dialect.profile(None);
+    let default = dialect.default_profile();
     let differs = |kind: &&EventKind| dialect.support(**kind, profile) != dialect.support(**kind, default);
     let mut kinds = EventKind::ALL.iter().filter(differs).peekable();
     // Writing to a string cannot fail.

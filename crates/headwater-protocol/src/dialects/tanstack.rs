@@ -29,12 +29,13 @@ mod request;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{AnswerFlow, CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
     encode::{Encode, EncodeOptions},
     error::Error,
     event::EventKind,
     framing::{Frame, Framing, Tail},
     lint::{Lint, Rule},
+    reader::Reader,
     request::{ChatRequest, RawRequest},
     state::Rules,
 };
@@ -45,9 +46,6 @@ use chunk::Chunk;
 
 /// What ends an SSE stream.
 const END_MARKER: &str = "[DONE]";
-
-/// The profile for pages that execute tools.
-const CLIENT_TOOLS: &str = "client-tools";
 
 const DEFAULT: Profile = Profile {
     name: "default",
@@ -65,11 +63,14 @@ const DEFAULT: Profile = Profile {
 static PROFILES: [Profile; 2] = [
     DEFAULT,
     Profile {
-        name: CLIENT_TOOLS,
+        name: "client-tools",
         clients: "the same; what the server speaks to a page that names no profile",
         ..DEFAULT
     },
 ];
+
+/// The profile for pages that execute tools.
+static CLIENT_TOOLS: &Profile = &PROFILES[1];
 
 /// TanStack AI 0.0.1 to 0.2.2.
 #[derive(Debug, Clone, Copy)]
@@ -116,58 +117,22 @@ impl Dialect for TanStack {
             EventKind::RunFailed => Support::Shown("`error`"),
             EventKind::Error => Support::Shown("`error`, if it ends the run"),
 
-            EventKind::AttemptStarted
-            | EventKind::AttemptFinished
-            | EventKind::MessageStarted
-            | EventKind::MessageFinished
-            | EventKind::MessageMetadata
-            | EventKind::StepStarted
-            | EventKind::StepFinished
-            | EventKind::TextStart
-            | EventKind::TextEnd
-            | EventKind::ReasoningStart
-            | EventKind::ReasoningEnd
-            | EventKind::ApprovalAnswered
-            | EventKind::SourceUrl
-            | EventKind::SourceDocument
-            | EventKind::File
-            | EventKind::Data
-            | EventKind::StateSnapshot
-            | EventKind::StateDelta
-            | EventKind::MessagesSnapshot
-            | EventKind::Status
-            | EventKind::Transition
-            | EventKind::Checkpoint
-            | EventKind::Usage
-            | EventKind::Warning
-            | EventKind::Trace
-            | EventKind::Unknown => Support::Hidden,
+            _ => Support::Hidden,
         }
-    }
-
-    fn rules(&self) -> Rules {
-        // Its client treats an `error` chunk as one of many.
-        Rules { goes_on_after_end: true, ..Rules::default() }
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
         Box::new(encode::Encoder::new(options))
     }
 
-    fn tail(&self) -> Tail {
-        Tail::Deliver
+    fn chat_profile(&self) -> &'static Profile {
+        // A page does not say whether it has tools of its own, and one that has would wait for ever beside a call of the
+        // server's that it is shown too early.
+        CLIENT_TOOLS
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::<decode::Decoder>::default()
-    }
-
-    fn linter(&self) -> Box<dyn Lint> {
-        Box::<lint::Linter>::default()
-    }
-
-    fn lint_rules(&self) -> &'static [Rule] {
-        &lint::RULES
+    fn answers(&self) -> AnswerFlow {
+        AnswerFlow::OtherResponse
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -177,13 +142,11 @@ impl Dialect for TanStack {
     fn page_message(&self, message: &crate::state::Message) -> serde_json::Value {
         message::page_message(message)
     }
+}
 
-    fn habits(&self) -> &'static Habits {
-        // A page does not say whether it has tools of its own, and one that has would wait for ever beside a call of the
-        // server's that it is shown too early.
-        const HABITS: Habits =
-            Habits { safe_profile: Some("client-tools"), answers_apart: true, ..Habits::PLAIN };
-        &HABITS
+impl Reader for TanStack {
+    fn name(&self) -> &'static str {
+        "tanstack"
     }
 
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
@@ -197,5 +160,26 @@ impl Dialect for TanStack {
             },
             Err(_) => 0,
         }
+    }
+
+    fn tail(&self) -> Tail {
+        Tail::Deliver
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<decode::Decoder>::default()
+    }
+
+    fn rules(&self) -> Rules {
+        // Its client treats an `error` chunk as one of many.
+        Rules { goes_on_after_end: true, ..Rules::default() }
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::<lint::Linter>::default()
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        &lint::RULES
     }
 }

@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Event;
-use crate::{
-    coalesce::Merge,
-    id::{AttemptId, MessageId},
-};
+use crate::id::{AttemptId, MessageId};
 
 /// Where in the run an event comes from. All of it is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,38 +82,19 @@ impl Record {
     }
 
     /// Adds the text of a later delta of the same block, from the same place. Does nothing to what is no delta.
-    ///
-    /// ```
-    /// use headwater_protocol::{Event, Record};
-    ///
-    /// let delta = |text: &str| Event::TextDelta { id: "a".into(), delta: text.into(), metadata: None };
-    /// let mut record = Record::new(1, delta("he"));
-    /// record.grow("llo", 2, 0);
-    /// assert_eq!(record, Record::new(2, delta("hello")));
-    /// ```
     pub fn grow(&mut self, text: &str, seq: u64, time: u64) {
         if let Event::TextDelta { delta, .. } | Event::ReasoningDelta { delta, .. } = &mut self.event {
             delta.push_str(text);
             (self.seq, self.time) = (seq, time);
         }
     }
-}
 
-impl Event {
-    /// Whether it is a delta to which the text of a later one may be added.
-    #[must_use]
-    pub fn may_grow(&self) -> bool {
-        matches!(self, Self::TextDelta { metadata: None, .. } | Self::ReasoningDelta { metadata: None, .. })
-    }
-}
-
-/// Deltas of one block become one delta, at the place of the later one.
-impl Merge for Record {
-    fn may_grow(&self) -> bool {
-        self.event.may_grow()
-    }
-
-    fn merge(&mut self, next: Self) -> Result<(), Self> {
+    /// Folds a later delta of the same block into this one, which takes the place of the later.
+    ///
+    /// # Errors
+    /// Gives `next` back if it does not belong here; this one is unchanged then.
+    #[expect(clippy::result_large_err, reason = "what is given back is the argument")]
+    pub fn merge(&mut self, next: Self) -> Result<(), Self> {
         if self.origin != next.origin {
             return Err(next);
         }
@@ -136,5 +114,13 @@ impl Merge for Record {
             }
             _ => Err(next),
         }
+    }
+}
+
+impl Event {
+    /// Whether it is a delta to which the text of a later one may be added.
+    #[must_use]
+    pub fn may_grow(&self) -> bool {
+        matches!(self, Self::TextDelta { metadata: None, .. } | Self::ReasoningDelta { metadata: None, .. })
     }
 }

@@ -38,7 +38,7 @@ impl Page {
 
     /// Lets it read the events of one response.
     fn read<'a>(&mut self, events: impl Iterator<Item = &'a str>) -> Decoded {
-        let dialect = dialects::find("ag-ui").unwrap();
+        let dialect = dialects::reader("ag-ui").unwrap();
         let mut state = RunState::with_rules(dialect.rules()).with_messages(self.messages.clone());
         if let Some(shared) = self.state.take() {
             let event = Event::StateSnapshot { state: shared };
@@ -265,7 +265,7 @@ fn one_of_several(page: &mut Page, run: &Value) -> Result<(), String> {
 fn single_events_that_the_client_accepts_are_read() {
     let Some(rows) = read_jsonl("agui/schema.jsonl") else { return };
     let mut judge = Judge::new("agui/schema.jsonl");
-    let dialect = dialects::find("ag-ui").unwrap();
+    let dialect = dialects::reader("ag-ui").unwrap();
     // What the client refuses is for the client to judge: a reader gets as much of it as it can.
     for row in rows {
         judge.row(row["name"].as_str().unwrap(), |_| {
@@ -287,7 +287,7 @@ fn single_events_that_the_client_accepts_are_read() {
 fn bytes_are_cut_into_events_as_by_the_client() {
     let Some(rows) = read_jsonl("agui/sse.jsonl") else { return };
     let mut judge = Judge::new("agui/sse.jsonl");
-    let dialect = dialects::find("ag-ui").unwrap();
+    let dialect = dialects::reader("ag-ui").unwrap();
     for row in rows {
         judge.row(row["name"].as_str().unwrap(), |_| {
             let pieces = row["pieces"].as_array().unwrap().iter();
@@ -344,7 +344,7 @@ fn compare_request(method: &str, target: &str, headers: &[(&str, &str)], body: &
     must("run", chat.run.as_ref().map(headwater_protocol::RunId::as_str) == text("runId"))?;
     must("parent", chat.parent_run.as_ref().map(headwater_protocol::RunId::as_str) == text("parentRunId"))?;
     let tanstack = request.header("x-run-id").map(|_| "tanstack");
-    must("profile", chat.profile.as_deref() == text("protocolVersion").or(tanstack))?;
+    must("profile", chat.profile.map(|profile| profile.name) == text("protocolVersion").or(tanstack))?;
     must("state", chat.state.as_ref() == body.get("state").filter(|state| !state.is_null()))?;
     must("tools", chat.tools.len() == body["tools"].as_array().map_or(0, Vec::len))?;
     let cursor = request.header("last-event-id").map(|id| RequestCursor::EventId(id.to_owned()));
@@ -441,7 +441,7 @@ fn compare_fixture(fixture: &Value) -> Result<(), String> {
     if refused || fixture["source"].as_str().is_some_and(|source| source.contains("draft")) {
         // To whom an event of a subagent belongs, and how chunks agree with each other, is left to the client.
         let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-        let found = lint(dialects::find("ag-ui").unwrap(), Framing::Sse, body.as_bytes());
+        let found = lint(dialects::reader("ag-ui").unwrap(), Framing::Sse, body.as_bytes());
         let left = found.is_empty() && !body.contains("subagent") && !body.contains("_CHUNK");
         return if left { Err("the linter finds nothing".to_owned()) } else { Ok(()) };
     }

@@ -61,7 +61,7 @@ fn encode(records: &[Record]) -> String {
 }
 
 fn check(stream: &str) -> Vec<Finding> {
-    lint(dialects::find("agents").unwrap(), Framing::Sse, stream.as_bytes())
+    lint(dialects::reader("agents").unwrap(), Framing::Sse, stream.as_bytes())
 }
 
 /// The names of the rules that a stream breaks.
@@ -295,7 +295,7 @@ fn every_rule_of_the_linter_is_broken_by_some_stream() {
     }
     let mut tested: Vec<_> = table.iter().map(|(rule, _)| *rule).collect();
     tested.push("framing");
-    for rule in dialects::find("agents").unwrap().lint_rules() {
+    for rule in dialects::reader("agents").unwrap().lint_rules() {
         assert!(tested.contains(&rule.name), "{} is never broken", rule.name);
     }
 }

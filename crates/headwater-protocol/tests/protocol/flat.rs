@@ -1,7 +1,7 @@
 //! What counts when a message of ours is compared with a vendor's: text, reasoning, tools, sources, files
 //! and data, in the order of the parts.
 
-use headwater_protocol::{Decoded, Decoder, Dialect, Frame, Framing, Message, Part, RunState, dialects};
+use headwater_protocol::{Decoded, Decoder, Frame, Framing, Message, Part, Reader, RunState, dialects};
 use serde_json::{Value, json};
 
 /// A decoded and reduced stream.
@@ -20,7 +20,7 @@ impl Reduced {
 
 /// Decodes chunks, one frame each, and reduces them on top of a state.
 pub(crate) fn reduce_chunks(dialect: &str, start: Option<RunState>, chunks: &[String]) -> Reduced {
-    let dialect = dialects::find(dialect).unwrap();
+    let dialect = dialects::reader(dialect).unwrap();
     let messages = start.as_ref().map(RunState::messages).unwrap_or_default();
     let mut decoder = Decoder::new(dialect, Framing::Ndjson).with_messages(messages);
     let mut decoded = Decoded::default();
@@ -34,7 +34,7 @@ pub(crate) fn reduce_chunks(dialect: &str, start: Option<RunState>, chunks: &[St
 
 /// Decodes the bytes of a response, in the given pieces, and reduces them.
 pub(crate) fn reduce_bytes(dialect: &str, framing: Framing, pieces: &[Vec<u8>]) -> Reduced {
-    let dialect = dialects::find(dialect).unwrap();
+    let dialect = dialects::reader(dialect).unwrap();
     let mut decoder = Decoder::new(dialect, framing);
     let mut decoded = Decoded::default();
     for piece in pieces {
@@ -44,7 +44,7 @@ pub(crate) fn reduce_bytes(dialect: &str, framing: Framing, pieces: &[Vec<u8>]) 
     reduce(dialect, None, decoded)
 }
 
-fn reduce(dialect: &dyn Dialect, start: Option<RunState>, decoded: Decoded) -> Reduced {
+fn reduce(dialect: &dyn Reader, start: Option<RunState>, decoded: Decoded) -> Reduced {
     let mut state = start.unwrap_or_else(|| RunState::with_rules(dialect.rules()));
     for record in &decoded.records {
         // A refused update changes nothing; the tests that care look at it themselves.

@@ -65,7 +65,7 @@ fn departs_from_the_standard(bytes: &[u8]) -> bool {
 
 fn lint_names_the_bytes(bytes: &[u8]) -> bool {
     const ABOUT_BYTES: [&str; 3] = ["only-data-in-a-block", "block-begins-with-data", "lines-end-with-lf"];
-    let findings = lint(dialects::find("kortyx").unwrap(), Framing::Sse, bytes);
+    let findings = lint(dialects::reader("kortyx").unwrap(), Framing::Sse, bytes);
     findings.iter().any(|finding| ABOUT_BYTES.contains(&finding.rule))
 }
 

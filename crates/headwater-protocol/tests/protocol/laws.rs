@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use headwater_protocol::{
-    Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, EventKind, Framing, Part, Record,
-    RunState, Support, dialects, lint,
+    Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, EventKind, Framing, Part, Reader,
+    Record, RunState, Support, dialects, lint,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn speakers() -> impl Iterator<Item = (&'static dyn Dialect, EncodeOptions)> {
         .flat_map(|dialect| {
             dialect.profiles().iter().flat_map(move |profile| {
                 profile.framings.iter().map(move |&framing| {
-                    let mut options = EncodeOptions::profile(profile.name);
+                    let mut options = EncodeOptions::profile(profile);
                     options.framing = Some(framing);
                     (dialect, options)
                 })
@@ -35,6 +35,10 @@ fn speakers() -> impl Iterator<Item = (&'static dyn Dialect, EncodeOptions)> {
 
 fn framing(options: &EncodeOptions) -> Framing {
     options.framing.unwrap_or(Framing::Sse)
+}
+
+fn reader(dialect: &dyn Dialect) -> &'static dyn Reader {
+    dialects::reader(dialect.name()).unwrap()
 }
 
 fn encode(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) -> Vec<u8> {
@@ -47,7 +51,7 @@ fn encode(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) ->
 }
 
 fn decode(dialect: &dyn Dialect, options: &EncodeOptions, bytes: &[u8]) -> Decoded {
-    let mut decoder = Decoder::new(dialect, framing(options));
+    let mut decoder = Decoder::new(reader(dialect), framing(options));
     let mut out = Decoded::default();
     decoder.feed(bytes, &mut out);
     decoder.finish(&mut out);
@@ -55,7 +59,7 @@ fn decode(dialect: &dyn Dialect, options: &EncodeOptions, bytes: &[u8]) -> Decod
 }
 
 fn reduce(dialect: &dyn Dialect, records: &[Record]) -> RunState {
-    let mut state = RunState::with_rules(dialect.rules());
+    let mut state = RunState::with_rules(reader(dialect).rules());
     for record in records {
         let _ = state.apply(record);
     }
@@ -82,7 +86,7 @@ fn separate_parts(options: &EncodeOptions, state: &RunState) -> Value {
         let (kind, value) = match part["type"].as_str().unwrap() {
             "tool-ask_user" => continue,
             // TanStack's client drops a thought that a snapshot leaves out; AG-UI's, which the decoder follows, keeps it.
-            "reasoning" if options.profile.as_deref() == Some("tanstack") => continue,
+            "reasoning" if options.profile.map(|profile| profile.name) == Some("tanstack") => continue,
             kind @ ("text" | "reasoning") => (kind, part["text"].clone()),
             kind if kind.starts_with("tool-") => {
                 let result = part.get("output").or(part.get("errorText")).cloned().unwrap_or_default();
@@ -110,7 +114,7 @@ proptest! {
 
     #[test]
     fn a_state_is_rebuilt_by_its_replay(records in runs::run()) {
-        for rules in dialects::ALL.map(headwater_protocol::Dialect::rules) {
+        for rules in dialects::READERS.map(Reader::rules) {
             let mut state = RunState::with_rules(rules);
             for record in &records {
                 let _ = state.apply(record);
@@ -132,7 +136,7 @@ proptest! {
             let name = dialect.name();
             let decoded = decode(dialect, &options, &bytes);
             prop_assert!(decoded.errors.is_empty(), "{name} {options:?}: {:?}\n{}", decoded.errors, say(&bytes));
-            let findings = lint(dialect, framing(&options), &bytes);
+            let findings = lint(reader(dialect), framing(&options), &bytes);
             prop_assert!(findings.is_empty(), "{name} {options:?}: {findings:?}\n{}", say(&bytes));
         }
     }
@@ -140,7 +144,7 @@ proptest! {
     #[test]
     fn what_is_exact_comes_back_as_it_was(records in runs::run()) {
         for (dialect, options) in speakers() {
-            let profile = dialect.profile(options.profile.as_deref());
+            let profile = options.profile.unwrap_or_else(|| dialect.default_profile());
             let bytes = encode(dialect, &options, &records);
             let decoded = decode(dialect, &options, &bytes);
             let (said, heard) = (by_kind(&records), by_kind(&decoded.records));
@@ -161,7 +165,7 @@ proptest! {
             let whole = decode(dialect, &options, &bytes);
             let mut at: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
             at.sort_unstable();
-            let mut decoder = Decoder::new(dialect, framing(&options));
+            let mut decoder = Decoder::new(reader(dialect), framing(&options));
             let mut out = Decoded::default();
             let mut from = 0;
             for to in at.into_iter().chain([bytes.len()]) {
@@ -215,7 +219,7 @@ proptest! {
 /// The run as a page can see it: without the events that are not sent, and without a dead attempt, of which a client that
 /// stayed may keep what one that came back never sees.
 fn shown(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) -> Vec<Record> {
-    let profile = dialect.profile(options.profile.as_deref());
+    let profile = options.profile.unwrap_or_else(|| dialect.default_profile());
     if dialect.name() == "native" {
         return records.to_vec();
     }
@@ -302,7 +306,7 @@ fn texts_and_calls(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunSt
         texts = vec![letters(texts.into_iter())];
     }
     // Here a page that comes back is shown the finished calls at the end of the run.
-    if options.profile.as_deref() == Some("client-tools") {
+    if options.profile.map(|profile| profile.name) == Some("client-tools") {
         calls.clear();
     }
     let objects = state.structured().iter().map(|object| json!([object.stream(), object.data()]));

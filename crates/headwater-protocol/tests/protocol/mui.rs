@@ -1,7 +1,5 @@
 //! MUI X Chat: our decoder and reducer against recordings of its own client.
 
-use std::borrow::Cow;
-
 use headwater_protocol::{
     Decode as _, Decoded, ErrorKind, Frame, FrameReader, Framing, Message, RawRequest, RunState, dialects,
     dialects::mui::{Decoder, UiMessage},
@@ -111,7 +109,7 @@ fn ends_alike(row: &Value, reduced: &Reduced) -> Result<(), String> {
 
 fn lint_names(refused: u64, chunks: &[String]) -> Result<(), String> {
     let stream = chunks.join("\n");
-    let findings = lint(dialects::find("mui").unwrap(), Framing::Ndjson, stream.as_bytes());
+    let findings = lint(dialects::reader("mui").unwrap(), Framing::Ndjson, stream.as_bytes());
     if findings.iter().any(|finding| finding.frame == Some(refused)) {
         return Ok(());
     }
@@ -120,7 +118,7 @@ fn lint_names(refused: u64, chunks: &[String]) -> Result<(), String> {
 
 fn read(row: &Value, chunks: &[String]) -> Reduced {
     let options = &row["options"];
-    let rules = dialects::find("mui").unwrap().rules();
+    let rules = dialects::reader("mui").unwrap().rules();
     let state = RunState::with_rules(rules).with_messages(messages(&row["initialMessages"]));
     let Some(message) = options["messageId"].as_str() else {
         return reduce_chunks("mui", Some(state), chunks);
@@ -221,7 +219,7 @@ fn reply(row: &Value) -> RunState {
     } else {
         chunks = items(&stream);
     }
-    let rules = dialects::find("mui").unwrap().rules();
+    let rules = dialects::reader("mui").unwrap().rules();
     let mut decoder = Decoder::new();
     let first = follow(&mut decoder, RunState::with_rules(rules), &chunks);
     if first.decoded.fatal().is_some() {
@@ -235,7 +233,7 @@ fn reply(row: &Value) -> RunState {
     if !reconnects || network_error || !cut || first.decoded.records.is_empty() {
         return first.state;
     }
-    let seen: Vec<_> = decoder.seen_event_ids().map(Cow::into_owned).collect();
+    let seen: Vec<_> = decoder.seen_event_ids().collect();
     let mut decoder = Decoder::new().with_message(message).resume(decoder.next_sequence(), seen);
     follow(&mut decoder, first.state, &items(&streams(row, "reconnect").unwrap().remove(0))).state
 }

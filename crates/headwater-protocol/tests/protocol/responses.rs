@@ -64,7 +64,7 @@ fn run() -> (Vec<Record>, Vec<Record>) {
 fn second(dialect: &str, profile: Option<&str>) -> Vec<Value> {
     let (before, after) = run();
     let mut options = EncodeOptions::default();
-    options.profile = profile.map(str::to_owned);
+    options.profile = profile.and_then(|name| dialects::find(dialect).unwrap().profile(name));
     let mut encoder = Encoder::new(dialects::find(dialect).unwrap(), &options);
     before.iter().for_each(|record| encoder.record(record));
     encoder.next_response();

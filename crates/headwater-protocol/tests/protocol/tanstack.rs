@@ -21,7 +21,7 @@ struct Page {
 
 impl Page {
     fn new() -> Self {
-        let dialect = dialects::find("tanstack").unwrap();
+        let dialect = dialects::reader("tanstack").unwrap();
         Self {
             state: RunState::with_rules(dialect.rules()),
             decoder: None,
@@ -31,7 +31,7 @@ impl Page {
     }
 
     fn start(&mut self, framing: Framing) {
-        self.decoder = Some(Decoder::new(dialects::find("tanstack").unwrap(), framing));
+        self.decoder = Some(Decoder::new(dialects::reader("tanstack").unwrap(), framing));
     }
 
     fn apply(&mut self, event: Event) {
@@ -297,7 +297,7 @@ fn the_processor_builds_the_same_messages() {
                 return run_program(row, &chunks);
             }
             let stream = replace_lone_surrogates(&chunks.join("\n"));
-            let found = lint(dialects::find("tanstack").unwrap(), Framing::Ndjson, stream.as_bytes());
+            let found = lint(dialects::reader("tanstack").unwrap(), Framing::Ndjson, stream.as_bytes());
             let named = |frame: &u64| {
                 found.iter().any(|finding| finding.rule == "delta" && finding.frame == Some(*frame))
             };
@@ -354,7 +354,7 @@ fn the_same_chunks_are_read_off_the_wire() {
             .iter()
             .flat_map(|segment| BASE64_STANDARD.decode(segment.as_str().unwrap()).unwrap())
             .collect();
-        let found = lint(dialects::find("tanstack").unwrap(), framing, &stream);
+        let found = lint(dialects::reader("tanstack").unwrap(), framing, &stream);
         let trips = found.iter().any(|finding| !matches!(finding.rule, "terminal" | "base-fields"));
         let by_lines = framing == Framing::Sse && reads_lines_not_events(row["text"].as_str().unwrap());
         named_by_lint += usize::from(by_lines);

@@ -62,6 +62,19 @@ pub enum CheckpointStatus {
     Cancelled,
 }
 
+impl CheckpointStatus {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What a turn was given.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

@@ -60,14 +60,15 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
     Ok(None)
 }
 
-/// How a response is told again. AG-UI's client holds a part of it, and can be told the rest by a snapshot only.
+/// Where a response begins that is sent again. A client that may hold a part of it and cannot be sent the same chunks twice
+/// gets a snapshot.
 pub(super) fn begin_again(asked: &Asked, since: u64) -> From {
     if since == 0 || tells_by_snapshot(asked) { From::Reentry } else { From::Response(since) }
 }
 
 /// Whether a client that comes back is told the conversation by a snapshot.
 pub(super) fn tells_by_snapshot(asked: &Asked) -> bool {
-    asked.dialect.profile(asked.chat.profile.as_deref()).reentry == Reentry::Snapshot
+    asked.profile.reentry == Reentry::Snapshot
 }
 
 /// Gives answers to a run, and says where the response to them begins.
@@ -171,7 +172,7 @@ pub(super) async fn last_wait(run: &Run) -> Result<u64, ApiError> {
     Ok(run.last_wait().await?.unwrap_or(0))
 }
 
-/// Whether a person says something new. Kortyx' page gives an answer in a message of the person's.
+/// Whether the person says something new. Some pages send an answer as a message of the person.
 fn spoke(asked: &Asked) -> bool {
     let last = asked.chat.messages.last();
     asked.chat.action != Action::Answer && last.is_some_and(|message| message.role == Role::User)

@@ -4,9 +4,12 @@ use axum::{
     Json,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{CheckpointAction, CheckpointId, Message, RunId, RunStatus, rfc3339};
+use headwater_protocol::{
+    CheckpointAction, CheckpointEntry, CheckpointId, CheckpointReply, HistoryPage, Message, RunId, RunState,
+    RunStatus, SessionEntry, SessionList,
+};
 use headwater_runtime::{ErrorKind, Session, SessionInfo};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Asked, resume::is_old};
 use crate::{ApiError, sessions};
@@ -28,7 +31,7 @@ pub(super) async fn conversation(asked: &Asked) -> Result<Response, ApiError> {
             Ok(info) => info,
             // A conversation that has not begun is empty: a page asks for it before anyone says something. So is another's.
             Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
-                return Ok(Json(document(asked, &[], Following::default(), None)).into_response());
+                return Ok(Json(asked.dialect.history(&HistoryPage::default())).into_response());
             }
             Err(error) => return Err(error.into()),
         };
@@ -53,18 +56,12 @@ async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Va
         messages.extend(going.filter(|going| messages.iter().all(|message| message.id != going.id)));
     }
     let messages = asked.served.shown(messages);
-    let following = match asked.dialect.habits().joins_runs {
-        true => Following { run: active(asked, info).await?, interrupts: interrupts(asked, info).await? },
-        false => Following::default(),
+    let (run, waiting) = match asked.dialect.history_names_run() {
+        true => (active(asked, info).await?, waiting(asked, info).await?),
+        false => (None, None),
     };
-    Ok(document(asked, &messages, following, page.before))
-}
-
-/// What goes on in a conversation.
-#[derive(Default)]
-struct Following<'a> {
-    run: Option<&'a RunId>,
-    interrupts: Value,
+    let waiting = waiting.as_ref().map(|(run, state)| (*run, state));
+    Ok(asked.dialect.history(&HistoryPage { messages: &messages, before: page.before, run, waiting }))
 }
 
 /// What was asked and is being answered, and so is not in the history yet.
@@ -89,112 +86,80 @@ async fn active<'a>(asked: &Asked, info: &'a SessionInfo) -> Result<Option<&'a R
     Ok(failed.then_some(last))
 }
 
-/// A part of a conversation; there is more `before`.
-fn document(asked: &Asked, messages: &[Message], following: Following<'_>, before: Option<u64>) -> Value {
-    let messages: Vec<_> = messages.iter().map(|message| asked.dialect.page_message(message)).collect();
-    let Following { run, interrupts } = following;
-    let cursor = before.map(|before| before.to_string());
-    let joins = asked.dialect.habits().joins_runs;
-    match (joins, cursor) {
-        (false, None) => json!({ "messages": messages, "hasMore": false }),
-        (false, Some(cursor)) => json!({ "messages": messages, "hasMore": true, "cursor": cursor }),
-        (true, cursor) => {
-            let active = run.map(|run| json!({ "runId": run }));
-            let page = cursor.map(|cursor| json!({ "truncated": true, "cursor": cursor }));
-            let fields =
-                [("messages", json!(messages)), ("activeRun", json!(active)), ("interrupts", interrupts)];
-            fields.into_iter().chain(page.map(|page| ("page", page))).collect()
-        }
-    }
-}
-
-/// What the session waits for, as the dialect's stream says it.
-async fn interrupts(asked: &Asked, info: &SessionInfo) -> Result<Value, ApiError> {
-    let Some(id) = &info.waiting else { return Ok(Value::Null) };
-    // What was answered and not yet taken up is no wait to whoever comes back: the page joins the run instead.
+/// The run that waits for an answer, with its state. A run whose answer has arrived counts as active: the page joins it instead.
+async fn waiting<'a>(
+    asked: &Asked,
+    info: &'a SessionInfo,
+) -> Result<Option<(&'a RunId, RunState)>, ApiError> {
+    let Some(id) = &info.waiting else { return Ok(None) };
     if asked.served.agent.has_mail(id).await? {
-        return Ok(Value::Null);
+        return Ok(None);
     }
-    let run = asked.served.agent.run(id.clone());
-    let pending = asked.dialect.pending_interrupts(&run.outcome().await?.state, id.as_str());
-    Ok(json!({ "runId": id, "pending": pending }))
+    Ok(Some((id, asked.served.agent.run(id.clone()).outcome().await?.state)))
 }
 
-/// The conversations of whoever asks.
+/// The conversations of the caller.
 pub(super) async fn conversations(asked: &Asked) -> Result<Response, ApiError> {
     let cursor = asked.chat.context.get("cursor").and_then(Value::as_str);
     let page = asked.served.agent.sessions(Some(asked.owner()), cursor, TURNS).await?;
-    let conversations: Vec<_> = page
-        .sessions
-        .iter()
-        .map(|session| {
-            json!({ "id": session.id, "title": session.label, "lastMessageAt": rfc3339(session.updated) })
-        })
-        .collect();
-    let more = page.next.is_some();
-    Ok(Json(json!({ "conversations": conversations, "cursor": page.next, "hasMore": more })).into_response())
+    let sessions = page.sessions.iter().map(|session| SessionEntry {
+        id: &session.id,
+        title: session.label.as_deref(),
+        updated: session.updated,
+    });
+    let list = SessionList { sessions: sessions.collect(), next: page.next.as_deref() };
+    Ok(Json(asked.dialect.session_list(&list)).into_response())
 }
 
-/// Something about checkpoints, in Kortyx' words.
+/// The answer to a request about checkpoints.
 pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Result<Response, ApiError> {
-    match action {
+    let reply = |reply: &CheckpointReply<'_>| Json(asked.dialect.checkpoint_reply(reply)).into_response();
+    Ok(match action {
         CheckpointAction::List => {
             let Some(id) = &asked.chat.session else {
                 return Err(ApiError::bad("session.missing", "name the session"));
             };
-            let mut all = asked.session(id.as_str()).checkpoints(None, MOST).await?;
-            all.reverse();
-            let all: Vec<_> = all.iter().map(summary).collect();
-            Ok(Json(all).into_response())
+            let all = asked.session(id.as_str()).checkpoints(None, MOST).await?;
+            reply(&CheckpointReply::List(all.iter().rev().map(entry).collect()))
         }
         CheckpointAction::Get(id) => {
             let session = session_of(asked, id).await?;
             let checkpoint = session.checkpoint(id).await?;
             let state = session.state(Some(id)).await?;
-            let mut document = summary(&checkpoint);
-            if let Value::Object(fields) = &mut document {
-                fields.insert("structured".to_owned(), sessions::structured(&state));
-                let messages = asked.served.shown(state.messages);
-                let messages: Vec<_> =
-                    messages.iter().map(|message| asked.dialect.page_message(message)).collect();
-                fields.insert("messages".to_owned(), json!(messages));
-            }
-            Ok(Json(document).into_response())
+            let structured = sessions::structured(&state);
+            let messages = asked.served.shown(state.messages);
+            let entry = entry(&checkpoint);
+            reply(&CheckpointReply::Checkpoint { entry, messages: &messages, structured })
         }
         CheckpointAction::Rollback(id) => {
             let undone = session_of(asked, id).await?.roll_back(id).await?;
-            Ok(Json(json!({
-                "checkpointId": id,
-                "invalidatedStreamIds": undone.streams,
-                "invalidatedRequestIds": undone.requests,
-            }))
-            .into_response())
+            let (streams, requests) = (&undone.streams, &undone.requests);
+            reply(&CheckpointReply::RolledBack { checkpoint: id, streams, requests })
         }
         CheckpointAction::Fork { checkpoint, session } => {
             let name = session.as_ref().map(headwater_protocol::SessionId::as_str);
             let forked = session_of(asked, checkpoint).await?.fork(checkpoint, name).await?;
-            Ok(Json(json!({ "sessionId": forked.id(), "checkpointId": checkpoint })).into_response())
+            reply(&CheckpointReply::Forked { session: forked.id(), checkpoint })
         }
-    }
-}
-
-/// A checkpoint in Kortyx' words.
-fn summary(checkpoint: &headwater_runtime::Checkpoint) -> Value {
-    json!({
-        "id": checkpoint.id,
-        "sessionId": checkpoint.session,
-        "turnIndex": checkpoint.turn,
-        "label": checkpoint.label,
-        "createdAt": checkpoint.created_at,
-        "runId": checkpoint.run,
-        "parentCheckpointId": checkpoint.parent,
-        "workflow": checkpoint.workflow,
-        "nodes": checkpoint.position,
-        "status": checkpoint.status,
     })
 }
 
-/// The session of a checkpoint, which Kortyx' page does not name.
+fn entry(checkpoint: &headwater_runtime::Checkpoint) -> CheckpointEntry<'_> {
+    CheckpointEntry {
+        id: &checkpoint.id,
+        session_id: &checkpoint.session,
+        turn_index: checkpoint.turn,
+        label: checkpoint.label.as_deref(),
+        created_at: checkpoint.created_at,
+        run_id: &checkpoint.run,
+        parent_checkpoint_id: checkpoint.parent.as_ref(),
+        workflow: &checkpoint.workflow,
+        nodes: &checkpoint.position,
+        status: checkpoint.status.as_str(),
+    }
+}
+
+/// The session of a checkpoint, where the page names the checkpoint alone.
 async fn session_of(asked: &Asked, checkpoint: &CheckpointId) -> Result<Session, ApiError> {
     let session = asked.served.agent.session_of_checkpoint(checkpoint).await?;
     let session = asked.session(session.as_str());

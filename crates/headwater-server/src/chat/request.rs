@@ -7,7 +7,8 @@ use axum::{
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
 use headwater_protocol::{
-    Action, ChatRequest, Dialect, Framing, Message, MessageId, RawRequest, Role, RunId, is_positional_id,
+    Action, ChatRequest, Dialect, Framing, Message, MessageId, Profile, RawRequest, Role, RunId,
+    is_positional_id,
 };
 use headwater_runtime::{RawJson, Session};
 use serde::{Serialize, Serializer};
@@ -26,6 +27,7 @@ pub(crate) struct Asked {
     pub(crate) parts: Parts,
     /// The request by the name that its sender gave it, or a fresh one.
     pub(crate) request_id: String,
+    pub(crate) profile: &'static Profile,
     pub(crate) framing: Framing,
     /// The names that messages were given which came without one: they say nothing about them.
     unnamed: HashSet<MessageId>,
@@ -76,9 +78,9 @@ impl Asked {
         let served = server.agents().find(agent.as_deref())?;
         served.client.admit(&mut chat.messages);
         served.client.check_workflow(&served.agent, chat.workflow.as_deref())?;
-        super::profile(dialect, raw.query("profile").as_deref())?;
-        let framing =
-            framing(dialect, chat.profile.as_deref(), &parts.headers, raw.query("framing").as_deref())?;
+        let named = raw.query("profile").map(|name| super::profile(dialect, &name)).transpose()?;
+        let profile = named.or(chat.profile).unwrap_or_else(|| dialect.chat_profile());
+        let framing = framing(dialect, profile, &parts.headers, raw.query("framing").as_deref())?;
         let request_id = match raw.header("x-request-id").filter(|id| !id.is_empty()) {
             Some(id) => id.to_owned(),
             None => fresh("req")?,
@@ -93,6 +95,7 @@ impl Asked {
             chat,
             parts,
             request_id,
+            profile,
             framing,
             unnamed,
             fingerprint,
@@ -204,11 +207,11 @@ fn named_agent(context: &Map<String, Value>) -> Option<String> {
 /// The framing that a client wants: by name, or by `Accept`, or the default of its dialect.
 pub(crate) fn framing(
     dialect: &'static dyn Dialect,
-    profile: Option<&str>,
+    profile: &Profile,
     headers: &HeaderMap,
     named: Option<&str>,
 ) -> Result<Framing, ApiError> {
-    let offered = dialect.profile(profile).framings;
+    let offered = profile.framings;
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let wanted = match named {
         Some(name) => Some(name.parse().map_err(|_| {

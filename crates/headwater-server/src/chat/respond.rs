@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use futures_util::StreamExt as _;
-use headwater_protocol::{Action, CursorSupport, Dialect, Framing, Message, Role, dialects::kortyx};
+use headwater_protocol::{Action, AnswerFlow, Dialect, Framing, Message, Profile, Reentry, Role};
 use headwater_runtime::Run;
 use serde_json::json;
 use tokio::time::timeout;
@@ -34,7 +34,7 @@ pub(super) async fn respond(
 ) -> Result<Response, ApiError> {
     let Some(permit) = permit else { return accepted(&placed).await };
     // What is followed now is told, whichever page the answers came from.
-    if asked.dialect.habits().answers_apart || placed.sent.is_none() {
+    if asked.dialect.answers() != AnswerFlow::SameResponse || placed.sent.is_none() {
         known::forget(&asked.served.agent, asked.owner(), &answers::untold(placed.run.id())).await?;
     }
     if !asked.chat.stream {
@@ -42,7 +42,7 @@ pub(super) async fn respond(
     }
     let view = View {
         dialect: asked.dialect,
-        profile: asked.profile(),
+        profile: asked.profile,
         framing: asked.framing,
         names: placed.names.clone(),
         messages: held(asked, &placed.run).await?,
@@ -88,9 +88,9 @@ pub(crate) async fn follow(
 ) -> Result<Response, ApiError> {
     let Placed { run, from, sent, .. } = placed;
     let (dialect, framing) = (view.dialect, view.framing);
-    let stays = dialect.habits().reads_on_after_wait;
+    let stays = dialect.answers() == AnswerFlow::OpenStream;
     let ending = ending.unwrap_or(if stays { Ending::AtEnd } else { Ending::AtWait });
-    let profile = dialect.profile(view.profile.as_deref());
+    let profile = view.profile;
     view.waits = ending == Ending::AtWait || !profile.wait_is_end;
     let mut headers = stream_headers(dialect, framing);
     if let Ok(id) = HeaderValue::from_str(run.id().as_str()) {
@@ -123,7 +123,7 @@ fn stream_headers(dialect: &dyn Dialect, framing: Framing) -> HeaderMap {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    for &(name, value) in dialect.habits().headers {
+    for &(name, value) in dialect.headers() {
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers
@@ -133,7 +133,7 @@ fn stream_headers(dialect: &dyn Dialect, framing: Framing) -> HeaderMap {
 pub(super) fn streams_answers(asked: &Asked) -> bool {
     let accept = asked.parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let wants = accept.is_some_and(|accept| accept.contains("event-stream") || accept.contains("ndjson"));
-    wants || asked.chat.action != Action::Answer || !asked.dialect.habits().answers_apart
+    wants || asked.chat.action != Action::Answer || asked.dialect.answers() == AnswerFlow::SameResponse
 }
 
 /// One document instead of a stream.
@@ -148,7 +148,7 @@ async fn buffered(asked: &Asked, placed: &Placed) -> Result<Response, ApiError> 
         while let Some(record) = events.next().await {
             records.extend(asked.served.visibility.filter(record?));
         }
-        Ok(Json(kortyx::Buffered::new(&records)).into_response())
+        Ok(Json(asked.dialect.whole_answer(&records)).into_response())
     };
     let mut closing = asked.server.streams().closing();
     tokio::select! {
@@ -163,8 +163,7 @@ async fn buffered(asked: &Asked, placed: &Placed) -> Result<Response, ApiError> 
 
 /// The conversation that the client holds, where the dialect may have to say it again.
 async fn held(asked: &Asked, run: &Run) -> Result<Vec<Message>, ApiError> {
-    let profile = asked.dialect.profile(asked.chat.profile.as_deref());
-    if profile.cursor != CursorSupport::LastEventId || !asked.dialect.habits().replaces_conversation {
+    if asked.profile.reentry != Reentry::Snapshot {
         return Ok(Vec::new());
     }
     let messages = &asked.chat.messages;
@@ -182,16 +181,6 @@ fn held_thought(asked: &Asked) -> Option<String> {
 
 /// The conversation before a run, where the dialect may have to say it again. To look for it takes longer than all else
 /// that a reader needs to begin.
-pub(crate) async fn conversation_before(dialect: &dyn Dialect, run: &Run) -> Result<Vec<Message>, ApiError> {
-    if dialect.habits().replaces_conversation { Ok(run.conversation().await?) } else { Ok(Vec::new()) }
-}
-
-impl Asked {
-    /// The profile of the client: what its request shows, or what is asked for by name.
-    pub(crate) fn profile(&self) -> Option<String> {
-        let query = self.parts.uri.query().unwrap_or_default();
-        let named = query.split('&').find_map(|pair| pair.strip_prefix("profile=")).map(str::to_owned);
-        let safe = || self.dialect.habits().safe_profile.map(str::to_owned);
-        named.or_else(|| self.chat.profile.clone()).or_else(safe)
-    }
+pub(crate) async fn conversation_before(profile: &Profile, run: &Run) -> Result<Vec<Message>, ApiError> {
+    if profile.reentry == Reentry::Snapshot { Ok(run.conversation().await?) } else { Ok(Vec::new()) }
 }

@@ -23,7 +23,7 @@ use crate::{
 pub(super) async fn place(asked: &Asked) -> Result<Option<Placed>, ApiError> {
     let Some((run, known)) = find(asked).await? else { return Ok(None) };
     let meta = owned(asked, &run).await?;
-    if asked.chat.cursor.is_none() && asked.dialect.habits().keeps_ended && is_old(asked, &meta) {
+    if asked.chat.cursor.is_none() && !asked.dialect.resumes_ended_runs() && is_old(asked, &meta) {
         return Ok(None);
     }
     // Nobody may be driving it since its process died: it goes on before anyone is told about it.

@@ -2,7 +2,7 @@
 //!
 //! What a request means is decided before anything is begun: only what begins something needs leave to begin.
 
-use headwater_protocol::{Action, CheckpointId, Message, Role};
+use headwater_protocol::{Action, CheckpointId, HttpNames, Message, ReaderNames, Role};
 use headwater_runtime::{ErrorKind, Sent, Session, Start, Turn};
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
     known::{self, Known},
     request::fresh,
 };
-use crate::{ApiError, ClientPolicy, Principal, agents::Served, follow::From, follow::Names};
+use crate::{ApiError, ClientPolicy, Principal, agents::Served, follow::From};
 
 /// How many turns back a message is looked for that is edited or answered again.
 const TURNS_BACK: usize = 200;
@@ -46,15 +46,10 @@ async fn unsaid(asked: &Asked, session: Option<&Session>) -> Result<Option<Place
     Ok(Some(Placed::at(run, answers::begin_again(asked, since))))
 }
 
-/// What the page calls things.
-pub(super) fn names(asked: &Asked) -> Names {
-    let habits = asked.dialect.habits();
-    let run = asked.chat.run.as_ref().filter(|_| habits.names_runs);
-    Names {
-        run: run.map(|run| run.as_str().to_owned()),
-        request: habits.wants_request.then(|| asked.request_id.clone()),
-        endpoint: habits.wants_request.then(|| asked.parts.uri.path().to_owned()),
-    }
+/// The names by which the page knows its run.
+pub(super) fn names(asked: &Asked) -> ReaderNames {
+    let http = HttpNames { request: &asked.request_id, path: asked.parts.uri.path() };
+    asked.dialect.reader_names(&asked.chat, http)
 }
 
 /// The session that the request names, if there is one.

@@ -1,7 +1,7 @@
 //! How a reader sees a run.
 
 use headwater_protocol::{
-    Dialect, EncodeOptions, Event, EventKind, Framing, Message, Record, RunId, RunState,
+    Dialect, EncodeOptions, Event, EventKind, Framing, Message, Profile, ReaderNames, Record, RunId, RunState,
 };
 
 use crate::Visibility;
@@ -10,9 +10,9 @@ use crate::Visibility;
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) dialect: &'static dyn Dialect,
-    pub(crate) profile: Option<String>,
+    pub(crate) profile: &'static Profile,
     pub(crate) framing: Framing,
-    pub(crate) names: Names,
+    pub(crate) names: ReaderNames,
     /// The conversation that the reader holds already.
     pub(crate) messages: Vec<Message>,
     /// A thought of the run that the reader holds already.
@@ -24,22 +24,11 @@ pub(crate) struct View {
     pub(crate) waits: bool,
 }
 
-/// The names by which a reader knows things.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Names {
-    /// What the page calls the run.
-    pub(crate) run: Option<String>,
-    /// The HTTP request.
-    pub(crate) request: Option<String>,
-    /// The path that was called.
-    pub(crate) endpoint: Option<String>,
-}
-
 impl View {
     /// Options for an encoder.
     pub(crate) fn options(&self) -> EncodeOptions {
         let mut options = EncodeOptions::default();
-        options.profile.clone_from(&self.profile);
+        options.profile = Some(self.profile);
         options.framing = Some(self.framing);
         options.seam.clone_from(&self.seam);
         options.hold = self.hold;
@@ -55,7 +44,7 @@ impl View {
         }
         let mut record = self.visibility.filter(record)?;
         if let Event::RunStarted(started) = &mut record.event {
-            let Names { run, request, endpoint } = &self.names;
+            let ReaderNames { run, request, endpoint } = &self.names;
             if let Some(run) = run {
                 started.run = Some(RunId::from(run.as_str()));
             }
@@ -96,7 +85,6 @@ impl View {
         for message in &self.messages {
             message.id.hash(&mut hasher);
         }
-        let profile = self.dialect.profile(self.profile.as_deref()).name;
-        format!("{}/{profile}/{}/{:x}", self.dialect.name(), self.framing, hasher.finish())
+        format!("{}/{}/{}/{:x}", self.dialect.name(), self.profile.name, self.framing, hasher.finish())
     }
 }

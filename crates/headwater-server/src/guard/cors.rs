@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::{HeaderName, header};
+use headwater_protocol::dialects;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{METHODS, origin};
@@ -20,7 +21,13 @@ pub(crate) fn cors(server: &Server) -> CorsLayer {
     let mut sent = vec![header::AUTHORIZATION, header::CONTENT_TYPE, header::ACCEPT];
     sent.extend(named(&["x-api-key", "x-run-id", "last-event-id", "idempotency-key", "x-request-id"]));
     let mut read = vec![header::RETRY_AFTER];
-    read.extend(named(&["x-run-id", "x-session-id", "x-request-id", "x-vercel-ai-ui-message-stream"]));
+    read.extend(named(&["x-run-id", "x-session-id", "x-request-id"]));
+    read.extend(
+        dialects::CHAT
+            .iter()
+            .flat_map(|dialect| dialect.headers())
+            .map(|(name, _)| HeaderName::from_static(name)),
+    );
     let server = server.clone();
     let allowed = move |origin: &_, _: &_| origin::is_listed(server.options(), origin);
     CorsLayer::new()

@@ -269,8 +269,8 @@ mod tests {
         let metrics = Metrics(Arc::default());
         with_local_recorder(&metrics, || {
             counter!("headwater_runs_started_total", "agent" => "a \"b\" \\ c\n").increment(2);
-            gauge!("headwater_streams_open", "dialect" => "mui").increment(3.0);
-            gauge!("headwater_streams_open", "dialect" => "mui").decrement(1.0);
+            gauge!("headwater_streams_open", "dialect" => "native").increment(3.0);
+            gauge!("headwater_streams_open", "dialect" => "native").decrement(1.0);
             for seconds in [0.004, 0.2, 500.0] {
                 histogram!("headwater_model_first_token_seconds", "model" => "m").record(seconds);
             }
@@ -279,7 +279,7 @@ mod tests {
         for line in [
             "# TYPE headwater_runs_started_total counter",
             "headwater_runs_started_total{agent=\"a \\\"b\\\" \\\\ c\\n\"} 2",
-            "headwater_streams_open{dialect=\"mui\"} 2",
+            "headwater_streams_open{dialect=\"native\"} 2",
             "headwater_model_first_token_seconds_bucket{model=\"m\",le=\"0.005\"} 1",
             "headwater_model_first_token_seconds_bucket{model=\"m\",le=\"0.1\"} 1",
             "headwater_model_first_token_seconds_bucket{model=\"m\",le=\"0.25\"} 2",

@@ -164,7 +164,7 @@ impl Said {
 
 /// The state that a reader of a dialect makes of a stream.
 pub(crate) fn state(dialect: &str, body: &str) -> RunState {
-    let dialect = dialects::find(dialect).unwrap();
+    let dialect = dialects::reader(dialect).unwrap();
     let mut decoder = Decoder::new(dialect, Framing::Sse);
     let mut decoded = Decoded::default();
     decoder.feed(body.as_bytes(), &mut decoded);

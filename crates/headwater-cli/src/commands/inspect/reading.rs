@@ -5,7 +5,7 @@ use std::{
     io::Write,
 };
 
-use headwater_protocol::{Dialect, Error, Finding, Framing, Place, Record, RunState, RunStatus};
+use headwater_protocol::{Error, Finding, Framing, Place, Reader, Record, RunState, RunStatus};
 use serde::Serialize;
 
 use super::summary::Summary;
@@ -47,7 +47,7 @@ pub(super) struct Problem {
 }
 
 impl Reading {
-    pub(super) fn of(dialect: &dyn Dialect, framing: Framing, stream: &[u8]) -> Self {
+    pub(super) fn of(dialect: &dyn Reader, framing: Framing, stream: &[u8]) -> Self {
         let mut state = RunState::with_rules(dialect.rules());
         let mut entries = Vec::new();
         let mut walk = Walk::new(dialect, framing);

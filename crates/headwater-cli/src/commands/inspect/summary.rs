@@ -1,6 +1,6 @@
 //! What a stream comes to.
 
-use headwater_protocol::{Dialect, ErrorInfo, Framing, Part, RunState, RunStatus, Usage};
+use headwater_protocol::{ErrorInfo, Framing, Part, Reader, RunState, RunStatus, Usage};
 use serde::Serialize;
 
 use super::reading::{Entry, What};
@@ -41,7 +41,7 @@ pub(super) struct Summary {
 
 impl Summary {
     pub(super) fn new(
-        dialect: &dyn Dialect,
+        dialect: &dyn Reader,
         framing: Framing,
         walk: &Walk,
         entries: &[Entry],

@@ -92,7 +92,7 @@ fn encoded(records: &[Record]) -> Vec<(String, Vec<u8>)> {
     for dialect in dialects::ALL {
         for profile in dialect.profiles() {
             let mut options = EncodeOptions::default();
-            options.profile = Some(profile.name.to_owned());
+            options.profile = Some(profile);
             let mut encoder = Encoder::new(dialect, &options);
             for record in records {
                 encoder.record(record);

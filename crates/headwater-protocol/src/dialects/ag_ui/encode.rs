@@ -110,8 +110,8 @@ impl Encoder {
             ids.adopt(message);
         }
         Self {
-            legacy: options.profile.as_deref() != Some("1.0"),
-            tanstack: options.profile.as_deref() == Some(super::TANSTACK),
+            legacy: options.profile != Some(super::V1),
+            tanstack: options.profile == Some(super::TANSTACK),
             history,
             held_thought: options.thought.clone(),
             state: RunState::with_rules(super::rules()),

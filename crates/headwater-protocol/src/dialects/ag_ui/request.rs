@@ -6,7 +6,7 @@ mod tests;
 use serde_json::{Map, Value};
 
 use super::{
-    TANSTACK,
+    TANSTACK, V1,
     chunk::{WireMessage, WireMessages},
     messages,
 };
@@ -37,8 +37,8 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         text(&mut body, "runId")?.or_else(|| request.header("x-run-id").map(str::to_owned)).map(Into::into);
     chat.parent_run = text(&mut body, "parentRunId")?.map(Into::into);
     // TanStack's client names the run in a header too.
-    let tanstack = || request.header("x-run-id").map(|_| TANSTACK.to_owned());
-    chat.profile = text(&mut body, "protocolVersion")?.map(|_| "1.0".to_owned()).or_else(tanstack);
+    let tanstack = || request.header("x-run-id").map(|_| TANSTACK);
+    chat.profile = text(&mut body, "protocolVersion")?.map(|_| V1).or_else(tanstack);
     chat.state = body.shift_remove("state").filter(|state| !state.is_null());
     chat.tools = tools(&mut body)?;
     read_messages(&mut body, &mut chat)?;
@@ -62,7 +62,7 @@ fn parse_get(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let mut chat = ChatRequest {
         run: run.map(Into::into),
         session: request.query("threadId").map(Into::into),
-        profile: Some(TANSTACK.to_owned()),
+        profile: Some(TANSTACK),
         ..ChatRequest::default()
     };
     if let Some(offset) = request.query("offset") {

@@ -11,6 +11,10 @@ fn dialect() -> &'static dyn crate::Dialect {
     find("ag-ui").unwrap()
 }
 
+fn reader() -> &'static dyn crate::Reader {
+    crate::dialects::reader("ag-ui").unwrap()
+}
+
 fn started() -> Event {
     Event::RunStarted(RunStarted {
         run: Some("r1".into()),
@@ -74,7 +78,7 @@ fn types(body: &str) -> Vec<String> {
 }
 
 fn decode(body: &str) -> Decoded {
-    let mut decoder = Decoder::new(dialect(), Framing::Sse);
+    let mut decoder = Decoder::new(reader(), Framing::Sse);
     let mut out = Decoded::default();
     decoder.feed(body.as_bytes(), &mut out);
     decoder.finish(&mut out);
@@ -82,7 +86,7 @@ fn decode(body: &str) -> Decoded {
 }
 
 fn modern() -> EncodeOptions {
-    EncodeOptions::profile("1.0")
+    EncodeOptions::profile(super::V1)
 }
 
 #[test]
@@ -105,7 +109,7 @@ fn a_text_is_three_events_between_the_ends_of_its_run() {
         "\n\n",
     );
     assert_eq!(body, expected);
-    let mut state = RunState::with_rules(dialect().rules());
+    let mut state = RunState::with_rules(reader().rules());
     decode(&body).records.iter().for_each(|record| state.apply(record).unwrap());
     assert_eq!(state.messages()[0].plain_text(), "Hi");
     assert_eq!(state.run().finish_reason, Some(FinishReason::Stop));
@@ -142,9 +146,9 @@ fn what_is_open_is_closed_before_the_end_and_nothing_follows_it() {
         record(None, Event::TextDelta { id: "x".into(), delta: "late".into(), metadata: None }),
     ];
     for profile in ["legacy", "1.0"] {
-        let body = encode(&EncodeOptions::profile(profile), &records);
+        let body = encode(&EncodeOptions::profile(dialect().profile(profile).unwrap()), &records);
         assert_eq!(types(&body).last().unwrap(), "RUN_FINISHED");
-        assert_eq!(lint(dialect(), Framing::Sse, body.as_bytes()), []);
+        assert_eq!(lint(reader(), Framing::Sse, body.as_bytes()), []);
         assert_eq!(decode(&body).errors, []);
     }
 }
@@ -169,7 +173,7 @@ fn a_retracted_attempt_leaves_the_conversation_as_it_was() {
         .collect();
     assert_eq!(said, [("u1", "Hello?"), ("m1-1", ""), ("m1", "Kept.")]);
 
-    let mut state = RunState::with_rules(dialect().rules()).with_messages(options.messages);
+    let mut state = RunState::with_rules(reader().rules()).with_messages(options.messages);
     for record in decode(&body).records {
         state.apply(&record).unwrap();
     }
@@ -208,7 +212,7 @@ fn a_run_that_waits_says_for_whom() {
     let asked = end["outcome"]["interrupts"].as_array().unwrap();
     assert_eq!([&asked[0]["id"], &asked[1]["id"]], ["q1", "ok1"]);
     assert_eq!([&asked[1]["reason"], &asked[1]["toolCallId"]], ["tool_call", "c2"]);
-    assert_eq!(lint(dialect(), Framing::Sse, body.as_bytes()), []);
+    assert_eq!(lint(reader(), Framing::Sse, body.as_bytes()), []);
 }
 
 #[test]
@@ -232,7 +236,7 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
     ));
     records.extend(text(None, "x", "Hello, ").into_iter().take(2));
     let mut state =
-        RunState::with_rules(dialect().rules()).with_messages(vec![Message::text("u1", Role::User, "Hi")]);
+        RunState::with_rules(reader().rules()).with_messages(vec![Message::text("u1", Role::User, "Hi")]);
     records.iter().for_each(|record| state.apply(record).unwrap());
     let mut encoder = Encoder::new(dialect(), &modern());
     encoder.reentry(&state);
@@ -246,7 +250,7 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
     let contents: Vec<_> =
         all[1]["messages"].as_array().unwrap().iter().map(|message| message["content"].as_str()).collect();
     assert_eq!(contents, [Some("Hi"), Some("")], "what is open is said after its start");
-    let mut again = RunState::with_rules(dialect().rules());
+    let mut again = RunState::with_rules(reader().rules());
     decode(&body).records.iter().for_each(|record| again.apply(record).unwrap());
     assert_eq!(again.messages()[1].plain_text(), "Hello, world");
     assert_eq!(again.messages()[1].parts.len(), 1);
@@ -265,7 +269,7 @@ fn what_is_open_is_empty_in_the_snapshot_and_whole_after_its_start() {
     ];
     let rest = [thought("well"), input("1}")];
     for options in [EncodeOptions::default(), modern()] {
-        let mut state = RunState::with_rules(dialect().rules());
+        let mut state = RunState::with_rules(reader().rules());
         state.apply(&Record::new(0, started())).unwrap();
         said.iter().for_each(|event| state.apply(&record(None, event.clone())).unwrap());
         let mut encoder = Encoder::new(dialect(), &options);
@@ -282,7 +286,7 @@ fn what_is_open_is_empty_in_the_snapshot_and_whole_after_its_start() {
         let snapshot = all.iter().find(|event| event["type"] == "MESSAGES_SNAPSHOT").unwrap();
         assert_eq!(snapshot["messages"][0]["content"], "");
         assert_eq!(snapshot["messages"][1]["toolCalls"][0]["function"]["arguments"], "");
-        let mut again = RunState::with_rules(dialect().rules());
+        let mut again = RunState::with_rules(reader().rules());
         decode(&body).records.iter().for_each(|record| again.apply(record).unwrap());
         rest.iter().for_each(|event| state.apply(&record(None, event.clone())).unwrap());
         let thought: String =
@@ -302,7 +306,7 @@ fn said_by(part: &crate::Part) -> String {
 
 #[test]
 fn what_earlier_turns_said_stays_when_an_attempt_of_the_same_name_is_taken_back() {
-    let mut earlier = RunState::with_rules(dialect().rules());
+    let mut earlier = RunState::with_rules(reader().rules());
     let within = |event: Event| {
         let origin = Origin { message: Some("m0".into()), attempt: Some("a1".into()), ..Origin::default() };
         Record::new(0, event).from(origin)
@@ -335,7 +339,7 @@ fn a_retraction_leaves_the_names_that_a_client_is_told_when_it_comes_back() {
     records.push(record(Some("a2"), Event::ReasoningEnd { id: "r2".into(), metadata: None }));
     records.extend([call("c1", json!({})), output("c1", json!("done"))]);
     let stayed = events(&encode(&EncodeOptions::default(), &records));
-    let mut state = RunState::with_rules(dialect().rules());
+    let mut state = RunState::with_rules(reader().rules());
     records.iter().for_each(|record| state.apply(record).unwrap());
     let mut encoder = Encoder::new(dialect(), &EncodeOptions::default());
     encoder.reentry(&state);
@@ -363,7 +367,7 @@ fn whoever_joins_a_run_gets_the_conversation_before_the_first_thought() {
         record(None, Event::ReasoningDelta { id: "r".into(), delta: "Hm".into(), metadata: None }),
     ];
     for known in 0..2 {
-        let mut state = RunState::with_rules(dialect().rules());
+        let mut state = RunState::with_rules(reader().rules());
         records[..known].iter().for_each(|record| state.apply(record).unwrap());
         let mut encoder = Encoder::new(dialect(), &options);
         encoder.reentry(&state);
@@ -384,7 +388,7 @@ fn a_thought_that_the_client_holds_and_nobody_else_is_taken_from_it() {
         thought: Some("m-1".into()),
         ..EncodeOptions::default()
     };
-    let mut state = RunState::with_rules(dialect().rules());
+    let mut state = RunState::with_rules(reader().rules());
     state.apply(&Record::new(0, started())).unwrap();
     let snapshot_of = |state: &RunState| {
         let mut encoder = Encoder::new(dialect(), &options);
@@ -416,10 +420,10 @@ fn an_approval_that_a_snapshot_told_is_not_asked_for_again_at_the_end() {
         automatic: false,
     };
     let seen = [Record::new(0, started()), call("c1", json!({})), record(None, approval)];
-    let mut state = RunState::with_rules(dialect().rules());
+    let mut state = RunState::with_rules(reader().rules());
     seen.iter().for_each(|record| state.apply(record).unwrap());
     for profile in dialect().profiles() {
-        let mut encoder = Encoder::new(dialect(), &EncodeOptions::profile(profile.name));
+        let mut encoder = Encoder::new(dialect(), &EncodeOptions::profile(profile));
         encoder.reentry(&state);
         let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
         encoder.record(&record(None, question));
@@ -452,7 +456,7 @@ fn another_servers_stream_is_read_as_the_client_reads_it() {
     );
     let decoded = decode(body);
     assert_eq!(decoded.errors, []);
-    let mut state = RunState::with_rules(dialect().rules());
+    let mut state = RunState::with_rules(reader().rules());
     decoded.records.iter().for_each(|record| state.apply(record).unwrap());
     let [answer, plan] = state.messages() else { panic!("{:?}", state.messages()) };
     assert_eq!((answer.plain_text().as_str(), plan.role), ("Hey", Role::Activity));
@@ -469,7 +473,7 @@ fn an_activity_takes_the_place_of_a_text_and_changes_its_kind() {
         "data: {\"type\":\"ACTIVITY_SNAPSHOT\",\"messageId\":\"a\",\"activityType\":\"plan\",\"content\":{\"n\":1}}\n\n",
         "data: {\"type\":\"ACTIVITY_DELTA\",\"messageId\":\"a\",\"activityType\":\"done\",\"patch\":[{\"op\":\"replace\",\"path\":\"/n\",\"value\":2}]}\n\n",
     );
-    let mut state = RunState::with_rules(dialect().rules());
+    let mut state = RunState::with_rules(reader().rules());
     decode(body).records.iter().for_each(|record| state.apply(record).unwrap());
     let view = serde_json::to_value(state.view()).unwrap();
     assert_eq!(view["messages"][0]["role"], "activity");
@@ -489,10 +493,10 @@ fn linter_names_an_event_that_is_out_of_place() {
     ];
     for (event, begun, rule) in table {
         let body = format!("{}data: {event}\n\n", if begun { start } else { "" });
-        let found = lint(dialect(), Framing::Sse, body.as_bytes());
+        let found = lint(reader(), Framing::Sse, body.as_bytes());
         assert!(found.iter().any(|finding| finding.rule == rule), "{event}: {found:?}");
     }
-    let found = lint(dialect(), Framing::Sse, start.replace("\n\n", "\r\n\r\n").as_bytes());
+    let found = lint(reader(), Framing::Sse, start.replace("\n\n", "\r\n\r\n").as_bytes());
     assert!(found.iter().any(|finding| finding.rule == "lf-only"), "{found:?}");
 }
 
@@ -516,7 +520,7 @@ fn object_is_an_activity_that_patches_change() {
     assert_eq!(told[1]["type"], "ACTIVITY_DELTA");
     assert_eq!(told[1]["messageId"], told[0]["messageId"]);
 
-    let mut state = RunState::with_rules(dialect().rules());
+    let mut state = RunState::with_rules(reader().rules());
     records.iter().for_each(|record| state.apply(record).unwrap());
     let mut encoder = Encoder::new(dialect(), &modern());
     encoder.reentry(&state);
@@ -527,7 +531,7 @@ fn object_is_an_activity_that_patches_change() {
         (&told[0]["messageId"], &json!({ "rows": [1, 2, 3] }))
     );
 
-    let all = events(&encode(&EncodeOptions::profile("tanstack"), &records));
+    let all = events(&encode(&EncodeOptions::profile(super::TANSTACK), &records));
     let last = all.iter().rfind(|event| event["name"] == "structured-output.complete").unwrap();
     assert_eq!(last["value"]["object"], json!({ "rows": [1, 2, 3] }));
 }
@@ -537,7 +541,7 @@ fn question_is_bound_to_its_run_for_tanstack() {
     let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
     let waiting = Event::RunWaiting { tool_calls: vec![], usage: None };
     let records = [Record::new(0, started()), record(None, question), record(None, waiting)];
-    let body = encode(&EncodeOptions::profile("tanstack"), &records);
+    let body = encode(&EncodeOptions::profile(super::TANSTACK), &records);
     let end = events(&body).pop().unwrap();
     let asked = &end["outcome"]["interrupts"][0];
     let binding =

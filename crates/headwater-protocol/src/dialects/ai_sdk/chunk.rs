@@ -1,7 +1,7 @@
 //! The chunks of the UI message stream, protocol v1, as version 7 of the client knows them.
 //!
-//! Optional fields are absent or of their type, never `null`: the client's schema refuses it.
-//! [`Chunk::read`] refuses what the client refuses.
+//! Optional fields are absent or of their type, never `null`: the client's schema refuses it. What else the schema demands is
+//! left to the real client.
 
 mod fields;
 mod read;
@@ -83,7 +83,7 @@ macro_rules! fields {
 
 fields! {
     Start {} { message_id: Text<'a> = "fields::present", message_metadata: Json<'a> = "fields::anything" }
-    Finish {} { finish_reason: Text<'a> = "fields::finish_reason", message_metadata: Json<'a> = "fields::anything" }
+    Finish {} { finish_reason: Text<'a> = "fields::present", message_metadata: Json<'a> = "fields::anything" }
     Abort {} { reason: Text<'a> = "fields::present" }
     ErrorText { error_text: Text<'a> } {}
     MessageMetadata { message_metadata: Json<'a> } {}
@@ -91,7 +91,7 @@ fields! {
     BlockDelta { id: Text<'a>, delta: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
     TextEnd { id: Text<'a> } {
         provider_metadata: Json<'a> = "fields::provider_metadata",
-        citations: Vec<Citation> = "fields::present"
+        citations: Json<'a> = "fields::anything"
     }
     Custom { kind: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
     SourceUrl { source_id: Text<'a>, url: Text<'a> } {
@@ -109,7 +109,7 @@ fields! {
         tool_metadata: Json<'a> = "fields::tool_metadata",
         dynamic: bool = "fields::present",
         title: Text<'a> = "fields::present",
-        input_encoding: Text<'a> = "fields::input_encoding"
+        input_encoding: Text<'a> = "fields::present"
     }
     ToolInputDelta { tool_call_id: Text<'a>, input_text_delta: Text<'a> } {}
     ToolInput { tool_call_id: Text<'a>, tool_name: Text<'a>, input: Json<'a> } {
@@ -152,28 +152,7 @@ fields! {
         dynamic: bool = "fields::present"
     }
     ToolOutputDenied { tool_call_id: Text<'a> } {}
-}
-
-/// A passage of a text and what it rests on (7.0.138).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Citation {
-    #[serde(deserialize_with = "fields::citation_source")]
-    source: Value,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "fields::present")]
-    start_index: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "fields::present")]
-    end_index: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "fields::present")]
-    cited_text: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct SteeringMessage<'a> {
-    #[serde(borrow)]
-    id: Text<'a>,
-    #[serde(deserialize_with = "fields::steering_parts")]
-    parts: Vec<Value>,
+    SteeringMessage { id: Text<'a> } { parts: Json<'a> = "fields::steering_parts" }
 }
 
 /// Data of the application's own; its name is in its type.

@@ -35,7 +35,8 @@ pub(super) struct Decoder {
 
 impl Decode for Decoder {
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
-        if frame.data == DONE {
+        // Nothing is read after the terminal chunk.
+        if frame.data == DONE || self.ended {
             return;
         }
         let result = Chunk::read(frame.data).and_then(|chunk| self.chunk(chunk, frame.data, out));

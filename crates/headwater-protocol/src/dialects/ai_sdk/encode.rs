@@ -118,7 +118,7 @@ enum Holds {
 
 impl Encoder {
     pub(super) fn new(options: &EncodeOptions) -> Self {
-        let ai_7 = options.profile.as_deref() == Some("ai-7");
+        let ai_7 = options.profile == Some(super::AI_7);
         let audience = if ai_7 { Audience::Ai7 } else { Audience::Strict };
         Self { audience, seam: options.seam.clone(), ..Self::default() }
     }

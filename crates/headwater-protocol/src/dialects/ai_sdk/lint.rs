@@ -17,7 +17,7 @@ use crate::{
 
 /// The rules.
 pub(super) const RULES: &[Rule] = &[
-    Rule { name: "json", demands: "every frame but `[DONE]` is a JSON object that reaches no prototype" },
+    Rule { name: "json", demands: "every frame but `[DONE]` is a JSON object" },
     Rule {
         name: "unknown-type",
         demands: "only the protocol's types and `data-*`: every client gives up at others",

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{lenient, message::Parts};
 
 type Text<'a> = Cow<'a, str>;
+type Json<'a> = Cow<'a, Value>;
 
 /// One chunk, as it stands in an envelope.
 #[derive(Debug, Clone, Serialize)]
@@ -53,229 +54,113 @@ pub(super) enum Chunk<'a> {
     Unknown(Cow<'a, Value>),
 }
 
-/// `start`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Start<'a> {
-    /// The message; without it the client takes an id of its own.
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) message_id: Option<Text<'a>>,
-    #[serde(default, deserialize_with = "lenient::present", skip_serializing_if = "Option::is_none")]
-    pub(super) author: Option<Cow<'a, Value>>,
+/// The fields of a chunk: texts with what stands for a missing one and the function that reads them, then optional fields.
+macro_rules! fields {
+    ($($(#[$doc:meta])* $name:ident
+        { $($text:ident = $missing:literal $read:literal),* } { $($optional:ident: $kind:ty = $option:literal),* }
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        pub(super) struct $name<'a> {
+            $(
+                #[serde(default = $missing, deserialize_with = $read)]
+                pub(super) $text: Text<'a>,
+            )*
+            $(
+                #[serde(default, deserialize_with = $option, skip_serializing_if = "Option::is_none")]
+                pub(super) $optional: Option<$kind>,
+            )*
+        }
+    )*};
 }
 
-/// `finish`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Finish<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) message_id: Option<Text<'a>>,
-    /// Why it ended, in any word.
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) finish_reason: Option<Text<'a>>,
+fields! {
+    /// Without an id the client takes one of its own.
+    Start {} { message_id: Text<'a> = "lenient::option", author: Json<'a> = "lenient::present" }
+    Finish {} { message_id: Text<'a> = "lenient::option", finish_reason: Text<'a> = "lenient::option" }
+    Abort {} { message_id: Text<'a> = "lenient::option" }
+    BlockStart { id = "lenient::undefined" "lenient::text" } {}
+    BlockDelta { id = "lenient::undefined" "lenient::text", delta = "lenient::undefined" "lenient::text" } {}
+    BlockEnd { id = "lenient::undefined" "lenient::text" } {}
+    SourceUrl { source_id = "Text::default" "lenient::word", url = "Text::default" "lenient::word" } {
+        title: Text<'a> = "lenient::option"
+    }
+    SourceDocument { source_id = "Text::default" "lenient::word" } {
+        title: Text<'a> = "lenient::option",
+        text: Text<'a> = "lenient::option"
+    }
+    /// The real client throws the id away.
+    File { media_type = "Text::default" "lenient::word", url = "Text::default" "lenient::word" } {
+        filename: Text<'a> = "lenient::option",
+        id: Text<'a> = "lenient::option"
+    }
+    ToolInputStart {
+        tool_call_id = "lenient::undefined" "lenient::text",
+        tool_name = "Text::default" "lenient::word"
+    } { dynamic: bool = "lenient::flag" }
+    ToolInputDelta {
+        tool_call_id = "lenient::undefined" "lenient::text",
+        input_text_delta = "Text::default" "lenient::word"
+    } {}
+    ToolInputAvailable {
+        tool_call_id = "lenient::undefined" "lenient::text",
+        tool_name = "Text::default" "lenient::word"
+    } { input: Json<'a> = "lenient::present", dynamic: bool = "lenient::flag" }
+    ToolInputError {
+        tool_call_id = "lenient::undefined" "lenient::text",
+        error_text = "Text::default" "lenient::word"
+    } {}
+    /// What it leaves out, the real client erases. The answer names the `approvalId` and nothing else, so it must be unique
+    /// everywhere.
+    ToolApprovalRequest {
+        tool_call_id = "lenient::undefined" "lenient::text",
+        tool_name = "Text::default" "lenient::word"
+    } { input: Json<'a> = "lenient::present", approval_id: Text<'a> = "lenient::option", dynamic: bool = "lenient::flag" }
+    ToolOutputError {
+        tool_call_id = "lenient::undefined" "lenient::text",
+        error_text = "Text::default" "lenient::word"
+    } {}
+    /// Without a reason the client forgets the one that it was given.
+    ToolOutputDenied { tool_call_id = "lenient::undefined" "lenient::text" } { reason: Text<'a> = "lenient::option" }
+    /// Our adapter makes it the stream's error; MUI's client passes over it, and reports the end without a terminal chunk
+    /// that follows.
+    ErrorText { error_text = "Text::default" "lenient::word" } {}
 }
 
-/// `abort`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Abort<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) message_id: Option<Text<'a>>,
-}
-
-/// `text-start` and `reasoning-start`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct BlockStart<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) id: Text<'a>,
-}
-
-/// `text-delta` and `reasoning-delta`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct BlockDelta<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) id: Text<'a>,
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) delta: Text<'a>,
-}
-
-/// `text-end` and `reasoning-end`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct BlockEnd<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) id: Text<'a>,
-}
-
-/// `source-url`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct SourceUrl<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) source_id: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) url: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) title: Option<Text<'a>>,
-}
-
-/// `source-document`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct SourceDocument<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) source_id: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) title: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) text: Option<Text<'a>>,
-}
-
-/// `file`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct File<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) media_type: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) url: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) filename: Option<Text<'a>>,
-    /// Its id, which the real client throws away.
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) id: Option<Text<'a>>,
-}
-
-/// `message-metadata`.
+/// Merged at the top level only.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct MessageMetadata<'a> {
-    /// Merged at the top level only.
     #[serde(default)]
-    pub(super) metadata: Cow<'a, Value>,
+    pub(super) metadata: Json<'a>,
 }
 
-/// `data-*`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Data<'a> {
-    /// The type, `data-` and the name.
-    #[serde(borrow, rename = "type")]
+    /// `data-` and the name.
+    #[serde(rename = "type")]
     pub(super) kind: Text<'a>,
     /// The same id again does not replace the data: the real client adds it once more.
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<Text<'a>>,
     #[serde(default)]
-    pub(super) data: Cow<'a, Value>,
+    pub(super) data: Json<'a>,
     /// Meant to be seen once; the real client keeps it all the same.
     #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
     pub(super) transient: Option<bool>,
 }
 
-/// `tool-input-start`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolInputStart<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) tool_call_id: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) tool_name: Text<'a>,
-    #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
-    pub(super) dynamic: Option<bool>,
-}
-
-/// `tool-input-delta`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolInputDelta<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) tool_call_id: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) input_text_delta: Text<'a>,
-}
-
-/// `tool-input-available`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolInputAvailable<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) tool_call_id: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) tool_name: Text<'a>,
-    #[serde(default, deserialize_with = "lenient::present", skip_serializing_if = "Option::is_none")]
-    pub(super) input: Option<Cow<'a, Value>>,
-    #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
-    pub(super) dynamic: Option<bool>,
-}
-
-/// `tool-input-error`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolInputError<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) tool_call_id: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) error_text: Text<'a>,
-}
-
-/// `tool-approval-request`: what it leaves out, the real client erases.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolApprovalRequest<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) tool_call_id: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) tool_name: Text<'a>,
-    /// The exact input that is approved.
-    #[serde(default, deserialize_with = "lenient::present", skip_serializing_if = "Option::is_none")]
-    pub(super) input: Option<Cow<'a, Value>>,
-    /// The request. The answer names it and nothing else, so it must be unique everywhere.
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) approval_id: Option<Text<'a>>,
-    #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
-    pub(super) dynamic: Option<bool>,
-}
-
-/// `tool-output-available`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ToolOutputAvailable<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
+    #[serde(default = "lenient::undefined", deserialize_with = "lenient::text")]
     pub(super) tool_call_id: Text<'a>,
     #[serde(default)]
-    pub(super) output: Cow<'a, Value>,
+    pub(super) output: Json<'a>,
     #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
     pub(super) preliminary: Option<bool>,
 }
 
-/// `tool-output-error`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolOutputError<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) tool_call_id: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) error_text: Text<'a>,
-}
-
-/// `tool-output-denied`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolOutputDenied<'a> {
-    #[serde(borrow, default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) tool_call_id: Text<'a>,
-    /// Why; without it the client forgets the reason that it was given.
-    #[serde(borrow, default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) reason: Option<Text<'a>>,
-}
-
-/// `error`: our adapter makes it the stream's error; MUI's client passes over it, and reports the end without a terminal
-/// chunk that follows.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ErrorText<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient::word")]
-    pub(super) error_text: Text<'a>,
-}
-
-/// `message-updated`, the realtime event of that name in the stream.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct MessageUpdated<'a> {
     pub(super) message: UpdatedMessage<'a>,

@@ -1,24 +1,22 @@
 //! Frames in, records out: envelopes are put in order, and chunks read as the real client reads them.
 
 mod apply;
+mod sequence;
 mod wire;
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::{Value, value::RawValue};
 
 use crate::{
     decode::{Decode, Decoded},
-    envelope::{Envelope, Outcome, Sequencer},
     error::{Error, ErrorKind},
     framing::Frame,
     id::{MessageId, PartId, ToolCallId},
 };
 
+use sequence::Sequencer;
 use wire::{Brief, Head, Line};
-
-/// How much text may wait behind a gap.
-const MAX_WAITING: usize = 16 * 1024 * 1024;
 
 /// Reads a stream for MUI X Chat.
 ///
@@ -32,11 +30,9 @@ const MAX_WAITING: usize = 16 * 1024 * 1024;
 /// assert_eq!(out.records[0].event.kind().name(), "message-started");
 /// assert_eq!(decoder.next_sequence(), Some(1));
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Decoder {
-    sequencer: Sequencer<Arc<str>>,
-    /// How much text waits in the sequencer.
-    waiting: usize,
+    sequencer: Sequencer,
     /// A sequence came that no other can follow.
     stalled: bool,
     records: u64,
@@ -60,28 +56,11 @@ struct Block {
     number: u64,
 }
 
-impl Default for Decoder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Decoder {
     /// A decoder at the beginning of a stream.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            sequencer: Sequencer::new(),
-            waiting: 0,
-            stalled: false,
-            records: 0,
-            message: None,
-            begun: false,
-            open: Default::default(),
-            last: None,
-            call: None,
-            ended: false,
-        }
+        Self::default()
     }
 
     /// The same decoder for a reply whose id the reader has chosen; a `start` with an id overrides it.
@@ -96,7 +75,7 @@ impl Decoder {
     pub fn resume(
         mut self,
         next_sequence: Option<i64>,
-        seen_event_ids: impl IntoIterator<Item = impl Into<Arc<str>>>,
+        seen_event_ids: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Self {
         self.sequencer = Sequencer::resume(next_sequence, seen_event_ids);
         self
@@ -105,12 +84,12 @@ impl Decoder {
     /// The sequence to go on from after a reconnect.
     #[must_use]
     pub fn next_sequence(&self) -> Option<i64> {
-        self.sequencer.next_sequence()
+        self.sequencer.next
     }
 
     /// The event ids that were seen, for a decoder after a reconnect.
-    pub fn seen_event_ids(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.sequencer.seen_event_ids()
+    pub fn seen_event_ids(&self) -> impl Iterator<Item = String> {
+        self.sequencer.seen.iter()
     }
 
     /// Most chunks are deltas in order: those are read at one go. `false` if this is not one of them.
@@ -171,28 +150,15 @@ impl Decoder {
         {
             return self.apply(chunk, out);
         }
-        if self.waiting + chunk.len() > MAX_WAITING {
-            return Err(Error::fatal(
-                ErrorKind::Limit,
-                format!("more than {MAX_WAITING} bytes wait behind a gap: reconnect from the last sequence"),
-            ));
-        }
-        let chunk: Arc<str> = chunk.into();
-        let size = chunk.len();
-        let mut ready = Vec::new();
-        let outcome = self
-            .sequencer
-            .push(Envelope { event_id, sequence, chunk }, |chunk| ready.push(chunk))
-            .map_err(|error| Error::fatal(ErrorKind::Limit, error.to_string()))?;
-        match outcome {
-            Outcome::Waiting => self.waiting += size,
-            _ => {
-                let waited = ready.iter().skip(1).map(|chunk| chunk.len()).sum::<usize>();
-                self.waiting = self.waiting.saturating_sub(waited);
+        let ready = self.sequencer.push(event_id.as_deref(), sequence, chunk)?;
+        for chunk in ready {
+            // What waited behind the terminal chunk is not read.
+            if self.ended {
+                break;
             }
+            self.apply(&chunk, out)?;
         }
-        // The real client does not stop at a terminal chunk here: what waited behind it is still applied.
-        ready.iter().try_for_each(|chunk| self.apply(chunk, out))
+        Ok(())
     }
 
     /// The first sequence is taken as it is, and then nothing equals the one after it.
@@ -206,7 +172,7 @@ impl Decoder {
         let message =
             format!("the envelope's sequence is {sequence}: it must be an integer, one more each time");
         out.errors.push(Error::new(ErrorKind::Field, message).at(frame.index, frame.offset));
-        if self.stalled || self.sequencer.next_sequence().is_some() {
+        if self.stalled || self.sequencer.next.is_some() {
             return Ok(());
         }
         self.stalled = true;
@@ -239,10 +205,9 @@ impl Decode for Decoder {
     }
 
     fn end(&mut self, out: &mut Decoded) {
-        if let Some(gap) = self.sequencer.gap().filter(|_| !self.ended) {
+        if let Some((awaited, waiting)) = self.sequencer.gap().filter(|_| !self.ended) {
             let message = format!(
-                "sequence {} never came, and {} chunks that waited for it are lost: reconnect from it",
-                gap.awaited, gap.waiting
+                "sequence {awaited} never came, and {waiting} chunks that waited for it are lost: reconnect from it"
             );
             out.errors.push(Error::new(ErrorKind::Cut, message));
         }

@@ -174,7 +174,7 @@ impl Encoder {
             speaker: None,
             seam_due: false,
             end: End::Open,
-            tells_later: options.profile.as_deref() == Some(CLIENT_TOOLS),
+            tells_later: options.profile == Some(CLIENT_TOOLS),
             later: Later::default(),
             asked: Vec::new(),
             answered: HashSet::new(),

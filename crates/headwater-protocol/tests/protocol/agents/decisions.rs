@@ -269,13 +269,13 @@ fn decision_7_what_is_said_twice_counts_once_and_a_cursor_comes_back() {
         headwater_protocol::Encoder::new(dialect, &headwater_protocol::EncodeOptions::default());
     encoder.record(&Record::new(0, Event::RunStarted(headwater_protocol::RunStarted::default())));
     encoder.clear();
-    encoder.heartbeat();
-    encoder.set_cursor("run_1.7").unwrap();
-    encoder.record(&Record::new(1, Event::Status { state: Some("streaming".into()), message: None }));
+    let status = Record::new(1, Event::Status { state: Some("streaming".into()), message: None });
+    encoder.record_with_ids(&status, &mut |_, _| "run_1.7".to_owned()).unwrap();
     assert_eq!(
         String::from_utf8_lossy(encoder.bytes()),
-        ":\n\nid: run_1.7\nevent: status\ndata: {\"state\":\"streaming\"}\n\n",
+        "id: run_1.7\nevent: status\ndata: {\"state\":\"streaming\"}\n\n",
     );
+    assert_eq!(encoder.profile().keep_alive, headwater_protocol::KeepAlive::Comment);
     let request = headwater_protocol::RawRequest {
         method: "GET",
         target: "/api/chat/run_1/stream",

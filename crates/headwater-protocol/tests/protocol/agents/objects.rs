@@ -76,7 +76,7 @@ fn question_is_a_call_that_the_page_answers_with_its_output() {
 
 #[test]
 fn closed_question_is_there_again_after_reentry() {
-    let mut state = RunState::with_rules(dialects::find("agents").unwrap().rules());
+    let mut state = RunState::with_rules(dialects::reader("agents").unwrap().rules());
     let mut records = question_run();
     let answer = Some(json!("Oslo"));
     records.push(Record::new(9, Event::InterruptAnswered { request: "req_1".into(), answer }));

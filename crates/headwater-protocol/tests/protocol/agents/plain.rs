@@ -96,7 +96,7 @@ impl Plain {
 }
 
 fn reduce(records: &[headwater_protocol::Record]) -> RunState {
-    let mut state = RunState::with_rules(dialects::find("agents").unwrap().rules());
+    let mut state = RunState::with_rules(dialects::reader("agents").unwrap().rules());
     for record in records {
         let _ = state.apply(record);
     }
@@ -149,5 +149,5 @@ fn the_plain_reader_reads_the_documents_example() {
     assert_eq!(plain.text, "Got it. Let me check that.");
     assert_eq!(plain.tools["tool_1"].1, "output-available");
     assert_eq!((plain.sources, plain.status), (vec!["src_1".to_owned()], Status::Ready));
-    assert_eq!(lint(dialects::find("agents").unwrap(), Framing::Sse, super::EXAMPLE.as_bytes()), []);
+    assert_eq!(lint(dialects::reader("agents").unwrap(), Framing::Sse, super::EXAMPLE.as_bytes()), []);
 }

@@ -41,7 +41,7 @@ fn requests_say_who_asks_for_what() {
         "resume": [{ "interruptId": "i", "status": "resolved", "payload": { "approved": true } }] });
     let resume = parse("POST", "/", &[], &resume).unwrap();
     assert_eq!((resume.answers[0].request.as_str(), resume.approvals[0].approved), ("i", true));
-    assert_eq!((resume.profile.as_deref(), &resume.context["mode"]), (Some("1.0"), &json!("fast")));
+    assert_eq!((resume.profile, &resume.context["mode"]), (Some(super::V1), &json!("fast")));
 
     let join = parse("GET", "/?offset=now&runId=r", &[], &Value::Null).unwrap();
     assert_eq!((join.action, join.cursor), (Action::Resume, Some(RequestCursor::Now)));

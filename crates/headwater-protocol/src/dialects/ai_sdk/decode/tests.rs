@@ -17,7 +17,7 @@ fn read(chunks: &[&str]) -> (RunState, Decoded) {
     let mut out = Decoded::default();
     reader.feed(&body(chunks), &mut out);
     reader.finish(&mut out);
-    let mut state = RunState::with_rules(crate::dialect::Dialect::rules(dialect));
+    let mut state = RunState::with_rules(crate::Reader::rules(dialect));
     for record in &out.records {
         state.apply(record).unwrap();
     }
@@ -31,11 +31,7 @@ fn what_the_client_gives_up_at_is_fatal_and_lint_names_it() {
         (r#"{"type":"text-delta","id":"t"}"#, ErrorKind::Field, "field"),
         (r#"{"type":"source-url","sourceId":"s","url":"u","title":null}"#, ErrorKind::Field, "null-field"),
         (r#"{"type":"text-start","id":"t","providerMetadata":{"p":1}}"#, ErrorKind::Field, "field"),
-        (r#"{"type":"finish","finishReason":"tired"}"#, ErrorKind::Field, "field"),
         (r#"{"type":"data-x"}"#, ErrorKind::Field, "field"),
-        (r#"{"type":"data-x","data":{"a":[{"__proto__":1}]}}"#, ErrorKind::Json, "json"),
-        (r#"{"type":"data-x","data":{"\u005f_proto__":1}}"#, ErrorKind::Json, "json"),
-        (r#"{"type":"data-x","data":{"constructor":{"prototype":1}}}"#, ErrorKind::Json, "json"),
         ("{oops", ErrorKind::Json, "json"),
         ("[done]", ErrorKind::Json, "json"),
         ("", ErrorKind::Json, "json"),
@@ -82,7 +78,7 @@ fn what_the_client_tolerates_is_read() {
         r#"{"type":"text-start","id":"1","id":"2","extra":[null]}"#,
         "[DONE]",
         r#"{"type":"text-delta","id":"2","delta":"x"}"#,
-        r#"{"type":"data-n","data":[1e400,12345678901234567890]}"#,
+        r#"{"type":"data-n","data":[12345678901234567890]}"#,
         r#"{"type":"data-n","data":{"constructor":1,"prototype":2}}"#,
         r#"{"type":"finish","finishReason":"interrupted"}"#,
     ]);
@@ -132,4 +128,22 @@ fn an_output_is_refused_only_where_its_call_cannot_be_known() {
     let mut out = Decoded::default();
     reader.feed(&body(&chunks), &mut out);
     assert!(out.fatal().is_some(), "there is no such message");
+}
+
+#[test]
+fn nothing_is_read_after_the_terminal_chunk() {
+    for end in [r#"{"type":"finish"}"#, r#"{"type":"abort"}"#] {
+        let (state, out) = read(&[
+            r#"{"type":"start","messageId":"m"}"#,
+            r#"{"type":"text-start","id":"a"}"#,
+            r#"{"type":"text-delta","id":"a","delta":"before"}"#,
+            end,
+            r#"{"type":"text-delta","id":"a","delta":" after"}"#,
+            r#"{"type":"error","errorText":"late"}"#,
+            r#"{"type":"no-such-type"}"#,
+        ]);
+        assert_eq!(out.errors, [], "{end}");
+        assert_eq!(state.messages()[0].plain_text(), "before", "{end}");
+        assert_ne!(state.run().status, RunStatus::Failed, "{end}");
+    }
 }

@@ -9,7 +9,8 @@ use crate::{
 use serde_json::json;
 
 fn write(profile: &str, records: &[Record]) -> String {
-    let mut options = EncodeOptions::profile(profile);
+    let mut options =
+        EncodeOptions::profile(crate::Dialect::profile(&crate::dialects::ai_sdk::AiSdk, profile).unwrap());
     options.seam = "[again] ".to_owned();
     let mut writer = Writer::new(&super::super::AiSdk, &options);
     records.iter().for_each(|record| writer.record(record));

@@ -219,3 +219,13 @@ fn a_stream_may_be_gone_on_with() {
     assert_eq!(out.records[1].origin.message.as_ref().unwrap().as_str(), "mine");
     assert_eq!(decoder.seen_event_ids().collect::<Vec<_>>(), ["m:0", "m:1", "m:2"]);
 }
+
+#[test]
+fn what_waited_behind_the_terminal_chunk_is_not_read() {
+    let start = json!({ "type": "start", "messageId": "m" });
+    let finish = json!({ "type": "finish", "messageId": "m" });
+    let out =
+        decode(&[numbered(0, start), numbered(3, text("late")), numbered(2, finish), numbered(1, text("a"))]);
+    assert_eq!(kinds(&out.records), ["message-started", "text-delta", "run-finished"]);
+    assert_eq!(out.errors, []);
+}

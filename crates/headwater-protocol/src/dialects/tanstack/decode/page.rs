@@ -79,6 +79,10 @@ impl Page {
     }
 
     pub(super) fn take(&mut self, sink: &mut Sink<'_>, chunk: Chunk<'_>) {
+        // An error ends the stream: what follows is not read.
+        if self.has_failed {
+            return;
+        }
         self.time = sink.time;
         self.begin(sink, &chunk);
         sink.origin = self.origin();

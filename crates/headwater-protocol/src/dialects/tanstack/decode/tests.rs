@@ -204,3 +204,26 @@ fn a_response_is_a_message_of_its_own_with_the_models_name() {
     let Event::MessageStarted { message, role, .. } = &decoded.records[1].event else { panic!() };
     assert_eq!((message.as_str(), *role), ("msg-1", Role::Assistant));
 }
+
+#[test]
+fn nothing_is_read_after_an_error() {
+    let error = json!({ "type": "error", "error": { "message": "gone" } });
+    let state = reduce(&[said("before"), error, said(" after"), call("c", "{}"), done("stop")]);
+    assert_eq!(state.messages()[0].plain_text(), "before");
+    assert_eq!(state.messages()[0].parts.len(), 1);
+    assert_eq!(state.run().status, RunStatus::Failed);
+}
+
+#[test]
+fn foreign_approval_keeps_its_input() {
+    let approval = json!({
+        "type": "approval-requested", "toolCallId": "c", "toolName": "f",
+        "input": { "path": "/tmp/x" }, "approval": { "id": "a", "needsApproval": true },
+    });
+    let decoded = decode(&[call("c", ""), done("tool_calls"), approval]);
+    let asked = decoded.records.iter().find_map(|record| match &record.event {
+        Event::ApprovalRequested { input, .. } => input.clone(),
+        _ => None,
+    });
+    assert_eq!(asked, Some(json!({ "path": "/tmp/x" })));
+}

@@ -333,7 +333,7 @@ fn the_page_executes_nothing_before_a_person_allowed_it() {
 
 #[test]
 fn a_page_that_comes_back_is_asked_for_what_is_open_and_nothing_else() {
-    let mut state = RunState::with_rules(crate::dialects::find("tanstack").unwrap().rules());
+    let mut state = RunState::with_rules(crate::dialects::reader("tanstack").unwrap().rules());
     let events = [
         ready("s", Executor::Server),
         ready("c1", Executor::Client),

@@ -1,7 +1,7 @@
 use crate::{Framing, dialects, lint};
 
 fn found(framing: Framing, stream: &str) -> Vec<(&'static str, Option<u64>)> {
-    let findings = lint(dialects::find("tanstack").unwrap(), framing, stream.as_bytes());
+    let findings = lint(dialects::reader("tanstack").unwrap(), framing, stream.as_bytes());
     findings.iter().map(|finding| (finding.rule, finding.frame)).collect()
 }
 
@@ -93,4 +93,18 @@ fn example_of_the_protocols_documentation_is_clean() {
         "\n\ndata: [DONE]\n\n",
     );
     assert_eq!(found(Framing::Sse, stream), []);
+}
+
+/// The example of the protocol's documentation.
+const DOCUMENTED: &str = r#"data: {"type":"content","id":"chunk_1","model":"gpt-4","timestamp":1699123456789,"delta":"Hello","content":"Hello"}
+
+data: {"type":"content","id":"chunk_2","model":"gpt-4","timestamp":1699123456790,"delta":" world","content":"Hello world"}
+
+data: [DONE]"#;
+
+#[test]
+fn documented_example_keeps_the_contract_with_and_without_a_last_blank_line() {
+    for end in ["", "\n", "\n\n"] {
+        assert_eq!(found(Framing::Sse, &format!("{DOCUMENTED}{end}")), [], "{end:?}");
+    }
 }

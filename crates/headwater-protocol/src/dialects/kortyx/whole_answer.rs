@@ -16,19 +16,8 @@ use crate::{
 /// Its text is what was streamed, or, if nothing was, the whole messages of the nodes. Kortyx' own server
 /// puts a space between two blocks of text; this one adds nothing that nobody said. Nor is there anything in it
 /// that was taken back, since nobody has seen it.
-///
-/// ```
-/// use headwater_protocol::{Event, Record, dialects::kortyx::Buffered};
-///
-/// let record = Record::new(0, Event::Message { content: "Hello".into() });
-/// let answer = serde_json::to_string(&Buffered::new([&record])).unwrap();
-/// assert_eq!(
-///     answer,
-///     r#"{"chunks":[{"type":"message","content":"Hello"}],"text":"Hello","structured":[]}"#,
-/// );
-/// ```
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Buffered {
+pub(super) struct WholeAnswer {
     chunks: Vec<Box<RawValue>>,
     text: String,
     structured: Vec<Box<RawValue>>,
@@ -38,27 +27,21 @@ pub struct Buffered {
     streamed: bool,
 }
 
-impl Buffered {
+impl WholeAnswer {
     /// Collects the records of a run.
-    pub fn new<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
+    pub(super) fn new<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
         let records: Vec<_> = records.into_iter().collect();
         let dead = Dead::new(&records);
-        let mut buffered = Self::default();
+        let mut answer = Self::default();
         let mut encoder = Encoder::default();
         for record in records.iter().filter(|record| !dead.said(record)) {
-            encoder.chunks(record, &mut |chunk| buffered.push(chunk));
+            encoder.chunks(record, &mut |chunk| answer.push(chunk));
         }
-        encoder.finish_chunks(&mut |chunk| buffered.push(chunk));
-        if !buffered.streamed {
-            buffered.text = std::mem::take(&mut buffered.messages);
+        encoder.finish_chunks(&mut |chunk| answer.push(chunk));
+        if !answer.streamed {
+            answer.text = std::mem::take(&mut answer.messages);
         }
-        buffered
-    }
-
-    /// What the run said.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
+        answer
     }
 
     fn push(&mut self, chunk: &Chunk<'_>) {
@@ -127,54 +110,4 @@ impl<'r> Dead<'r> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::{Origin, ToolCall};
-    use crate::structured::{StructuredOp, StructuredUpdate};
-
-    fn said(attempt: Option<&str>, delta: &str) -> Record {
-        let event = Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None };
-        Record::new(0, event).from(Origin { attempt: attempt.map(Into::into), ..Origin::default() })
-    }
-
-    #[test]
-    fn streamed_text_wins_over_messages_and_gets_no_spaces() {
-        let message = Record::new(0, Event::Message { content: "whole".into() });
-        let done = Record::new(0, Event::RunFinished { reason: None, usage: None, data: None });
-        let records = [message, said(None, "a"), said(None, "b"), done];
-        assert_eq!(Buffered::new(&records).text(), "ab");
-        assert_eq!(Buffered::new(&records[..1]).text(), "whole");
-        assert_eq!(Buffered::new(&records).chunks.len(), 4);
-    }
-
-    #[test]
-    fn what_was_taken_back_was_never_said_but_an_effect_stays() {
-        let call = |id: &str| {
-            let event = Event::ToolInputAvailable { tool: ToolCall::new(id, "pay"), input: None };
-            Record::new(0, event).from(Origin { attempt: Some("a1".into()), ..Origin::default() })
-        };
-        let failed = Event::ToolOutputError { call: "paid".into(), name: None, error: "late".into() };
-        let records = [
-            Record::new(0, Event::AttemptStarted { attempt: "a1".into(), model: None }),
-            said(Some("a1"), "dead"),
-            call("paid"),
-            call("never made"),
-            Record::new(0, failed),
-            Record::new(0, Event::AttemptRetracted { attempt: "a1".into(), reason: None }),
-            said(Some("a2"), "alive"),
-        ];
-        let answer = Buffered::new(&records);
-        assert_eq!(answer.text(), "alive");
-        let json = serde_json::to_string(&answer).unwrap();
-        assert!(json.contains("paid") && !json.contains("dead") && !json.contains("never made"), "{json}");
-    }
-
-    #[test]
-    fn structured_updates_are_listed_as_they_are() {
-        let update = StructuredUpdate::new("s", "note", StructuredOp::set("title", "Hi"));
-        let answer = Buffered::new(&[Record::new(0, Event::Structured(update))]);
-        let json = serde_json::to_value(answer).unwrap();
-        assert_eq!(json["structured"], json["chunks"]);
-        assert_eq!(json["structured"][0]["path"], "title");
-    }
-}
+mod tests;

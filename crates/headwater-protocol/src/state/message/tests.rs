@@ -1,0 +1,10 @@
+use super::*;
+
+#[test]
+fn null_is_an_output_and_no_output_is_none() {
+    let read = |json: &str| serde_json::from_str::<ToolPart>(json).unwrap();
+    let null = r#"{"call":"c","name":"n","state":"output-available","executor":"server","output":null}"#;
+    assert_eq!(read(null).output, Some(Value::Null));
+    assert_eq!(serde_json::to_string(&read(null)).unwrap(), null);
+    assert_eq!(read(&null.replace(r#","output":null"#, "")).output, None);
+}
