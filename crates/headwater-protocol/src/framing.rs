@@ -78,6 +78,14 @@ pub enum Framing {
 
 impl Framing {
     /// Tells the framing from the first bytes of a stream, or `None` while they do not show it.
+    ///
+    /// ```
+    /// use headwater_protocol::Framing;
+    ///
+    /// assert_eq!(Framing::recognise(b"\ndata: {}"), Some(Framing::Sse));
+    /// assert_eq!(Framing::recognise(br#"{"type":"content"}"#), Some(Framing::Ndjson));
+    /// assert_eq!(Framing::recognise(b"dat"), None);
+    /// ```
     #[must_use]
     pub fn recognise(bytes: &[u8]) -> Option<Self> {
         const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
@@ -94,6 +102,12 @@ impl Framing {
     }
 
     /// The media type that says so in a `content-type`.
+    ///
+    /// ```
+    /// use headwater_protocol::Framing;
+    ///
+    /// assert_eq!(Framing::Sse.media_type(), "text/event-stream");
+    /// ```
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
@@ -167,6 +181,14 @@ pub enum FrameReader {
 impl FrameReader {
     /// A reader with the defaults of its framing; convert an [`SseReader`] or an [`NdjsonReader`]
     /// to have others.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing, SseReader, Tail};
+    ///
+    /// let strict = FrameReader::new(Framing::Sse);
+    /// let lenient = FrameReader::from(SseReader::new().with_tail(Tail::Deliver));
+    /// assert_eq!(strict.framing(), lenient.framing());
+    /// ```
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         match framing {
@@ -176,6 +198,14 @@ impl FrameReader {
     }
 
     /// The same reader with another way to treat an unended tail. NDJSON has its own: the last line counts.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing, Tail};
+    ///
+    /// let mut reader = FrameReader::new(Framing::Sse).with_tail(Tail::Deliver);
+    /// reader.push(b"data: x", |_| unreachable!("the block is not over"));
+    /// reader.finish(|frame| assert_eq!(frame.unwrap().data, "x"));
+    /// ```
     #[must_use]
     pub fn with_tail(self, tail: Tail) -> Self {
         match self {
@@ -185,6 +215,12 @@ impl FrameReader {
     }
 
     /// The framing that this reader reads.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing};
+    ///
+    /// assert_eq!(FrameReader::new(Framing::Ndjson).framing(), Framing::Ndjson);
+    /// ```
     #[must_use]
     pub fn framing(&self) -> Framing {
         match self {
@@ -194,6 +230,13 @@ impl FrameReader {
     }
 
     /// Reads more of the stream; see [`SseReader::push`] and [`NdjsonReader::push`].
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing};
+    ///
+    /// let mut reader = FrameReader::new(Framing::Sse);
+    /// reader.push(b"data: x\n\n", |frame| assert_eq!(frame.unwrap().data, "x"));
+    /// ```
     pub fn push(&mut self, bytes: &[u8], sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         match self {
             Self::Sse(reader) => reader.push(bytes, sink),
@@ -202,6 +245,14 @@ impl FrameReader {
     }
 
     /// Says that the stream has ended; see [`SseReader::finish`] and [`NdjsonReader::finish`].
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing};
+    ///
+    /// let mut reader = FrameReader::new(Framing::Ndjson);
+    /// reader.push(b"1", |_| unreachable!("the line is not over"));
+    /// reader.finish(|frame| assert_eq!(frame.unwrap().data, "1"));
+    /// ```
     pub fn finish(&mut self, sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         match self {
             Self::Sse(reader) => reader.finish(sink),
@@ -210,6 +261,14 @@ impl FrameReader {
     }
 
     /// Whether the bytes so far stop inside a message; see [`SseReader::has_tail`].
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameReader, Framing};
+    ///
+    /// let mut reader = FrameReader::new(Framing::Sse);
+    /// reader.push(b"data: x\n", |_| ());
+    /// assert!(reader.has_tail());
+    /// ```
     #[must_use]
     pub fn has_tail(&self) -> bool {
         match self {

@@ -83,6 +83,14 @@ impl StructuredState {
     /// # Errors
     ///
     /// When the update is refused, as by [`apply`](Self::apply).
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    ///
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "list", StructuredOp::set("rows.0", "x")))?;
+    /// assert_eq!(state.data(), Some(&serde_json::json!({"rows": ["x"]})));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn begin<'a>(update: impl Into<Cow<'a, StructuredUpdate>>) -> Result<Self, StructuredError> {
         Self::begin_within(StructuredLimits::default(), update)
     }
@@ -92,6 +100,16 @@ impl StructuredState {
     /// # Errors
     ///
     /// When the update is refused, as by [`apply`](Self::apply).
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredUpdate};
+    ///
+    /// let mut limits = StructuredLimits::default();
+    /// limits.max_depth = 2;
+    /// let deep = StructuredUpdate::new("s1", "t", StructuredOp::set("a.b.c", 1));
+    /// let refused = StructuredState::begin_within(limits, deep).unwrap_err();
+    /// assert_eq!(refused.kind(), StructuredErrorKind::TooDeep);
+    /// ```
     pub fn begin_within<'a>(
         limits: StructuredLimits,
         update: impl Into<Cow<'a, StructuredUpdate>>,
@@ -120,6 +138,15 @@ impl StructuredState {
     ///
     /// When the update is for another stream, comes after the final one, has a bad path, meets
     /// something that it does not fit, or goes over a limit. The state is unchanged then.
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredErrorKind, StructuredOp, StructuredState, StructuredUpdate};
+    ///
+    /// let mut state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1)))?;
+    /// let refused = state.apply(StructuredUpdate::new("s1", "t", StructuredOp::text("a", "x"))).unwrap_err();
+    /// assert_eq!(refused.kind(), StructuredErrorKind::NotAString);
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn apply<'a>(&mut self, update: impl Into<Cow<'a, StructuredUpdate>>) -> Result<(), StructuredError> {
         let update = update.into();
         if update.stream != self.stream {
@@ -174,6 +201,15 @@ impl StructuredState {
     /// top-level entry and one for each array element that is still unset, or the final one alone.
     ///
     /// This is what to send to a reader that comes late.
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    ///
+    /// let mut state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::text("body", "a")))?;
+    /// state.apply(StructuredUpdate::new("s1", "t", StructuredOp::text("body", "b")))?;
+    /// assert_eq!(state.updates(), [StructuredUpdate::new("s1", "t", StructuredOp::set("body", "ab"))]);
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn updates(&self) -> Vec<StructuredUpdate> {
         let mut ops = Vec::new();
         match (self.status, self.data()) {
@@ -208,46 +244,113 @@ impl StructuredState {
     }
 
     /// The id of the stream.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::finish(1)))?;
+    /// assert_eq!(state.stream(), "s1");
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn stream(&self) -> &str {
         &self.stream
     }
 
     /// What the object is, as the latest update said.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "email", StructuredOp::finish(1)))?;
+    /// assert_eq!(state.data_type(), "email");
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn data_type(&self) -> &str {
         &self.data_type
     }
 
     /// Whether more may come.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredStatus, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::finish(1)))?;
+    /// assert_eq!(state.status(), StructuredStatus::Done);
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn status(&self) -> StructuredStatus {
         self.status
     }
 
     /// The data so far; nothing only if a final update brought nothing.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::set("a.1", true)))?;
+    /// assert_eq!(state.data(), Some(&serde_json::json!({"a": [null, true]})));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn data(&self) -> Option<&Value> {
         self.tree.root()
     }
 
     /// The data, taken out.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::finish("all")))?;
+    /// assert_eq!(state.into_data(), Some("all".into()));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn into_data(self) -> Option<Value> {
         self.tree.into_root()
     }
 
     /// The workflow node that builds the object.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
+    /// update.node = Some("planner".to_owned());
+    /// assert_eq!(StructuredState::begin(update)?.node(), Some("planner"));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn node(&self) -> Option<&str> {
         self.node.as_deref()
     }
 
     /// The application's own name for the object.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
+    /// update.id = Some("compose-email".to_owned());
+    /// assert_eq!(StructuredState::begin(update)?.id(), Some("compose-email"));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
     /// The schema that the object follows.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
+    /// update.schema_id = Some("email".to_owned());
+    /// assert_eq!(StructuredState::begin(update)?.schema_id(), Some("email"));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn schema_id(&self) -> Option<&str> {
         self.schema_id.as_deref()
     }
 
     /// The version of that schema.
+    ///
+    /// ```
+    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
+    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
+    /// update.schema_version = Some("1".to_owned());
+    /// assert_eq!(StructuredState::begin(update)?.schema_version(), Some("1"));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn schema_version(&self) -> Option<&str> {
         self.schema_version.as_deref()
     }

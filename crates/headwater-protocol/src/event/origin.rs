@@ -82,6 +82,15 @@ impl Record {
     }
 
     /// Adds the text of a later delta of the same block, from the same place. Does nothing to what is no delta.
+    ///
+    /// ```
+    /// use headwater_protocol::{Event, Record};
+    ///
+    /// let delta = |text: &str| Event::TextDelta { id: "a".into(), delta: text.into(), metadata: None };
+    /// let mut record = Record::new(1, delta("he"));
+    /// record.grow("llo", 2, 0);
+    /// assert_eq!(record, Record::new(2, delta("hello")));
+    /// ```
     pub fn grow(&mut self, text: &str, seq: u64, time: u64) {
         if let Event::TextDelta { delta, .. } | Event::ReasoningDelta { delta, .. } = &mut self.event {
             delta.push_str(text);

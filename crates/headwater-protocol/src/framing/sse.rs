@@ -99,6 +99,11 @@ impl Default for SseReader {
 
 impl SseReader {
     /// A reader at the start of a stream, with a limit of 16 MiB, that discards an unended tail.
+    ///
+    /// ```
+    /// let reader = headwater_protocol::SseReader::new();
+    /// assert!(!reader.has_tail());
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -119,6 +124,16 @@ impl SseReader {
     }
 
     /// Sets how many bytes one block may have.
+    ///
+    /// ```
+    /// let mut reader = headwater_protocol::SseReader::new().with_limit(8);
+    /// let mut seen = Vec::new();
+    /// reader.push(b"data: too long\n\ndata: ok\n\n", |frame| {
+    ///     seen.push(frame.map(|frame| frame.data.to_owned()).map_err(|error| error.to_string()));
+    /// });
+    /// assert!(seen[0].is_err());
+    /// assert_eq!(seen[1], Ok("ok".to_owned()));
+    /// ```
     #[must_use]
     pub fn with_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -126,6 +141,12 @@ impl SseReader {
     }
 
     /// Sets what [`finish`](Self::finish) does with a last block that no blank line ended.
+    ///
+    /// ```
+    /// use headwater_protocol::{SseReader, Tail};
+    ///
+    /// let reader = SseReader::new().with_tail(Tail::Deliver);
+    /// ```
     #[must_use]
     pub fn with_tail(mut self, tail: Tail) -> Self {
         self.tail = tail;
@@ -133,6 +154,11 @@ impl SseReader {
     }
 
     /// Reads more of the stream and hands over each frame that is now whole.
+    ///
+    /// ```
+    /// let mut reader = headwater_protocol::SseReader::new();
+    /// reader.push(b"data: x\n\n", |frame| assert_eq!(frame.unwrap().data, "x"));
+    /// ```
     pub fn push(&mut self, bytes: &[u8], mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         if !bytes.is_empty() {
             self.read(bytes, &mut sink);
@@ -142,6 +168,13 @@ impl SseReader {
     /// Says that the stream has ended, and treats an unended block as [`Tail`] says.
     ///
     /// What is pushed afterwards begins a new block; offsets and indexes go on.
+    ///
+    /// ```
+    /// let mut reader = headwater_protocol::SseReader::new();
+    /// reader.push(b"data: x\n", |_| ());
+    /// reader.finish(|_| unreachable!("the tail is discarded by default"));
+    /// assert!(reader.has_tail());
+    /// ```
     pub fn finish(&mut self, mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         self.ended_in_block = self.has_tail();
         self.after_cr = false;
@@ -160,6 +193,14 @@ impl SseReader {
     /// Whether the bytes so far stop inside a block. Once the stream has ended, that means that
     /// it was cut, or that its sender forgot the last blank line. It stays true after
     /// [`finish`](Self::finish), until more is pushed.
+    ///
+    /// ```
+    /// let mut reader = headwater_protocol::SseReader::new();
+    /// reader.push(b"data: x\n\n", |_| ());
+    /// assert!(!reader.has_tail());
+    /// reader.push(b"data: {\"cut", |_| ());
+    /// assert!(reader.has_tail());
+    /// ```
     #[must_use]
     pub fn has_tail(&self) -> bool {
         self.ended_in_block || self.skipping.is_some() || self.block.start.is_some() || !self.line.is_empty()
@@ -167,6 +208,12 @@ impl SseReader {
 
     /// The id to send as `Last-Event-ID` when reconnecting: that of the last ended block which
     /// gave one, even if it had no data. An empty id takes it back.
+    ///
+    /// ```
+    /// let mut reader = headwater_protocol::SseReader::new();
+    /// reader.push(b"id: 7\n\ndata: x\n\nid: 8\n", |_| ());
+    /// assert_eq!(reader.last_event_id(), Some("7"));
+    /// ```
     #[must_use]
     pub fn last_event_id(&self) -> Option<&str> {
         Some(self.last_id.as_str()).filter(|id| !id.is_empty())
@@ -174,6 +221,12 @@ impl SseReader {
 
     /// How many milliseconds the sender asked to wait before reconnecting, by its last `retry`
     /// line; one that does not fit in 64 bits is passed over.
+    ///
+    /// ```
+    /// let mut reader = headwater_protocol::SseReader::new();
+    /// reader.push(b"retry: 1500\nretry: soon\n", |_| ());
+    /// assert_eq!(reader.retry(), Some(1500));
+    /// ```
     #[must_use]
     pub fn retry(&self) -> Option<u64> {
         self.retry

@@ -64,12 +64,27 @@ pub struct FrameWriter {
 
 impl FrameWriter {
     /// A writer at the start of a stream.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameWriter, Framing};
+    ///
+    /// let mut writer = FrameWriter::new(Framing::Ndjson);
+    /// writer.frame(None, &1)?;
+    /// assert_eq!(writer.bytes(), b"1\n");
+    /// # Ok::<(), headwater_protocol::FramingError>(())
+    /// ```
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         Self { framing, out: Vec::new(), id: String::new(), has_id: false, frames: 0, gone: 0 }
     }
 
     /// The framing that it writes.
+    ///
+    /// ```
+    /// use headwater_protocol::{FrameWriter, Framing};
+    ///
+    /// assert_eq!(FrameWriter::new(Framing::Sse).framing(), Framing::Sse);
+    /// ```
     #[must_use]
     pub fn framing(&self) -> Framing {
         self.framing
@@ -77,6 +92,16 @@ impl FrameWriter {
 
     /// Sets the id that the next frame carries, and only that one. NDJSON has no ids and leaves
     /// it out.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.set_id(Some("7"))?;
+    /// writer.raw("a");
+    /// writer.raw("b");
+    /// assert_eq!(writer.bytes(), b"id: 7\ndata: a\n\ndata: b\n\n");
+    /// # Ok::<(), headwater_protocol::FramingError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -94,6 +119,14 @@ impl FrameWriter {
 
     /// Writes one frame whose data is the payload in JSON, on one line. An empty event name is
     /// none; NDJSON has no names and leaves it out.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.frame(None, &["a\nb"])?;
+    /// assert_eq!(writer.bytes(), b"data: [\"a\\nb\"]\n\n");
+    /// # Ok::<(), headwater_protocol::FramingError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -159,6 +192,13 @@ impl FrameWriter {
     /// In SSE a text of several lines becomes several `data` lines, which a reader joins by LF
     /// again. In NDJSON the text must be JSON, where a line break can only stand between tokens:
     /// it becomes a space, and a blank text is no frame.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.raw("two\nlines");
+    /// assert_eq!(writer.bytes(), b"data: two\ndata: lines\n\n");
+    /// ```
     pub fn raw(&mut self, data: &str) {
         match self.framing {
             Framing::Sse => {
@@ -177,6 +217,14 @@ impl FrameWriter {
 
     /// Writes a comment in a block of its own, which readers pass over. NDJSON has none, and
     /// nothing is written.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.comment("stream-open");
+    /// assert_eq!(writer.bytes(), b": stream-open\n\n");
+    /// assert_eq!(writer.frames(), 0);
+    /// ```
     pub fn comment(&mut self, text: &str) {
         if self.framing == Framing::Sse {
             self.lines(": ", text);
@@ -185,6 +233,13 @@ impl FrameWriter {
     }
 
     /// Writes a sign of life that is no frame.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing, Heartbeat};
+    /// let mut writer = FrameWriter::new(Framing::Ndjson);
+    /// writer.heartbeat(Heartbeat::Blank);
+    /// assert_eq!(writer.bytes(), b"\n");
+    /// ```
     pub fn heartbeat(&mut self, heartbeat: Heartbeat) {
         self.out.extend_from_slice(match (self.framing, heartbeat) {
             (Framing::Ndjson, _) => b"\n",
@@ -195,18 +250,40 @@ impl FrameWriter {
     }
 
     /// The number of frames written since the start of the stream.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.raw("x");
+    /// writer.clear();
+    /// assert_eq!(writer.frames(), 1);
+    /// ```
     #[must_use]
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
     /// The number of bytes written since the start of the stream, cleared ones too.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Ndjson);
+    /// writer.raw("[1]");
+    /// writer.clear();
+    /// assert_eq!(writer.written(), 4);
+    /// ```
     #[must_use]
     pub fn written(&self) -> u64 {
         self.gone + self.out.len() as u64
     }
 
     /// What was written since the last [`clear`](Self::clear) or [`take`](Self::take).
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let writer = FrameWriter::new(Framing::Sse);
+    /// assert!(writer.bytes().is_empty());
+    /// ```
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.out
@@ -267,6 +344,14 @@ impl FrameWriter {
     }
 
     /// Empties the buffer and keeps its memory.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.raw("x");
+    /// writer.clear();
+    /// assert!(writer.bytes().is_empty());
+    /// ```
     pub fn clear(&mut self) {
         self.gone = self.written();
         self.out.clear();
@@ -275,6 +360,14 @@ impl FrameWriter {
     }
 
     /// Gives the buffer away; the writer begins a new one.
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.raw("x");
+    /// assert_eq!(writer.take(), b"data: x\n\n");
+    /// assert!(writer.bytes().is_empty());
+    /// ```
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
         self.gone = self.written();

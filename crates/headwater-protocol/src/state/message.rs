@@ -37,6 +37,12 @@ impl Message {
     }
 
     /// A complete message of one text.
+    ///
+    /// ```
+    /// use headwater_protocol::{Message, Role};
+    ///
+    /// assert_eq!(Message::text("m1", Role::User, "Hello").plain_text(), "Hello");
+    /// ```
     #[must_use]
     pub fn text(id: impl Into<MessageId>, role: Role, text: impl Into<String>) -> Self {
         let mut message = Self::new(id, role, MessageStatus::Sent);
@@ -323,6 +329,12 @@ pub struct ToolPart {
 
 impl ToolPart {
     /// A call of which nothing but its tool is known.
+    ///
+    /// ```
+    /// use headwater_protocol::{ToolPart, ToolState};
+    ///
+    /// assert_eq!(ToolPart::new("call_1", "search").state, ToolState::InputStreaming);
+    /// ```
     #[must_use]
     pub fn new(call: impl Into<ToolCallId>, name: impl Into<String>) -> Self {
         Self {
@@ -350,6 +362,15 @@ impl ToolPart {
     ///
     /// A string shows as it grows; a number or a literal only when it has ended, so nothing is shown that the model did
     /// not say.
+    ///
+    /// ```
+    /// use headwater_protocol::ToolPart;
+    /// use serde_json::json;
+    ///
+    /// let mut part = ToolPart::new("call_1", "search");
+    /// part.input_text.push_str("{\"query\":\"open pay");
+    /// assert_eq!(part.input_so_far(), Some(json!({ "query": "open pay" })));
+    /// ```
     #[must_use]
     pub fn input_so_far(&self) -> Option<Value> {
         // A call that is complete without an input has one that is not JSON, and half of it is no input.
@@ -484,6 +505,16 @@ pub const ASK_USER: &str = "ask_user";
 impl QuestionPart {
     /// The question as a call of a tool that the page executes: its input is the question, its output the answer. The
     /// call has the id of the question, so the output of the call is the answer to it.
+    ///
+    /// ```
+    /// use headwater_protocol::{Interrupt, QuestionPart, QuestionState, ToolState};
+    ///
+    /// let interrupt = Interrupt::text("req_1", "Which city?");
+    /// let part = QuestionPart { interrupt, state: QuestionState::Answered, answer: Some("Oslo".into()) };
+    /// let tool = part.to_tool();
+    /// assert_eq!((tool.name.as_str(), tool.state), ("ask_user", ToolState::OutputAvailable));
+    /// assert_eq!(tool.input.unwrap()["question"], "Which city?");
+    /// ```
     #[must_use]
     pub fn to_tool(&self) -> ToolPart {
         let mut tool = ToolPart::new(self.interrupt.request.as_str(), ASK_USER);

@@ -126,6 +126,17 @@ impl RunState {
     }
 
     /// The stream ended. If the run did not, what is open is marked as failed.
+    ///
+    /// ```
+    /// use headwater_protocol::{Event, MessageStatus, Record, RunState};
+    ///
+    /// let mut state = RunState::default();
+    /// let event = Event::TextDelta { id: "t1".into(), delta: "Hel".into(), metadata: None };
+    /// state.apply(&Record::new(0, event)).unwrap();
+    /// state.end_of_stream();
+    /// assert_eq!(state.messages()[0].status, MessageStatus::Error);
+    /// assert_eq!(state.run().error.as_ref().unwrap().code.as_deref(), Some("cut"));
+    /// ```
     pub fn end_of_stream(&mut self) {
         let cut = |error: &ErrorInfo| error.code.as_deref() == Some("cut");
         let was_cut = self.run.status == RunStatus::Failed && self.run.error.as_ref().is_some_and(cut);

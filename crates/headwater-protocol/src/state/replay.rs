@@ -17,6 +17,18 @@ use crate::{
 
 impl RunState {
     /// The fewest events that build this state again, the run's end included.
+    ///
+    /// ```
+    /// use headwater_protocol::{Event, Record, RunState};
+    ///
+    /// let mut state = RunState::default();
+    /// for delta in ["Hel", "lo"] {
+    ///     let event = Event::TextDelta { id: "t1".into(), delta: delta.into(), metadata: None };
+    ///     state.apply(&Record::new(0, event)).unwrap();
+    /// }
+    /// let events: Vec<_> = state.replay().into_iter().map(|record| record.event.kind().name()).collect();
+    /// assert_eq!(events, ["run-started", "message-started", "text-start", "text-delta"]);
+    /// ```
     #[must_use]
     pub fn replay(&self) -> Vec<Record> {
         let mut replay = Replay { state: self, rules: self.rules(), records: Vec::new() };

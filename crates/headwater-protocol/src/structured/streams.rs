@@ -36,11 +36,25 @@ pub struct StructuredStreams {
 
 impl StructuredStreams {
     /// No streams yet, and the default limits.
+    ///
+    /// ```
+    /// assert!(headwater_protocol::StructuredStreams::new().is_empty());
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// No streams yet, and these limits for all to come.
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredLimits, StructuredOp, StructuredStreams, StructuredUpdate};
+    ///
+    /// let mut limits = StructuredLimits::default();
+    /// limits.max_streams = 1;
+    /// let mut streams = StructuredStreams::with_limits(limits);
+    /// assert!(streams.apply(StructuredUpdate::new("a", "t", StructuredOp::set("x", 1))).is_ok());
+    /// assert!(streams.apply(StructuredUpdate::new("b", "t", StructuredOp::set("x", 1))).is_err());
+    /// ```
     pub fn with_limits(limits: StructuredLimits) -> Self {
         Self { limits, ..Self::default() }
     }
@@ -50,6 +64,17 @@ impl StructuredStreams {
     /// # Errors
     ///
     /// As [`StructuredState::apply`], or when there are too many streams. Nothing has changed then.
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredOp, StructuredStreams, StructuredUpdate};
+    ///
+    /// let mut streams = StructuredStreams::new();
+    /// let update = StructuredUpdate::new("s1", "note", StructuredOp::text("body", "ha"));
+    /// streams.apply(&update)?;
+    /// let state = streams.apply(update)?;
+    /// assert_eq!(state.data(), Some(&serde_json::json!({"body": "haha"})));
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn apply<'a>(
         &mut self,
         update: impl Into<Cow<'a, StructuredUpdate>>,
@@ -75,27 +100,60 @@ impl StructuredStreams {
     }
 
     /// Takes a stream out, because what it said no longer holds; the id may begin anew.
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredOp, StructuredStreams, StructuredUpdate};
+    ///
+    /// let mut streams = StructuredStreams::new();
+    /// streams.apply(StructuredUpdate::new("s1", "t", StructuredOp::finish(1)))?;
+    /// assert!(streams.invalidate("s1").is_some());
+    /// assert!(streams.invalidate("s1").is_none());
+    /// streams.apply(StructuredUpdate::new("s1", "t", StructuredOp::finish(2)))?;
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn invalidate(&mut self, stream: &str) -> Option<StructuredState> {
         let place = self.places.remove(stream)?;
         self.states.remove(&place)
     }
 
     /// The state of one stream.
+    ///
+    /// ```
+    /// use headwater_protocol::{StructuredOp, StructuredStreams, StructuredUpdate};
+    ///
+    /// let mut streams = StructuredStreams::new();
+    /// streams.apply(StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1)))?;
+    /// assert!(streams.get("s1").is_some());
+    /// assert!(streams.get("s2").is_none());
+    /// # Ok::<(), headwater_protocol::StructuredError>(())
+    /// ```
     pub fn get(&self, stream: &str) -> Option<&StructuredState> {
         self.states.get(self.places.get(stream)?)
     }
 
     /// All states, in the order in which their streams began.
+    ///
+    /// ```
+    /// assert_eq!(headwater_protocol::StructuredStreams::new().iter().count(), 0);
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = &StructuredState> {
         self.states.values()
     }
 
     /// How many streams there are.
+    ///
+    /// ```
+    /// assert_eq!(headwater_protocol::StructuredStreams::new().len(), 0);
+    /// ```
     pub fn len(&self) -> usize {
         self.states.len()
     }
 
     /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(headwater_protocol::StructuredStreams::new().is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }

@@ -98,6 +98,16 @@ impl RunState {
 
     /// A message with the objects in it that the run has built so far, as it is kept when the run is over. It has nothing
     /// that allows to answer a question.
+    ///
+    /// ```
+    /// use headwater_protocol::{Event, Part, Record, RunState, StructuredOp, StructuredUpdate};
+    ///
+    /// let mut state = RunState::default();
+    /// let update = StructuredUpdate::new("s1", "email", StructuredOp::set("subject", "Hi"));
+    /// state.apply(&Record::new(0, Event::Structured(update))).unwrap();
+    /// let message = state.with_objects(&state.messages()[0]);
+    /// assert!(matches!(&message.parts[0], Part::Structured(part) if part.data.is_some()));
+    /// ```
     #[must_use]
     pub fn with_objects(&self, message: &Message) -> Message {
         let mut message = message.clone();
