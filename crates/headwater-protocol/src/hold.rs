@@ -1,7 +1,10 @@
 //! Holding an attempt back until it has ended, so that nothing must be taken back.
 
 use crate::{
-    event::{Event, Record},
+    event::{
+        ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, Event, Record, ToolDenied,
+        ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    },
     id::{AttemptId, ToolCallId},
 };
 
@@ -14,7 +17,7 @@ pub(crate) struct Hold {
 impl Hold {
     pub(crate) fn push(&mut self, record: &Record, sink: &mut dyn FnMut(&Record)) {
         match &record.event {
-            Event::AttemptStarted { attempt, .. } => {
+            Event::AttemptStarted(AttemptStarted { attempt, .. }) => {
                 self.open.push((attempt.clone(), Vec::new()));
                 sink(record);
             }
@@ -24,7 +27,7 @@ impl Hold {
                 }
                 sink(record);
             }
-            Event::AttemptRetracted { attempt, .. } => {
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                 let held = self.close(attempt);
                 let settled: Vec<_> = held.iter().filter_map(|record| settles(&record.event)).collect();
                 // A call that was made is never taken back.
@@ -58,11 +61,11 @@ impl Hold {
 fn call_of(event: &Event) -> Option<&ToolCallId> {
     match event {
         Event::ToolInputStart(tool)
-        | Event::ToolInputAvailable { tool, .. }
-        | Event::ToolInputError { tool, .. }
-        | Event::ApprovalRequested { tool, .. } => Some(&tool.call),
-        Event::ToolInputDelta { call, .. } => Some(call),
-        Event::ApprovalAnswered { call, .. } => call.as_ref(),
+        | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+        | Event::ToolInputError(ToolInputError { tool, .. })
+        | Event::ApprovalRequested(ApprovalRequested { tool, .. }) => Some(&tool.call),
+        Event::ToolInputDelta(ToolInputDelta { call, .. }) => Some(call),
+        Event::ApprovalAnswered(ApprovalAnswered { call, .. }) => call.as_ref(),
         event => settles(event),
     }
 }
@@ -70,9 +73,9 @@ fn call_of(event: &Event) -> Option<&ToolCallId> {
 /// The call that an event is the outcome of.
 fn settles(event: &Event) -> Option<&ToolCallId> {
     match event {
-        Event::ToolOutput { call, .. }
-        | Event::ToolOutputError { call, .. }
-        | Event::ToolDenied { call, .. } => Some(call),
+        Event::ToolOutput(ToolOutput { call, .. })
+        | Event::ToolOutputError(ToolOutputError { call, .. })
+        | Event::ToolDenied(ToolDenied { call, .. }) => Some(call),
         _ => None,
     }
 }
@@ -80,10 +83,10 @@ fn settles(event: &Event) -> Option<&ToolCallId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Origin, ToolCall};
+    use crate::event::{BlockDelta, BlockKind, Origin, ToolCall};
 
     fn said(attempt: &str, delta: &str) -> Record {
-        let event = Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None };
+        let event = Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", delta));
         Record::new(0, event).from(Origin { attempt: Some(attempt.into()), ..Origin::default() })
     }
 
@@ -92,15 +95,28 @@ mod tests {
         let mut hold = Hold::default();
         let mut seen = Vec::new();
         let records = [
-            Record::new(0, Event::AttemptStarted { attempt: "a".into(), model: None }),
+            Record::new(
+                0,
+                Event::AttemptStarted(AttemptStarted { attempt: "a".into(), ..Default::default() }),
+            ),
             said("a", "dead"),
             Record { event: Event::ToolInputStart(ToolCall::new("c1", "pay")), ..said("a", "") },
             Record {
-                event: Event::ToolOutputError { call: "c1".into(), name: None, error: "declined".into() },
+                event: Event::ToolOutputError(ToolOutputError {
+                    call: "c1".into(),
+                    error: "declined".into(),
+                    ..Default::default()
+                }),
                 ..said("a", "")
             },
-            Record::new(0, Event::AttemptRetracted { attempt: "a".into(), reason: None }),
-            Record::new(0, Event::AttemptStarted { attempt: "b".into(), model: None }),
+            Record::new(
+                0,
+                Event::AttemptRetracted(AttemptRetracted { attempt: "a".into(), ..Default::default() }),
+            ),
+            Record::new(
+                0,
+                Event::AttemptStarted(AttemptStarted { attempt: "b".into(), ..Default::default() }),
+            ),
             said("b", "alive"),
             Record::new(0, Event::Message { content: "between".into() }),
             Record::new(0, Event::AttemptFinished { attempt: "b".into() }),
@@ -111,9 +127,9 @@ mod tests {
         let texts: Vec<_> = seen
             .iter()
             .filter_map(|event| match event {
-                Event::TextDelta { delta, .. } => Some(delta.as_str()),
+                Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. }) => Some(delta.as_str()),
                 Event::Message { content } => Some(content.as_str()),
-                Event::ToolOutputError { error, .. } => Some(error.as_str()),
+                Event::ToolOutputError(ToolOutputError { error, .. }) => Some(error.as_str()),
                 _ => None,
             })
             .collect();

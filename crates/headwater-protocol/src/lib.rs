@@ -19,7 +19,6 @@
 //! assert!(String::from_utf8_lossy(encoder.bytes()).contains("\"delta\":\"Hello\""));
 //! ```
 
-mod coalesce;
 mod decode;
 mod dialect;
 pub mod dialects;
@@ -42,7 +41,6 @@ mod surrogate;
 mod time;
 pub mod ui_message;
 
-pub use coalesce::{Coalescer, Merge};
 pub use decode::{Decode, Decoded, Decoder};
 pub use dialect::{
     ContentMode, CursorSupport, Dialect, Habits, KeepAlive, Profile, Reentry, Retraction, Support,
@@ -51,8 +49,12 @@ pub use encode::{Encode, EncodeOptions, Encoder};
 pub use envelope::{Envelope, Gap, Outcome, SequenceError, Sequencer};
 pub use error::{Error, ErrorKind, Place};
 pub use event::{
-    Choice, ErrorInfo, Event, EventKind, Executor, FinishReason, Interrupt, InterruptKind, Origin, Record,
-    Role, RunStarted, ToolCall, Usage,
+    ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind,
+    BlockStarted, CheckpointEvent, Choice, DataEvent, ErrorEvent, ErrorInfo, Event, EventKind, Executor,
+    FileEvent, FinishReason, Interrupt, InterruptAnswered, InterruptKind, MessageStarted, Origin, Record,
+    Role, RunFinished, RunStarted, RunWaiting, SourceDocument, SourceUrl, StatusEvent, StructuredInvalidated,
+    ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    TraceEvent, TransitionEvent, UnknownEvent, Usage, WarningEvent,
 };
 pub use framing::{
     Frame, FrameReader, FrameWriter, Framing, FramingError, FramingErrorKind, Heartbeat, NdjsonReader,

@@ -79,9 +79,9 @@ impl Dialect for Kortyx {
             EventKind::RunFailed => Support::Shown("`error` and `done`"),
             EventKind::RunCancelled | EventKind::RunWaiting => Support::Shown("`done`"),
             EventKind::AttemptRetracted => Support::Shown("`text-end`; the next attempt is a new piece"),
-            EventKind::TextStart => Support::Shown("`text-start`"),
-            EventKind::TextDelta => Support::Shown("`text-delta`"),
-            EventKind::TextEnd => Support::Shown("`text-end`"),
+            EventKind::BlockStarted => Support::Shown("`text-start`; reasoning is not sent"),
+            EventKind::BlockDelta => Support::Shown("`text-delta`; reasoning is not sent"),
+            EventKind::BlockEnded => Support::Shown("`text-end`; reasoning is not sent"),
             EventKind::ToolInputAvailable => Support::Shown("`tool-call-start`"),
             EventKind::ToolInputError | EventKind::ToolOutputError => Support::Shown("`tool-call-error`"),
             EventKind::ToolOutput => Support::Shown("`tool-call-result`, once it is final"),
@@ -97,9 +97,6 @@ impl Dialect for Kortyx {
             | EventKind::MessageMetadata
             | EventKind::StepStarted
             | EventKind::StepFinished
-            | EventKind::ReasoningStart
-            | EventKind::ReasoningDelta
-            | EventKind::ReasoningEnd
             | EventKind::ToolInputStart
             | EventKind::ToolInputDelta
             | EventKind::ApprovalAnswered

@@ -7,7 +7,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{chunk::Chunk, encode::Encoder};
 use crate::{
-    event::{Event, Record},
+    event::{
+        ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, Event, Record, ToolDenied,
+        ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    },
     id::{AttemptId, ToolCallId},
 };
 
@@ -88,15 +91,15 @@ impl<'r> Dead<'r> {
         let mut dead = Self { attempts: HashSet::new(), settled: HashSet::new() };
         for record in records {
             match &record.event {
-                Event::AttemptRetracted { attempt, .. } => {
+                Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                     dead.attempts.insert(attempt);
                 }
-                Event::ToolOutput { call, .. }
-                | Event::ToolOutputError { call, .. }
-                | Event::ToolDenied { call, .. } => {
+                Event::ToolOutput(ToolOutput { call, .. })
+                | Event::ToolOutputError(ToolOutputError { call, .. })
+                | Event::ToolDenied(ToolDenied { call, .. }) => {
                     dead.settled.insert(call);
                 }
-                Event::ToolInputError { tool, .. } => {
+                Event::ToolInputError(ToolInputError { tool, .. }) => {
                     dead.settled.insert(&tool.call);
                 }
                 _ => {}
@@ -107,18 +110,21 @@ impl<'r> Dead<'r> {
 
     fn said(&self, record: &Record) -> bool {
         let (attempt, call) = match &record.event {
-            Event::AttemptStarted { attempt, .. } | Event::AttemptRetracted { attempt, .. } => {
-                (Some(attempt), None)
-            }
+            Event::AttemptStarted(AttemptStarted { attempt, .. })
+            | Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => (Some(attempt), None),
             Event::ToolInputStart(tool)
-            | Event::ToolInputAvailable { tool, .. }
-            | Event::ToolInputError { tool, .. }
-            | Event::ApprovalRequested { tool, .. } => (record.origin.attempt.as_ref(), Some(&tool.call)),
-            Event::ToolInputDelta { call, .. }
-            | Event::ToolOutput { call, .. }
-            | Event::ToolOutputError { call, .. }
-            | Event::ToolDenied { call, .. } => (record.origin.attempt.as_ref(), Some(call)),
-            Event::ApprovalAnswered { call, .. } => (record.origin.attempt.as_ref(), call.as_ref()),
+            | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+            | Event::ToolInputError(ToolInputError { tool, .. })
+            | Event::ApprovalRequested(ApprovalRequested { tool, .. }) => {
+                (record.origin.attempt.as_ref(), Some(&tool.call))
+            }
+            Event::ToolInputDelta(ToolInputDelta { call, .. })
+            | Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => (record.origin.attempt.as_ref(), Some(call)),
+            Event::ApprovalAnswered(ApprovalAnswered { call, .. }) => {
+                (record.origin.attempt.as_ref(), call.as_ref())
+            }
             _ => (record.origin.attempt.as_ref(), None),
         };
         attempt.is_some_and(|attempt| self.attempts.contains(attempt))
@@ -129,18 +135,18 @@ impl<'r> Dead<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Origin, ToolCall};
+    use crate::event::{BlockDelta, BlockKind, Origin, RunFinished, ToolCall};
     use crate::structured::{StructuredOp, StructuredUpdate};
 
     fn said(attempt: Option<&str>, delta: &str) -> Record {
-        let event = Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None };
+        let event = Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", delta));
         Record::new(0, event).from(Origin { attempt: attempt.map(Into::into), ..Origin::default() })
     }
 
     #[test]
     fn streamed_text_wins_over_messages_and_gets_no_spaces() {
         let message = Record::new(0, Event::Message { content: "whole".into() });
-        let done = Record::new(0, Event::RunFinished { reason: None, usage: None, data: None });
+        let done = Record::new(0, Event::RunFinished(RunFinished::default()));
         let records = [message, said(None, "a"), said(None, "b"), done];
         assert_eq!(Buffered::new(&records).text(), "ab");
         assert_eq!(Buffered::new(&records[..1]).text(), "whole");
@@ -150,17 +156,27 @@ mod tests {
     #[test]
     fn what_was_taken_back_was_never_said_but_an_effect_stays() {
         let call = |id: &str| {
-            let event = Event::ToolInputAvailable { tool: ToolCall::new(id, "pay"), input: None };
+            let event = Event::ToolInputAvailable(ToolInputAvailable::new(ToolCall::new(id, "pay"), None));
             Record::new(0, event).from(Origin { attempt: Some("a1".into()), ..Origin::default() })
         };
-        let failed = Event::ToolOutputError { call: "paid".into(), name: None, error: "late".into() };
+        let failed = Event::ToolOutputError(ToolOutputError {
+            call: "paid".into(),
+            error: "late".into(),
+            ..Default::default()
+        });
         let records = [
-            Record::new(0, Event::AttemptStarted { attempt: "a1".into(), model: None }),
+            Record::new(
+                0,
+                Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() }),
+            ),
             said(Some("a1"), "dead"),
             call("paid"),
             call("never made"),
             Record::new(0, failed),
-            Record::new(0, Event::AttemptRetracted { attempt: "a1".into(), reason: None }),
+            Record::new(
+                0,
+                Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
+            ),
             said(Some("a2"), "alive"),
         ];
         let answer = Buffered::new(&records);

@@ -11,6 +11,7 @@ use crate::{
     decode::{Decode, Decoded},
     envelope::{Envelope, Outcome, Sequencer},
     error::{Error, ErrorKind},
+    event::BlockKind,
     framing::Frame,
     id::{MessageId, PartId, ToolCallId},
 };
@@ -54,7 +55,7 @@ pub struct Decoder {
 /// An open block.
 #[derive(Debug, Clone)]
 struct Block {
-    reasoning: bool,
+    kind: BlockKind,
     id: PartId,
     /// Blocks are numbered as they are opened.
     number: u64,
