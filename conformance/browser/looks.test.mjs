@@ -147,6 +147,6 @@ test('the events of the last answer are listed', async () => {
   await chat.settled();
   const events = await chat.page.locator('#wire li').allInnerTexts();
   assert.match(events[0], /^run-started/);
-  assert.ok(events.some((event) => /^text-delta × \d+$/.test(event)), events.join(', '));
+  assert.ok(events.some((event) => /^block-delta × \d+$/.test(event)), events.join(', '));
   assert.match(events.at(-1), /^run-finished/);
 });

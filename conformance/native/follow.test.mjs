@@ -28,7 +28,7 @@ async function answer(seen = () => {}) {
     const { attempt, message, event } = record;
     records.push(record);
     const key = `${message} ${event.id}`;
-    if (event.type === 'text-delta') {
+    if (event.type === 'block-delta' && event.kind === 'text') {
       parts.set(key, { attempt, text: (parts.get(key)?.text ?? '') + event.delta });
       seen((deltas += 1));
     }

@@ -31,11 +31,11 @@ const PAYLOADS = [
 
 /** Every event that the page knows, with a hostile text wherever it shows one. */
 const EVENTS = [
-  ['text-delta', (x) => ({ delta: x, id: 'p' })],
-  ['text-delta', (x) => ({ delta: 'x', id: x })],
-  ['text-delta', (x) => ({ delta: `> ${x}\n- ${x}\n`, id: 'q' })],
+  ['block-delta', (x) => ({ kind: 'text', delta: x, id: 'p' })],
+  ['block-delta', (x) => ({ kind: 'text', delta: 'x', id: x })],
+  ['block-delta', (x) => ({ kind: x, delta: `> ${x}\n- ${x}\n`, id: 'q' })],
   ['message', (x) => ({ content: x })],
-  ['reasoning-delta', (x) => ({ delta: x, id: x })],
+  ['block-delta', (x) => ({ kind: 'reasoning', delta: x, id: x })],
   ['tool-input-start', (x) => ({ call: 't', name: x })],
   ['tool-input-delta', (x) => ({ call: 't', delta: x })],
   ['tool-input-available', (x) => ({ call: x, name: x, input: { [x]: x } })],

@@ -14,8 +14,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::{
-    Decoded, Decoder, Dialect, EncodeOptions, Encoder, Event, FinishReason, Frame, FrameReader, Framing,
-    Origin, Reader, Record, Role, RunStarted, RunState, StructuredOp, StructuredUpdate, ToolCall, dialects,
+    BlockDelta, BlockEnded, BlockKind, BlockStarted, Decoded, Decoder, Dialect, EncodeOptions, Encoder, Event, FinishReason, Frame, FrameReader, Framing, MessageStarted, Origin, Reader, Record, Role, RunFinished, RunStarted, RunState, StructuredOp, StructuredUpdate, ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput, dialects,
 };
 use serde_json::{Value, json};
 
@@ -78,10 +77,14 @@ impl Kind {
                 model: Some("gpt-5.1".into()),
                 ..RunStarted::default()
             }),
-            Event::MessageStarted { message: "msg_1".into(), role: Role::Assistant, author: None },
+            Event::MessageStarted(MessageStarted {
+                message: "msg_1".into(),
+                role: Role::Assistant,
+                ..Default::default()
+            }),
         ];
         match self {
-            Self::Text => events.push(Event::TextStart { id: "text_1".into(), metadata: None }),
+            Self::Text => events.push(Event::BlockStarted(BlockStarted::new(BlockKind::Text, "text_1"))),
             Self::Append => {}
             Self::Tool => events.push(Event::ToolInputStart(ToolCall::new("call_1", "write_file"))),
         }
@@ -90,11 +93,11 @@ impl Kind {
 
     fn body(self, n: usize) -> Event {
         match self {
-            Self::Text => Event::TextDelta {
-                id: "text_1".into(),
-                delta: format!("word {:04} and so ", n % 10_000),
-                metadata: None,
-            },
+            Self::Text => Event::BlockDelta(BlockDelta::new(
+                BlockKind::Text,
+                "text_1",
+                format!("word {:04} and so ", n % 10_000),
+            )),
             Self::Append => {
                 let item = json!({ "id": n % 10_000, "title": "A row of the table" });
                 Event::Structured(StructuredUpdate::new(
@@ -106,32 +109,25 @@ impl Kind {
             Self::Tool => {
                 let delta =
                     if n == 0 { "{\"text\":\"".to_owned() } else { format!("line {:04} \\n ", n % 10_000) };
-                Event::ToolInputDelta { call: "call_1".into(), delta }
+                Event::ToolInputDelta(ToolInputDelta::new("call_1", delta))
             }
         }
     }
 
     fn tail(self) -> Vec<Event> {
         let mut events = match self {
-            Self::Text => vec![Event::TextEnd { id: "text_1".into(), metadata: None }],
+            Self::Text => vec![Event::BlockEnded(BlockEnded::new(BlockKind::Text, "text_1"))],
             Self::Append => vec![],
             Self::Tool => vec![
-                Event::ToolInputAvailable {
-                    tool: ToolCall::new("call_1", "write_file"),
-                    input: Some(json!({ "text": "…" })),
-                },
-                Event::ToolOutput {
-                    call: "call_1".into(),
-                    name: None,
-                    output: json!("written"),
-                    structured: None,
-                    is_error: false,
-                    preliminary: false,
-                    metadata: None,
-                },
+                Event::ToolInputAvailable(ToolInputAvailable::new(
+                    ToolCall::new("call_1", "write_file"),
+                    json!({ "text": "…" }),
+                )),
+                Event::ToolOutput(ToolOutput::new("call_1", json!("written"))),
             ],
         };
-        events.push(Event::RunFinished { reason: Some(FinishReason::Stop), usage: None, data: None });
+        events
+            .push(Event::RunFinished(RunFinished { reason: Some(FinishReason::Stop), ..Default::default() }));
         events
     }
 }

@@ -1,7 +1,10 @@
 //! Holding an attempt back until it has ended, so that nothing must be taken back.
 
 use crate::{
-    event::{Event, Record},
+    event::{
+        ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, Event, Record, ToolDenied,
+        ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    },
     id::{AttemptId, ToolCallId},
 };
 
@@ -14,7 +17,7 @@ pub(crate) struct Hold {
 impl Hold {
     pub(crate) fn push(&mut self, record: &Record, sink: &mut dyn FnMut(&Record)) {
         match &record.event {
-            Event::AttemptStarted { attempt, .. } => {
+            Event::AttemptStarted(AttemptStarted { attempt, .. }) => {
                 self.open.push((attempt.clone(), Vec::new()));
                 sink(record);
             }
@@ -24,7 +27,7 @@ impl Hold {
                 }
                 sink(record);
             }
-            Event::AttemptRetracted { attempt, .. } => {
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                 let held = self.close(attempt);
                 let settled: Vec<_> = held.iter().filter_map(|record| settles(&record.event)).collect();
                 // A call that was made is never taken back.
@@ -58,11 +61,11 @@ impl Hold {
 fn call_of(event: &Event) -> Option<&ToolCallId> {
     match event {
         Event::ToolInputStart(tool)
-        | Event::ToolInputAvailable { tool, .. }
-        | Event::ToolInputError { tool, .. }
-        | Event::ApprovalRequested { tool, .. } => Some(&tool.call),
-        Event::ToolInputDelta { call, .. } => Some(call),
-        Event::ApprovalAnswered { call, .. } => call.as_ref(),
+        | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+        | Event::ToolInputError(ToolInputError { tool, .. })
+        | Event::ApprovalRequested(ApprovalRequested { tool, .. }) => Some(&tool.call),
+        Event::ToolInputDelta(ToolInputDelta { call, .. }) => Some(call),
+        Event::ApprovalAnswered(ApprovalAnswered { call, .. }) => call.as_ref(),
         event => settles(event),
     }
 }
@@ -70,9 +73,9 @@ fn call_of(event: &Event) -> Option<&ToolCallId> {
 /// The call that an event is the outcome of.
 fn settles(event: &Event) -> Option<&ToolCallId> {
     match event {
-        Event::ToolOutput { call, .. }
-        | Event::ToolOutputError { call, .. }
-        | Event::ToolDenied { call, .. } => Some(call),
+        Event::ToolOutput(ToolOutput { call, .. })
+        | Event::ToolOutputError(ToolOutputError { call, .. })
+        | Event::ToolDenied(ToolDenied { call, .. }) => Some(call),
         _ => None,
     }
 }

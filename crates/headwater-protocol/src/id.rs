@@ -9,7 +9,7 @@ macro_rules! ids {
         $(#[$doc])*
         ///
         /// Cheap to clone; compares and prints as its text.
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(transparent)]
         pub struct $name(Arc<str>);
 

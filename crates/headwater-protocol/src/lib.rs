@@ -51,8 +51,12 @@ pub use documents::{CheckpointEntry, CheckpointReply, HistoryPage, SessionEntry,
 pub use encode::{Encode, EncodeOptions, Encoder};
 pub use error::{Error, ErrorKind, Place};
 pub use event::{
-    Choice, ErrorInfo, Event, EventKind, Executor, FinishReason, Interrupt, InterruptKind, Origin, Record,
-    Role, RunStarted, ToolCall, Usage,
+    ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind,
+    BlockStarted, CheckpointEvent, Choice, DataEvent, ErrorEvent, ErrorInfo, Event, EventKind, Executor,
+    FileEvent, FinishReason, Interrupt, InterruptAnswered, InterruptKind, MessageStarted, Origin, Record,
+    Role, RunFinished, RunStarted, RunWaiting, SourceDocument, SourceUrl, StatusEvent, StructuredInvalidated,
+    ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    TraceEvent, TransitionEvent, UnknownEvent, Usage, WarningEvent,
 };
 pub use framing::{
     Frame, FrameReader, FrameWriter, Framing, FramingError, FramingErrorKind, Heartbeat, NdjsonReader,

@@ -8,7 +8,7 @@ mod rehearsal;
 
 use std::{collections::HashMap, sync::Arc};
 
-use headwater_protocol::{ErrorInfo, Event, RunId};
+use headwater_protocol::{ErrorInfo, Event, RunFinished, RunId};
 use headwater_store::{JournalId, Memory, Store};
 use serde_json::{Value, json};
 
@@ -249,14 +249,16 @@ impl Replaying {
                 let beyond = self.run.rehearsal.as_ref().and_then(Rehearsal::beyond);
                 differs(end, json!({ "goesOnWith": beyond }))
             }
-            (Some(end @ Event::RunFinished { data, .. }), None) => match self.walk.next_visit() {
-                Some(next) => differs(end, json!({ "entered": next.to_string() })),
-                None => match self.walk.ended() {
-                    Ended::Finished { result, .. } if result == *data => None,
-                    Ended::Finished { result, .. } => differs(end, json!({ "data": result })),
-                    Ended::Transition(transition) => differs(end, json!({ "transition": transition.to })),
-                },
-            },
+            (Some(end @ Event::RunFinished(RunFinished { data, .. })), None) => {
+                match self.walk.next_visit() {
+                    Some(next) => differs(end, json!({ "entered": next.to_string() })),
+                    None => match self.walk.ended() {
+                        Ended::Finished { result, .. } if result == *data => None,
+                        Ended::Finished { result, .. } => differs(end, json!({ "data": result })),
+                        Ended::Transition(transition) => differs(end, json!({ "transition": transition.to })),
+                    },
+                }
+            }
             (Some(end), Some(now)) => differs(end, json!({ "failed": now.info() })),
             (Some(_), None) => None,
         }

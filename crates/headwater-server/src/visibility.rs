@@ -1,8 +1,9 @@
 //! What readers see of an agent's runs. Every route that sends something of a run passes it through here.
 
 use headwater_protocol::{
-    ErrorInfo, Event, Executor, Message, Part, READER_ERRORS, Record, ToolCall, ToolPart, code_of,
-    reader_text,
+    ApprovalRequested, AttemptRetracted, BlockKind, ErrorEvent, ErrorInfo, Event, Executor, FileEvent,
+    Message, Part, READER_ERRORS, Record, ToolCall, ToolInputAvailable, ToolInputError, ToolOutput,
+    ToolOutputError, ToolPart, WarningEvent, code_of, reader_text,
 };
 use headwater_runtime::RunMeta;
 use serde::{Deserialize, Serialize};
@@ -42,38 +43,38 @@ impl Default for Visibility {
 impl Visibility {
     /// The record as its readers see it, if they see it.
     pub(crate) fn filter(self, mut record: Record) -> Option<Record> {
+        if record.event.block_kind() == Some(BlockKind::Reasoning) {
+            return self.reasoning.then_some(record);
+        }
         match &mut record.event {
-            Event::ReasoningStart { .. } | Event::ReasoningDelta { .. } | Event::ReasoningEnd { .. } => {
-                return self.reasoning.then_some(record);
-            }
-            Event::File { reasoning: true, .. } if !self.reasoning => return None,
-            Event::ToolInputDelta { .. } if !self.tool_inputs => return None,
+            Event::File(FileEvent { reasoning: true, .. }) if !self.reasoning => return None,
+            Event::ToolInputDelta(_) if !self.tool_inputs => return None,
             Event::ToolInputStart(tool) => self.call(tool),
-            Event::ToolInputAvailable { tool, input } => {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
                 self.call(tool);
                 self.input(tool.executor, input);
             }
-            Event::ToolInputError { tool, input, error } => {
+            Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
                 self.call(tool);
                 self.input(tool.executor, input);
                 self.failure(error);
             }
             // Nobody is asked: it is decided by a rule.
-            Event::ApprovalRequested { tool, input, automatic: true, .. } => {
+            Event::ApprovalRequested(ApprovalRequested { tool, input, automatic: true, .. }) => {
                 self.call(tool);
                 self.input(tool.executor, input);
             }
-            Event::ToolOutput { output, structured, metadata, .. } if !self.tool_outputs => {
+            Event::ToolOutput(ToolOutput { output, structured, metadata, .. }) if !self.tool_outputs => {
                 *output = Value::Null;
                 (*structured, *metadata) = (None, None);
             }
-            Event::ToolOutputError { error, .. } => self.failure(error),
+            Event::ToolOutputError(ToolOutputError { error, .. }) => self.failure(error),
             Event::MessagesSnapshot { messages } => {
                 *messages = self.messages(std::mem::take(messages));
             }
-            Event::RunFailed(error) | Event::Error { error, .. } => self.error(error),
-            Event::AttemptRetracted { reason: Some(reason), .. } => self.reason(reason),
-            Event::Warning { message, code: Some(code) } => self.warning(message, code),
+            Event::RunFailed(error) | Event::Error(ErrorEvent { error, .. }) => self.error(error),
+            Event::AttemptRetracted(AttemptRetracted { reason: Some(reason), .. }) => self.reason(reason),
+            Event::Warning(WarningEvent { message, code: Some(code), .. }) => self.warning(message, code),
             _ => {}
         }
         Some(record)

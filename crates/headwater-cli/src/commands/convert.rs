@@ -129,7 +129,7 @@ impl End {
         for record in &decoded.records {
             let event = &record.event;
             if event.kind().ends_run()
-                || matches!(event, Event::RunStarted(_) | Event::RunWaiting { .. } | Event::Error { .. })
+                || matches!(event, Event::RunStarted(_) | Event::RunWaiting(_) | Event::Error(_))
             {
                 // None of these can be refused.
                 let _ = self.state.apply(record);

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use headwater_protocol::{Event, Part, RunStatus, ToolCallId};
+use headwater_protocol::{BlockDelta, BlockKind, Event, Part, RunStatus, ToolCallId};
 use headwater_runtime::{Agent, AgentOptions, Answered, Outcome, Start};
 use headwater_store::{Memory, Store};
 use serde_json::json;
@@ -74,7 +74,10 @@ async fn chat_gives_four_hundred_deltas_for_long() {
     let run = agent.start(Start::new("a long answer, please")).await.unwrap();
     run.outcome().await.unwrap();
     let events = run.recorded().await.unwrap();
-    let deltas = events.iter().filter(|event| matches!(event, Event::TextDelta { .. })).count();
+    let deltas = events
+        .iter()
+        .filter(|event| matches!(event, Event::BlockDelta(BlockDelta { kind: BlockKind::Text, .. })))
+        .count();
     assert_eq!(deltas, 400);
 }
 
@@ -160,7 +163,7 @@ async fn flaky_takes_back_what_the_dying_model_said() {
          model, which answers in full. You said: hi"
     );
     let events = run.recorded().await.unwrap();
-    assert!(events.iter().any(|event| matches!(event, Event::AttemptRetracted { .. })), "{events:?}");
+    assert!(events.iter().any(|event| matches!(event, Event::AttemptRetracted(_))), "{events:?}");
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ fn the_json_says_how_each_event_is_said() {
     assert_eq!(names, [&["native"], &DIALECTS[..]].concat());
     for dialect in all.as_array().unwrap() {
         for profile in dialect["profiles"].as_array().unwrap() {
-            assert_ne!(profile["events"]["text-delta"], "not sent", "{}", dialect["name"]);
+            assert_ne!(profile["events"]["block-delta"], "not sent", "{}", dialect["name"]);
             assert_ne!(profile["framings"], Value::Array(Vec::new()), "{}", dialect["name"]);
         }
     }
@@ -35,7 +35,7 @@ fn one_dialect_is_shown_with_its_events() {
     assert_eq!(ran.code, Some(0));
     assert!(ran.stdout.starts_with("kortyx"), "{}", ran.stdout);
     assert!(
-        ran.stdout.lines().any(|line| line.starts_with("  text-delta              shown")),
+        ran.stdout.lines().any(|line| line.starts_with("  block-delta             shown")),
         "{}",
         ran.stdout
     );

@@ -82,7 +82,7 @@ fn the_json_has_every_record_and_then_the_summary() {
     assert_eq!(
         lines[4],
         json!({"frame": 4, "offset": 504, "seq": 4, "node": "support", "operation": "op_124", "segment": "seg_1",
-               "event": {"type": "text-delta", "id": "op_124:seg_1", "delta": "There is one open "}})
+               "event": {"type": "block-delta", "kind": "text", "id": "op_124:seg_1", "delta": "There is one open "}})
     );
     assert_eq!(
         lines[16]["summary"],

@@ -30,7 +30,7 @@ fn text(answer: &Answer) -> String {
     events(&answer.body)
         .into_iter()
         .filter_map(|(name, record)| match name.as_str() {
-            "text-delta" => Some(record["event"]["delta"].as_str().unwrap().to_owned()),
+            "block-delta" => Some(record["event"]["delta"].as_str().unwrap().to_owned()),
             "message" => Some(record["event"]["content"].as_str().unwrap().to_owned()),
             _ => None,
         })
@@ -167,7 +167,7 @@ fn a_reader_of_a_killed_server_goes_on_where_it_was() {
         let line = lines.next().unwrap().unwrap();
         if let Some(id) = line.strip_prefix("id: ") {
             id.clone_into(&mut cursor);
-        } else if line == "event: text-delta" {
+        } else if line == "event: block-delta" {
             deltas += 1;
         }
     }

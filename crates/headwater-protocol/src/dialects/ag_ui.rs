@@ -100,11 +100,9 @@ impl Dialect for AgUi {
                 Support::Shown("`RUN_FINISHED` with the outcome `cancelled`")
             }
             EventKind::RunCancelled => Support::Shown("`RUN_ERROR` with the code `cancelled`"),
-            EventKind::Message | EventKind::TextStart | EventKind::TextDelta | EventKind::TextEnd => {
-                Support::Shown("`TEXT_MESSAGE_*`: a message of its own")
-            }
-            EventKind::ReasoningStart | EventKind::ReasoningDelta | EventKind::ReasoningEnd => {
-                Support::Shown("`REASONING_*`: a message of its own")
+            EventKind::Message => Support::Shown("`TEXT_MESSAGE_*`: a message of its own"),
+            EventKind::BlockStarted | EventKind::BlockDelta | EventKind::BlockEnded => {
+                Support::Shown("`TEXT_MESSAGE_*`, `REASONING_*`: a message of its own")
             }
             EventKind::StepStarted => Support::Shown("`STEP_STARTED`"),
             EventKind::StepFinished => Support::Shown("`STEP_FINISHED`"),

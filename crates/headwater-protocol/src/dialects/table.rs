@@ -16,7 +16,7 @@ use crate::{
 /// ```
 /// let table = headwater_protocol::dialects::table::event_table();
 /// assert!(table.starts_with("| event |"));
-/// assert!(table.contains("| `text-delta` |"));
+/// assert!(table.contains("| `block-delta` |"));
 /// ```
 #[must_use]
 pub fn event_table() -> String {

@@ -91,9 +91,8 @@ impl Dialect for TanStack {
 
     fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
         match kind {
-            EventKind::TextDelta => Support::Shown("`content`"),
+            EventKind::BlockDelta => Support::Shown("`content`; `thinking`, unless it would repeat a text"),
             EventKind::Message => Support::Shown("one `content` chunk"),
-            EventKind::ReasoningDelta => Support::Shown("`thinking`, unless it would repeat a text"),
             EventKind::ToolInputStart | EventKind::ToolInputDelta | EventKind::ToolInputAvailable => {
                 Support::Shown("`tool_call`")
             }

@@ -38,7 +38,7 @@ pub struct Choice {
 /// let question = Interrupt::text("req_1", "Which city?");
 /// assert_eq!(question.kind, InterruptKind::Text);
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Interrupt {
     /// The question.
@@ -87,27 +87,22 @@ pub struct Interrupt {
     pub meta: Option<Map<String, Value>>,
 }
 
+/// The person answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InterruptAnswered {
+    /// The question.
+    pub request: RequestId,
+    /// The answer.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    pub answer: Option<Value>,
+}
+
 impl Interrupt {
     /// A question that is answered with free text.
     #[must_use]
     pub fn text(request: impl Into<RequestId>, question: impl Into<String>) -> Self {
-        Self {
-            request: request.into(),
-            token: None,
-            kind: InterruptKind::Text,
-            multiple: false,
-            question: Some(question.into()),
-            options: Vec::new(),
-            workflow: None,
-            id: None,
-            schema_id: None,
-            schema_version: None,
-            response_schema: None,
-            call: None,
-            reason: None,
-            expires_at: None,
-            meta: None,
-        }
+        Self { request: request.into(), question: Some(question.into()), ..Self::default() }
     }
 
     /// A question that is answered with one of some choices.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Event;
+use super::{BlockDelta, Event};
 use crate::id::{AttemptId, MessageId};
 
 /// Where in the run an event comes from. All of it is optional.
@@ -81,44 +81,37 @@ impl Record {
         self
     }
 
-    /// Adds the text of a later delta of the same block, from the same place. Does nothing to what is no delta.
+    /// Adds the text of a later delta of the same block, from the same place. Leaves other events as they are.
     ///
     /// ```
-    /// use headwater_protocol::{Event, Record};
+    /// use headwater_protocol::{BlockDelta, BlockKind, Event, Record};
     ///
-    /// let delta = |text: &str| Event::TextDelta { id: "a".into(), delta: text.into(), metadata: None };
+    /// let delta = |text: &str| Event::BlockDelta(BlockDelta::new(BlockKind::Text, "a", text));
     /// let mut record = Record::new(1, delta("he"));
     /// record.grow("llo", 2, 0);
     /// assert_eq!(record, Record::new(2, delta("hello")));
     /// ```
     pub fn grow(&mut self, text: &str, seq: u64, time: u64) {
-        if let Event::TextDelta { delta, .. } | Event::ReasoningDelta { delta, .. } = &mut self.event {
-            delta.push_str(text);
+        if let Event::BlockDelta(block) = &mut self.event {
+            block.delta.push_str(text);
             (self.seq, self.time) = (seq, time);
         }
     }
 
-    /// Folds a later delta of the same block into this one, which takes the place of the later.
+    /// Adds a later delta of the same block, from the same place. The record takes the place of the later one.
     ///
     /// # Errors
-    /// Gives `next` back if it does not belong here; this one is unchanged then.
-    #[expect(clippy::result_large_err, reason = "what is given back is the argument")]
+    ///
+    /// Returns `next` if it is something else; this record is unchanged then.
     pub fn merge(&mut self, next: Self) -> Result<(), Self> {
-        if self.origin != next.origin {
-            return Err(next);
-        }
         match (&mut self.event, &next.event) {
-            (
-                Event::TextDelta { id, delta, metadata: None },
-                Event::TextDelta { id: next_id, delta: more, metadata: None },
-            )
-            | (
-                Event::ReasoningDelta { id, delta, metadata: None },
-                Event::ReasoningDelta { id: next_id, delta: more, metadata: None },
-            ) if id == next_id => {
-                delta.push_str(more);
-                self.seq = next.seq;
-                self.time = next.time;
+            (Event::BlockDelta(block), Event::BlockDelta(more))
+                if self.origin == next.origin
+                    && (block.kind, &block.id) == (more.kind, &more.id)
+                    && block.metadata.is_none()
+                    && more.metadata.is_none() =>
+            {
+                self.grow(&more.delta, next.seq, next.time);
                 Ok(())
             }
             _ => Err(next),
@@ -130,6 +123,6 @@ impl Event {
     /// Whether it is a delta to which the text of a later one may be added.
     #[must_use]
     pub fn may_grow(&self) -> bool {
-        matches!(self, Self::TextDelta { metadata: None, .. } | Self::ReasoningDelta { metadata: None, .. })
+        matches!(self, Self::BlockDelta(BlockDelta { metadata: None, .. }))
     }
 }

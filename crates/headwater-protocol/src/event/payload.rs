@@ -1,10 +1,11 @@
-//! The parts that several events share: how a run began and ended, and what it used.
+//! How a run, its attempts and its messages begin and end, and what the run reports on the way.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::id::{RunId, SessionId};
+use crate::id::{AttemptId, CheckpointId, MessageId, RunId, SessionId, ToolCallId};
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -194,5 +195,169 @@ impl ErrorInfo {
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
+    }
+}
+
+/// The run came to its end.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunFinished {
+    /// Why it ended, where a model said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<FinishReason>,
+    /// What the whole run used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The run's result.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    pub data: Option<Value>,
+}
+
+/// The run goes on when someone answers: a person, or the page that executes a tool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunWaiting {
+    /// The calls whose outputs the page owes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCallId>,
+    /// What the run used so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// A model call is tried; its output belongs to this attempt.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptStarted {
+    /// The attempt; its records name it in their origin.
+    pub attempt: AttemptId,
+    /// The model that is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// The attempt failed: its output is retracted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptRetracted {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A message begins, or continues.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageStarted {
+    /// The message.
+    pub message: MessageId,
+    /// Who speaks.
+    pub role: Role,
+    /// The speaker as the wire described it: a name, or an object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Value>,
+}
+
+/// A structured stream no longer counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StructuredInvalidated {
+    /// The stream.
+    pub stream: String,
+    /// The checkpoint that was rolled back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointId>,
+}
+
+/// What the run is doing, for an overlay.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusEvent {
+    /// A machine-readable state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// A line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// The run goes on in another workflow.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransitionEvent {
+    /// That workflow.
+    pub to: String,
+    /// What is handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    pub payload: Option<Value>,
+}
+
+/// The session's state after this turn was kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointEvent {
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// Its session.
+    pub session: SessionId,
+    /// The number of the turn.
+    pub turn: u64,
+    /// A label for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// Something was not done as asked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WarningEvent {
+    /// A line for people.
+    pub message: String,
+    /// A machine-readable code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+/// Something went wrong.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorEvent {
+    /// What.
+    #[serde(flatten)]
+    pub error: ErrorInfo,
+    /// The run ends with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
+}
+
+/// Where the run is found in a tracing system.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceEvent {
+    /// The trace.
+    pub trace: String,
+    /// The run's span.
+    pub span: String,
+    /// The run.
+    pub run: RunId,
+}
+
+/// Something that a dialect says and we have no word for, kept as it came.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnknownEvent {
+    /// The wire's own name for it.
+    pub name: String,
+    /// The whole of it.
+    pub data: Value,
+}
+
+impl UnknownEvent {
+    /// A chunk of the name `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, data: Value) -> Self {
+        Self { name: name.into(), data }
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
-use crate::event::{Origin, ToolCall};
+use crate::event::{BlockDelta, BlockKind, Origin, ToolCall};
 
 fn said(attempt: &str, delta: &str) -> Record {
-    let event = Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None };
+    let event = Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", delta));
     Record::new(0, event).from(Origin { attempt: Some(attempt.into()), ..Origin::default() })
 }
 
@@ -11,15 +11,28 @@ fn a_retracted_attempt_is_never_seen_but_for_what_it_did_and_a_finished_one_is_s
     let mut hold = Hold::default();
     let mut seen = Vec::new();
     let records = [
-        Record::new(0, Event::AttemptStarted { attempt: "a".into(), model: None }),
+        Record::new(
+            0,
+            Event::AttemptStarted(AttemptStarted { attempt: "a".into(), ..Default::default() }),
+        ),
         said("a", "dead"),
         Record { event: Event::ToolInputStart(ToolCall::new("c1", "pay")), ..said("a", "") },
         Record {
-            event: Event::ToolOutputError { call: "c1".into(), name: None, error: "declined".into() },
+            event: Event::ToolOutputError(ToolOutputError {
+                call: "c1".into(),
+                error: "declined".into(),
+                ..Default::default()
+            }),
             ..said("a", "")
         },
-        Record::new(0, Event::AttemptRetracted { attempt: "a".into(), reason: None }),
-        Record::new(0, Event::AttemptStarted { attempt: "b".into(), model: None }),
+        Record::new(
+            0,
+            Event::AttemptRetracted(AttemptRetracted { attempt: "a".into(), ..Default::default() }),
+        ),
+        Record::new(
+            0,
+            Event::AttemptStarted(AttemptStarted { attempt: "b".into(), ..Default::default() }),
+        ),
         said("b", "alive"),
         Record::new(0, Event::Message { content: "between".into() }),
         Record::new(0, Event::AttemptFinished { attempt: "b".into() }),
@@ -30,9 +43,9 @@ fn a_retracted_attempt_is_never_seen_but_for_what_it_did_and_a_finished_one_is_s
     let texts: Vec<_> = seen
         .iter()
         .filter_map(|event| match event {
-            Event::TextDelta { delta, .. } => Some(delta.as_str()),
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. }) => Some(delta.as_str()),
             Event::Message { content } => Some(content.as_str()),
-            Event::ToolOutputError { error, .. } => Some(error.as_str()),
+            Event::ToolOutputError(ToolOutputError { error, .. }) => Some(error.as_str()),
             _ => None,
         })
         .collect();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    event::{Executor, Interrupt, Role},
+    event::{BlockKind, Executor, Interrupt, Role},
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
 };
 
@@ -142,6 +142,24 @@ mod other {
 }
 
 impl Part {
+    /// A block of that kind.
+    pub(crate) fn block(kind: BlockKind, text: TextPart) -> Self {
+        match kind {
+            BlockKind::Text => Self::Text(text),
+            BlockKind::Reasoning => Self::Reasoning(text),
+        }
+    }
+
+    /// The block that it is, if it is one.
+    #[must_use]
+    pub fn as_block(&self) -> Option<(BlockKind, &TextPart)> {
+        match self {
+            Self::Text(text) => Some((BlockKind::Text, text)),
+            Self::Reasoning(text) => Some((BlockKind::Reasoning, text)),
+            _ => None,
+        }
+    }
+
     /// The attempt that said it.
     #[must_use]
     pub fn attempt(&self) -> Option<&AttemptId> {

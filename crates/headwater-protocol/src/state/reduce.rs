@@ -24,7 +24,11 @@ use super::{
 };
 use crate::{
     error::Error,
-    event::{ErrorInfo, Event, Interrupt, Origin, Record, Role},
+    event::{
+        AttemptRetracted, DataEvent, ErrorEvent, ErrorInfo, Event, FileEvent, Interrupt, InterruptAnswered,
+        MessageStarted, Origin, Record, Role, RunFinished, RunWaiting, SourceDocument, SourceUrl,
+        StructuredInvalidated, UnknownEvent,
+    },
     id::MessageId,
     structured::StructuredStreams,
 };
@@ -36,7 +40,7 @@ use crate::{
 ///
 /// let mut state = RunState::default();
 /// for (seq, delta) in ["Hel", "lo"].into_iter().enumerate() {
-///     let event = Event::TextDelta { id: "t1".into(), delta: delta.into(), metadata: None };
+///     let event = Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t1", delta));
 ///     state.apply(&Record::new(seq as u64, event)).unwrap();
 /// }
 /// assert_eq!(state.messages()[0].plain_text(), "Hello");
@@ -131,7 +135,7 @@ impl RunState {
     /// use headwater_protocol::{Event, MessageStatus, Record, RunState};
     ///
     /// let mut state = RunState::default();
-    /// let event = Event::TextDelta { id: "t1".into(), delta: "Hel".into(), metadata: None };
+    /// let event = Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t1", "Hel"));
     /// state.apply(&Record::new(0, event)).unwrap();
     /// state.end_of_stream();
     /// assert_eq!(state.messages()[0].status, MessageStatus::Error);
@@ -186,7 +190,7 @@ impl RunState {
                 self.run = RunInfo { started: started.clone(), ..RunInfo::default() };
                 self.interrupts.clear();
             }
-            Event::RunFinished { reason, usage, data } => {
+            Event::RunFinished(RunFinished { reason, usage, data, .. }) => {
                 self.run.finish_reason.clone_from(reason);
                 if usage.is_some() {
                     self.run.usage.clone_from(usage);
@@ -199,7 +203,7 @@ impl RunState {
                 self.run.cancel_reason.clone_from(reason);
                 self.end(RunStatus::Cancelled, MessageStatus::Cancelled);
             }
-            Event::RunWaiting { tool_calls, usage } => {
+            Event::RunWaiting(RunWaiting { tool_calls, usage, .. }) => {
                 if usage.is_some() {
                     self.run.usage.clone_from(usage);
                 }
@@ -207,9 +211,9 @@ impl RunState {
                 self.run.pending_tool_calls.clone_from(tool_calls);
             }
 
-            Event::AttemptRetracted { attempt, .. } => self.retract(attempt),
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => self.retract(attempt),
 
-            Event::MessageStarted { message, role, author } => {
+            Event::MessageStarted(MessageStarted { message, role, author, .. }) => {
                 self.start_message(message, *role, author.as_ref());
             }
             Event::MessageFinished { message } => {
@@ -241,28 +245,21 @@ impl RunState {
                 }
             }
 
-            Event::TextStart { id, metadata } => self.open_text(false, origin, id, metadata.as_ref()),
-            Event::TextDelta { id, delta, metadata } => {
-                self.grow_text(false, origin, id, delta, metadata.as_ref());
-            }
-            Event::TextEnd { id, metadata } => self.close_text(false, origin, id, metadata.as_ref()),
-            Event::ReasoningStart { id, metadata } => self.open_text(true, origin, id, metadata.as_ref()),
-            Event::ReasoningDelta { id, delta, metadata } => {
-                self.grow_text(true, origin, id, delta, metadata.as_ref());
-            }
-            Event::ReasoningEnd { id, metadata } => self.close_text(true, origin, id, metadata.as_ref()),
+            Event::BlockStarted(block) => self.start_block(origin, block),
+            Event::BlockDelta(block) => self.grow_block(origin, block),
+            Event::BlockEnded(block) => self.end_block(origin, block),
 
             Event::ToolInputStart(_)
-            | Event::ToolInputDelta { .. }
-            | Event::ToolInputAvailable { .. }
-            | Event::ToolInputError { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ApprovalAnswered { .. }
-            | Event::ToolOutput { .. }
-            | Event::ToolOutputError { .. }
-            | Event::ToolDenied { .. } => self.apply_tool(record),
+            | Event::ToolInputDelta(_)
+            | Event::ToolInputAvailable(_)
+            | Event::ToolInputError(_)
+            | Event::ApprovalRequested(_)
+            | Event::ApprovalAnswered(_)
+            | Event::ToolOutput(_)
+            | Event::ToolOutputError(_)
+            | Event::ToolDenied(_) => self.apply_tool(record),
 
-            Event::SourceUrl { source, url, title, call, metadata } => {
+            Event::SourceUrl(SourceUrl { source, url, title, call, metadata, .. }) => {
                 let part = SourcePart {
                     source: source.clone(),
                     url: Some(url.clone()),
@@ -274,7 +271,16 @@ impl RunState {
                 };
                 self.push(origin, Part::SourceUrl(part));
             }
-            Event::SourceDocument { source, title, media_type, filename, text, call, metadata } => {
+            Event::SourceDocument(SourceDocument {
+                source,
+                title,
+                media_type,
+                filename,
+                text,
+                call,
+                metadata,
+                ..
+            }) => {
                 let part = SourcePart {
                     source: source.clone(),
                     url: None,
@@ -288,7 +294,7 @@ impl RunState {
                 };
                 self.push(origin, Part::SourceDocument(part));
             }
-            Event::File { url, media_type, filename, id, reasoning, metadata } => {
+            Event::File(FileEvent { url, media_type, filename, id, reasoning, metadata, .. }) => {
                 let part = FilePart {
                     url: url.clone(),
                     media_type: media_type.clone(),
@@ -300,7 +306,7 @@ impl RunState {
                 };
                 self.push(origin, Part::File(part));
             }
-            Event::Data { name, id, data, transient } => {
+            Event::Data(DataEvent { name, id, data, transient, .. }) => {
                 if !transient || self.rules.transient_is_kept {
                     let part = DataPart {
                         name: name.clone(),
@@ -313,13 +319,15 @@ impl RunState {
             }
 
             Event::Structured(update) => self.apply_structured(origin, update)?,
-            Event::StructuredInvalidated { stream, .. } => self.invalidate_structured(stream),
+            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
+                self.invalidate_structured(stream)
+            }
             Event::StateSnapshot { state } => self.shared = Some(state.clone()),
             Event::StateDelta { patch } => merge::patch(&mut self.shared, patch)?,
             Event::MessagesSnapshot { messages } => self.reconcile(messages),
 
             Event::InterruptRequested(interrupt) => self.ask(origin, interrupt),
-            Event::InterruptAnswered { request, answer } => {
+            Event::InterruptAnswered(InterruptAnswered { request, answer, .. }) => {
                 self.close_question(request, QuestionState::Answered, answer.as_ref());
             }
             Event::InterruptExpired { request } => {
@@ -327,7 +335,7 @@ impl RunState {
             }
 
             Event::Usage(usage) => self.run.usage = Some(usage.clone()),
-            Event::Error { error, terminal } => {
+            Event::Error(ErrorEvent { error, terminal, .. }) => {
                 if *terminal {
                     self.fail(error.clone());
                 } else {
@@ -335,22 +343,24 @@ impl RunState {
                 }
             }
 
-            Event::Unknown { name, data } if self.rules.ui_message_parts => match name.as_str() {
-                "reset-step" => self.reset_step(origin),
-                "custom" | "steering-message" => {
-                    self.push(origin, Part::Other(data.clone()));
+            Event::Unknown(UnknownEvent { name, data, .. }) if self.rules.ui_message_parts => {
+                match name.as_str() {
+                    "reset-step" => self.reset_step(origin),
+                    "custom" | "steering-message" => {
+                        self.push(origin, Part::Other(data.clone()));
+                    }
+                    _ => {}
                 }
-                _ => {}
-            },
+            }
 
-            Event::AttemptStarted { .. }
+            Event::AttemptStarted(_)
             | Event::AttemptFinished { .. }
-            | Event::Status { .. }
-            | Event::Transition { .. }
-            | Event::Checkpoint { .. }
-            | Event::Warning { .. }
-            | Event::Trace { .. }
-            | Event::Unknown { .. } => {}
+            | Event::Status(_)
+            | Event::Transition(_)
+            | Event::Checkpoint(_)
+            | Event::Warning(_)
+            | Event::Trace(_)
+            | Event::Unknown(_) => {}
         }
         Ok(())
     }
@@ -378,13 +388,13 @@ impl RunState {
     fn go_on(&mut self, event: &Event) {
         let goes_on = matches!(
             event,
-            Event::InterruptAnswered { .. }
+            Event::InterruptAnswered(_)
                 | Event::InterruptExpired { .. }
-                | Event::ApprovalAnswered { .. }
-                | Event::ToolOutput { .. }
-                | Event::ToolOutputError { .. }
-                | Event::ToolDenied { .. }
-                | Event::AttemptStarted { .. }
+                | Event::ApprovalAnswered(_)
+                | Event::ToolOutput(_)
+                | Event::ToolOutputError(_)
+                | Event::ToolDenied(_)
+                | Event::AttemptStarted(_)
                 | Event::StepStarted { .. }
         );
         if goes_on {

@@ -7,10 +7,15 @@ use serde_json::Value;
 
 use super::{
     Approval, Message, MessageStatus, Part, PartState, QuestionPart, QuestionState, Rules, RunState,
-    RunStatus, ToolPart, ToolState,
+    RunStatus, TextPart, ToolPart, ToolState,
 };
 use crate::{
-    event::{Event, Origin, Record, Role, ToolCall},
+    event::{
+        ApprovalAnswered, ApprovalRequested, BlockDelta, BlockEnded, BlockKind, BlockStarted, DataEvent,
+        ErrorEvent, Event, FileEvent, InterruptAnswered, MessageStarted, Origin, Record, Role, RunFinished,
+        RunWaiting, SourceDocument, SourceUrl, ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta,
+        ToolInputError, ToolOutput, ToolOutputError, UnknownEvent,
+    },
     id::RequestId,
     structured::{StructuredOp, StructuredState, StructuredUpdate},
 };
@@ -23,11 +28,11 @@ impl RunState {
     ///
     /// let mut state = RunState::default();
     /// for delta in ["Hel", "lo"] {
-    ///     let event = Event::TextDelta { id: "t1".into(), delta: delta.into(), metadata: None };
+    ///     let event = Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t1", delta));
     ///     state.apply(&Record::new(0, event)).unwrap();
     /// }
     /// let events: Vec<_> = state.replay().into_iter().map(|record| record.event.kind().name()).collect();
-    /// assert_eq!(events, ["run-started", "message-started", "text-start", "text-delta"]);
+    /// assert_eq!(events, ["run-started", "message-started", "block-started", "block-delta"]);
     /// ```
     #[must_use]
     pub fn replay(&self) -> Vec<Record> {
@@ -68,7 +73,7 @@ impl RunState {
         let mut records = self.replay();
         records.retain(|record| match &record.event {
             Event::InterruptRequested(interrupt) => open(&interrupt.request),
-            Event::InterruptAnswered { .. } | Event::InterruptExpired { .. } => false,
+            Event::InterruptAnswered(_) | Event::InterruptExpired { .. } => false,
             _ => true,
         });
         records
@@ -104,7 +109,14 @@ impl Replay<'_> {
         match part.state {
             QuestionState::Open => {}
             QuestionState::Answered => {
-                self.say(origin, Event::InterruptAnswered { request, answer: part.answer.clone() });
+                self.say(
+                    origin,
+                    Event::InterruptAnswered(InterruptAnswered {
+                        request,
+                        answer: part.answer.clone(),
+                        ..Default::default()
+                    }),
+                );
             }
             QuestionState::Expired => self.say(origin, Event::InterruptExpired { request }),
         }
@@ -117,11 +129,12 @@ impl Replay<'_> {
         open_steps: &mut impl Iterator<Item = &'a Option<String>>,
     ) {
         let origin = Origin { message: Some(message.id.clone()), ..Origin::default() };
-        let started = Event::MessageStarted {
+        let started = Event::MessageStarted(MessageStarted {
             message: message.id.clone(),
             role: message.role,
             author: message.author.clone(),
-        };
+            ..Default::default()
+        });
         self.say(origin.clone(), started);
         if let Some(metadata) = &message.metadata {
             self.say(origin.clone(), Event::MessageMetadata { metadata: metadata.clone() });
@@ -153,43 +166,37 @@ impl Replay<'_> {
         }
     }
 
+    fn block(&mut self, kind: BlockKind, origin: Origin, text: &TextPart) {
+        let id = text.id.clone();
+        let started = BlockStarted { metadata: text.metadata.clone(), ..BlockStarted::new(kind, id.clone()) };
+        self.say(origin.clone(), Event::BlockStarted(started));
+        if !text.text.is_empty() {
+            let delta = BlockDelta::new(kind, id.clone(), text.text.clone());
+            self.say(origin.clone(), Event::BlockDelta(delta));
+        }
+        if text.state == PartState::Done {
+            self.say(origin, Event::BlockEnded(BlockEnded::new(kind, id)));
+        }
+    }
+
     fn part(&mut self, origin: Origin, part: &Part) {
         match part {
-            Part::Text(text) => {
-                let (id, metadata) = (text.id.clone(), text.metadata.clone());
-                self.say(origin.clone(), Event::TextStart { id: id.clone(), metadata });
-                if !text.text.is_empty() {
-                    let delta = text.text.clone();
-                    self.say(origin.clone(), Event::TextDelta { id: id.clone(), delta, metadata: None });
-                }
-                if text.state == PartState::Done {
-                    self.say(origin, Event::TextEnd { id, metadata: None });
-                }
-            }
-            Part::Reasoning(text) => {
-                let (id, metadata) = (text.id.clone(), text.metadata.clone());
-                self.say(origin.clone(), Event::ReasoningStart { id: id.clone(), metadata });
-                if !text.text.is_empty() {
-                    let delta = text.text.clone();
-                    self.say(origin.clone(), Event::ReasoningDelta { id: id.clone(), delta, metadata: None });
-                }
-                if text.state == PartState::Done {
-                    self.say(origin, Event::ReasoningEnd { id, metadata: None });
-                }
-            }
+            Part::Text(text) => self.block(BlockKind::Text, origin, text),
+            Part::Reasoning(text) => self.block(BlockKind::Reasoning, origin, text),
             Part::Tool(tool) => self.tool(&origin, tool),
             Part::SourceUrl(source) => {
-                let event = Event::SourceUrl {
+                let event = Event::SourceUrl(SourceUrl {
                     source: source.source.clone(),
                     url: source.url.clone().unwrap_or_default(),
                     title: source.title.clone(),
                     call: source.call.clone(),
                     metadata: source.metadata.clone(),
-                };
+                    ..Default::default()
+                });
                 self.say(origin, event);
             }
             Part::SourceDocument(source) => {
-                let event = Event::SourceDocument {
+                let event = Event::SourceDocument(SourceDocument {
                     source: source.source.clone(),
                     title: source.title.clone(),
                     media_type: source.media_type.clone(),
@@ -197,27 +204,29 @@ impl Replay<'_> {
                     text: source.text.clone(),
                     call: source.call.clone(),
                     metadata: source.metadata.clone(),
-                };
+                    ..Default::default()
+                });
                 self.say(origin, event);
             }
             Part::File(file) => {
-                let event = Event::File {
+                let event = Event::File(FileEvent {
                     url: file.url.clone(),
                     media_type: file.media_type.clone(),
                     filename: file.filename.clone(),
                     id: file.id.clone(),
                     reasoning: file.reasoning,
                     metadata: file.metadata.clone(),
-                };
+                    ..Default::default()
+                });
                 self.say(origin, event);
             }
             Part::Data(data) if !data.transient => {
-                let event = Event::Data {
+                let event = Event::Data(DataEvent {
                     name: data.name.clone(),
                     id: data.id.clone(),
                     data: data.data.clone(),
-                    transient: false,
-                };
+                    ..Default::default()
+                });
                 self.say(origin, event);
             }
             Part::Structured(part) => match self.state.structured().get(&part.stream) {
@@ -232,7 +241,7 @@ impl Replay<'_> {
             Part::Question(question) => self.question(origin, question),
             Part::Other(part) => {
                 let name = part.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-                self.say(origin, Event::Unknown { name, data: part.clone() });
+                self.say(origin, Event::Unknown(UnknownEvent::new(name, part.clone())));
             }
             Part::Data(_) | Part::StepStart => {}
         }
@@ -256,11 +265,11 @@ impl Replay<'_> {
                 if self.rules.unknown_calls_are_ignored {
                     self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
                 }
-                let event = Event::ToolInputError {
+                let event = Event::ToolInputError(ToolInputError {
                     tool,
-                    input: None,
                     error: part.error.clone().unwrap_or_default(),
-                };
+                    ..Default::default()
+                });
                 return self.say(origin.clone(), event);
             }
         }
@@ -268,29 +277,31 @@ impl Replay<'_> {
             self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
             if !part.input_text.is_empty() {
                 let delta = part.input_text.clone();
-                self.say(origin.clone(), Event::ToolInputDelta { call: call.clone(), delta });
+                self.say(origin.clone(), Event::ToolInputDelta(ToolInputDelta::new(call.clone(), delta)));
             }
         }
         if part.input.is_some() || part.state != ToolState::InputStreaming {
-            let event = Event::ToolInputAvailable { tool: tool.clone(), input: part.input.clone() };
+            let event = Event::ToolInputAvailable(ToolInputAvailable::new(tool.clone(), part.input.clone()));
             self.say(origin.clone(), event);
         }
         if let Some(Approval { id: Some(id), approved, reason, signature, automatic, .. }) = &part.approval {
-            let event = Event::ApprovalRequested {
+            let event = Event::ApprovalRequested(ApprovalRequested {
                 approval: id.clone(),
                 tool,
                 input: part.input.clone(),
                 signature: signature.clone(),
                 automatic: *automatic,
-            };
+                ..Default::default()
+            });
             self.say(origin.clone(), event);
             if let Some(approved) = approved {
-                let event = Event::ApprovalAnswered {
+                let event = Event::ApprovalAnswered(ApprovalAnswered {
                     approval: id.clone(),
                     call: Some(call.clone()),
                     approved: *approved,
                     reason: reason.clone(),
-                };
+                    ..Default::default()
+                });
                 self.say(origin.clone(), event);
             }
         }
@@ -298,11 +309,17 @@ impl Replay<'_> {
             ToolState::OutputAvailable => self.say(origin.clone(), output(part)),
             ToolState::OutputError => {
                 let error = part.error.clone().unwrap_or_default();
-                self.say(origin.clone(), Event::ToolOutputError { call, name, error });
+                self.say(
+                    origin.clone(),
+                    Event::ToolOutputError(ToolOutputError { call, name, error, ..Default::default() }),
+                );
             }
             ToolState::OutputDenied => {
                 let reason = part.approval.as_ref().and_then(|approval| approval.reason.clone());
-                self.say(origin.clone(), Event::ToolDenied { call, name, reason });
+                self.say(
+                    origin.clone(),
+                    Event::ToolDenied(ToolDenied { call, name, reason, ..Default::default() }),
+                );
             }
             _ => {}
         }
@@ -321,14 +338,20 @@ impl Replay<'_> {
         }
         if let Some(error) = part.error.clone().filter(|_| had_error) {
             let (call, name) = (part.call.clone(), Some(part.name.clone()));
-            self.say(origin.clone(), Event::ToolOutputError { call, name, error });
+            self.say(
+                origin.clone(),
+                Event::ToolOutputError(ToolOutputError { call, name, error, ..Default::default() }),
+            );
         }
     }
 
     fn run(&mut self, state: &RunState) {
         let run = state.run();
         if let Some(error) = run.error.as_ref().filter(|_| run.status != RunStatus::Failed) {
-            self.say(Origin::default(), Event::Error { error: error.clone(), terminal: false });
+            self.say(
+                Origin::default(),
+                Event::Error(ErrorEvent { error: error.clone(), ..Default::default() }),
+            );
         }
         let end_says_usage = matches!(run.status, RunStatus::Waiting | RunStatus::Finished);
         if let Some(usage) = run.usage.as_ref().filter(|_| !end_says_usage) {
@@ -336,14 +359,17 @@ impl Replay<'_> {
         }
         let end = match run.status {
             RunStatus::Running => return,
-            RunStatus::Waiting => {
-                Event::RunWaiting { tool_calls: run.pending_tool_calls.clone(), usage: run.usage.clone() }
-            }
-            RunStatus::Finished => Event::RunFinished {
+            RunStatus::Waiting => Event::RunWaiting(RunWaiting {
+                tool_calls: run.pending_tool_calls.clone(),
+                usage: run.usage.clone(),
+                ..Default::default()
+            }),
+            RunStatus::Finished => Event::RunFinished(RunFinished {
                 reason: run.finish_reason.clone(),
                 usage: run.usage.clone(),
                 data: run.data.clone(),
-            },
+                ..Default::default()
+            }),
             RunStatus::Failed => Event::RunFailed(run.error.clone().unwrap_or_default()),
             RunStatus::Cancelled => Event::RunCancelled { reason: run.cancel_reason.clone() },
         };
@@ -352,7 +378,7 @@ impl Replay<'_> {
 }
 
 fn output(part: &ToolPart) -> Event {
-    Event::ToolOutput {
+    Event::ToolOutput(ToolOutput {
         call: part.call.clone(),
         name: Some(part.name.clone()),
         output: part.output.clone().unwrap_or(Value::Null),
@@ -360,5 +386,6 @@ fn output(part: &ToolPart) -> Event {
         is_error: part.is_error,
         preliminary: part.preliminary,
         metadata: part.output_metadata.clone(),
-    }
+        ..Default::default()
+    })
 }

@@ -252,7 +252,7 @@ fn one_of_several(page: &mut Page, run: &Value) -> Result<(), String> {
     compare_error(&decoded)?;
     compare_messages(&run["messages"], page)?;
     compare_state(&run["state"], page)?;
-    let waits = |event: &Event| matches!(event, Event::RunWaiting { .. });
+    let waits = |event: &Event| matches!(event, Event::RunWaiting(_));
     let pending = run["pendingInterrupts"].as_array().is_some_and(|pending| !pending.is_empty());
     let asked = events.iter().any(|event| event.contains("\"interrupt\""));
     if pending && asked && !decoded.records.iter().any(|record| waits(&record.event)) {

@@ -6,8 +6,9 @@ mod plain;
 mod requests;
 
 use headwater_protocol::{
-    EncodeOptions, Encoder, ErrorInfo, Event, Finding, FinishReason, Framing, Message, Origin, Record, Role,
-    RunStarted, RunState, RunStatus, ToolCall, Usage, dialects, lint,
+    BlockDelta, BlockKind, EncodeOptions, Encoder, ErrorEvent, ErrorInfo, Event, Finding, FinishReason,
+    Framing, Message, MessageStarted, Origin, Record, Role, RunFinished, RunStarted, RunState, RunStatus,
+    SourceUrl, StatusEvent, ToolCall, ToolInputAvailable, ToolOutput, ToolOutputError, Usage, dialects, lint,
 };
 use serde_json::{Value, json};
 
@@ -141,29 +142,34 @@ fn the_contracts_events_are_written_with_its_fields_and_no_others() {
         endpoint: Some("/api/chat".into()),
         ..RunStarted::default()
     };
-    let text = Event::TextDelta { id: "t".into(), delta: "a\n\u{2028}\"é".into(), metadata: None };
+    let text = Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", "a\n\u{2028}\"é"));
     let tool = ToolCall::new("c", "search");
-    let output = Event::ToolOutput {
+    let output = Event::ToolOutput(ToolOutput {
         call: "c".into(),
         name: Some("search".into()),
         output: json!({ "n": 1 }),
-        structured: None,
-        is_error: false,
-        preliminary: false,
-        metadata: None,
-    };
-    let failed = Event::ToolOutputError { call: "c".into(), name: Some("search".into()), error: "no".into() };
-    let source = Event::SourceUrl {
+        ..Default::default()
+    });
+    let failed = Event::ToolOutputError(ToolOutputError {
+        call: "c".into(),
+        name: Some("search".into()),
+        error: "no".into(),
+        ..Default::default()
+    });
+    let source = Event::SourceUrl(SourceUrl {
         source: "s".into(),
         url: "u".into(),
         title: Some("T".into()),
         call: Some("c".into()),
-        metadata: None,
-    };
+        ..Default::default()
+    });
     let usage = Usage { input_tokens: Some(1), output_tokens: Some(2), ..Usage::default() };
     let error = ErrorInfo { retryable: Some(true), ..ErrorInfo::new("hm").code("server_error") };
-    let finished =
-        Event::RunFinished { reason: Some(FinishReason::ToolCalls), usage: Some(usage), data: None };
+    let finished = Event::RunFinished(RunFinished {
+        reason: Some(FinishReason::ToolCalls),
+        usage: Some(usage),
+        ..Default::default()
+    });
     let table = [
         (
             Record::new(0, Event::RunStarted(started)).at(1_768_155_720_000),
@@ -172,7 +178,11 @@ fn the_contracts_events_are_written_with_its_fields_and_no_others() {
         (
             Record::new(
                 1,
-                Event::MessageStarted { message: "m".into(), role: Role::Assistant, author: None },
+                Event::MessageStarted(MessageStarted {
+                    message: "m".into(),
+                    role: Role::Assistant,
+                    ..Default::default()
+                }),
             )
             .at(1_768_155_721_000),
             r#"message.start {"messageId":"m","role":"assistant","createdAt":"2026-01-11T18:22:01.000Z"}"#,
@@ -182,7 +192,7 @@ fn the_contracts_events_are_written_with_its_fields_and_no_others() {
             "message.delta {\"messageId\":\"m\",\"partId\":\"t\",\"delta\":\"a\\n\u{2028}\\\"é\"}",
         ),
         (
-            Record::new(3, Event::ToolInputAvailable { tool, input: Some(json!({ "q": 1.5 })) }),
+            Record::new(3, Event::ToolInputAvailable(ToolInputAvailable::new(tool, json!({ "q": 1.5 })))),
             r#"tool.call {"toolCallId":"c","toolName":"search","input":{"q":1.5},"state":"input-available","messageId":"m"}"#,
         ),
         (
@@ -198,11 +208,18 @@ fn the_contracts_events_are_written_with_its_fields_and_no_others() {
             r#"source {"sourceId":"s","url":"u","title":"T","toolCallId":"c","messageId":"m"}"#,
         ),
         (
-            Record::new(7, Event::Status { state: Some("streaming".into()), message: Some("on".into()) }),
+            Record::new(
+                7,
+                Event::Status(StatusEvent {
+                    state: Some("streaming".into()),
+                    message: Some("on".into()),
+                    ..Default::default()
+                }),
+            ),
             r#"status {"state":"streaming","message":"on"}"#,
         ),
         (
-            Record::new(8, Event::Error { error, terminal: false }),
+            Record::new(8, Event::Error(ErrorEvent { error, ..Default::default() })),
             r#"error {"message":"hm","code":"server_error","retryable":true,"terminal":false}"#,
         ),
         (Record::new(9, Event::MessageFinished { message: "m".into() }), r#"message.end {"messageId":"m"}"#),

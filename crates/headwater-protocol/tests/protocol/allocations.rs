@@ -1,7 +1,8 @@
 //! Once its buffer has grown, encoding a delta allocates nothing.
 
 use headwater_protocol::{
-    EncodeOptions, Encoder, Event, Origin, Record, Role, RunStarted, ToolCall, dialects,
+    BlockDelta, BlockEnded, BlockKind, BlockStarted, EncodeOptions, Encoder, Event, MessageStarted, Origin,
+    Record, Role, RunStarted, ToolCall, ToolInputDelta, dialects,
 };
 
 fn record(seq: u64, event: Event) -> Record {
@@ -13,18 +14,22 @@ fn record(seq: u64, event: Event) -> Record {
 fn a_warm_encoder_allocates_nothing_for_a_delta() {
     let head = [
         Event::RunStarted(RunStarted { run: Some("run_1".into()), ..RunStarted::default() }),
-        Event::MessageStarted { message: "msg_1".into(), role: Role::Assistant, author: None },
-        Event::ReasoningStart { id: "think_1".into(), metadata: None },
-        Event::ReasoningEnd { id: "think_1".into(), metadata: None },
-        Event::TextStart { id: "text_1".into(), metadata: None },
+        Event::MessageStarted(MessageStarted {
+            message: "msg_1".into(),
+            role: Role::Assistant,
+            ..Default::default()
+        }),
+        Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "think_1")),
+        Event::BlockEnded(BlockEnded::new(BlockKind::Reasoning, "think_1")),
+        Event::BlockStarted(BlockStarted::new(BlockKind::Text, "text_1")),
     ];
     let text: Vec<_> = (0..1_000)
         .map(|n| {
-            record(n, Event::TextDelta { id: "text_1".into(), delta: format!("word {n} "), metadata: None })
+            record(n, Event::BlockDelta(BlockDelta::new(BlockKind::Text, "text_1", format!("word {n} "))))
         })
         .collect();
     let tool: Vec<_> = (0..1_000)
-        .map(|n| record(n, Event::ToolInputDelta { call: "call_1".into(), delta: format!("{n} ") }))
+        .map(|n| record(n, Event::ToolInputDelta(ToolInputDelta::new("call_1", format!("{n} ")))))
         .collect();
     for dialect in dialects::ALL {
         let mut encoder = Encoder::new(dialect, &EncodeOptions::default());

@@ -13,7 +13,8 @@ use std::{
 };
 
 use headwater_protocol::{
-    Dialect, EncodeOptions, Encoder, Event, Part, Record, RunState, ToolPart, ToolState, dialects,
+    BlockEnded, BlockStarted, Dialect, EncodeOptions, Encoder, Event, Part, Record, RunState,
+    ToolInputAvailable, ToolInputError, ToolPart, ToolState, dialects,
 };
 use proptest::{
     strategy::{Strategy, ValueTree},
@@ -58,7 +59,7 @@ fn visible(dialect: &str, retracts: bool, records: &[Record]) -> Value {
     let mut state = RunState::default();
     for record in records {
         // A client that cannot take anything back shows the failed attempt too.
-        if retracts || !matches!(record.event, Event::AttemptRetracted { .. }) {
+        if retracts || !matches!(record.event, Event::AttemptRetracted(_)) {
             let _ = state.apply(record);
         }
     }
@@ -172,7 +173,7 @@ fn judged() -> impl Iterator<Item = (&'static dyn Dialect, &'static str, bool)> 
 
 /// Which clients can read a profile; all of the dialect's if it is not said.
 fn clients(dialect: &str, profile: &str, records: &[Record]) -> Option<Value> {
-    let asks = records.iter().any(|record| matches!(record.event, Event::ApprovalRequested { .. }));
+    let asks = records.iter().any(|record| matches!(record.event, Event::ApprovalRequested(_)));
     match (dialect, profile) {
         ("ai-sdk", "ai-7") => Some(json!(["ai-7"])),
         // Version 5 has no approvals, and gives up on a chunk that it does not know.
@@ -261,7 +262,7 @@ fn shows_otherwise(dialect: &str, records: &[Record]) -> bool {
         // Arguments that happen to be JSON look complete, and only the last output is shown.
         "ag-ui" => tools.any(|tool| tool.state == ToolState::InputStreaming || tool.preliminary),
         // It keeps no input that was refused.
-        "mui" => records.iter().any(|record| matches!(record.event, Event::ToolInputError { .. })),
+        "mui" => records.iter().any(|record| matches!(record.event, Event::ToolInputError(_))),
         // What is open when a step ends is closed by its older clients, and goes on in a new part.
         "ai-sdk" => crosses_a_step(records),
         _ => false,
@@ -273,22 +274,21 @@ fn crosses_a_step(records: &[Record]) -> bool {
     let mut open = BTreeSet::new();
     records.iter().any(|record| {
         match &record.event {
-            Event::TextStart { id, .. } | Event::ReasoningStart { id, .. } => open.insert(id.to_string()),
-            Event::TextEnd { id, .. } | Event::ReasoningEnd { id, .. } => open.remove(id.as_str()),
+            Event::BlockStarted(BlockStarted { id, .. }) => open.insert(id.to_string()),
+            Event::BlockEnded(BlockEnded { id, .. }) => open.remove(id.as_str()),
             Event::ToolInputStart(tool) => open.insert(tool.call.to_string()),
-            Event::ToolInputAvailable { tool, .. } | Event::ToolInputError { tool, .. } => {
-                open.remove(tool.call.as_str())
-            }
+            Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+            | Event::ToolInputError(ToolInputError { tool, .. }) => open.remove(tool.call.as_str()),
             _ => false,
         };
         let boundary = matches!(
             record.event,
             Event::StepStarted { .. }
                 | Event::StepFinished { .. }
-                | Event::AttemptStarted { .. }
+                | Event::AttemptStarted(_)
                 | Event::AttemptFinished { .. }
-                | Event::AttemptRetracted { .. }
-                | Event::MessageStarted { .. }
+                | Event::AttemptRetracted(_)
+                | Event::MessageStarted(_)
         );
         boundary && !open.is_empty()
     })
@@ -310,7 +310,7 @@ fn generated_runs_are_written_for_the_vendors() {
         for (dialect, profile, exact) in judged() {
             // A client that stayed shows a failed attempt, one that came back later does not: both are right.
             let retracts =
-                scenario.records.iter().any(|record| matches!(record.event, Event::AttemptRetracted { .. }));
+                scenario.records.iter().any(|record| matches!(record.event, Event::AttemptRetracted(_)));
             if retracts && !exact || shows_otherwise(dialect.name(), &scenario.records) {
                 continue;
             }

@@ -1,7 +1,8 @@
 //! Deltas are written by hand: the very bytes that serde would write.
 
 use headwater_protocol::{
-    EncodeOptions, Encoder, Event, Executor, Frame, FrameReader, Framing, Record, ToolCall, dialects,
+    BlockDelta, BlockEnded, BlockKind, BlockStarted, EncodeOptions, Encoder, Event, Executor, Frame,
+    FrameReader, Framing, Record, ToolCall, ToolInputAvailable, ToolInputDelta, dialects,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -14,15 +15,15 @@ fn with_deltas(mut records: Vec<Record>, text: &str) -> Vec<Record> {
     let origin = records.get(at.saturating_sub(1)).map(|record| record.origin.clone()).unwrap_or_default();
     let tool = ToolCall::new("call_x", "search").by(Executor::Server);
     let events = [
-        Event::ReasoningStart { id: "think_x".into(), metadata: None },
-        Event::ReasoningDelta { id: "think_x".into(), delta: text.into(), metadata: None },
-        Event::ReasoningEnd { id: "think_x".into(), metadata: None },
-        Event::TextStart { id: "text_x".into(), metadata: None },
-        Event::TextDelta { id: "text_x".into(), delta: text.into(), metadata: None },
-        Event::TextEnd { id: "text_x".into(), metadata: None },
+        Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "think_x")),
+        Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "think_x", text)),
+        Event::BlockEnded(BlockEnded::new(BlockKind::Reasoning, "think_x")),
+        Event::BlockStarted(BlockStarted::new(BlockKind::Text, "text_x")),
+        Event::BlockDelta(BlockDelta::new(BlockKind::Text, "text_x", text)),
+        Event::BlockEnded(BlockEnded::new(BlockKind::Text, "text_x")),
         Event::ToolInputStart(tool.clone()),
-        Event::ToolInputDelta { call: "call_x".into(), delta: text.into() },
-        Event::ToolInputAvailable { tool, input: Some(serde_json::json!({})) },
+        Event::ToolInputDelta(ToolInputDelta::new("call_x", text)),
+        Event::ToolInputAvailable(ToolInputAvailable::new(tool, Some(serde_json::json!({})))),
     ];
     let events =
         events.into_iter().map(|event| Record::new(7, event).at(1_700_000_000_000).from(origin.clone()));

@@ -159,7 +159,7 @@ fn stream_of_kortyx_passes_through() {
     let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     let decoded = reduce_bytes("kortyx", Framing::Sse, &[body.into_bytes()]).decoded;
     assert!(decoded.errors.is_empty(), "{:?}", decoded.errors);
-    assert!(matches!(decoded.records.last().unwrap().event, Event::RunWaiting { .. }));
+    assert!(matches!(decoded.records.last().unwrap().event, Event::RunWaiting(_)));
     let mut encoder = Encoder::new(dialects::find("kortyx").unwrap(), &EncodeOptions::default());
     decoded.records.iter().for_each(|record| encoder.record(record));
     let written = String::from_utf8(encoder.take()).unwrap();

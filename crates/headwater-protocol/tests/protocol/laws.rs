@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use headwater_protocol::{
-    Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, EventKind, Framing, Part, Reader,
-    Record, RunState, Support, dialects, lint,
+    AttemptRetracted, Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, EventKind, Framing, Part, Reader, Record, RunState, Support, ToolOutput, dialects, lint,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
@@ -229,7 +228,7 @@ fn shown(dialect: &dyn Dialect, options: &EncodeOptions, records: &[Record]) -> 
     let hidden = |record: &Record| match &record.event {
         Event::Structured(_) if grows => true,
         // A snapshot shows an output that is not final yet, and the stream of an old client does not.
-        Event::ToolOutput { preliminary: true, .. } => dialect.name() == "ag-ui",
+        Event::ToolOutput(ToolOutput { preliminary: true, .. }) => dialect.name() == "ag-ui",
         event => dialect.support(event.kind(), profile) == Support::Hidden,
     };
     alive(records).into_iter().filter(|record| !hidden(record)).collect()
@@ -240,12 +239,12 @@ fn alive(records: &[Record]) -> Vec<Record> {
     let dead: Vec<_> = records
         .iter()
         .filter_map(|record| match &record.event {
-            Event::AttemptRetracted { attempt, .. } => Some(attempt),
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => Some(attempt),
             _ => None,
         })
         .collect();
     let lives = |record: &&Record| {
-        let retraction = matches!(record.event, Event::AttemptRetracted { .. });
+        let retraction = matches!(record.event, Event::AttemptRetracted(_));
         !retraction && record.origin.attempt.as_ref().is_none_or(|attempt| !dead.contains(&attempt))
     };
     records.iter().filter(lives).cloned().collect()

@@ -1,7 +1,9 @@
 //! A run that waits is told in several responses: the first ends where it waits, the next goes on after the answer.
 
 use headwater_protocol::{
-    EncodeOptions, Encoder, Event, FinishReason, Record, Role, RunStarted, ToolCall, dialects,
+    ApprovalAnswered, ApprovalRequested, BlockDelta, BlockEnded, BlockKind, BlockStarted, EncodeOptions,
+    Encoder, Event, FinishReason, MessageStarted, Record, Role, RunFinished, RunStarted, RunWaiting,
+    ToolCall, ToolInputAvailable, ToolOutput, dialects,
 };
 use serde_json::{Value, json};
 
@@ -14,40 +16,39 @@ fn run() -> (Vec<Record>, Vec<Record>) {
             session: Some("session_1".into()),
             ..RunStarted::default()
         }),
-        Event::MessageStarted { message: "m1".into(), role: Role::Assistant, author: None },
+        Event::MessageStarted(MessageStarted {
+            message: "m1".into(),
+            role: Role::Assistant,
+            ..Default::default()
+        }),
         Event::StepStarted { name: None },
-        Event::TextStart { id: "t1".into(), metadata: None },
-        Event::TextDelta { id: "t1".into(), delta: "I will send it.".into(), metadata: None },
-        Event::TextEnd { id: "t1".into(), metadata: None },
-        Event::ToolInputAvailable { tool: tool.clone(), input: Some(json!({ "to": "ann" })) },
-        Event::ApprovalRequested {
+        Event::BlockStarted(BlockStarted::new(BlockKind::Text, "t1")),
+        Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t1", "I will send it.")),
+        Event::BlockEnded(BlockEnded::new(BlockKind::Text, "t1")),
+        Event::ToolInputAvailable(ToolInputAvailable::new(tool.clone(), json!({ "to": "ann" }))),
+        Event::ApprovalRequested(ApprovalRequested {
             approval: "approval_1".into(),
             tool,
             input: Some(json!({ "to": "ann" })),
-            automatic: false,
-            signature: None,
-        },
-        Event::RunWaiting { tool_calls: Vec::new(), usage: None },
+            ..Default::default()
+        }),
+        Event::RunWaiting(RunWaiting::default()),
     ];
     let after = [
-        Event::ApprovalAnswered { approval: "approval_1".into(), call: None, approved: true, reason: None },
-        Event::ToolOutput {
-            call: "call_1".into(),
-            name: None,
-            output: json!("sent"),
-            structured: None,
-            is_error: false,
-            preliminary: false,
-            metadata: None,
-        },
+        Event::ApprovalAnswered(ApprovalAnswered {
+            approval: "approval_1".into(),
+            approved: true,
+            ..Default::default()
+        }),
+        Event::ToolOutput(ToolOutput::new("call_1", json!("sent"))),
         Event::StepFinished { name: None },
         Event::StepStarted { name: None },
-        Event::TextStart { id: "t2".into(), metadata: None },
-        Event::TextDelta { id: "t2".into(), delta: "Done.".into(), metadata: None },
-        Event::TextEnd { id: "t2".into(), metadata: None },
+        Event::BlockStarted(BlockStarted::new(BlockKind::Text, "t2")),
+        Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t2", "Done.")),
+        Event::BlockEnded(BlockEnded::new(BlockKind::Text, "t2")),
         Event::StepFinished { name: None },
         Event::MessageFinished { message: "m1".into() },
-        Event::RunFinished { reason: Some(FinishReason::Stop), usage: None, data: None },
+        Event::RunFinished(RunFinished { reason: Some(FinishReason::Stop), ..Default::default() }),
     ];
     let mut seq = 0;
     let mut records = |events: Vec<Event>| -> Vec<Record> {

@@ -3,9 +3,14 @@
 use std::collections::BTreeSet;
 
 use headwater_protocol::{
-    Approval, Choice, DataPart, ErrorInfo, Event, EventKind, Executor, FilePart, FinishReason, Interrupt,
-    Message, MessageStatus, Origin, Part, PartState, Record, Role, RunStarted, SourcePart, StructuredOp,
-    StructuredUpdate, TextPart, ToolCall, ToolPart, ToolState, Usage,
+    Approval, ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded,
+    BlockKind, BlockStarted, CheckpointEvent, Choice, DataEvent, DataPart, ErrorEvent, ErrorInfo, Event,
+    EventKind, Executor, FileEvent, FilePart, FinishReason, Interrupt, InterruptAnswered, Message,
+    MessageStarted, MessageStatus, Origin, Part, PartState, Record, Role, RunFinished, RunStarted,
+    RunWaiting, SourceDocument, SourcePart, SourceUrl, StatusEvent, StructuredInvalidated, StructuredOp,
+    StructuredUpdate, TextPart, ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError,
+    ToolOutput, ToolOutputError, ToolPart, ToolState, TraceEvent, TransitionEvent, UnknownEvent, Usage,
+    WarningEvent,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde::{Serialize, de::DeserializeOwned};
@@ -146,48 +151,75 @@ fn events(word: &str, value: &Value, fields: &Map<String, Value>) -> Vec<Event> 
     };
     vec![
         Event::RunStarted(RunStarted { run: Some(word.into()), model: maybe(), ..RunStarted::default() }),
-        Event::RunFinished {
+        Event::RunFinished(RunFinished {
             reason: Some(FinishReason::parse(word)),
             usage: Some(usage()),
             data: Some(Value::Object(fields.clone())),
-        },
+            ..Default::default()
+        }),
         Event::RunFailed(error()),
         Event::RunCancelled { reason: maybe() },
-        Event::RunWaiting { tool_calls: vec![word.into()], usage: Some(usage()) },
-        Event::AttemptStarted { attempt: word.into(), model: maybe() },
+        Event::RunWaiting(RunWaiting {
+            tool_calls: vec![word.into()],
+            usage: Some(usage()),
+            ..Default::default()
+        }),
+        Event::AttemptStarted(AttemptStarted { attempt: word.into(), model: maybe(), ..Default::default() }),
         Event::AttemptFinished { attempt: word.into() },
-        Event::AttemptRetracted { attempt: word.into(), reason: maybe() },
-        Event::MessageStarted { message: word.into(), role: Role::Developer, author: some() },
+        Event::AttemptRetracted(AttemptRetracted {
+            attempt: word.into(),
+            reason: maybe(),
+            ..Default::default()
+        }),
+        Event::MessageStarted(MessageStarted {
+            message: word.into(),
+            role: Role::Developer,
+            author: some(),
+            ..Default::default()
+        }),
         Event::MessageFinished { message: word.into() },
         Event::MessageMetadata { metadata: value.clone() },
         Event::Message { content: text() },
         Event::StepStarted { name: maybe() },
         Event::StepFinished { name: maybe() },
-        Event::TextStart { id: word.into(), metadata: some() },
-        Event::TextDelta { id: word.into(), delta: text(), metadata: some() },
-        Event::TextEnd { id: word.into(), metadata: some() },
-        Event::ReasoningStart { id: word.into(), metadata: some() },
-        Event::ReasoningDelta { id: word.into(), delta: text(), metadata: some() },
-        Event::ReasoningEnd { id: word.into(), metadata: some() },
+        Event::BlockStarted(BlockStarted { metadata: some(), ..BlockStarted::new(BlockKind::Text, word) }),
+        Event::BlockDelta(BlockDelta { metadata: some(), ..BlockDelta::new(BlockKind::Text, word, text()) }),
+        Event::BlockEnded(BlockEnded { metadata: some(), ..BlockEnded::new(BlockKind::Text, word) }),
+        Event::BlockStarted(BlockStarted {
+            metadata: some(),
+            ..BlockStarted::new(BlockKind::Reasoning, word)
+        }),
+        Event::BlockDelta(BlockDelta {
+            metadata: some(),
+            ..BlockDelta::new(BlockKind::Reasoning, word, text())
+        }),
+        Event::BlockEnded(BlockEnded { metadata: some(), ..BlockEnded::new(BlockKind::Reasoning, word) }),
         Event::ToolInputStart(tool()),
-        Event::ToolInputDelta { call: word.into(), delta: text() },
-        Event::ToolInputAvailable { tool: tool(), input: some() },
-        Event::ToolInputAvailable { tool: tool(), input: Some(Value::Null) },
-        Event::ToolInputError { tool: tool(), input: some(), error: text() },
-        Event::ApprovalRequested {
+        Event::ToolInputDelta(ToolInputDelta::new(word, text())),
+        Event::ToolInputAvailable(ToolInputAvailable::new(tool(), some())),
+        Event::ToolInputAvailable(ToolInputAvailable::new(tool(), Some(Value::Null))),
+        Event::ToolInputError(ToolInputError {
+            tool: tool(),
+            input: some(),
+            error: text(),
+            ..Default::default()
+        }),
+        Event::ApprovalRequested(ApprovalRequested {
             approval: word.into(),
             tool: tool(),
             input: some(),
             signature: maybe(),
             automatic: true,
-        },
-        Event::ApprovalAnswered {
+            ..Default::default()
+        }),
+        Event::ApprovalAnswered(ApprovalAnswered {
             approval: word.into(),
             call: Some(word.into()),
             approved: true,
             reason: maybe(),
-        },
-        Event::ToolOutput {
+            ..Default::default()
+        }),
+        Event::ToolOutput(ToolOutput {
             call: word.into(),
             name: maybe(),
             output: value.clone(),
@@ -195,54 +227,87 @@ fn events(word: &str, value: &Value, fields: &Map<String, Value>) -> Vec<Event> 
             is_error: true,
             preliminary: true,
             metadata: some(),
-        },
-        Event::ToolOutputError { call: word.into(), name: maybe(), error: text() },
-        Event::ToolDenied { call: word.into(), name: maybe(), reason: maybe() },
-        Event::SourceUrl {
+            ..Default::default()
+        }),
+        Event::ToolOutputError(ToolOutputError {
+            call: word.into(),
+            name: maybe(),
+            error: text(),
+            ..Default::default()
+        }),
+        Event::ToolDenied(ToolDenied {
+            call: word.into(),
+            name: maybe(),
+            reason: maybe(),
+            ..Default::default()
+        }),
+        Event::SourceUrl(SourceUrl {
             source: text(),
             url: text(),
             title: maybe(),
             call: Some(word.into()),
             metadata: some(),
-        },
-        Event::SourceDocument {
+            ..Default::default()
+        }),
+        Event::SourceDocument(SourceDocument {
             source: text(),
             title: maybe(),
             media_type: maybe(),
             filename: maybe(),
             text: maybe(),
-            call: None,
             metadata: some(),
-        },
-        Event::File {
+            ..Default::default()
+        }),
+        Event::File(FileEvent {
             url: text(),
             media_type: text(),
             filename: maybe(),
             id: maybe(),
             reasoning: true,
             metadata: some(),
-        },
-        Event::Data { name: text(), id: maybe(), data: value.clone(), transient: true },
+            ..Default::default()
+        }),
+        Event::Data(DataEvent {
+            name: text(),
+            id: maybe(),
+            data: value.clone(),
+            transient: true,
+            ..Default::default()
+        }),
         update(StructuredOp::Set { path: "a.b".to_owned(), value: some() }),
         update(StructuredOp::Append { path: "a".to_owned(), items: vec![value.clone()] }),
         update(StructuredOp::TextDelta { path: "a".to_owned(), delta: text() }),
         update(StructuredOp::Final { data: Some(Value::Object(fields.clone())) }),
-        Event::StructuredInvalidated { stream: text(), checkpoint: Some(word.into()) },
+        Event::StructuredInvalidated(StructuredInvalidated {
+            stream: text(),
+            checkpoint: Some(word.into()),
+            ..Default::default()
+        }),
         Event::StateSnapshot { state: value.clone() },
         Event::StateDelta { patch: vec![value.clone()] },
         Event::MessagesSnapshot { messages: vec![message(word, value, fields)] },
         Event::InterruptRequested(Box::new(interrupt)),
-        Event::InterruptAnswered { request: word.into(), answer: some() },
+        Event::InterruptAnswered(InterruptAnswered {
+            request: word.into(),
+            answer: some(),
+            ..Default::default()
+        }),
         Event::InterruptExpired { request: word.into() },
-        Event::Status { state: maybe(), message: maybe() },
-        Event::Transition { to: text(), payload: some() },
-        Event::Checkpoint { checkpoint: word.into(), session: word.into(), turn: 1, label: maybe() },
+        Event::Status(StatusEvent { state: maybe(), message: maybe(), ..Default::default() }),
+        Event::Transition(TransitionEvent { to: text(), payload: some(), ..Default::default() }),
+        Event::Checkpoint(CheckpointEvent {
+            checkpoint: word.into(),
+            session: word.into(),
+            turn: 1,
+            label: maybe(),
+            ..Default::default()
+        }),
         Event::Usage(usage()),
-        Event::Warning { message: text(), code: maybe() },
-        Event::Error { error: error(), terminal: true },
-        Event::Trace { trace: text(), span: text(), run: word.into() },
-        Event::Unknown { name: text(), data: value.clone() },
-        Event::Unknown { name: text(), data: Value::Object(fields.clone()) },
+        Event::Warning(WarningEvent { message: text(), code: maybe(), ..Default::default() }),
+        Event::Error(ErrorEvent { error: error(), terminal: true, ..Default::default() }),
+        Event::Trace(TraceEvent { trace: text(), span: text(), run: word.into(), ..Default::default() }),
+        Event::Unknown(UnknownEvent::new(text(), value.clone())),
+        Event::Unknown(UnknownEvent::new(text(), Value::Object(fields.clone()))),
     ]
 }
 

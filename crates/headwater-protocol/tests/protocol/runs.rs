@@ -1,8 +1,12 @@
 //! Generated runs: what a runtime could record, in any order that it could record it in.
 
 use headwater_protocol::{
-    Choice, ErrorInfo, Event, Executor, FinishReason, Interrupt, Origin, PartId, Record, Role, RunStarted,
-    StructuredOp, StructuredUpdate, ToolCall, ToolCallId, Usage,
+    ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind,
+    BlockStarted, CheckpointEvent, Choice, DataEvent, ErrorEvent, ErrorInfo, Event, Executor, FileEvent,
+    FinishReason, Interrupt, MessageStarted, Origin, PartId, Record, Role, RunFinished, RunStarted,
+    RunWaiting, SourceDocument, SourceUrl, StatusEvent, StructuredOp, StructuredUpdate, ToolCall, ToolCallId,
+    ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    TransitionEvent, Usage, WarningEvent,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
@@ -253,9 +257,9 @@ impl Script {
                 let id = PartId::from(self.fresh(if reasoning { "think" } else { "text" }));
                 self.blocks.push((reasoning, id.clone(), self.attempt));
                 let event = if reasoning {
-                    Event::ReasoningStart { id, metadata: None }
+                    Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, id))
                 } else {
-                    Event::TextStart { id, metadata: None }
+                    Event::BlockStarted(BlockStarted::new(BlockKind::Text, id))
                 };
                 self.say_in(self.attempt, event);
             }
@@ -265,9 +269,9 @@ impl Script {
                 }
                 let (reasoning, id, attempt) = self.blocks[at % self.blocks.len()].clone();
                 let event = if reasoning {
-                    Event::ReasoningDelta { id, delta, metadata: None }
+                    Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, id, delta))
                 } else {
-                    Event::TextDelta { id, delta, metadata: None }
+                    Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta))
                 };
                 self.say_in(attempt, event);
             }
@@ -295,18 +299,19 @@ impl Script {
                     }
                     self.calls[at].stage = Stage::Ready;
                     let (tool, input) = (self.calls[at].tool.clone(), self.calls[at].input.clone());
-                    let event = Event::ToolInputAvailable { tool, input: Some(input) };
+                    let event = Event::ToolInputAvailable(ToolInputAvailable::new(tool, Some(input)));
                     self.say_in(self.calls[at].attempt, event);
                 }
             }
             Act::CallRefused(at) => {
                 if let Some(at) = self.call_at(at, &[Stage::Streaming]) {
                     let call = self.calls.remove(at);
-                    let event = Event::ToolInputError {
+                    let event = Event::ToolInputError(ToolInputError {
                         tool: call.tool,
                         input: Some(json!({ "bad": true })),
                         error: "not what the tool takes".into(),
-                    };
+                        ..Default::default()
+                    });
                     self.say_in(call.attempt, event);
                 }
             }
@@ -314,13 +319,12 @@ impl Script {
                 if let Some(at) = self.call_at(at, &[Stage::Ready]) {
                     self.calls[at].stage = Stage::Asked;
                     let tool = self.calls[at].tool.clone();
-                    let event = Event::ApprovalRequested {
+                    let event = Event::ApprovalRequested(ApprovalRequested {
                         approval: format!("approval_{}", tool.call).into(),
                         input: Some(self.calls[at].input.clone()),
                         tool,
-                        signature: None,
-                        automatic: false,
-                    };
+                        ..Default::default()
+                    });
                     self.say_in(self.calls[at].attempt, event);
                 }
             }
@@ -328,16 +332,16 @@ impl Script {
                 if let Some(at) = self.call_at(at, &[Stage::Asked]) {
                     self.calls[at].stage = Stage::Decided(approved);
                     let call = self.calls[at].tool.call.clone();
-                    let event = Event::ApprovalAnswered {
+                    let event = Event::ApprovalAnswered(ApprovalAnswered {
                         approval: format!("approval_{call}").into(),
                         call: Some(call.clone()),
                         approved,
-                        reason: None,
-                    };
+                        ..Default::default()
+                    });
                     self.say_in(self.calls[at].attempt, event);
                     if !approved {
                         let attempt = self.calls.remove(at).attempt;
-                        self.say_in(attempt, Event::ToolDenied { call, name: None, reason: None });
+                        self.say_in(attempt, Event::ToolDenied(ToolDenied { call, ..Default::default() }));
                     }
                 }
             }
@@ -350,15 +354,8 @@ impl Script {
                     if !preliminary {
                         self.calls.remove(at);
                     }
-                    let event = Event::ToolOutput {
-                        call,
-                        name: None,
-                        output,
-                        structured: None,
-                        is_error: false,
-                        preliminary,
-                        metadata: None,
-                    };
+                    let event =
+                        Event::ToolOutput(ToolOutput { call, output, preliminary, ..Default::default() });
                     self.say_in(attempt, event);
                 }
             }
@@ -366,36 +363,44 @@ impl Script {
                 let stages = [Stage::Ready, Stage::Decided(true), Stage::Preliminary];
                 if let Some(at) = self.call_at(at, &stages) {
                     let Call { tool, attempt, .. } = self.calls.remove(at);
-                    self.say_in(attempt, Event::ToolOutputError { call: tool.call, name: None, error });
+                    self.say_in(
+                        attempt,
+                        Event::ToolOutputError(ToolOutputError {
+                            call: tool.call,
+                            error,
+                            ..Default::default()
+                        }),
+                    );
                 }
             }
             Act::Page(title) => {
                 let source = self.fresh("src");
                 let url = format!("https://example.com/{source}");
-                self.say(Event::SourceUrl { source, url, title, call: None, metadata: None });
+                self.say(Event::SourceUrl(SourceUrl { source, url, title, ..Default::default() }));
             }
             Act::Document => {
                 let source = self.fresh("doc");
-                self.say(Event::SourceDocument {
+                self.say(Event::SourceDocument(SourceDocument {
                     source,
                     title: Some("Handbook".into()),
                     media_type: Some("application/pdf".into()),
                     filename: Some("handbook.pdf".into()),
-                    text: None,
-                    call: None,
-                    metadata: None,
-                });
+                    ..Default::default()
+                }));
             }
-            Act::File => self.say(Event::File {
+            Act::File => self.say(Event::File(FileEvent {
                 url: "https://example.com/chart.png".into(),
                 media_type: "image/png".into(),
-                filename: None,
-                id: None,
-                reasoning: false,
-                metadata: None,
-            }),
+                ..Default::default()
+            })),
             Act::Data(name, id, data, transient) => {
-                self.say(Event::Data { name: name.into(), id: id.map(str::to_owned), data, transient });
+                self.say(Event::Data(DataEvent {
+                    name: name.into(),
+                    id: id.map(str::to_owned),
+                    data,
+                    transient,
+                    ..Default::default()
+                }));
             }
             Act::Structured(stream, op, text) => {
                 if self.finals.contains(&stream) {
@@ -428,19 +433,32 @@ impl Script {
             Act::Metadata(metadata) => self.say(Event::MessageMetadata { metadata }),
             Act::Whole(content) => self.say(Event::Message { content }),
             Act::Status(message) => {
-                self.say(Event::Status { state: Some("streaming".into()), message: Some(message) });
+                self.say(Event::Status(StatusEvent {
+                    state: Some("streaming".into()),
+                    message: Some(message),
+                    ..Default::default()
+                }));
             }
             Act::Used(tokens) => self.say(Event::Usage(usage_of(tokens))),
-            Act::Warn(message) => self.say(Event::Warning { message, code: None }),
+            Act::Warn(message) => self.say(Event::Warning(WarningEvent { message, ..Default::default() })),
             Act::Stumble(message) => {
-                self.say(Event::Error { error: ErrorInfo::new(message), terminal: false });
+                self.say(Event::Error(ErrorEvent { error: ErrorInfo::new(message), ..Default::default() }));
             }
             Act::Transition => {
-                self.say(Event::Transition { to: "billing".into(), payload: Some(json!({ "a": 1 })) });
+                self.say(Event::Transition(TransitionEvent {
+                    to: "billing".into(),
+                    payload: Some(json!({ "a": 1 })),
+                    ..Default::default()
+                }));
             }
             Act::Checkpoint => {
                 let checkpoint = self.fresh("cp").into();
-                self.say(Event::Checkpoint { checkpoint, session: "session_1".into(), turn: 1, label: None });
+                self.say(Event::Checkpoint(CheckpointEvent {
+                    checkpoint,
+                    session: "session_1".into(),
+                    turn: 1,
+                    ..Default::default()
+                }));
             }
             Act::Shared(state) => self.say(Event::StateSnapshot { state }),
             Act::Attempt => {
@@ -448,7 +466,7 @@ impl Script {
                     self.ids += 1;
                     self.attempt = Some(self.ids);
                     let attempt = format!("attempt_{}", self.ids).into();
-                    self.say(Event::AttemptStarted { attempt, model: None });
+                    self.say(Event::AttemptStarted(AttemptStarted { attempt, ..Default::default() }));
                 }
             }
             Act::Retract => {
@@ -456,7 +474,7 @@ impl Script {
                     self.blocks.retain(|(.., attempt)| *attempt != Some(dead));
                     self.calls.retain(|call| call.attempt != Some(dead));
                     let attempt = format!("attempt_{dead}").into();
-                    self.say(Event::AttemptRetracted { attempt, reason: None });
+                    self.say(Event::AttemptRetracted(AttemptRetracted { attempt, ..Default::default() }));
                 }
             }
             Act::Message => {
@@ -467,7 +485,11 @@ impl Script {
                 }
                 self.messages += 1;
                 let message = format!("msg_{}", self.messages).into();
-                self.say(Event::MessageStarted { message, role: Role::Assistant, author: None });
+                self.say(Event::MessageStarted(MessageStarted {
+                    message,
+                    role: Role::Assistant,
+                    ..Default::default()
+                }));
             }
         }
     }
@@ -479,16 +501,16 @@ impl Script {
         *streamed += delta.chars().count();
         let (call, attempt) = (tool.call.clone(), *attempt);
         if !delta.is_empty() {
-            self.say_in(attempt, Event::ToolInputDelta { call, delta });
+            self.say_in(attempt, Event::ToolInputDelta(ToolInputDelta::new(call, delta)));
         }
     }
 
     fn close_block(&mut self, at: usize) {
         let (reasoning, id, attempt) = self.blocks.remove(at);
         let event = if reasoning {
-            Event::ReasoningEnd { id, metadata: None }
+            Event::BlockEnded(BlockEnded::new(BlockKind::Reasoning, id))
         } else {
-            Event::TextEnd { id, metadata: None }
+            Event::BlockEnded(BlockEnded::new(BlockKind::Text, id))
         };
         self.say_in(attempt, event);
     }
@@ -525,7 +547,12 @@ impl Script {
         }
         match end {
             End::Finished(reason, usage, data) => {
-                self.say(Event::RunFinished { reason: Some(reason), usage, data });
+                self.say(Event::RunFinished(RunFinished {
+                    reason: Some(reason),
+                    usage,
+                    data,
+                    ..Default::default()
+                }));
             }
             End::Failed(message) => self.say(Event::RunFailed(ErrorInfo::new(message).code("model"))),
             End::Cancelled => self.say(Event::RunCancelled { reason: None }),
@@ -538,7 +565,7 @@ impl Script {
                 };
                 let question = Interrupt { token: Some("token_1".into()), ..question };
                 self.say(Event::InterruptRequested(Box::new(question)));
-                self.say(Event::RunWaiting { tool_calls: waits, usage: None });
+                self.say(Event::RunWaiting(RunWaiting { tool_calls: waits, ..Default::default() }));
             }
             End::Open => {}
         }

@@ -2,8 +2,8 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use headwater_protocol::{
-    Action, Decoded, Decoder, Event, Frame, FrameReader, Framing, RawRequest, Record, Role, RunState, Tail,
-    dialects, lint,
+    Action, ApprovalAnswered, Decoded, Decoder, Event, Frame, FrameReader, Framing, MessageStarted,
+    RawRequest, Record, Role, RunState, Tail, ToolOutput, ToolOutputError, dialects, lint,
 };
 use serde_json::{Value, json};
 
@@ -67,11 +67,11 @@ impl Page {
 
     fn user(&mut self, number: usize, text: &str) {
         let message = format!("user-{number}");
-        self.apply(Event::MessageStarted {
+        self.apply(Event::MessageStarted(MessageStarted {
             message: message.as_str().into(),
             role: Role::User,
-            author: None,
-        });
+            ..Default::default()
+        }));
         self.apply(Event::Message { content: text.to_owned() });
         self.apply(Event::MessageFinished { message: message.into() });
     }
@@ -233,25 +233,20 @@ fn run_program(row: &Value, chunks: &[String]) -> Result<(), String> {
                 next += 1;
             }
             "finalize" => page.finish(),
-            "approval" => page.apply(Event::ApprovalAnswered {
+            "approval" => page.apply(Event::ApprovalAnswered(ApprovalAnswered {
                 approval: op["id"].as_str().unwrap().into(),
-                call: None,
                 approved: op["approved"].as_bool().unwrap(),
-                reason: None,
-            }),
+                ..Default::default()
+            })),
             "toolResult" if page.knows(op["id"].as_str().unwrap()) => {
                 let call = op["id"].as_str().unwrap().into();
                 page.apply(match op["error"].as_str() {
-                    Some(error) => Event::ToolOutputError { call, name: None, error: error.to_owned() },
-                    None => Event::ToolOutput {
+                    Some(error) => Event::ToolOutputError(ToolOutputError {
                         call,
-                        name: None,
-                        output: op["output"].clone(),
-                        structured: None,
-                        is_error: false,
-                        preliminary: false,
-                        metadata: None,
-                    },
+                        error: error.to_owned(),
+                        ..Default::default()
+                    }),
+                    None => Event::ToolOutput(ToolOutput::new(call, op["output"].clone())),
                 });
             }
             "toolResult" => {}
@@ -397,15 +392,7 @@ fn run_scenario(row: &Value) -> Result<(), String> {
             let call = message["toolCallId"].as_str().filter(|call| page.knows(call));
             if let Some(call) = call.filter(|_| message["role"] == "tool" && number > 0) {
                 let content = message["content"].as_str().unwrap();
-                page.apply(Event::ToolOutput {
-                    call: call.into(),
-                    name: None,
-                    output: json!(content),
-                    structured: None,
-                    is_error: false,
-                    preliminary: false,
-                    metadata: None,
-                });
+                page.apply(Event::ToolOutput(ToolOutput::new(call, json!(content))));
             }
         }
         page.start(framing);

@@ -3,7 +3,11 @@
 
 use std::collections::HashSet;
 
-use headwater_protocol::{Event, Executor, Record, StructuredStreams};
+use headwater_protocol::{
+    ApprovalRequested, AttemptRetracted, BlockDelta, BlockKind, ErrorEvent, Event, Executor, Record,
+    StructuredStreams, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput,
+    ToolOutputError,
+};
 use serde_json::{Map, Value, json};
 
 #[derive(Default)]
@@ -94,7 +98,10 @@ impl Page {
             return self.defer(&record.event, attempt);
         }
         match &record.event {
-            Event::TextDelta { delta, .. } | Event::Message { content: delta } if !delta.is_empty() => {
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. })
+            | Event::Message { content: delta }
+                if !delta.is_empty() =>
+            {
                 if !self.ends_with_text {
                     if !self.texts.is_empty() {
                         self.called = false;
@@ -104,7 +111,9 @@ impl Page {
                 self.texts.last_mut().unwrap().push_str(delta);
                 self.ends_with_text = true;
             }
-            Event::ReasoningDelta { id, delta, .. } if !delta.is_empty() => {
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Reasoning, id, delta, .. })
+                if !delta.is_empty() =>
+            {
                 if self.thoughts.is_none() && !self.texts.is_empty() && !self.called {
                     self.unseen = Some(id.to_string());
                 }
@@ -120,36 +129,38 @@ impl Page {
                 self.tool(tool.call.as_str(), &tool.name, attempt);
                 self.called = true;
             }
-            Event::ToolInputDelta { call, delta } => {
+            Event::ToolInputDelta(ToolInputDelta { call, delta, .. }) => {
                 let tool = self.tool(call.as_str(), "", attempt);
                 if !tool.complete && !tool.settled {
                     tool.arguments.push_str(delta);
                     self.called = true;
                 }
             }
-            Event::ToolInputAvailable { tool, input } => {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
                 let shown = self.tool(tool.call.as_str(), &tool.name, attempt);
                 shown.complete = true;
                 fill(shown, input.as_ref());
                 self.called = true;
             }
-            Event::ToolInputError { tool, input, error } => {
+            Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
                 let shown = self.tool(tool.call.as_str(), &tool.name, attempt);
                 fill(shown, input.as_ref());
                 self.called = true;
                 self.output(tool.call.as_str(), failed(error), true);
             }
-            Event::ApprovalRequested { tool, input, .. } => {
+            Event::ApprovalRequested(ApprovalRequested { tool, input, .. }) => {
                 let shown = self.tool(tool.call.as_str(), &tool.name, attempt);
                 shown.asked = true;
                 fill(shown, input.as_ref());
             }
-            Event::ToolOutput { call, output, preliminary, .. } => {
+            Event::ToolOutput(ToolOutput { call, output, preliminary, .. }) => {
                 let output = output.as_str().map_or_else(|| output.clone(), parsed);
                 self.output(call.as_str(), output, !preliminary);
             }
-            Event::ToolOutputError { call, error, .. } => self.output(call.as_str(), failed(error), true),
-            Event::ToolDenied { call, reason, .. } => {
+            Event::ToolOutputError(ToolOutputError { call, error, .. }) => {
+                self.output(call.as_str(), failed(error), true)
+            }
+            Event::ToolDenied(ToolDenied { call, reason, .. }) => {
                 let reason = reason.as_deref().unwrap_or("the call was denied");
                 self.output(call.as_str(), failed(reason), true);
             }
@@ -176,11 +187,11 @@ impl Page {
                     self.later.push(tool);
                 }
             }
-            Event::RunFinished { .. }
+            Event::RunFinished(_)
             | Event::RunFailed(_)
             | Event::RunCancelled { .. }
-            | Event::Error { terminal: true, .. } => self.tools.append(&mut self.later),
-            Event::AttemptRetracted { attempt, .. } => {
+            | Event::Error(ErrorEvent { terminal: true, .. }) => self.tools.append(&mut self.later),
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                 let died = |tool: &Tool| tool.attempt.as_deref() == Some(attempt.as_str());
                 self.later.retain(|tool| tool.output.is_some() || !died(tool));
                 let dead: Vec<_> = self
@@ -198,23 +209,23 @@ impl Page {
     fn is_hidden(&mut self, event: &Event) -> bool {
         let call = match event {
             Event::ToolInputStart(tool)
-            | Event::ToolInputAvailable { tool, .. }
-            | Event::ToolInputError { tool, .. } => {
+            | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+            | Event::ToolInputError(ToolInputError { tool, .. }) => {
                 let is_shown = self.tools.iter().any(|shown| tool.call == *shown.id);
                 if tool.executor != Executor::Client && !is_shown {
                     self.hidden.insert(tool.call.to_string());
                 }
                 &tool.call
             }
-            Event::ApprovalRequested { tool, .. } => {
+            Event::ApprovalRequested(ApprovalRequested { tool, .. }) => {
                 self.hidden.remove(tool.call.as_str());
                 self.later.retain(|known| tool.call != *known.id);
                 &tool.call
             }
-            Event::ToolInputDelta { call, .. }
-            | Event::ToolOutput { call, .. }
-            | Event::ToolOutputError { call, .. }
-            | Event::ToolDenied { call, .. } => call,
+            Event::ToolInputDelta(ToolInputDelta { call, .. })
+            | Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => call,
             _ => return false,
         };
         self.hidden.contains(call.as_str())
@@ -223,23 +234,27 @@ impl Page {
     /// Keeps what happens to a call until it is shown.
     fn defer(&mut self, event: &Event, attempt: Option<String>) {
         let output = match event {
-            Event::ToolInputError { error, .. } | Event::ToolOutputError { error, .. } => Some(failed(error)),
-            Event::ToolOutput { output, .. } => Some(output.as_str().map_or_else(|| output.clone(), parsed)),
-            Event::ToolDenied { reason, .. } => {
+            Event::ToolInputError(ToolInputError { error, .. })
+            | Event::ToolOutputError(ToolOutputError { error, .. }) => Some(failed(error)),
+            Event::ToolOutput(ToolOutput { output, .. }) => {
+                Some(output.as_str().map_or_else(|| output.clone(), parsed))
+            }
+            Event::ToolDenied(ToolDenied { reason, .. }) => {
                 Some(failed(reason.as_deref().unwrap_or("the call was denied")))
             }
             _ => None,
         };
         match event {
-            Event::ToolInputAvailable { tool, input } | Event::ToolInputError { tool, input, .. } => {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. })
+            | Event::ToolInputError(ToolInputError { tool, input, .. }) => {
                 self.later.retain(|known| tool.call != *known.id);
                 let mut shown = Tool { output, ..Tool::new(tool.call.as_str(), &tool.name, attempt) };
                 fill(&mut shown, input.as_ref());
                 self.later.push(shown);
             }
-            Event::ToolOutput { call, .. }
-            | Event::ToolOutputError { call, .. }
-            | Event::ToolDenied { call, .. } => {
+            Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => {
                 if let Some(known) = self.later.iter_mut().find(|known| *call == *known.id) {
                     known.output = output;
                 }

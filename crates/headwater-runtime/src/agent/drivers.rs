@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use headwater_protocol::{Event, Role, RunId, RunStarted, RunStatus};
+use headwater_protocol::{Event, MessageStarted, Role, RunId, RunStarted, RunStatus, StructuredInvalidated};
 use headwater_store::{Expect, Lease, Receipt};
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use tracing::Instrument as _;
@@ -148,7 +148,11 @@ impl AgentInner {
         let mut last = begin_message(shared)?;
         for gone in &begun.invalidated {
             let (stream, checkpoint) = (gone.stream.clone(), gone.checkpoint.clone());
-            last = shared.say(Event::StructuredInvalidated { stream, checkpoint })?;
+            last = shared.say(Event::StructuredInvalidated(StructuredInvalidated {
+                stream,
+                checkpoint,
+                ..Default::default()
+            }))?;
         }
         self.put_meta(&self.meta(shared, RunPhase::Running, None)).await?;
         last.await?;
@@ -416,7 +420,7 @@ fn exists(run: &RunId) -> Error {
 /// Tells readers that the run's message begins.
 pub(super) fn begin_message(shared: &RunShared) -> Result<Receipt> {
     let (message, role) = (shared.message.clone(), Role::Assistant);
-    shared.say(Event::MessageStarted { message, role, author: None })
+    shared.say(Event::MessageStarted(MessageStarted { message, role, ..Default::default() }))
 }
 
 impl Agent {

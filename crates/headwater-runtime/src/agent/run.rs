@@ -435,7 +435,7 @@ impl Run {
             for record in &page.records {
                 after = record.seq;
                 let event = Entry::event(record)?.map(|record| record.event);
-                last = matches!(event, Some(Event::RunWaiting { .. })).then_some(after).or(last);
+                last = matches!(event, Some(Event::RunWaiting(_))).then_some(after).or(last);
             }
             if after >= page.tail.last {
                 return Ok(last);

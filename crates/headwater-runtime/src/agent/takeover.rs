@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{Event, RunId, coded};
+use headwater_protocol::{AttemptRetracted, Event, RunId, StructuredInvalidated, coded};
 use headwater_store::{JournalId, Lease};
 use tokio::time::Instant;
 
@@ -191,11 +191,15 @@ async fn write_takeover(shared: &RunShared, open: Vec<OpenAttempt>, end: Option<
     }
     for attempt in open {
         for stream in attempt.streams {
-            let event = Event::StructuredInvalidated { stream, checkpoint: None };
+            let event = Event::StructuredInvalidated(StructuredInvalidated { stream, ..Default::default() });
             drop(shared.journal.fact(&attempt.origin, event)?);
         }
         let reason = Some(coded("attempt.abandoned", "the process that asked the model died"));
-        let event = Event::AttemptRetracted { attempt: attempt.attempt, reason };
+        let event = Event::AttemptRetracted(AttemptRetracted {
+            attempt: attempt.attempt,
+            reason,
+            ..Default::default()
+        });
         last = shared.journal.fact(&attempt.origin, event)?;
     }
     last.await?;

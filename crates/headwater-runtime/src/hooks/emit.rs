@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::Event;
+use headwater_protocol::{DataEvent, Event, FileEvent, SourceUrl, StatusEvent, WarningEvent};
 use serde_json::Value;
 
 use crate::{Result, run::NodeRun};
@@ -38,7 +38,7 @@ impl<'a> Emit<'a> {
     /// # Errors
     /// As [`Emit::event`].
     pub fn status(&self, message: impl Into<String>) -> Result<()> {
-        self.event(Event::Status { state: None, message: Some(message.into()) })
+        self.event(Event::Status(StatusEvent { message: Some(message.into()), ..Default::default() }))
     }
 
     /// A page that the answer rests on.
@@ -51,13 +51,12 @@ impl<'a> Emit<'a> {
         url: impl Into<String>,
         title: Option<&str>,
     ) -> Result<()> {
-        self.event(Event::SourceUrl {
+        self.event(Event::SourceUrl(SourceUrl {
             source: id.into(),
             url: url.into(),
             title: title.map(str::to_owned),
-            call: None,
-            metadata: None,
-        })
+            ..Default::default()
+        }))
     }
 
     /// A file, by its address or as a data URL.
@@ -70,14 +69,12 @@ impl<'a> Emit<'a> {
         media_type: impl Into<String>,
         name: Option<&str>,
     ) -> Result<()> {
-        self.event(Event::File {
+        self.event(Event::File(FileEvent {
             url: url.into(),
             media_type: media_type.into(),
             filename: name.map(str::to_owned),
-            id: None,
-            reasoning: false,
-            metadata: None,
-        })
+            ..Default::default()
+        }))
     }
 
     /// Named data; data of the same name and id replaces what was there.
@@ -85,7 +82,12 @@ impl<'a> Emit<'a> {
     /// # Errors
     /// As [`Emit::event`].
     pub fn data(&self, name: impl Into<String>, id: Option<&str>, data: Value) -> Result<()> {
-        self.event(Event::Data { name: name.into(), id: id.map(str::to_owned), data, transient: false })
+        self.event(Event::Data(DataEvent {
+            name: name.into(),
+            id: id.map(str::to_owned),
+            data,
+            ..Default::default()
+        }))
     }
 
     /// Named data that is seen once and not kept.
@@ -93,7 +95,7 @@ impl<'a> Emit<'a> {
     /// # Errors
     /// As [`Emit::event`].
     pub fn transient(&self, name: impl Into<String>, data: Value) -> Result<()> {
-        self.event(Event::Data { name: name.into(), id: None, data, transient: true })
+        self.event(Event::Data(DataEvent { name: name.into(), data, transient: true, ..Default::default() }))
     }
 
     /// Metadata of the message: a JSON object.
@@ -109,6 +111,6 @@ impl<'a> Emit<'a> {
     /// # Errors
     /// As [`Emit::event`].
     pub fn warning(&self, message: impl Into<String>) -> Result<()> {
-        self.event(Event::Warning { message: message.into(), code: None })
+        self.event(Event::Warning(WarningEvent { message: message.into(), ..Default::default() }))
     }
 }

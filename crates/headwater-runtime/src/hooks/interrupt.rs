@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use headwater_protocol::{Event, RequestId};
+use headwater_protocol::{ApprovalAnswered, ApprovalRequested, Event, InterruptAnswered, RequestId};
 use headwater_tools::Schema;
 use serde_json::{Map, Value};
 
@@ -233,13 +233,15 @@ pub(crate) async fn wait_for(
 fn asking(wait: &Wait) -> Option<Event> {
     match &wait.kind {
         WaitKind::Question { interrupt, .. } => Some(Event::InterruptRequested(interrupt.clone())),
-        WaitKind::Approval { tool, input, signature, .. } => Some(Event::ApprovalRequested {
-            approval: wait.request.as_str().into(),
-            tool: (**tool).clone(),
-            input: Some(input.clone()),
-            signature: Some(signature.clone()),
-            automatic: false,
-        }),
+        WaitKind::Approval { tool, input, signature, .. } => {
+            Some(Event::ApprovalRequested(ApprovalRequested {
+                approval: wait.request.as_str().into(),
+                tool: (**tool).clone(),
+                input: Some(input.clone()),
+                signature: Some(signature.clone()),
+                ..Default::default()
+            }))
+        }
         WaitKind::ClientTool { .. } => None,
     }
 }
@@ -251,25 +253,31 @@ pub(crate) fn answering(wait: &Wait, answer: &Answer) -> Option<Event> {
             Some(Event::InterruptExpired { request: wait.request.clone() })
         }
         (WaitKind::Question { .. }, Answer::Given(value)) => {
-            Some(Event::InterruptAnswered { request: wait.request.clone(), answer: Some(value.clone()) })
+            Some(Event::InterruptAnswered(InterruptAnswered {
+                request: wait.request.clone(),
+                answer: Some(value.clone()),
+                ..Default::default()
+            }))
         }
-        (WaitKind::Question { .. }, _) => {
-            Some(Event::InterruptAnswered { request: wait.request.clone(), answer: None })
-        }
+        (WaitKind::Question { .. }, _) => Some(Event::InterruptAnswered(InterruptAnswered {
+            request: wait.request.clone(),
+            ..Default::default()
+        })),
         (WaitKind::Approval { tool, .. }, Answer::Approval { approved, reason, .. }) => {
-            Some(Event::ApprovalAnswered {
+            Some(Event::ApprovalAnswered(ApprovalAnswered {
                 approval: wait.request.as_str().into(),
                 call: Some(tool.call.clone()),
                 approved: *approved,
                 reason: reason.clone(),
-            })
+                ..Default::default()
+            }))
         }
-        (WaitKind::Approval { tool, .. }, _) => Some(Event::ApprovalAnswered {
+        (WaitKind::Approval { tool, .. }, _) => Some(Event::ApprovalAnswered(ApprovalAnswered {
             approval: wait.request.as_str().into(),
             call: Some(tool.call.clone()),
-            approved: false,
             reason: Some("nobody decided in time".to_owned()),
-        }),
+            ..Default::default()
+        })),
         (WaitKind::ClientTool { .. }, _) => None,
     }
 }

@@ -1,6 +1,6 @@
 //! How a record of a journal is written and read.
 
-use headwater_protocol::{Event, Origin, PartId, Record, RunState};
+use headwater_protocol::{BlockDelta, Event, Origin, Record, RunState};
 use serde::{Deserialize, Serialize};
 
 use super::{Effect, Emits};
@@ -78,29 +78,15 @@ pub(crate) fn is_answer(record: &headwater_store::Record) -> bool {
 pub(crate) fn delta(record: &headwater_store::Record) -> Option<(Event, Origin)> {
     #[derive(Deserialize)]
     struct Body {
-        event: Delta,
+        event: BlockDelta,
         #[serde(default)]
         origin: Origin,
     }
-    #[derive(Deserialize)]
-    struct Delta {
-        id: PartId,
-        delta: String,
-        #[serde(default)]
-        metadata: Option<serde_json::Value>,
-    }
-    let is = |start: &[u8]| record.body.starts_with(start);
-    let text = is(br#"{"event":{"type":"text-delta","#);
-    if !text && !is(br#"{"event":{"type":"reasoning-delta","#) {
+    if !record.body.starts_with(br#"{"event":{"type":"block-delta","#) {
         return None;
     }
-    let Body { event: Delta { id, delta, metadata }, origin } = crate::codec::decode(&record.body).ok()?;
-    let event = if text {
-        Event::TextDelta { id, delta, metadata }
-    } else {
-        Event::ReasoningDelta { id, delta, metadata }
-    };
-    Some((event, origin))
+    let Body { event, origin } = crate::codec::decode(&record.body).ok()?;
+    Some((Event::BlockDelta(event), origin))
 }
 
 pub(super) fn unreadable(record: &headwater_store::Record, error: &serde_json::Error) -> Error {
@@ -169,6 +155,7 @@ impl Stored {
 
 #[cfg(test)]
 mod tests {
+    use headwater_protocol::{BlockKind, PartId};
     use headwater_store::{Class, Time};
 
     use super::*;
@@ -179,10 +166,16 @@ mod tests {
         let (id, metadata) = (PartId::from("a1.0"), Some(serde_json::json!({ "p": [1, null] })));
         let delta = || "a \"b\"\n\u{1F30A}".to_owned();
         let events = [
-            Event::TextDelta { id: id.clone(), delta: delta(), metadata: None },
-            Event::TextDelta { id: id.clone(), delta: delta(), metadata: metadata.clone() },
-            Event::ReasoningDelta { id: id.clone(), delta: delta(), metadata: None },
-            Event::ReasoningDelta { id, delta: String::new(), metadata },
+            Event::BlockDelta(BlockDelta::new(BlockKind::Text, id.clone(), delta())),
+            Event::BlockDelta(BlockDelta {
+                metadata: metadata.clone(),
+                ..BlockDelta::new(BlockKind::Text, id.clone(), delta())
+            }),
+            Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, id.clone(), delta())),
+            Event::BlockDelta(BlockDelta {
+                metadata,
+                ..BlockDelta::new(BlockKind::Reasoning, id, String::new())
+            }),
         ];
         for (event, origin) in events.iter().flat_map(|event| {
             [(event, &origin), (event, &Origin::default())].map(|(event, origin)| (event, origin.clone()))

@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use headwater_protocol::{AttemptId, Event, Origin, Record, RequestId, RunState, Usage};
+use headwater_protocol::{
+    AttemptId, AttemptRetracted, AttemptStarted, Event, Origin, Record, RequestId, RunState,
+    ToolInputAvailable, Usage,
+};
 use headwater_store::{JournalId, ReadLimit, Store};
 use serde_json::Value;
 
@@ -114,9 +117,9 @@ impl History {
         // A state that cannot take an event was told so when the event was written.
         let _ = self.state.apply(record);
         self.waiting_since =
-            matches!(record.event, Event::RunWaiting { .. }).then_some(record.time).or(self.waiting_since);
+            matches!(record.event, Event::RunWaiting(_)).then_some(record.time).or(self.waiting_since);
         match &record.event {
-            Event::AttemptStarted { attempt, .. } => {
+            Event::AttemptStarted(AttemptStarted { attempt, .. }) => {
                 self.attempts += 1;
                 self.open_attempts.push(OpenAttempt {
                     attempt: attempt.clone(),
@@ -129,7 +132,7 @@ impl History {
             Event::AttemptFinished { .. } if has_effect => {
                 self.open_attempts.retain(|open| open.origin.operation != record.origin.operation);
             }
-            Event::AttemptRetracted { attempt, .. } => {
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                 self.open_attempts.retain(|open| open.attempt != *attempt);
             }
             Event::MessageFinished { .. } => self.message_finished = true,
@@ -143,7 +146,7 @@ impl History {
                     }
                 }
             }
-            Event::ToolInputStart(tool) | Event::ToolInputAvailable { tool, .. } => {
+            Event::ToolInputStart(tool) | Event::ToolInputAvailable(ToolInputAvailable { tool, .. }) => {
                 self.tool_calls.insert(tool.call.to_string());
             }
             event => self.ended |= event.kind().ends_run(),

@@ -101,7 +101,7 @@ impl Teller {
 
 #[cfg(test)]
 mod tests {
-    use headwater_protocol::{Origin, PartId};
+    use headwater_protocol::{BlockDelta, BlockKind, Origin, PartId};
     use headwater_store::{Class, Time};
     use serde_json::json;
 
@@ -120,7 +120,7 @@ mod tests {
     }
 
     fn text(id: &str, delta: &str) -> Event {
-        Event::TextDelta { id: id.into(), delta: delta.to_owned(), metadata: None }
+        Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta.to_owned()))
     }
 
     #[test]
@@ -133,14 +133,13 @@ mod tests {
             (text("a1.1", "other part"), &here, false),
             (text("a1.1", "other place"), &there, false),
             (text("a1.1", "the same"), &there, true),
-            (Event::ReasoningDelta { id: "a1.1".into(), delta: "t".into(), metadata: None }, &there, false),
+            (Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "a1.1", "t")), &there, false),
             (text("a1.1", "back"), &there, false),
             (
-                Event::TextDelta {
-                    id: PartId::from("a1.1"),
-                    delta: "m".into(),
+                Event::BlockDelta(BlockDelta {
                     metadata: Some(json!({ "p": "q" })),
-                },
+                    ..BlockDelta::new(BlockKind::Text, PartId::from("a1.1"), "m")
+                }),
                 &there,
                 false,
             ),
@@ -159,7 +158,9 @@ mod tests {
                     assert!(more, "{event:?} does not go on");
                     assert_eq!(teller.write(&text).unwrap(), stored.body, "and is written as it was");
                     let mut record = last.take().unwrap();
-                    if let Event::TextDelta { delta, .. } = &mut record.event {
+                    if let Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. }) =
+                        &mut record.event
+                    {
                         *delta = text.into_owned();
                     }
                     record

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use headwater_protocol::{Event, EventKind, Origin, PartId, Record, RunState, Usage};
+use headwater_protocol::{BlockDelta, BlockKind, Event, Origin, PartId, Record, RunState, Usage};
 use headwater_store::{Class, Lease, Receipt, Store};
 use serde::Serialize;
 use tokio::sync::{Notify, oneshot};
@@ -118,7 +118,7 @@ pub(crate) struct Beginning {
 /// A delta that was written, and how the next one of the same text is.
 #[derive(Debug)]
 struct Spoken {
-    kind: EventKind,
+    kind: BlockKind,
     id: PartId,
     around: Teller,
 }
@@ -126,22 +126,20 @@ struct Spoken {
 impl Spoken {
     /// What goes on with it, as it is written.
     fn body(&self, event: &Event) -> Option<Bytes> {
-        let (Event::TextDelta { id, delta, metadata: None }
-        | Event::ReasoningDelta { id, delta, metadata: None }) = event
-        else {
+        let Event::BlockDelta(BlockDelta { kind, id, delta, metadata: None, .. }) = event else {
             return None;
         };
-        if *id != self.id || event.kind() != self.kind {
+        if *id != self.id || *kind != self.kind {
             return None;
         }
         self.around.write(delta)
     }
 
     fn new(event: &Event, body: &[u8]) -> Option<Self> {
-        let (Event::TextDelta { id, .. } | Event::ReasoningDelta { id, .. }) = event else { return None };
+        let Event::BlockDelta(BlockDelta { kind, id, .. }) = event else { return None };
         let mut around = Teller::default();
         around.learn(event, body);
-        Some(Self { kind: event.kind(), id: id.clone(), around })
+        Some(Self { kind: *kind, id: id.clone(), around })
     }
 }
 

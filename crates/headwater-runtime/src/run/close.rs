@@ -1,6 +1,6 @@
 //! What is still open when a run ends is closed, so that the conversation stays usable.
 
-use headwater_protocol::{Event, Part, PartState, RunState};
+use headwater_protocol::{BlockEnded, Event, Part, PartState, RunState, ToolOutputError};
 
 use super::RunShared;
 use crate::Result;
@@ -31,19 +31,19 @@ pub(crate) async fn finish(run: &RunShared, end: Event) -> Result<()> {
 fn closing(state: &RunState) -> Vec<Event> {
     let mut events = Vec::new();
     for part in state.current_message().into_iter().flat_map(|message| &message.parts) {
-        match part {
-            Part::Text(text) if text.state == PartState::Streaming => {
-                events.push(Event::TextEnd { id: text.id.clone(), metadata: None });
+        if let Some((kind, text)) = part.as_block() {
+            if text.state == PartState::Streaming {
+                events.push(Event::BlockEnded(BlockEnded::new(kind, text.id.clone())));
             }
-            Part::Reasoning(text) if text.state == PartState::Streaming => {
-                events.push(Event::ReasoningEnd { id: text.id.clone(), metadata: None });
-            }
-            Part::Tool(tool) if !tool.state.is_settled() => events.push(Event::ToolOutputError {
+        } else if let Part::Tool(tool) = part
+            && !tool.state.is_settled()
+        {
+            events.push(Event::ToolOutputError(ToolOutputError {
                 call: tool.call.clone(),
                 name: Some(tool.name.clone()),
                 error: "the run ended before the call was completed".to_owned(),
-            }),
-            _ => {}
+                ..Default::default()
+            }));
         }
     }
     events

@@ -3,7 +3,9 @@
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use headwater_protocol::{Event, FinishReason, RequestId, ToolCallId};
+use headwater_protocol::{
+    ErrorEvent, Event, FinishReason, RequestId, RunFinished, RunWaiting, ToolCallId, WarningEvent,
+};
 use headwater_store::Expect;
 use tokio::sync::Notify;
 
@@ -148,7 +150,14 @@ impl Driver {
                             let reason = Some(reason.unwrap_or(FinishReason::Stop));
                             let usage =
                                 Some(self.run.journal.usage()).filter(|usage| *usage != Default::default());
-                            return self.end(Event::RunFinished { reason, usage, data: result }).await;
+                            return self
+                                .end(Event::RunFinished(RunFinished {
+                                    reason,
+                                    usage,
+                                    data: result,
+                                    ..Default::default()
+                                }))
+                                .await;
                         }
                         Some(Ended::Transition(_)) => continue,
                     }
@@ -226,7 +235,11 @@ impl Driver {
             seeing::node_failed(&self.run, &visit.node, &error);
             let effect = Effect::Failed { visit: visit.clone(), error: error.clone() };
             let message = format!("node `{}` failed and is tried again: {error}", visit.node);
-            let warning = Event::Warning { message, code: Some("node.retried".to_owned()) };
+            let warning = Event::Warning(WarningEvent {
+                message,
+                code: Some("node.retried".to_owned()),
+                ..Default::default()
+            });
             self.run.journal.told(&effect, &node.origin(), warning)?.await?;
             self.run.forget_failures(&node.name);
             if let Some(entry) = self.entries.get(visit).cloned() {
@@ -263,7 +276,7 @@ impl Driver {
             seeing::node_failed(&self.run, &node.visit.node, error);
         }
         let info = left.error.as_ref().map(|error| self.run.error_info(error));
-        let told = info.map(|error| Event::Error { error, terminal: false });
+        let told = info.map(|error| Event::Error(ErrorEvent { error, ..Default::default() }));
         let told = told.map(|event| (&origin, event));
         drop(self.run.record(&Effect::Left(Box::new(left)), told)?);
         self.run.replay().parks.remove(&node.name);
@@ -365,7 +378,7 @@ impl Driver {
         if let Some(checkpoint) = agent.checkpoint_to_be(&self.run).await? {
             drop(self.run.say(checkpoint)?);
         }
-        self.run.say(Event::RunWaiting { tool_calls, usage })?.await?;
+        self.run.say(Event::RunWaiting(RunWaiting { tool_calls, usage, ..Default::default() }))?.await?;
         Ok(Driven::Waiting { until })
     }
 

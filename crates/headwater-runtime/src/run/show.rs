@@ -1,6 +1,6 @@
 //! What readers are shown of what a node gave.
 
-use headwater_protocol::{Event, StructuredOp, StructuredUpdate};
+use headwater_protocol::{Event, StructuredOp, StructuredUpdate, TransitionEvent, WarningEvent};
 
 use super::{NodeRun, request_id};
 use crate::{Next, Result};
@@ -16,7 +16,7 @@ impl NodeRun {
                     self.visit.node
                 );
                 let code = Some("message.repeated".to_owned());
-                self.emit(&origin, Event::Warning { message, code })?;
+                self.emit(&origin, Event::Warning(WarningEvent { message, code, ..Default::default() }))?;
             } else {
                 self.emit(&origin, Event::Message { content: text.clone() })?;
             }
@@ -33,7 +33,11 @@ impl NodeRun {
             // A workflow that is not there is found out before anyone is told to go there.
             self.run.agent.workflow(&transition.to)?;
             transition.check()?;
-            let event = Event::Transition { to: transition.to.clone(), payload: transition.payload.clone() };
+            let event = Event::Transition(TransitionEvent {
+                to: transition.to.clone(),
+                payload: transition.payload.clone(),
+                ..Default::default()
+            });
             self.emit(&origin, event)?;
         }
         Ok(())

@@ -14,7 +14,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use headwater_protocol::{Event, FinishReason, Origin, RequestId};
+use headwater_protocol::{Event, FinishReason, Origin, RequestId, WarningEvent};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -285,7 +285,7 @@ impl NodeRun {
             }
             tracing::warn!(run = %self.run.id, key, "a hook was called with something else than the journal says");
             let code = Some("replay.changed".to_owned());
-            let warning = Event::Warning { message, code };
+            let warning = Event::Warning(WarningEvent { message, code, ..Default::default() });
             drop(self.run.journal.fact(&self.origin(), warning)?);
         }
         Ok(Some(match hook.outcome {

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, pin::Pin, sync::Arc};
 
-use headwater_protocol::{Event, Message, RequestId, RunId};
+use headwater_protocol::{CheckpointEvent, Event, Message, RequestId, RunId};
 use headwater_store::{Expect, JournalId};
 
 use super::{
@@ -332,11 +332,14 @@ impl AgentInner {
             Doing::Message(said) => label(&Input::Message(said.clone())),
             _ => None,
         };
-        Ok((active.run == run.id).then(|| Event::Checkpoint {
-            checkpoint: active.checkpoint,
-            session: session.id,
-            turn: turn + 1,
-            label,
+        Ok((active.run == run.id).then(|| {
+            Event::Checkpoint(CheckpointEvent {
+                checkpoint: active.checkpoint,
+                session: session.id,
+                turn: turn + 1,
+                label,
+                ..Default::default()
+            })
         }))
     }
 

@@ -225,8 +225,8 @@ impl Progress {
 
 fn status(event: &Event) -> Option<CheckpointStatus> {
     match event {
-        Event::RunWaiting { .. } => Some(CheckpointStatus::Waiting),
-        Event::RunFinished { .. } => Some(CheckpointStatus::Finished),
+        Event::RunWaiting(_) => Some(CheckpointStatus::Waiting),
+        Event::RunFinished(_) => Some(CheckpointStatus::Finished),
         Event::RunFailed(_) => Some(CheckpointStatus::Failed),
         Event::RunCancelled { .. } => Some(CheckpointStatus::Cancelled),
         _ => None,

@@ -3,7 +3,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use headwater_protocol::{CheckpointId, Event, MessageId, RequestId, RunId};
+use headwater_protocol::{
+    ApprovalRequested, CheckpointId, Event, MessageId, RequestId, RunId, StructuredInvalidated,
+};
 use headwater_store::{Class, JournalId, Lease};
 use serde_json::{Value, json};
 
@@ -127,7 +129,7 @@ impl Copying<'_> {
                 for gone in &self.head.invalidated {
                     let (stream, checkpoint) = (gone.stream.clone(), gone.checkpoint.clone());
                     bodies.push(encode(
-                        &json!({ "event": Event::StructuredInvalidated { stream, checkpoint } }),
+                        &json!({ "event": Event::StructuredInvalidated(StructuredInvalidated { stream, checkpoint, ..Default::default() }) }),
                     )?);
                 }
             }
@@ -219,12 +221,12 @@ fn keeps(written: &Written, open: &[RequestId]) -> bool {
     };
     let shows = match &written.event {
         Some(
-            Event::RunWaiting { .. }
-            | Event::Checkpoint { .. }
-            | Event::StructuredInvalidated { checkpoint: Some(_), .. },
+            Event::RunWaiting(_)
+            | Event::Checkpoint(_)
+            | Event::StructuredInvalidated(StructuredInvalidated { checkpoint: Some(_), .. }),
         ) => true,
         Some(Event::InterruptRequested(interrupt)) => open.contains(&interrupt.request),
-        Some(Event::ApprovalRequested { approval, .. }) => {
+        Some(Event::ApprovalRequested(ApprovalRequested { approval, .. })) => {
             open.iter().any(|request| request.as_str() == approval.as_str())
         }
         _ => false,

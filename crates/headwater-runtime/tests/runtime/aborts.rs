@@ -10,7 +10,7 @@ use std::{
 };
 
 use headwater_models::scripted::{Rule, ScriptedModel, When};
-use headwater_protocol::{Event, RunStatus};
+use headwater_protocol::{AttemptRetracted, Event, RunStatus};
 use headwater_runtime::{Choice, Cx, Next, NodeResult, replay};
 use headwater_tools::{FunctionTool, ToolContext, ToolError};
 use schemars::JsonSchema;
@@ -26,7 +26,9 @@ fn slow() -> ScriptedModel {
 
 fn reasons(ran: &Ran) -> Vec<&str> {
     let reasons = ran.events.iter().filter_map(|event| match event {
-        Event::AttemptRetracted { reason, .. } => Some(reason.as_deref().unwrap_or_default()),
+        Event::AttemptRetracted(AttemptRetracted { reason, .. }) => {
+            Some(reason.as_deref().unwrap_or_default())
+        }
         _ => None,
     });
     reasons.collect()

@@ -7,7 +7,7 @@ use std::{
 };
 
 use headwater_models::scripted::{Rule, ScriptedModel, When};
-use headwater_protocol::{InterruptKind, RunStatus, Usage};
+use headwater_protocol::{BlockKind, EventKind, InterruptKind, RunStatus, Usage};
 use headwater_runtime::{Answered, Ask, Cx, END, Next, NodeResult, START, Structured, Workflow};
 use headwater_tools::{FunctionTool, Schema, ToolError, schemars::JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ async fn a_model_that_need_not_ask_does_not() {
     let ran = world(optional, &model).run("go").await;
     assert_eq!((&*ran.text(), model.asked()), ("No need.", 1));
     assert_eq!(ran.result()["answer"], Value::Null);
-    assert_eq!(ran.count("text-delta"), 0, "the model's JSON is no text");
+    assert_eq!(ran.count_blocks(BlockKind::Text, EventKind::BlockDelta), 0, "the model's JSON is no text");
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn an_object_streams_after_the_question_and_is_checked_without_one() {
     let ran = world(node, &model).run("go").await.answer("Ada").await;
     assert_eq!(*ran.result(), draft);
     assert!(ran.count("structured") > 4, "{}", ran.count("structured"));
-    assert_eq!(ran.count("text-delta"), 0);
+    assert_eq!(ran.count_blocks(BlockKind::Text, EventKind::BlockDelta), 0);
 
     async fn wrong(cx: Cx, input: String) -> NodeResult {
         cx.reason("writer").system("wrong").input(input).interrupt(Ask::optional()).output::<Draft>().await?;

@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::{StreamExt as _, future::join_all};
 use headwater_models::scripted::{Fault, Rule, When};
-use headwater_protocol::{Event, RequestId, RunStatus};
+use headwater_protocol::{BlockDelta, BlockKind, Event, EventKind, RequestId, RunStatus, ToolOutput};
 use headwater_runtime::{Agent, Answered, Choice, Cx, Error, Next, NodeResult, Run, Start, Text};
 use headwater_tools::{FunctionTool, ToolContext, ToolError, schemars::JsonSchema};
 use serde::Deserialize;
@@ -188,12 +188,15 @@ async fn a_stop_reaches_the_model_and_keeps_what_was_said_and_used() {
     ]);
     let world = World::with(one(node), |agent| agent.model("writer", model));
     let run = world.agent.start(Start::new("")).await.unwrap();
-    told(&run, |event| matches!(event, Event::TextDelta { delta, .. } if delta.contains("sen"))).await;
+    told(&run, |event| matches!(event, Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. }) if delta.contains("sen"))).await;
     let ran = Ran::of(world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert_eq!(ran.text(), "One.Half a sen");
     assert_eq!(ran.count("attempt-retracted"), 0, "what was said stays said");
-    assert_eq!(ran.count("text-start"), ran.count("text-end"));
+    assert_eq!(
+        ran.count_blocks(BlockKind::Text, EventKind::BlockStarted),
+        ran.count_blocks(BlockKind::Text, EventKind::BlockEnded)
+    );
     assert!(ran.outcome.state.run().usage.as_ref().is_some_and(|usage| usage.output_tokens == Some(1)));
     assert_eq!(ran.told().last(), Some(&"run-cancelled"));
 }
@@ -223,7 +226,7 @@ async fn a_stop_reaches_a_tool_and_gives_it_a_moment() {
         agent.model("writer", model.clone()).tool(FunctionTool::new("slow", slow))
     });
     let run = world.agent.start(Start::new("")).await.unwrap();
-    told(&run, |event| matches!(event, Event::ToolOutput { preliminary: true, .. })).await;
+    told(&run, |event| matches!(event, Event::ToolOutput(ToolOutput { preliminary: true, .. }))).await;
     let ran = Ran::of(world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     assert!(told_to_stop.load(Ordering::SeqCst));
@@ -243,7 +246,7 @@ async fn a_stop_ends_a_run_whose_tool_and_node_do_not_listen() {
     let world =
         World::with(one(node), |agent| agent.model("writer", model).tool(FunctionTool::new("deaf", deaf)));
     let run = world.agent.start(Start::new("")).await.unwrap();
-    told(&run, |event| matches!(event, Event::ToolInputAvailable { .. })).await;
+    told(&run, |event| matches!(event, Event::ToolInputAvailable(_))).await;
     let ran = Ran::of(world.agent.stop(run.id(), None).await.unwrap()).await;
     assert_eq!(ran.status(), RunStatus::Cancelled);
     let call = ran.outcome.state.messages()[0].parts.iter().find_map(|part| match part {

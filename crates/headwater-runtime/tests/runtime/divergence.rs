@@ -3,7 +3,7 @@
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use headwater_models::scripted::{Rule, Script, ScriptedModel};
-use headwater_protocol::{Event, RunStatus};
+use headwater_protocol::{Event, RunStatus, WarningEvent};
 use headwater_runtime::{
     Agent, AgentOptions, Answered, Choice, Cx, END, ErrorKind, Next, NodeResult, START, Start, Text, Workflow,
 };
@@ -184,9 +184,9 @@ async fn a_changed_emit_is_told_with_what_it_was_and_what_it_is() {
 #[tokio::test]
 async fn a_changed_question_to_a_model_gives_what_was_recorded_and_a_warning() {
     let events = changed(says("say", "one"), says("say", "two"), false).await;
-    assert!(matches!(events.last(), Some(Event::RunFinished { .. })), "{:?}", events.last());
+    assert!(matches!(events.last(), Some(Event::RunFinished(_))), "{:?}", events.last());
     let warned = events.iter().any(|event| {
-        matches!(event, Event::Warning { code, message }
+        matches!(event, Event::Warning(WarningEvent { code, message, .. })
             if code.as_deref() == Some("replay.changed") && message.contains("w@1/node#1/say#0"))
     });
     assert!(warned, "{events:?}");
@@ -242,7 +242,7 @@ async fn a_run_of_a_version_that_is_not_registered_keeps_waiting_and_says_which_
     while first.driving() > 0 {
         tokio::task::yield_now().await;
     }
-    assert!(matches!(run.recorded().await.unwrap().last(), Some(Event::RunFinished { .. })));
+    assert!(matches!(run.recorded().await.unwrap().last(), Some(Event::RunFinished(_))));
 }
 
 #[tokio::test]

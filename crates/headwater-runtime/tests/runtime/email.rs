@@ -103,7 +103,7 @@ async fn a_draft_streams_field_by_field_and_a_person_says_revise_then_send() {
     assert_eq!(streamed.first(), Some(&("set", "subject")));
     assert!(streamed.iter().filter(|(kind, _)| *kind == "text-delta").count() > 3, "{streamed:?}");
     assert!(streamed.contains(&("append", "bullets")) && streamed.contains(&("final", "")));
-    assert!(!events.iter().any(|event| event.kind() == EventKind::TextDelta), "the model's JSON is no text");
+    assert!(!events.iter().any(|event| event.kind() == EventKind::BlockDelta), "the model's JSON is no text");
     assert_eq!(
         kinds(&events).last_chunk(),
         Some(&["interrupt-answered", "message-finished", "run-finished"])

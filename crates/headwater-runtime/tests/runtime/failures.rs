@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use headwater_protocol::{Event, RunStatus};
+use headwater_protocol::{Event, RunStatus, StatusEvent};
 use headwater_runtime::{
     Cx, Next, NodeError, NodeOptions, NodeResult, OnError, Retry, START, Text, Workflow,
 };
@@ -170,7 +170,7 @@ async fn a_retry_does_only_what_failed_again_and_shows_nothing_twice() {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::Status { message, .. } => message.as_deref(),
+            Event::Status(StatusEvent { message, .. }) => message.as_deref(),
             _ => None,
         })
         .collect();

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use headwater_models::scripted::{Rule, When};
-use headwater_protocol::{Event, RunStatus, ToolSpec};
+use headwater_protocol::{Event, RunStatus, StatusEvent, ToolSpec};
 use headwater_runtime::{
     Agent, AgentBuilder, Answer, Answered, Ask, Choice, Cx, END, Next, NodeOptions, Retry, START, Start,
     Text, ToolOptions, Workflow, replay,
@@ -182,7 +182,7 @@ async fn what_follows_a_wait_finds_state_and_counts_as_they_were() {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::Status { message, .. } => message.as_deref(),
+            Event::Status(StatusEvent { message, .. }) => message.as_deref(),
             _ => None,
         })
         .collect();

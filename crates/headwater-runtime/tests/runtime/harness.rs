@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use headwater_models::scripted::{Rule, Script, ScriptedModel};
-use headwater_protocol::{Event, Interrupt, RequestId, RunId, RunStatus};
+use headwater_protocol::{
+    BlockKind, Event, EventKind, Interrupt, InterruptAnswered, RequestId, RunId, RunStatus, WarningEvent,
+};
 use headwater_runtime::{
     Agent, AgentBuilder, Answered, END, Entry, Error, NodeFunction, OpenQuestion, Outcome, Run, START, Start,
     Workflow,
@@ -140,7 +142,7 @@ impl Ran {
     pub(crate) fn questions(&self) -> Vec<&Interrupt> {
         let answered = |request: &RequestId| {
             self.events.iter().any(|event| match event {
-                Event::InterruptAnswered { request: done, .. }
+                Event::InterruptAnswered(InterruptAnswered { request: done, .. })
                 | Event::InterruptExpired { request: done } => done == request,
                 _ => false,
             })
@@ -208,10 +210,16 @@ impl Ran {
         self.events.iter().filter(|event| event.kind().name() == kind).count()
     }
 
+    /// How often an event of a kind was told of blocks of a kind.
+    pub(crate) fn count_blocks(&self, block: BlockKind, kind: EventKind) -> usize {
+        let counts = |event: &&Event| event.block_kind() == Some(block) && event.kind() == kind;
+        self.events.iter().filter(counts).count()
+    }
+
     /// The codes of the warnings.
     pub(crate) fn warnings(&self) -> Vec<&str> {
         let warnings = self.events.iter().filter_map(|event| match event {
-            Event::Warning { code, .. } => Some(code.as_deref().unwrap_or_default()),
+            Event::Warning(WarningEvent { code, .. }) => Some(code.as_deref().unwrap_or_default()),
             _ => None,
         });
         warnings.collect()

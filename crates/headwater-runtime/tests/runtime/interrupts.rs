@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_protocol::{Event, InterruptKind, RunStatus};
+use headwater_protocol::{Event, InterruptAnswered, InterruptKind, RunStatus};
 use headwater_runtime::{
     Answered, Choice, Cx, Form, MaybeAnswer, MultiChoice, Next, NodeResult, START, Text, Workflow,
 };
@@ -263,7 +263,7 @@ async fn to_decline_ends_the_run_cancelled_and_starts_nothing() {
     assert_eq!(world.agent.runs(None, 10).await.unwrap().len(), 1, "no other run was started");
     assert!(matches!(
         ran.events.iter().find(|event| event.kind().name() == "interrupt-answered"),
-        Some(Event::InterruptAnswered { answer: None, .. })
+        Some(Event::InterruptAnswered(InterruptAnswered { answer: None, .. }))
     ));
 }
 

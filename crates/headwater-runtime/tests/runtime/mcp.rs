@@ -8,7 +8,7 @@ use std::{
 };
 
 use headwater_models::scripted::{Script, ScriptedModel};
-use headwater_protocol::{Event, RunStatus};
+use headwater_protocol::{Event, RunStatus, ToolOutput};
 use headwater_runtime::{AgentBuilder, AgentFile, Answer, Answered, FileOptions, Start, replay};
 use headwater_store::Memory;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn processes_with(word: &str) -> usize {
 
 fn outputs(ran: &Ran) -> Vec<String> {
     let outputs = ran.events.iter().filter_map(|event| match event {
-        Event::ToolOutput { name, .. } => name.clone(),
+        Event::ToolOutput(ToolOutput { name, .. }) => name.clone(),
         _ => None,
     });
     outputs.collect()

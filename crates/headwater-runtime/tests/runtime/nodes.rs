@@ -9,7 +9,7 @@ use std::{
 };
 
 use headwater_models::scripted::Rule;
-use headwater_protocol::RunStatus;
+use headwater_protocol::{BlockKind, EventKind, RunStatus};
 use headwater_runtime::{AgentOptions, Cx, END, Next, NodeError, NodeResult, START, Start, Text, Workflow};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ async fn a_message_equal_to_streamed_text_is_not_sent_twice() {
     let ran = world.run("other").await;
     assert_eq!((ran.count("message"), ran.warnings().len()), (1, 0));
     let ran = world.run("quiet").await;
-    assert_eq!((ran.count("message"), ran.count("text-delta")), (1, 0));
+    assert_eq!((ran.count("message"), ran.count_blocks(BlockKind::Text, EventKind::BlockDelta)), (1, 0));
     assert_eq!(ran.text().trim(), "An answer");
 }
 

@@ -7,7 +7,8 @@ use headwater_models::{
     scripted::{Fault, Rule, Script, ScriptedModel, When},
 };
 use headwater_protocol::{
-    ContentPart, Event, FinishReason, ModelMessage, RunStatus, StructuredStatus, ToolSpec, Usage,
+    BlockKind, ContentPart, DataEvent, Event, EventKind, FinishReason, ModelMessage, RunStatus,
+    StructuredStatus, ToolSpec, Usage,
 };
 use headwater_runtime::{
     AgentBuilder, AgentFile, Cx, END, Failover, FileOptions, Next, NodeResult, Reply, START, Start,
@@ -45,7 +46,7 @@ fn world<T: serde::de::DeserializeOwned + 'static>(
 fn updates(ran: &Ran) -> Vec<(&str, &str)> {
     let updates = ran.events.iter().filter_map(|event| match event {
         Event::Structured(update) => Some((update.op.kind(), update.op.path().unwrap_or_default())),
-        Event::StructuredInvalidated { .. } => Some(("invalidated", "")),
+        Event::StructuredInvalidated(_) => Some(("invalidated", "")),
         _ => None,
     });
     let mut updates: Vec<_> = updates.collect();
@@ -138,8 +139,11 @@ async fn a_text_is_streamed_and_what_the_model_said_of_it_is_given() {
         .finish(FinishReason::Length)]);
     let ran = world(node, &model).run("").await;
     assert_eq!(ran.text(), "Hello there, friend.");
-    assert!(ran.count("text-delta") >= 3);
-    assert_eq!((ran.count("reasoning-start"), ran.count("source-url")), (1, 1));
+    assert!(ran.count_blocks(BlockKind::Text, EventKind::BlockDelta) >= 3);
+    assert_eq!(
+        (ran.count_blocks(BlockKind::Reasoning, EventKind::BlockStarted), ran.count("source-url")),
+        (1, 1)
+    );
     assert_eq!(ran.warnings(), ["model.temperature"]);
     let reply = &ran.result()["reply"];
     assert_eq!(reply["usage"], serde_json::to_value(&usage).unwrap());
@@ -182,7 +186,10 @@ async fn a_text_that_is_not_streamed_comes_in_one_piece() {
     }
     let model = scripted([Rule::always().text("Hello there, friend.")]);
     let ran = world(node, &model).run("").await;
-    assert_eq!((ran.count("text-delta"), &*ran.text()), (1, "Hello there, friend."));
+    assert_eq!(
+        (ran.count_blocks(BlockKind::Text, EventKind::BlockDelta), &*ran.text()),
+        (1, "Hello there, friend.")
+    );
 }
 
 #[tokio::test]
@@ -204,7 +211,13 @@ async fn an_object_streams_field_by_field_in_one_stream_and_never_as_text() {
         updates(&ran),
         [("set", "subject"), ("text-delta", "body"), ("append", "bullets"), ("final", "")]
     );
-    assert_eq!((ran.count("text-delta"), ran.count("reasoning-start")), (0, 1));
+    assert_eq!(
+        (
+            ran.count_blocks(BlockKind::Text, EventKind::BlockDelta),
+            ran.count_blocks(BlockKind::Reasoning, EventKind::BlockStarted)
+        ),
+        (0, 1)
+    );
     let streams: Vec<_> = ran.outcome.structured().iter().collect();
     assert_eq!(streams.len(), 1);
     assert_eq!((streams[0].data(), streams[0].status()), (Some(&draft()), StructuredStatus::Done));
@@ -506,7 +519,14 @@ async fn streamed_text_is_not_streamed_again_when_the_node_is_run_again() {
     }
     let model = scripted([Rule::always().text("A draft.")]);
     let ran = world(node, &model).run("").await.answer("yes").await;
-    assert_eq!((model.asked(), ran.count("text-start"), ran.count("text-end")), (1, 1, 1));
+    assert_eq!(
+        (
+            model.asked(),
+            ran.count_blocks(BlockKind::Text, EventKind::BlockStarted),
+            ran.count_blocks(BlockKind::Text, EventKind::BlockEnded)
+        ),
+        (1, 1, 1)
+    );
     assert_eq!(ran.text(), "A draft.yes: A draft.");
     assert_eq!(ran.status(), RunStatus::Finished);
 }
@@ -585,7 +605,7 @@ async fn raw_answer_of_the_provider_is_given_live_and_after_a_resume() {
     let world = World::build(build);
     let ran = world.run("").await;
     let live = ran.events.iter().find_map(|event| match event {
-        Event::Data { data, .. } => Some(data),
+        Event::Data(DataEvent { data, .. }) => Some(data),
         _ => None,
     });
     assert_eq!(live, Some(&json!({ "times": 3 })));

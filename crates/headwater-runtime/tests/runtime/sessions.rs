@@ -14,7 +14,7 @@ mod unreadable;
 
 use std::sync::Arc;
 
-use headwater_protocol::{CheckpointId, Event, Message, RunId};
+use headwater_protocol::{CheckpointEvent, CheckpointId, Event, Message, RunId, StructuredInvalidated};
 use headwater_runtime::{
     Agent, Answered, CheckpointStatus, Choice, Cx, END, ErrorKind, Next, NodeResult, START, Session,
     SessionOptions, Turn, WhenBusy, Workflow,
@@ -87,7 +87,7 @@ async fn turns_follow_each_other_and_know_what_was_said() {
     assert_eq!(checkpoints[0].parent.as_ref(), Some(&checkpoints[1].id));
     assert_eq!(checkpoints[0].label.as_deref(), Some("two"));
     let events = agent.run(checkpoints[0].run.clone()).recorded().await.unwrap();
-    let told = events.iter().any(|event| matches!(event, Event::Checkpoint { checkpoint, turn: 2, .. } if *checkpoint == checkpoints[0].id));
+    let told = events.iter().any(|event| matches!(event, Event::Checkpoint(CheckpointEvent { checkpoint, turn: 2, .. }) if *checkpoint == checkpoints[0].id));
     assert!(told, "readers of the run are told of its checkpoint");
 }
 
@@ -158,7 +158,7 @@ async fn going_back_to_a_question_asks_it_anew_and_closes_what_came_later() {
     let second = info.waiting.unwrap();
     assert_ne!(first, second);
     let events = agent.run(second).recorded().await.unwrap();
-    let told = events.iter().any(|event| matches!(event, Event::StructuredInvalidated { stream, checkpoint: Some(_) } if stream == "canvas"));
+    let told = events.iter().any(|event| matches!(event, Event::StructuredInvalidated(StructuredInvalidated { stream, checkpoint: Some(_), .. }) if stream == "canvas"));
     assert!(told, "readers are told: {events:?}");
     answer(&agent, &session, "b").await;
     answer(&agent, &session, "s").await;

@@ -12,7 +12,10 @@ use headwater_models::{
     ToolChoice,
     scripted::{Call, Rule, ScriptedModel, When},
 };
-use headwater_protocol::{ClientTool, ContentPart, Event, FinishReason, ModelMessage, RunStatus};
+use headwater_protocol::{
+    ApprovalRequested, BlockKind, ClientTool, ContentPart, Event, EventKind, FinishReason, ModelMessage,
+    RunStatus,
+};
 use headwater_runtime::{
     Answer, Answered, Cx, Next, NodeResult, OpenQuestion, Reply, Start, Structured, Text, ToolOptions,
 };
@@ -244,7 +247,7 @@ async fn a_person_sees_the_exact_input_and_allows_or_forbids_the_call() {
     let (tool, input) = approval.approval().unwrap();
     assert_eq!((tool.name.as_str(), input), ("weather", &json!({ "city": "Oslo" })));
     let asked = ran.events.iter().find_map(|event| match event {
-        Event::ApprovalRequested { input, signature, .. } => {
+        Event::ApprovalRequested(ApprovalRequested { input, signature, .. }) => {
             Some((input.clone().unwrap(), signature.clone()))
         }
         _ => None,
@@ -429,7 +432,9 @@ async fn what_a_tool_shows_on_its_way_is_shown_and_its_last_word_counts() {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::ToolOutput { output, preliminary, .. } => Some((output.clone(), *preliminary)),
+            Event::ToolOutput(headwater_protocol::ToolOutput { output, preliminary, .. }) => {
+                Some((output.clone(), *preliminary))
+            }
             _ => None,
         })
         .collect();
@@ -472,7 +477,7 @@ async fn fields_stream_although_there_are_tools() {
     let ran = world.run("").await;
     assert_eq!(*ran.result(), report);
     assert!(ran.count("structured") > 5, "{}", ran.count("structured"));
-    assert_eq!(ran.count("text-delta"), 0);
+    assert_eq!(ran.count_blocks(BlockKind::Text, EventKind::BlockDelta), 0);
     let formats = model.calls().iter().filter(|call| call.response_format.is_some()).count();
     assert_eq!(formats, 2, "the schema is told in every pass");
 }

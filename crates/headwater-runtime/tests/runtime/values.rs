@@ -1,7 +1,7 @@
 //! Values that are too large or nested too deeply: each is an error where it came from, and none is stored.
 
 use headwater_models::scripted::{Rule, When};
-use headwater_protocol::{Event, RunStatus};
+use headwater_protocol::{Event, RunStatus, ToolInputError, ToolOutputError};
 use headwater_runtime::{Answered, Cx, Error, Form, Next, NodeError, NodeResult, Start};
 use headwater_tools::{FunctionTool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
@@ -102,9 +102,8 @@ async fn tool_output_that_exceeds_a_limit_is_an_error_that_the_model_is_told() {
         assert_eq!(ran.status(), RunStatus::Finished, "{input}: {}", ran.error());
         let events = ran.agent().run(ran.id().clone()).recorded().await.unwrap();
         let error = events.iter().find_map(|event| match event {
-            Event::ToolOutputError { error, .. } | Event::ToolInputError { error, .. } => {
-                Some(error.as_str())
-            }
+            Event::ToolOutputError(ToolOutputError { error, .. })
+            | Event::ToolInputError(ToolInputError { error, .. }) => Some(error.as_str()),
             _ => None,
         });
         assert_eq!(error.is_some(), expected.is_some(), "{input}: {error:?}");

@@ -5,7 +5,7 @@ mod place;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use headwater_protocol::{Encoder, Event, EventKind, Framing, Record};
+use headwater_protocol::{BlockDelta, Encoder, Event, EventKind, Framing, Record};
 use headwater_runtime::{Run, Teller, Told};
 use headwater_store::{Cursor, JournalId, Page, Secret};
 
@@ -72,8 +72,7 @@ impl Held {
     fn rest(mut self) -> Option<Self> {
         self.written = true;
         match &mut self.record.event {
-            Event::TextDelta { delta, metadata: None, .. }
-            | Event::ReasoningDelta { delta, metadata: None, .. } => {
+            Event::BlockDelta(BlockDelta { delta, metadata: None, .. }) => {
                 delta.clear();
                 delta.shrink_to(KEPT_TEXT);
                 Some(self)

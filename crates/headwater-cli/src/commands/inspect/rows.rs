@@ -2,8 +2,11 @@
 
 use anstyle::Style;
 use headwater_protocol::{
-    Event, Executor, FinishReason, Interrupt, RunId, RunStarted, SessionId, StructuredState, ToolCall,
-    ToolCallId,
+    ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockKind, CheckpointEvent,
+    DataEvent, ErrorEvent, Event, Executor, FileEvent, FinishReason, Interrupt, InterruptAnswered,
+    MessageStarted, RunFinished, RunId, RunStarted, RunWaiting, SessionId, SourceDocument, SourceUrl,
+    StatusEvent, StructuredInvalidated, StructuredState, ToolCall, ToolCallId, ToolDenied, ToolOutput,
+    ToolOutputError, TraceEvent, TransitionEvent, UnknownEvent, WarningEvent,
 };
 use serde_json::Value;
 
@@ -94,7 +97,7 @@ pub(super) fn row(item: &Item<'_>) -> Row {
 }
 
 fn text(block: &Block, began: u64) -> Row {
-    let (row, style) = if block.reasoning {
+    let (row, style) = if block.kind == BlockKind::Reasoning {
         (Row::new("~", "thinking", DIM), DIM.italic())
     } else {
         (Row::new("¶", "text", BOLD), PLAIN)
@@ -150,25 +153,25 @@ fn problem(problem: &Problem, place: Option<(u64, u64)>) -> Row {
 fn of_event(event: &Event, tool: Option<&str>) -> Row {
     match event {
         Event::RunStarted(started) => run_started(started),
-        Event::RunFinished { reason, data, .. } => Row::new("■", "finished", GREEN)
+        Event::RunFinished(RunFinished { reason, data, .. }) => Row::new("■", "finished", GREEN)
             .text(reason.as_ref().map(FinishReason::as_str).unwrap_or_default())
             .value(data.as_ref()),
         Event::RunFailed(error) => {
             Row::new("✗", "failed", RED).styled(RED, &error.message).note(opt(error.code.as_deref()))
         }
         Event::RunCancelled { reason } => Row::new("■", "cancelled", YELLOW).text(opt(reason.as_deref())),
-        Event::RunWaiting { tool_calls, .. } => {
+        Event::RunWaiting(RunWaiting { tool_calls, .. }) => {
             let calls: Vec<_> = tool_calls.iter().map(ToolCallId::as_str).collect();
             let calls = if calls.is_empty() { String::new() } else { format!("for {}", calls.join(", ")) };
             Row::new("‖", "waiting", YELLOW).text(calls)
         }
-        Event::AttemptStarted { attempt, model } => {
+        Event::AttemptStarted(AttemptStarted { attempt, model, .. }) => {
             Row::new("·", "attempt", DIM).text(attempt.as_str()).note(opt(model.as_deref()))
         }
-        Event::AttemptRetracted { attempt, reason } => {
+        Event::AttemptRetracted(AttemptRetracted { attempt, reason, .. }) => {
             Row::new("↺", "taken back", YELLOW).text(attempt.as_str()).note(opt(reason.as_deref()))
         }
-        Event::MessageStarted { message, role, .. } => {
+        Event::MessageStarted(MessageStarted { message, role, .. }) => {
             Row::new("┌", "message", BLUE).text(role.as_str()).note(message.as_str())
         }
         Event::MessageMetadata { metadata } => Row::new("·", "metadata", DIM).value(Some(metadata)),
@@ -176,22 +179,19 @@ fn of_event(event: &Event, tool: Option<&str>) -> Row {
         Event::StepStarted { name } => Row::new("┄", "step", DIM).text(opt(name.as_deref())),
         Event::StepFinished { name } => Row::new("┄", "step ended", DIM).text(opt(name.as_deref())),
         Event::Structured(_)
-        | Event::TextStart { .. }
-        | Event::TextDelta { .. }
-        | Event::TextEnd { .. }
-        | Event::ReasoningStart { .. }
-        | Event::ReasoningDelta { .. }
-        | Event::ReasoningEnd { .. }
+        | Event::BlockStarted(_)
+        | Event::BlockDelta(_)
+        | Event::BlockEnded(_)
         | Event::ToolInputStart(_)
-        | Event::ToolInputDelta { .. }
-        | Event::ToolInputAvailable { .. }
-        | Event::ToolInputError { .. }
+        | Event::ToolInputDelta(_)
+        | Event::ToolInputAvailable(_)
+        | Event::ToolInputError(_)
         | Event::MessageFinished { .. }
         | Event::AttemptFinished { .. } => Row::new("·", event.kind().name(), DIM),
-        Event::ApprovalRequested { approval, tool: call, input, .. } => {
+        Event::ApprovalRequested(ApprovalRequested { approval, tool: call, input, .. }) => {
             approval_requested(approval.as_str(), call).value(input.as_ref())
         }
-        Event::ApprovalAnswered { approval, approved, reason, .. } => {
+        Event::ApprovalAnswered(ApprovalAnswered { approval, approved, reason, .. }) => {
             let (sign, answer, style) =
                 if *approved { ("✓", "approved", GREEN) } else { ("✗", "refused", RED) };
             Row::new(sign, "approval", style)
@@ -199,7 +199,7 @@ fn of_event(event: &Event, tool: Option<&str>) -> Row {
                 .note(approval.as_str())
                 .text(opt(reason.as_deref()))
         }
-        Event::ToolOutput { call, name, output, structured, is_error, preliminary, .. } => {
+        Event::ToolOutput(ToolOutput { call, name, output, structured, is_error, preliminary, .. }) => {
             let state = if *preliminary { "output-available (preliminary)" } else { "output-available" };
             let (sign, style) = if *is_error { ("✗", RED) } else { ("←", CYAN) };
             let row = Row::new(sign, "tool", style);
@@ -207,31 +207,35 @@ fn of_event(event: &Event, tool: Option<&str>) -> Row {
             let row = if *is_error { row.note("(the tool reports a failure)") } else { row };
             row.value(Some(output)).value(structured.as_ref())
         }
-        Event::ToolOutputError { call, name, error } => Row::new("✗", "tool", RED)
+        Event::ToolOutputError(ToolOutputError { call, name, error, .. }) => Row::new("✗", "tool", RED)
             .styled(BOLD, opt(name.as_deref().or(tool)))
             .note(format!("{call} output-error"))
             .styled(RED, error),
-        Event::ToolDenied { call, name, reason } => Row::new("✗", "tool", YELLOW)
+        Event::ToolDenied(ToolDenied { call, name, reason, .. }) => Row::new("✗", "tool", YELLOW)
             .styled(BOLD, opt(name.as_deref().or(tool)))
             .note(format!("{call} output-denied"))
             .text(opt(reason.as_deref())),
-        Event::SourceUrl { source, url, title, .. } => Row::new("@", "source", BLUE)
+        Event::SourceUrl(SourceUrl { source, url, title, .. }) => Row::new("@", "source", BLUE)
             .text(title.as_deref().unwrap_or(url))
             .note(source)
             .styled(DIM, if title.is_some() { url.as_str() } else { "" }),
-        Event::SourceDocument { source, title, filename, text, .. } => Row::new("@", "source", BLUE)
-            .text(title.as_deref().or(filename.as_deref()).unwrap_or_default())
-            .note(source)
-            .styled(DIM, opt(text.as_deref())),
-        Event::File { url, media_type, filename, .. } => Row::new("▤", "file", BLUE)
+        Event::SourceDocument(SourceDocument { source, title, filename, text, .. }) => {
+            Row::new("@", "source", BLUE)
+                .text(title.as_deref().or(filename.as_deref()).unwrap_or_default())
+                .note(source)
+                .styled(DIM, opt(text.as_deref()))
+        }
+        Event::File(FileEvent { url, media_type, filename, .. }) => Row::new("▤", "file", BLUE)
             .text(filename.as_deref().unwrap_or_else(|| url.get(..60).unwrap_or(url)))
             .note(media_type),
-        Event::Data { name, id, data, transient } => Row::new("◇", "data", MAGENTA)
+        Event::Data(DataEvent { name, id, data, transient, .. }) => Row::new("◇", "data", MAGENTA)
             .styled(BOLD, name)
             .note(opt(id.as_deref()))
             .note(if *transient { "(transient)" } else { "" })
             .value(Some(data)),
-        Event::StructuredInvalidated { stream, .. } => Row::new("↺", "invalid", YELLOW).text(stream),
+        Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
+            Row::new("↺", "invalid", YELLOW).text(stream)
+        }
         Event::StateSnapshot { state } => Row::new("▣", "state", MAGENTA).value(Some(state)),
         Event::StateDelta { patch } => {
             Row::new("▣", "state", MAGENTA).note("patch").value(Some(&Value::Array(patch.clone())))
@@ -240,31 +244,33 @@ fn of_event(event: &Event, tool: Option<&str>) -> Row {
             Row::new("▤", "snapshot", BLUE).text(count(messages.len() as u64, "message"))
         }
         Event::InterruptRequested(interrupt) => self::interrupt(interrupt),
-        Event::InterruptAnswered { request, answer } => {
+        Event::InterruptAnswered(InterruptAnswered { request, answer, .. }) => {
             Row::new("✓", "answered", GREEN).text(request.as_str()).value(answer.as_ref())
         }
         Event::InterruptExpired { request } => Row::new("✗", "expired", YELLOW).text(request.as_str()),
-        Event::Status { state, message } => {
+        Event::Status(StatusEvent { state, message, .. }) => {
             let text = message.as_deref().or(state.as_deref());
             let state = state.as_deref().filter(|_| message.is_some());
             Row::new("●", "status", DIM).text(opt(text)).note(opt(state))
         }
-        Event::Transition { to, payload } => {
+        Event::Transition(TransitionEvent { to, payload, .. }) => {
             Row::new("⇒", "transition", BLUE).styled(BOLD, to).value(payload.as_ref())
         }
-        Event::Checkpoint { checkpoint, turn, label, .. } => Row::new("⚑", "checkpoint", BLUE)
-            .text(opt(label.as_deref()))
-            .note(format!("{checkpoint} turn {turn}")),
+        Event::Checkpoint(CheckpointEvent { checkpoint, turn, label, .. }) => {
+            Row::new("⚑", "checkpoint", BLUE)
+                .text(opt(label.as_deref()))
+                .note(format!("{checkpoint} turn {turn}"))
+        }
         Event::Usage(usage) => Row::new("·", "usage", DIM).value(serde_json::to_value(usage).ok().as_ref()),
-        Event::Warning { message, code } => {
+        Event::Warning(WarningEvent { message, code, .. }) => {
             Row::new("⚠", "warning", YELLOW).styled(YELLOW, message).note(opt(code.as_deref()))
         }
-        Event::Error { error, terminal } => Row::new("✗", "error", RED)
+        Event::Error(ErrorEvent { error, terminal, .. }) => Row::new("✗", "error", RED)
             .styled(RED, &error.message)
             .note(opt(error.code.as_deref()))
             .note(if *terminal { "(ends the run)" } else { "" }),
-        Event::Trace { trace, .. } => Row::new("·", "trace", DIM).text(trace),
-        Event::Unknown { name, data } => {
+        Event::Trace(TraceEvent { trace, .. }) => Row::new("·", "trace", DIM).text(trace),
+        Event::Unknown(UnknownEvent { name, data, .. }) => {
             Row::new("?", "unknown", YELLOW).styled(BOLD, name).value(Some(data))
         }
         other => Row::new("?", other.kind().name(), YELLOW),

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use headwater_protocol::{
-    AttemptId, Event, MessageId, PartId, Place, Record, StructuredState, StructuredUpdate, ToolCallId,
+    ApprovalAnswered, AttemptId, AttemptRetracted, BlockKind, Event, MessageId, PartId, Place, Record,
+    StructuredInvalidated, StructuredState, StructuredUpdate, ToolCallId, ToolDenied, ToolInputAvailable,
+    ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
 };
 use serde_json::Value;
 
@@ -46,7 +48,7 @@ pub(super) enum Body<'a> {
 /// A block of text or reasoning.
 #[derive(Debug, Default)]
 pub(super) struct Block {
-    pub(super) reasoning: bool,
+    pub(super) kind: BlockKind,
     pub(super) text: String,
     pub(super) deltas: u64,
     /// The block was ended.
@@ -100,7 +102,7 @@ impl<'a> Timeline<'a> {
 }
 
 /// A block is known by its id within its message; text and reasoning have ids of their own.
-type BlockKey<'a> = (bool, Option<&'a MessageId>, &'a PartId);
+type BlockKey<'a> = (BlockKind, Option<&'a MessageId>, &'a PartId);
 
 /// The items so far, and those that may still grow.
 #[derive(Debug, Default)]
@@ -116,18 +118,17 @@ impl<'a> Layout<'a> {
     fn record(&mut self, place: Option<Place>, record: &'a Record) {
         let message = record.origin.message.as_ref();
         match &record.event {
-            Event::TextStart { id, .. } => self.open(place, record, (false, message, id)),
-            Event::TextDelta { id, delta, .. } => self.grow(place, record, (false, message, id), delta),
-            Event::TextEnd { id, .. } => self.close((false, message, id)),
-            Event::ReasoningStart { id, .. } => self.open(place, record, (true, message, id)),
-            Event::ReasoningDelta { id, delta, .. } => self.grow(place, record, (true, message, id), delta),
-            Event::ReasoningEnd { id, .. } => self.close((true, message, id)),
+            Event::BlockStarted(block) => self.open(place, record, (block.kind, message, &block.id)),
+            Event::BlockDelta(block) => {
+                self.grow(place, record, (block.kind, message, &block.id), &block.delta);
+            }
+            Event::BlockEnded(block) => self.close((block.kind, message, &block.id)),
 
             Event::ToolInputStart(tool) => {
                 self.inputs.remove(&tool.call);
                 self.input(place, record, &tool.call, &tool.name);
             }
-            Event::ToolInputDelta { call, delta } => {
+            Event::ToolInputDelta(ToolInputDelta { call, delta, .. }) => {
                 let name = self.names.get(call).copied().unwrap_or_default();
                 let input = self.input(place, record, call, name);
                 if let Some(input) = input {
@@ -135,14 +136,14 @@ impl<'a> Layout<'a> {
                     input.deltas += 1;
                 }
             }
-            Event::ToolInputAvailable { tool, input: value } => {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input: value, .. }) => {
                 if let Some(input) = self.input(place, record, &tool.call, &tool.name) {
                     input.available = true;
                     input.input = value.as_ref();
                 }
                 self.inputs.remove(&tool.call);
             }
-            Event::ToolInputError { tool, input: value, error } => {
+            Event::ToolInputError(ToolInputError { tool, input: value, error, .. }) => {
                 if let Some(input) = self.input(place, record, &tool.call, &tool.name) {
                     input.input = value.as_ref();
                     input.error = Some(error);
@@ -151,14 +152,14 @@ impl<'a> Layout<'a> {
             }
 
             Event::Structured(update) => self.update(place, record, update),
-            Event::StructuredInvalidated { stream, .. } => {
+            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
                 let known = self.objects.remove(stream.as_str());
                 if let Some(Body::Structured(object)) = known.and_then(|at| self.body(at)) {
                     object.invalidated = true;
                 }
                 self.push(place, record, Body::Event(&record.event));
             }
-            Event::AttemptRetracted { attempt, .. } => {
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                 self.retract(attempt);
                 self.push(place, record, Body::Event(&record.event));
             }
@@ -184,7 +185,7 @@ impl<'a> Layout<'a> {
     }
 
     fn open(&mut self, place: Option<Place>, record: &'a Record, key: BlockKey<'a>) {
-        let block = Block { reasoning: key.0, last: record.time, ..Block::default() };
+        let block = Block { kind: key.0, last: record.time, ..Block::default() };
         let at = self.push(place, record, Body::Text(block));
         self.blocks.insert(key, at);
     }
@@ -262,9 +263,7 @@ impl<'a> Layout<'a> {
             // A tool that was executed stays executed.
             let happened = matches!(
                 item.body,
-                Body::Event(
-                    Event::ToolOutput { .. } | Event::ToolOutputError { .. } | Event::ToolDenied { .. }
-                )
+                Body::Event(Event::ToolOutput(_) | Event::ToolOutputError(_) | Event::ToolDenied(_))
             );
             item.retracted |= said && !happened;
         }
@@ -274,10 +273,10 @@ impl<'a> Layout<'a> {
 /// The call whose end the event is.
 fn called(event: &Event) -> Option<&ToolCallId> {
     match event {
-        Event::ToolOutput { call, .. }
-        | Event::ToolOutputError { call, .. }
-        | Event::ToolDenied { call, .. }
-        | Event::ApprovalAnswered { call: Some(call), .. } => Some(call),
+        Event::ToolOutput(ToolOutput { call, .. })
+        | Event::ToolOutputError(ToolOutputError { call, .. })
+        | Event::ToolDenied(ToolDenied { call, .. })
+        | Event::ApprovalAnswered(ApprovalAnswered { call: Some(call), .. }) => Some(call),
         _ => None,
     }
 }

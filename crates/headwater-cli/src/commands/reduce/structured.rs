@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use headwater_protocol::{
-    Decoded, Decoder, Event, Frame, FrameReader, Framing, StructuredState, StructuredUpdate, dialects,
+    Decoded, Decoder, Event, Frame, FrameReader, Framing, StructuredState, StructuredUpdate, UnknownEvent,
+    dialects,
 };
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +101,7 @@ impl Chunks {
                 errors.iter().for_each(|error| style::warning(error));
                 Ok(update)
             }
-            Some(Event::Unknown { name, .. }) => {
+            Some(Event::Unknown(UnknownEvent { name, .. })) => {
                 Err(format!("the chunk is a `{name}`, not a `structured-data`"))
             }
             Some(event) => Err(format!("the chunk is a `{}`, not a `structured-data`", event.kind())),

@@ -24,7 +24,11 @@ use super::{
 };
 use crate::{
     encode::{Encode, EncodeOptions},
-    event::{Event, Record, Role, ToolCall},
+    event::{
+        ApprovalAnswered, ApprovalRequested, AttemptRetracted, BlockKind, DataEvent, ErrorEvent, Event,
+        InterruptAnswered, Record, Role, StructuredInvalidated, ToolCall, ToolInputAvailable, ToolInputDelta,
+        ToolInputError, UnknownEvent, WarningEvent,
+    },
     framing::{FrameWriter, Piece},
     id::{AttemptId, MessageId, PartId, ToolCallId},
     state::{Message, Part, RunState},
@@ -74,7 +78,7 @@ enum Phase {
 
 #[derive(Debug)]
 struct OpenText {
-    reasoning: bool,
+    kind: BlockKind,
     message: MessageId,
     part: PartId,
     attempt: Option<AttemptId>,
@@ -147,44 +151,41 @@ impl Encoder {
     fn say(&mut self, record: &Record, sink: Sink<'_>) {
         match &record.event {
             Event::RunStarted(_) => {}
-            Event::RunFinished { .. }
+            Event::RunFinished(_)
             | Event::RunFailed(_)
             | Event::RunCancelled { .. }
-            | Event::RunWaiting { .. } => self.end(record, sink),
-            Event::Error { terminal: true, .. } => self.end(record, sink),
+            | Event::RunWaiting(_) => self.end(record, sink),
+            Event::Error(ErrorEvent { terminal: true, .. }) => self.end(record, sink),
 
-            Event::AttemptRetracted { attempt, .. } => self.retract(record, attempt, sink),
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => self.retract(record, attempt, sink),
 
             Event::Message { content } => self.whole(record, content, sink),
 
             Event::StepStarted { name } => self.start_step(record, name.as_deref(), sink),
             Event::StepFinished { name } => self.finish_step(record, name.as_deref(), sink),
 
-            Event::TextStart { id, .. } => self.start_text(record, false, id, sink),
-            Event::TextDelta { id, delta, .. } => {
-                self.grow_text(record, false, id, delta, sink);
-            }
-            Event::TextEnd { id, .. } => self.end_text(record, false, id, sink),
-            Event::ReasoningStart { id, .. } => {
-                self.start_text(record, true, id, sink);
-            }
-            Event::ReasoningDelta { id, delta, .. } => {
-                self.grow_text(record, true, id, delta, sink);
-            }
-            Event::ReasoningEnd { id, .. } => self.end_text(record, true, id, sink),
+            Event::BlockStarted(block) => self.start_text(record, block, sink),
+            Event::BlockDelta(block) => self.grow_text(record, block, sink),
+            Event::BlockEnded(block) => self.end_text(record, block, sink),
 
             Event::ToolInputStart(tool) => self.start_call(record, tool, sink),
-            Event::ToolInputDelta { call, delta } => self.grow_call(record, call, delta, sink),
-            Event::ToolInputAvailable { tool, input } => self.end_call(record, tool, input.as_ref(), sink),
-            Event::ToolInputError { tool, input, error } => {
+            Event::ToolInputDelta(ToolInputDelta { call, delta, .. }) => {
+                self.grow_call(record, call, delta, sink)
+            }
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
+                self.end_call(record, tool, input.as_ref(), sink)
+            }
+            Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
                 self.refuse_call(record, tool, input.as_ref(), error, sink);
             }
-            Event::ApprovalRequested { tool, input, .. } => self.ask(record, tool, input.as_ref(), sink),
-            Event::ToolOutput { .. } | Event::ToolOutputError { .. } | Event::ToolDenied { .. } => {
+            Event::ApprovalRequested(ApprovalRequested { tool, input, .. }) => {
+                self.ask(record, tool, input.as_ref(), sink)
+            }
+            Event::ToolOutput(_) | Event::ToolOutputError(_) | Event::ToolDenied(_) => {
                 self.answer_call(record, sink);
             }
 
-            Event::Data { name, data, .. } => self.data(record, name, data, sink),
+            Event::Data(DataEvent { name, data, .. }) => self.data(record, name, data, sink),
 
             Event::StateSnapshot { state } => sink(&Chunk::StateSnapshot(StateSnapshot {
                 snapshot: Cow::Borrowed(state),
@@ -200,39 +201,42 @@ impl Encoder {
                 self.questions.push(record.event.clone());
                 self.reduce(record);
             }
-            Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => {
+            Event::InterruptAnswered(InterruptAnswered { request, .. })
+            | Event::InterruptExpired { request } => {
                 self.answered(request.as_str());
                 self.reduce(record);
             }
-            Event::ApprovalAnswered { approval, .. } => {
+            Event::ApprovalAnswered(ApprovalAnswered { approval, .. }) => {
                 self.answered(approval.as_str());
                 self.reduce(record);
             }
 
             Event::Structured(update) => self.grow_object(record, update, sink),
-            Event::StructuredInvalidated { stream, .. } => self.drop_object(record, stream, sink),
+            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
+                self.drop_object(record, stream, sink)
+            }
             Event::MessageFinished { .. } => {
                 self.say_unsent(record, sink);
                 self.reduce(record);
             }
-            Event::Unknown { name, data } => unknown(record, name, data, sink),
+            Event::Unknown(UnknownEvent { name, data, .. }) => unknown(record, name, data, sink),
 
             // Nothing that a page shows; some of it changes the conversation that may have to be sent again.
-            Event::AttemptStarted { .. }
+            Event::AttemptStarted(_)
             | Event::AttemptFinished { .. }
-            | Event::MessageStarted { .. }
+            | Event::MessageStarted(_)
             | Event::MessageMetadata { .. }
-            | Event::SourceUrl { .. }
-            | Event::SourceDocument { .. }
-            | Event::File { .. }
+            | Event::SourceUrl(_)
+            | Event::SourceDocument(_)
+            | Event::File(_)
             | Event::StateDelta { .. }
-            | Event::Status { .. }
-            | Event::Transition { .. }
-            | Event::Checkpoint { .. }
+            | Event::Status(_)
+            | Event::Transition(_)
+            | Event::Checkpoint(_)
             | Event::Usage(_)
-            | Event::Warning { .. }
-            | Event::Error { .. }
-            | Event::Trace { .. } => self.reduce(record),
+            | Event::Warning(_)
+            | Event::Error(_)
+            | Event::Trace(_) => self.reduce(record),
         }
     }
 
@@ -260,7 +264,7 @@ impl Encoder {
     fn answered(&mut self, id: &str) {
         self.questions.retain(|question| match question {
             Event::InterruptRequested(interrupt) => interrupt.request.as_str() != id,
-            Event::ApprovalRequested { approval, .. } => approval.as_str() != id,
+            Event::ApprovalRequested(ApprovalRequested { approval, .. }) => approval.as_str() != id,
             _ => false,
         });
     }
@@ -352,7 +356,7 @@ impl Encoder {
         if self.phase != Phase::Running {
             return;
         }
-        let now = Record::new(0, Event::Warning { message: String::new(), code: None });
+        let now = Record::new(0, Event::Warning(WarningEvent::default()));
         while !self.texts.is_empty() {
             self.close_text(&now, 0, sink);
         }
@@ -361,7 +365,8 @@ impl Encoder {
         }
         // The id of the thought that it may have got.
         let current = self.state.current_message().map(|message| (message.id.clone(), message.role));
-        let thought = current.map(|(message, role)| self.ids.clone().text(&message, role, true, None));
+        let thought =
+            current.map(|(message, role)| self.ids.clone().text(&message, role, BlockKind::Reasoning, None));
         self.resync(&now, thought.as_deref(), sink);
     }
 

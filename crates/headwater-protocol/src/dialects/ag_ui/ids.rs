@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    event::Role,
+    event::{BlockKind, Role},
     id::{AttemptId, MessageId, ToolCallId},
     state::{Message, Part, ToolPart},
 };
@@ -44,7 +44,7 @@ struct Turns {
 #[derive(Debug, Clone)]
 struct Slot {
     wire: Arc<str>,
-    reasoning: bool,
+    kind: BlockKind,
     attempt: Option<AttemptId>,
 }
 
@@ -64,22 +64,22 @@ impl Ids {
         &mut self,
         message: &MessageId,
         role: Role,
-        reasoning: bool,
+        kind: BlockKind,
         attempt: Option<&AttemptId>,
     ) -> Arc<str> {
         let turns = self.turns(message, role);
-        let own = match (turns.thoughts_alone, reasoning) {
-            (true, true) => turns.slots.is_empty(),
-            (false, false) => !turns.has_text && !turns.has_calls,
+        let own = match (turns.thoughts_alone, kind) {
+            (true, BlockKind::Reasoning) => turns.slots.is_empty(),
+            (false, BlockKind::Text) => !turns.has_text && !turns.has_calls,
             _ => false,
         };
         let wire = if own { turns.wire.clone() } else { self.fresh(message) };
         let turns = self.turns(message, role);
-        if !reasoning {
+        if kind == BlockKind::Text {
             (turns.has_text, turns.has_calls, turns.has_results) = (true, false, false);
             turns.wire = wire.clone();
         }
-        turns.slots.push(Slot { wire: wire.clone(), reasoning, attempt: attempt.cloned() });
+        turns.slots.push(Slot { wire: wire.clone(), kind, attempt: attempt.cloned() });
         wire
     }
 
@@ -154,16 +154,13 @@ impl Ids {
             if !matches!(part, Part::Tool(_)) {
                 self.adopt_calls(message, &std::mem::take(&mut together));
             }
-            match part {
-                Part::Text(text) | Part::Reasoning(text) => {
-                    texts += 1;
-                    if texts > known {
-                        let reasoning = matches!(part, Part::Reasoning(_));
-                        self.text(&message.id, message.role, reasoning, text.attempt.as_ref());
-                    }
+            if let Some((kind, text)) = part.as_block() {
+                texts += 1;
+                if texts > known {
+                    self.text(&message.id, message.role, kind, text.attempt.as_ref());
                 }
-                Part::Tool(tool) => together.push(tool),
-                _ => {}
+            } else if let Part::Tool(tool) = part {
+                together.push(tool);
             }
         }
         self.adopt_calls(message, &together);
@@ -212,7 +209,7 @@ impl Ids {
         self.messages.retain(|message, turns| {
             turns.slots.retain(|slot| {
                 let dies = slot.attempt.as_ref() == Some(attempt);
-                if dies && slot.reasoning {
+                if dies && slot.kind == BlockKind::Reasoning {
                     gone = Some(slot.wire.clone());
                 }
                 !dies

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::chunk::Interrupt;
 use crate::{
-    event::{self, Event, InterruptKind},
+    event::{self, ApprovalRequested, Event, InterruptKind},
     state::{Part, RunState, ToolState},
 };
 
@@ -18,13 +18,12 @@ pub(super) fn pending(state: &RunState, run: &str) -> Vec<Value> {
         _ => None,
     });
     let approvals = tools.filter_map(|tool| {
-        Some(Event::ApprovalRequested {
+        Some(Event::ApprovalRequested(ApprovalRequested {
             approval: tool.approval.as_ref()?.id.clone()?,
             tool: event::ToolCall::new(tool.call.clone(), tool.name.clone()),
             input: tool.input.clone(),
-            signature: None,
-            automatic: false,
-        })
+            ..Default::default()
+        }))
     });
     asked.chain(approvals).filter_map(|event| serde_json::to_value(write(&event, Some(run))?).ok()).collect()
 }
@@ -34,7 +33,7 @@ pub(super) fn pending(state: &RunState, run: &str) -> Vec<Value> {
 pub(super) fn write<'a>(question: &'a Event, bound: Option<&str>) -> Option<Interrupt<'a>> {
     let mut interrupt = match question {
         Event::InterruptRequested(asked) => write_question(asked),
-        Event::ApprovalRequested { approval, tool, input, .. } => Interrupt {
+        Event::ApprovalRequested(ApprovalRequested { approval, tool, input, .. }) => Interrupt {
             id: Cow::Borrowed(approval.as_str()),
             reason: Cow::Borrowed("tool_call"),
             message: Some(Cow::Owned(format!("Approve the call of {}?", tool.name))),
@@ -54,7 +53,7 @@ pub(super) fn write<'a>(question: &'a Event, bound: Option<&str>) -> Option<Inte
         _ => return None,
     };
     if let Some(run) = bound {
-        if matches!(question, Event::ApprovalRequested { .. }) {
+        if matches!(question, Event::ApprovalRequested(_)) {
             // The one reason for which its `addToolApprovalResponse` sends the decision.
             interrupt.reason = Cow::Borrowed("approval_required");
         }

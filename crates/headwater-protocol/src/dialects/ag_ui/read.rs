@@ -15,7 +15,10 @@ use super::{
 use crate::{
     decode::Decoded,
     error::{Error, ErrorKind},
-    event::{Event, Origin, Record, Role, ToolCall},
+    event::{
+        ApprovalRequested, BlockDelta, BlockKind, DataEvent, Event, MessageStarted, Origin, Record, Role,
+        ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput, ToolOutputError, UnknownEvent,
+    },
     id::MessageId,
     json::EmbeddedJson,
     state::{Message, Part, ToolPart},
@@ -40,7 +43,7 @@ pub(super) struct Reader {
 /// A text or a thought that is open.
 #[derive(Debug, Clone, Copy)]
 struct Text {
-    reasoning: bool,
+    kind: BlockKind,
     /// The client has no message for it.
     lost: bool,
 }
@@ -125,12 +128,7 @@ impl Reader {
         if text.lost {
             return Ok(());
         }
-        let (part, delta) = (id.into(), delta.to_owned());
-        let event = if text.reasoning {
-            Event::ReasoningDelta { id: part, delta, metadata: None }
-        } else {
-            Event::TextDelta { id: part, delta, metadata: None }
-        };
+        let event = Event::BlockDelta(BlockDelta::new(text.kind, id, delta));
         self.emit(&Place { time, message: Some(id.into()) }, event, out);
         Ok(())
     }
@@ -147,7 +145,7 @@ impl Reader {
         let known = known.ok_or_else(|| out_of_place("call", call))?;
         known.args.push_str(delta);
         let place = Place { time, message: Some(known.message.clone()) };
-        let event = Event::ToolInputDelta { call: known.tool.call.clone(), delta: delta.to_owned() };
+        let event = Event::ToolInputDelta(ToolInputDelta::new(known.tool.call.clone(), delta.to_owned()));
         self.emit(&place, event, out);
         Ok(())
     }
@@ -156,7 +154,7 @@ impl Reader {
     pub(super) fn unknown(&mut self, name: String, event: Map<String, Value>, out: &mut Decoded) {
         let time = event.get("timestamp").and_then(Value::as_u64).unwrap_or(0);
         let place = Place { time, message: None };
-        self.emit(&place, Event::Unknown { name, data: Value::Object(event) }, out);
+        self.emit(&place, Event::Unknown(UnknownEvent::new(name, Value::Object(event))), out);
     }
 
     pub(super) fn event(&mut self, name: &str, chunk: Chunk<'_>, out: &mut Decoded) -> Result<(), Error> {
@@ -225,7 +223,7 @@ impl Reader {
             | Chunk::Raw(_) => {
                 let data = serde_json::to_value(&chunk)
                     .map_err(|error| Error::new(ErrorKind::Field, format!("{name}: {error}")))?;
-                self.emit(&Place::default(), Event::Unknown { name: name.to_owned(), data }, out);
+                self.emit(&Place::default(), Event::Unknown(UnknownEvent::new(name.to_owned(), data)), out);
             }
         }
         Ok(())
@@ -245,7 +243,7 @@ impl Reader {
             let call = tool.call.clone();
             self.emit(&place, Event::ToolInputStart(tool), out);
             if !args.is_empty() {
-                self.emit(&place, Event::ToolInputDelta { call, delta: args }, out);
+                self.emit(&place, Event::ToolInputDelta(ToolInputDelta::new(call, args)), out);
             }
             return;
         }
@@ -257,7 +255,15 @@ impl Reader {
         let place = place.in_message(message.clone());
         if self.roles.insert(message.to_string(), Role::Assistant).is_none() {
             let role = Role::Assistant;
-            self.emit(&place, Event::MessageStarted { message: message.clone(), role, author: None }, out);
+            self.emit(
+                &place,
+                Event::MessageStarted(MessageStarted {
+                    message: message.clone(),
+                    role,
+                    ..Default::default()
+                }),
+                out,
+            );
         }
         let call = Call { tool: tool.clone(), message, args: String::new(), complete: false, open: true };
         self.calls.insert(tool.call.to_string(), call);
@@ -273,7 +279,7 @@ impl Reader {
         let input = serde_json::from_str(&known.args).ok();
         let place = Place::of(&end.base).in_message(known.message.clone());
         let tool = known.tool.clone();
-        self.emit(&place, Event::ToolInputAvailable { tool, input }, out);
+        self.emit(&place, Event::ToolInputAvailable(ToolInputAvailable::new(tool, input)), out);
     }
 
     fn result(&mut self, result: &ToolCallResult<'_>, out: &mut Decoded) {
@@ -286,33 +292,34 @@ impl Reader {
                 if known.open {
                     known.complete = true;
                     let (tool, input) = (known.tool.clone(), serde_json::from_str(&known.args).ok());
-                    self.emit(&place, Event::ToolInputAvailable { tool, input }, out);
+                    self.emit(&place, Event::ToolInputAvailable(ToolInputAvailable::new(tool, input)), out);
                 }
                 false
             }
             None => {
                 self.roles.insert(message.to_string(), Role::Tool);
                 let (message, role) = (message.clone(), Role::Tool);
-                self.emit(&place, Event::MessageStarted { message, role, author: None }, out);
+                self.emit(
+                    &place,
+                    Event::MessageStarted(MessageStarted { message, role, ..Default::default() }),
+                    out,
+                );
                 true
             }
         };
         let output = messages::result_value(&result.content);
         let event = match result.base.tanstack("state") == Some("output-error") {
-            true => Event::ToolOutputError {
+            true => Event::ToolOutputError(ToolOutputError {
                 call: call.into(),
-                name: None,
                 error: output.as_str().map_or_else(|| output.to_string(), str::to_owned),
-            },
-            false => Event::ToolOutput {
+                ..Default::default()
+            }),
+            false => Event::ToolOutput(ToolOutput {
                 call: call.into(),
-                name: None,
                 output,
-                structured: None,
-                is_error: false,
-                preliminary: false,
                 metadata: result.base.metadata.clone().filter(|map| !map.is_empty()).map(Value::Object),
-            },
+                ..Default::default()
+            }),
         };
         self.emit(&place, event, out);
         if alone {
@@ -359,18 +366,25 @@ impl Reader {
                 let id = value.get("messageId").and_then(Value::as_str).map(str::to_owned);
                 place.message = id.as_deref().map(MessageId::from);
                 let data = value.get("object").cloned().unwrap_or_default();
-                Some(Event::Data { name: "structured-output".to_owned(), id, data, transient: false })
+                Some(Event::Data(DataEvent {
+                    name: "structured-output".to_owned(),
+                    id,
+                    data,
+                    ..Default::default()
+                }))
             }
             _ => None,
         };
-        if let Some(Event::ApprovalRequested { approval, .. }) = &event {
+        if let Some(Event::ApprovalRequested(ApprovalRequested { approval, .. })) = &event {
             self.questions.insert(approval.to_string());
         }
-        let event = event.unwrap_or_else(|| Event::Data {
-            name: custom.name.into_owned(),
-            id: None,
-            data: value.into_owned(),
-            transient: true,
+        let event = event.unwrap_or_else(|| {
+            Event::Data(DataEvent {
+                name: custom.name.into_owned(),
+                data: value.into_owned(),
+                transient: true,
+                ..Default::default()
+            })
         });
         self.emit(&place, event, out);
     }

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::{
-    Decoded, Decoder, EncodeOptions, Encoder, Event, Executor, FinishReason, Framing, Interrupt, Message,
-    Origin, Record, Role, RunStarted, RunState, ToolCall, dialects::find, lint,
+    ApprovalRequested, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, BlockStarted, Decoded, Decoder,
+    EncodeOptions, Encoder, Event, Executor, FinishReason, Framing, Interrupt, Message, MessageStarted,
+    Origin, Record, Role, RunFinished, RunStarted, RunState, RunWaiting, ToolCall, ToolInputAvailable,
+    ToolInputDelta, ToolOutput, dialects::find, lint,
 };
 
 fn dialect() -> &'static dyn crate::Dialect {
@@ -30,30 +32,19 @@ fn record(attempt: Option<&str>, event: Event) -> Record {
 
 fn text(attempt: Option<&str>, id: &str, delta: &str) -> [Record; 3] {
     [
-        record(attempt, Event::TextStart { id: id.into(), metadata: None }),
-        record(attempt, Event::TextDelta { id: id.into(), delta: delta.into(), metadata: None }),
-        record(attempt, Event::TextEnd { id: id.into(), metadata: None }),
+        record(attempt, Event::BlockStarted(BlockStarted::new(BlockKind::Text, id))),
+        record(attempt, Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta))),
+        record(attempt, Event::BlockEnded(BlockEnded::new(BlockKind::Text, id))),
     ]
 }
 
 fn call(id: &str, input: Value) -> Record {
     let tool = ToolCall::new(id, "search");
-    record(None, Event::ToolInputAvailable { tool, input: Some(input) })
+    record(None, Event::ToolInputAvailable(ToolInputAvailable::new(tool, Some(input))))
 }
 
 fn output(id: &str, output: Value) -> Record {
-    record(
-        None,
-        Event::ToolOutput {
-            call: id.into(),
-            name: None,
-            output,
-            structured: None,
-            is_error: false,
-            preliminary: false,
-            metadata: None,
-        },
-    )
+    record(None, Event::ToolOutput(ToolOutput::new(id, output)))
 }
 
 fn encode(options: &EncodeOptions, records: &[Record]) -> String {
@@ -93,7 +84,11 @@ fn modern() -> EncodeOptions {
 fn a_text_is_three_events_between_the_ends_of_its_run() {
     let mut records = vec![Record::new(0, started())];
     records.extend(text(None, "x", "Hi"));
-    let finished = Event::RunFinished { reason: Some(FinishReason::Stop), usage: None, data: Some(json!(1)) };
+    let finished = Event::RunFinished(RunFinished {
+        reason: Some(FinishReason::Stop),
+        data: Some(json!(1)),
+        ..Default::default()
+    });
     records.push(Record::new(0, finished));
     let body = encode(&modern(), &records);
     let expected = concat!(
@@ -138,12 +133,12 @@ fn parallel_calls_share_a_message_and_what_follows_a_result_begins_the_next() {
 #[test]
 fn what_is_open_is_closed_before_the_end_and_nothing_follows_it() {
     let records = [
-        record(None, Event::TextDelta { id: "x".into(), delta: "a".into(), metadata: None }),
-        record(None, Event::ReasoningStart { id: "y".into(), metadata: None }),
+        record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Text, "x", "a"))),
+        record(None, Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "y"))),
         record(None, Event::ToolInputStart(ToolCall::new("c", "search"))),
         record(None, Event::StepStarted { name: None }),
-        record(None, Event::RunFinished { reason: None, usage: None, data: None }),
-        record(None, Event::TextDelta { id: "x".into(), delta: "late".into(), metadata: None }),
+        record(None, Event::RunFinished(RunFinished::default())),
+        record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Text, "x", "late"))),
     ];
     for profile in ["legacy", "1.0"] {
         let body = encode(&EncodeOptions::profile(dialect().profile(profile).unwrap()), &records);
@@ -158,10 +153,10 @@ fn a_retracted_attempt_leaves_the_conversation_as_it_was() {
     let mut options = modern();
     options.messages = vec![Message::text("u1", Role::User, "Hello?")];
     let mut records = vec![Record::new(0, started())];
-    records.push(record(None, Event::ReasoningStart { id: "p".into(), metadata: None }));
+    records.push(record(None, Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "p"))));
     records.extend(text(None, "x", "Kept."));
     records.extend(text(Some("a1"), "y", "Dead."));
-    let retracted = Event::AttemptRetracted { attempt: "a1".into(), reason: None };
+    let retracted = Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() });
     records.push(record(None, retracted));
     let body = encode(&options, &records);
     let last = events(&body).pop().unwrap();
@@ -183,9 +178,9 @@ fn a_retracted_attempt_leaves_the_conversation_as_it_was() {
 
 #[test]
 fn a_run_that_waits_says_for_whom() {
-    let waiting = Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None };
+    let waiting = Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() });
     let tool = ToolCall::new("c1", "pick").by(Executor::Client);
-    let pick = record(None, Event::ToolInputAvailable { tool, input: Some(json!({ "of": 3 })) });
+    let pick = record(None, Event::ToolInputAvailable(ToolInputAvailable::new(tool, json!({ "of": 3 }))));
     let records = [Record::new(0, started()), pick, Record::new(0, waiting)];
 
     let body = encode(&modern(), &records);
@@ -199,14 +194,13 @@ fn a_run_that_waits_says_for_whom() {
     assert_eq!(decode(&body).records.last().unwrap().event, records[2].event);
 
     let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
-    let approval = Event::ApprovalRequested {
+    let approval = Event::ApprovalRequested(ApprovalRequested {
         approval: "ok1".into(),
         tool: ToolCall::new("c2", "send"),
         input: Some(json!({})),
-        signature: None,
-        automatic: false,
-    };
-    let waiting = Event::RunWaiting { tool_calls: vec![], usage: None };
+        ..Default::default()
+    });
+    let waiting = Event::RunWaiting(RunWaiting::default());
     let body = encode(&modern(), &[question, approval, waiting].map(|event| record(None, event)));
     let end = events(&body).pop().unwrap();
     let asked = end["outcome"]["interrupts"].as_array().unwrap();
@@ -232,7 +226,11 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
     let mut records = vec![Record::new(0, started())];
     records.push(record(
         None,
-        Event::MessageStarted { message: "m1".into(), role: Role::Assistant, author: None },
+        Event::MessageStarted(MessageStarted {
+            message: "m1".into(),
+            role: Role::Assistant,
+            ..Default::default()
+        }),
     ));
     records.extend(text(None, "x", "Hello, ").into_iter().take(2));
     let mut state =
@@ -240,7 +238,7 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
     records.iter().for_each(|record| state.apply(record).unwrap());
     let mut encoder = Encoder::new(dialect(), &modern());
     encoder.reentry(&state);
-    encoder.record(&record(None, Event::TextDelta { id: "x".into(), delta: "world".into(), metadata: None }));
+    encoder.record(&record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Text, "x", "world"))));
     let body = String::from_utf8(encoder.take()).unwrap();
     let mut all = events(&body);
     all.retain(|event| event["type"] != "CUSTOM");
@@ -258,11 +256,15 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
 
 #[test]
 fn what_is_open_is_empty_in_the_snapshot_and_whole_after_its_start() {
-    let thought = |delta: &str| Event::ReasoningDelta { id: "r".into(), delta: delta.into(), metadata: None };
-    let input = |delta: &str| Event::ToolInputDelta { call: "c1".into(), delta: delta.into() };
+    let thought = |delta: &str| Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r", delta));
+    let input = |delta: &str| Event::ToolInputDelta(ToolInputDelta::new("c1", delta));
     let said = [
-        Event::MessageStarted { message: "m1".into(), role: Role::Assistant, author: None },
-        Event::ReasoningStart { id: "r".into(), metadata: None },
+        Event::MessageStarted(MessageStarted {
+            message: "m1".into(),
+            role: Role::Assistant,
+            ..Default::default()
+        }),
+        Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "r")),
         thought("Hm, "),
         Event::ToolInputStart(ToolCall::new("c1", "search")),
         input("{\"q\":"),
@@ -313,14 +315,17 @@ fn what_earlier_turns_said_stays_when_an_attempt_of_the_same_name_is_taken_back(
     };
     let tool = ToolCall::new("c0", "search");
     let said = [
-        Event::TextDelta { id: "x".into(), delta: "Before".into(), metadata: None },
-        Event::ToolInputAvailable { tool, input: Some(json!({})) },
+        Event::BlockDelta(BlockDelta::new(BlockKind::Text, "x", "Before")),
+        Event::ToolInputAvailable(ToolInputAvailable::new(tool, json!({}))),
     ];
     said.into_iter().for_each(|event| earlier.apply(&within(event)).unwrap());
     let options = EncodeOptions { messages: earlier.messages().to_vec(), ..EncodeOptions::default() };
     let mut records = vec![Record::new(0, started())];
     records.extend(text(Some("a1"), "y", "Dead"));
-    records.push(record(None, Event::AttemptRetracted { attempt: "a1".into(), reason: None }));
+    records.push(record(
+        None,
+        Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
+    ));
     let all = events(&encode(&options, &records));
     let snapshot = all.iter().find(|event| event["type"] == "MESSAGES_SNAPSHOT").unwrap();
     assert_eq!(snapshot["messages"].as_array().unwrap().len(), 1, "{snapshot}");
@@ -331,12 +336,15 @@ fn what_earlier_turns_said_stays_when_an_attempt_of_the_same_name_is_taken_back(
 #[test]
 fn a_retraction_leaves_the_names_that_a_client_is_told_when_it_comes_back() {
     let mut records = vec![Record::new(0, started())];
-    let dead = Event::ReasoningDelta { id: "r".into(), delta: "Dead".into(), metadata: None };
+    let dead = Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r", "Dead"));
     records.push(record(Some("a1"), dead));
-    records.push(record(None, Event::AttemptRetracted { attempt: "a1".into(), reason: None }));
-    let alive = Event::ReasoningDelta { id: "r2".into(), delta: "Alive".into(), metadata: None };
+    records.push(record(
+        None,
+        Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
+    ));
+    let alive = Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r2", "Alive"));
     records.push(record(Some("a2"), alive));
-    records.push(record(Some("a2"), Event::ReasoningEnd { id: "r2".into(), metadata: None }));
+    records.push(record(Some("a2"), Event::BlockEnded(BlockEnded::new(BlockKind::Reasoning, "r2"))));
     records.extend([call("c1", json!({})), output("c1", json!("done"))]);
     let stayed = events(&encode(&EncodeOptions::default(), &records));
     let mut state = RunState::with_rules(reader().rules());
@@ -363,8 +371,8 @@ fn whoever_joins_a_run_gets_the_conversation_before_the_first_thought() {
         EncodeOptions { messages: vec![Message::text("u1", Role::User, "Hi")], ..EncodeOptions::default() };
     let records = [
         Record::new(0, started()),
-        record(None, Event::ReasoningStart { id: "r".into(), metadata: None }),
-        record(None, Event::ReasoningDelta { id: "r".into(), delta: "Hm".into(), metadata: None }),
+        record(None, Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "r"))),
+        record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r", "Hm"))),
     ];
     for known in 0..2 {
         let mut state = RunState::with_rules(reader().rules());
@@ -400,9 +408,9 @@ fn a_thought_that_the_client_holds_and_nobody_else_is_taken_from_it() {
     let messages = snapshot_of(&state);
     assert_eq!(messages[1..], [json!({ "id": "m-1", "role": "reasoning", "content": "" })]);
     for event in [
-        Event::ReasoningStart { id: "r".into(), metadata: None },
-        Event::ReasoningDelta { id: "r".into(), delta: "Hm".into(), metadata: None },
-        Event::ReasoningEnd { id: "r".into(), metadata: None },
+        Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "r")),
+        Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r", "Hm")),
+        Event::BlockEnded(BlockEnded::new(BlockKind::Reasoning, "r")),
     ] {
         state.apply(&record(None, event)).unwrap();
     }
@@ -412,13 +420,12 @@ fn a_thought_that_the_client_holds_and_nobody_else_is_taken_from_it() {
 
 #[test]
 fn an_approval_that_a_snapshot_told_is_not_asked_for_again_at_the_end() {
-    let approval = Event::ApprovalRequested {
+    let approval = Event::ApprovalRequested(ApprovalRequested {
         approval: "ok1".into(),
         tool: ToolCall::new("c1", "send"),
         input: Some(json!({})),
-        signature: None,
-        automatic: false,
-    };
+        ..Default::default()
+    });
     let seen = [Record::new(0, started()), call("c1", json!({})), record(None, approval)];
     let mut state = RunState::with_rules(reader().rules());
     seen.iter().for_each(|record| state.apply(record).unwrap());
@@ -427,7 +434,7 @@ fn an_approval_that_a_snapshot_told_is_not_asked_for_again_at_the_end() {
         encoder.reentry(&state);
         let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
         encoder.record(&record(None, question));
-        encoder.record(&record(None, Event::RunWaiting { tool_calls: vec![], usage: None }));
+        encoder.record(&record(None, Event::RunWaiting(RunWaiting::default())));
         encoder.finish();
         let heard = decode(&String::from_utf8(encoder.take()).unwrap());
         let questions: Vec<_> = heard
@@ -508,7 +515,7 @@ fn object_is_an_activity_that_patches_change() {
         update(StructuredOp::append("rows", [json!(1)])),
         update(StructuredOp::append("rows", [json!(2)])),
         update(StructuredOp::finish(json!({ "rows": [1, 2, 3] }))),
-        Event::RunFinished { reason: None, usage: None, data: None },
+        Event::RunFinished(RunFinished::default()),
     ]
     .into_iter()
     .map(|event| record(None, event))
@@ -539,7 +546,7 @@ fn object_is_an_activity_that_patches_change() {
 #[test]
 fn question_is_bound_to_its_run_for_tanstack() {
     let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
-    let waiting = Event::RunWaiting { tool_calls: vec![], usage: None };
+    let waiting = Event::RunWaiting(RunWaiting::default());
     let records = [Record::new(0, started()), record(None, question), record(None, waiting)];
     let body = encode(&EncodeOptions::profile(super::TANSTACK), &records);
     let end = events(&body).pop().unwrap();
@@ -553,9 +560,9 @@ fn question_is_bound_to_its_run_for_tanstack() {
 #[test]
 fn deltas_written_by_hand_are_what_their_chunks_serialise_to() {
     let mut records = text(None, "x", "Hi \"\u{2028}").to_vec();
-    records.push(record(None, Event::ReasoningDelta { id: "y".into(), delta: "Hm".into(), metadata: None }));
+    records.push(record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "y", "Hm"))));
     records.push(record(None, Event::ToolInputStart(ToolCall::new("c", "search"))));
-    records.push(record(None, Event::ToolInputDelta { call: "c".into(), delta: "{}".into() }));
+    records.push(record(None, Event::ToolInputDelta(ToolInputDelta::new("c", "{}"))));
     records.iter_mut().for_each(|record| record.time = 1_700_000_000_000);
     let mut said = String::new();
     let mut encoder = super::encode::Encoder::new(&EncodeOptions::default());
@@ -569,21 +576,12 @@ fn deltas_written_by_hand_are_what_their_chunks_serialise_to() {
 
 #[test]
 fn a_client_is_not_told_what_its_own_tool_gave() {
-    use crate::event::{Executor, ToolCall};
     let tool = ToolCall::new("c1", "pick").by(Executor::Client);
-    let output = Event::ToolOutput {
-        call: "c1".into(),
-        name: None,
-        output: serde_json::json!("blue"),
-        structured: None,
-        is_error: false,
-        preliminary: false,
-        metadata: None,
-    };
+    let output = Event::ToolOutput(ToolOutput::new("c1", serde_json::json!("blue")));
     let before = [
         Event::RunStarted(RunStarted::default()),
-        Event::ToolInputAvailable { tool, input: Some(serde_json::json!({})) },
-        Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None },
+        Event::ToolInputAvailable(ToolInputAvailable::new(tool, Some(serde_json::json!({})))),
+        Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() }),
     ];
     let mut encoder = crate::Encoder::new(&super::AgUi, &crate::EncodeOptions::default());
     for (seq, event) in before.into_iter().enumerate() {

@@ -11,11 +11,15 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::encode::BlockKind;
 use crate::{
     decode::{Decode, Decoded},
     error::{Error, ErrorKind},
-    event::{ErrorInfo, Event, FinishReason, Origin, Record, Role, RunStarted, ToolCall, Usage},
+    event::{
+        ApprovalAnswered, ApprovalRequested, BlockDelta, BlockEnded, BlockKind, BlockStarted, DataEvent,
+        ErrorEvent, ErrorInfo, Event, FileEvent, FinishReason, MessageStarted, Origin, Record, Role,
+        RunFinished, RunStarted, RunWaiting, SourceUrl, StatusEvent, ToolCall, ToolDenied,
+        ToolInputAvailable, ToolInputDelta, ToolOutput, ToolOutputError, UnknownEvent, Usage,
+    },
     framing::Frame,
     id::{MessageId, PartId, ToolCallId},
     json,
@@ -172,7 +176,7 @@ impl Decode for AgentsDecoder {
 impl AgentsDecoder {
     fn event(&mut self, name: &str, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
         if !super::NAMES.contains(&name) {
-            let event = Event::Unknown { name: name.to_owned(), data: json::read(frame)? };
+            let event = Event::Unknown(UnknownEvent::new(name.to_owned(), json::read(frame)?));
             self.push(out, None, event);
             return Ok(());
         }
@@ -193,7 +197,11 @@ impl AgentsDecoder {
                     self.messages.insert(id.clone(), MessageBlocks::default());
                     let role = read_role(chunk.role.as_deref(), frame, out);
                     let time = read_date(chunk.created_at.as_deref(), frame, out);
-                    let event = Event::MessageStarted { message: id.clone(), role, author: None };
+                    let event = Event::MessageStarted(MessageStarted {
+                        message: id.clone(),
+                        role,
+                        ..Default::default()
+                    });
                     self.push_at(out, time, Some(&id), event);
                 }
             }
@@ -216,30 +224,35 @@ impl AgentsDecoder {
                 let message = named.or(held).unwrap_or_else(|| self.current());
                 if self.sources.insert((message.clone(), source.clone())) {
                     self.interrupt_text(&message, out);
-                    let event = Event::SourceUrl { source, url, title: chunk.title, call, metadata: None };
+                    let event = Event::SourceUrl(SourceUrl {
+                        source,
+                        url,
+                        title: chunk.title,
+                        call,
+                        ..Default::default()
+                    });
                     self.push(out, Some(&message), event);
                 }
             }
             "file" => {
                 let message = self.message(chunk.message_id.as_deref());
                 self.interrupt_text(&message, out);
-                let event = Event::File {
+                let event = Event::File(FileEvent {
                     url: required(chunk.url, "url", frame)?,
                     media_type: required(chunk.media_type, "mediaType", frame)?,
                     filename: chunk.filename,
-                    id: None,
-                    reasoning: false,
-                    metadata: None,
-                };
+                    ..Default::default()
+                });
                 self.push(out, Some(&message), event);
             }
             "data" => {
-                let event = Event::Data {
+                let event = Event::Data(DataEvent {
                     name: required(chunk.name, "name", frame)?,
                     id: chunk.data_id,
                     data: chunk.data.unwrap_or_default(),
                     transient: chunk.transient,
-                };
+                    ..Default::default()
+                });
                 let message = self.message(chunk.message_id.as_deref());
                 if !chunk.transient {
                     self.interrupt_text(&message, out);
@@ -249,7 +262,11 @@ impl AgentsDecoder {
             "status" => {
                 self.waiting = chunk.state.as_deref() == Some("waiting");
                 let state = chunk.state.map(|state| state.0.into_owned());
-                self.push(out, None, Event::Status { state, message: chunk.message });
+                self.push(
+                    out,
+                    None,
+                    Event::Status(StatusEvent { state, message: chunk.message, ..Default::default() }),
+                );
             }
             "error" => self.error(chunk, frame, out)?,
             _ => self.done(chunk, out),
@@ -302,18 +319,9 @@ impl AgentsDecoder {
                 self.interrupt_text(&message, out);
                 self.messages.entry(message.clone()).or_default().last = Some(block);
             }
-            let (id, metadata) = (id.clone(), None);
-            let event = match kind {
-                BlockKind::Text => Event::TextStart { id, metadata },
-                BlockKind::Reasoning => Event::ReasoningStart { id, metadata },
-            };
-            self.push(out, Some(&message), event);
+            self.push(out, Some(&message), Event::BlockStarted(BlockStarted::new(kind, id.clone())));
         }
-        let event = match kind {
-            BlockKind::Text => Event::TextDelta { id, delta, metadata: None },
-            BlockKind::Reasoning => Event::ReasoningDelta { id, delta, metadata: None },
-        };
-        self.push(out, Some(&message), event);
+        self.push(out, Some(&message), Event::BlockDelta(BlockDelta::new(kind, id, delta)));
         Ok(())
     }
 
@@ -354,53 +362,63 @@ impl AgentsDecoder {
                 if delta.is_empty() && chunk.tool_name.is_some() {
                     return Ok(());
                 }
-                Event::ToolInputDelta { call, delta }
+                Event::ToolInputDelta(ToolInputDelta::new(call, delta))
             }
             "tool.call" => {
                 let tool = tool();
                 if !called {
-                    let event = Event::ToolInputAvailable { tool: tool.clone(), input: chunk.input.clone() };
+                    let event =
+                        Event::ToolInputAvailable(ToolInputAvailable::new(tool.clone(), chunk.input.clone()));
                     self.push(out, Some(&message), event);
                 }
                 let Some(approval) = chunk.approval else { return Ok(()) };
                 match approval.approved {
-                    None => Event::ApprovalRequested {
+                    None => Event::ApprovalRequested(ApprovalRequested {
                         approval: approval.id.into(),
                         tool,
                         input: chunk.input,
                         signature: approval.signature,
                         automatic: approval.is_automatic,
-                    },
-                    Some(approved) => Event::ApprovalAnswered {
+                        ..Default::default()
+                    }),
+                    Some(approved) => Event::ApprovalAnswered(ApprovalAnswered {
                         approval: approval.id.into(),
                         call: Some(call),
                         approved,
                         reason: approval.reason,
-                    },
+                        ..Default::default()
+                    }),
                 }
             }
             _ => {
                 let name = chunk.tool_name;
                 match (state, chunk.error_text) {
-                    (Some("output-denied"), _) => Event::ToolDenied { call, name, reason: chunk.reason },
-                    (Some("output-error"), error) => {
-                        Event::ToolOutputError { call, name, error: error.unwrap_or_default() }
+                    (Some("output-denied"), _) => Event::ToolDenied(ToolDenied {
+                        call,
+                        name,
+                        reason: chunk.reason,
+                        ..Default::default()
+                    }),
+                    (Some("output-error"), error) => Event::ToolOutputError(ToolOutputError {
+                        call,
+                        name,
+                        error: error.unwrap_or_default(),
+                        ..Default::default()
+                    }),
+                    (None, Some(error)) => {
+                        Event::ToolOutputError(ToolOutputError { call, name, error, ..Default::default() })
                     }
-                    (None, Some(error)) => Event::ToolOutputError { call, name, error },
                     (state, _) => {
                         if let Some(state) = state.filter(|state| *state != "output-available") {
                             let message = format!("invalid state {state:?} of a `tool.result`");
                             report(out, frame, ErrorKind::Field, message);
                         }
-                        Event::ToolOutput {
+                        Event::ToolOutput(ToolOutput {
                             call,
                             name,
                             output: chunk.output.unwrap_or_default(),
-                            structured: None,
-                            is_error: false,
-                            preliminary: false,
-                            metadata: None,
-                        }
+                            ..Default::default()
+                        })
                     }
                 }
             }
@@ -417,7 +435,7 @@ impl AgentsDecoder {
             self.end = End::Failed;
             Event::RunFailed(error)
         } else {
-            Event::Error { error, terminal: false }
+            Event::Error(ErrorEvent { error, ..Default::default() })
         };
         self.push(out, None, event);
         Ok(())
@@ -437,13 +455,22 @@ impl AgentsDecoder {
                 }
                 if let Some(data) = data {
                     let (name, message) = ("result".to_owned(), self.current());
-                    self.push(out, Some(&message), Event::Data { name, id: None, data, transient: false });
+                    self.push(
+                        out,
+                        Some(&message),
+                        Event::Data(DataEvent { name, data, ..Default::default() }),
+                    );
                 }
                 Event::RunFailed(error)
             }
-            (None, Some("waiting")) => Event::RunWaiting { tool_calls: Vec::new(), usage },
+            (None, Some("waiting")) => Event::RunWaiting(RunWaiting { usage, ..Default::default() }),
             (None, Some("cancelled")) => Event::RunCancelled { reason: None },
-            (None, reason) => Event::RunFinished { reason: reason.map(FinishReason::parse), usage, data },
+            (None, reason) => Event::RunFinished(RunFinished {
+                reason: reason.map(FinishReason::parse),
+                usage,
+                data,
+                ..Default::default()
+            }),
         };
         self.push(out, None, event);
     }
@@ -485,11 +512,7 @@ impl AgentsDecoder {
     }
 
     fn close_block(&mut self, message: &MessageId, (kind, id): (BlockKind, PartId), out: &mut Decoded) {
-        let event = match kind {
-            BlockKind::Text => Event::TextEnd { id, metadata: None },
-            BlockKind::Reasoning => Event::ReasoningEnd { id, metadata: None },
-        };
-        self.push(out, Some(message), event);
+        self.push(out, Some(message), Event::BlockEnded(BlockEnded::new(kind, id)));
     }
 
     fn push(&mut self, out: &mut Decoded, message: Option<&MessageId>, event: Event) {

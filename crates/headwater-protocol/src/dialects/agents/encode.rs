@@ -13,7 +13,12 @@ use super::frames::{
 };
 use crate::{
     encode::{Encode, EncodeOptions},
-    event::{Event, FinishReason, Interrupt, Origin, Record, Role, RunStarted, Usage},
+    event::{
+        ApprovalAnswered, ApprovalRequested, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, DataEvent,
+        ErrorEvent, Event, FileEvent, FinishReason, Interrupt, InterruptAnswered, MessageStarted, Origin,
+        Record, Role, RunFinished, RunStarted, RunWaiting, SourceUrl, StatusEvent, StructuredInvalidated,
+        ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError, Usage,
+    },
     framing::FrameWriter,
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
     state::{ASK_USER, Message, RunState, ToolState},
@@ -52,21 +57,6 @@ pub(super) struct CallState {
     called: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum BlockKind {
-    Text,
-    Reasoning,
-}
-
-impl BlockKind {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Reasoning => "reasoning",
-        }
-    }
-}
-
 type BlockKey = (MessageId, BlockKind, PartId);
 
 #[derive(Debug, Clone)]
@@ -98,7 +88,7 @@ impl AgentsEncoder {
     fn event(&mut self, record: &Record, out: &mut FrameWriter) {
         let origin = &record.origin;
         match &record.event {
-            Event::RunFinished { reason, usage, data } => {
+            Event::RunFinished(RunFinished { reason, usage, data, .. }) => {
                 let reason = reason.as_ref().map(FinishReason::as_str);
                 self.usage = usage.clone().or(self.usage.take());
                 self.done(reason, data.as_ref(), out);
@@ -109,15 +99,17 @@ impl AgentsEncoder {
                 self.ended = true;
                 send_error(error, true, out);
             }
-            Event::RunWaiting { usage, .. } => {
+            Event::RunWaiting(RunWaiting { usage, .. }) => {
                 self.send_objects(out);
                 self.waiting = true;
                 self.usage = usage.clone().or(self.usage.take());
                 send("status", &[("state", text("waiting"))], out);
             }
-            Event::AttemptRetracted { attempt, reason } => self.retract(attempt, reason.as_ref(), out),
+            Event::AttemptRetracted(AttemptRetracted { attempt, reason, .. }) => {
+                self.retract(attempt, reason.as_ref(), out)
+            }
 
-            Event::MessageStarted { message, role, .. } => {
+            Event::MessageStarted(MessageStarted { message, role, .. }) => {
                 self.current = Some(message.clone());
                 self.start(message, *role, record.time, out);
             }
@@ -133,20 +125,15 @@ impl AgentsEncoder {
                 let part = self.part_id("message");
                 send_delta("message.delta", &message, &part, content, out);
             }
-            Event::TextStart { id, .. } => self.start_block(BlockKind::Text, id, origin, out),
-            Event::TextDelta { id, delta, .. } => self.delta(BlockKind::Text, id, delta, origin, out),
-            Event::TextEnd { id, .. } => self.end_block(BlockKind::Text, id, origin, out),
-            Event::ReasoningStart { id, .. } => self.start_block(BlockKind::Reasoning, id, origin, out),
-            Event::ReasoningDelta { id, delta, .. } => {
-                self.delta(BlockKind::Reasoning, id, delta, origin, out);
-            }
-            Event::ReasoningEnd { id, .. } => self.end_block(BlockKind::Reasoning, id, origin, out),
+            Event::BlockStarted(block) => self.start_block(block.kind, &block.id, origin, out),
+            Event::BlockDelta(block) => self.delta(block, origin, out),
+            Event::BlockEnded(block) => self.end_block(block, origin, out),
 
             Event::ToolInputStart(tool) if !self.calls.contains_key(&tool.call) => {
                 let message = self.add_call(&tool.call, &tool.name, origin, out);
                 send_tool_delta(&tool.call, Some(&tool.name), "", &message, out);
             }
-            Event::ToolInputDelta { call, delta } => {
+            Event::ToolInputDelta(ToolInputDelta { call, delta, .. }) => {
                 let known = self.calls.get(call).map(|known| (known.message.clone(), known.called));
                 match known {
                     Some((_, true)) => {}
@@ -157,14 +144,21 @@ impl AgentsEncoder {
                     }
                 }
             }
-            Event::ToolInputAvailable { tool, input } => {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
                 self.call(&tool.call, Some(&tool.name), input.as_ref(), origin, out);
             }
-            Event::ToolInputError { tool, input, error } => {
+            Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
                 let known = self.call(&tool.call, Some(&tool.name), input.as_ref(), origin, out);
                 send_result(&tool.call, &known, ToolState::OutputError, ("errorText", text(error)), out);
             }
-            Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
+            Event::ApprovalRequested(ApprovalRequested {
+                approval,
+                tool,
+                input,
+                signature,
+                automatic,
+                ..
+            }) => {
                 let known = self.call(&tool.call, Some(&tool.name), input.as_ref(), origin, out);
                 self.approvals.insert(approval.clone(), tool.call.clone());
                 let asked = [
@@ -174,7 +168,7 @@ impl AgentsEncoder {
                 ];
                 send_approval(&tool.call, &known, json(input.as_ref()), &asked, out);
             }
-            Event::ApprovalAnswered { approval, call, approved, reason } => {
+            Event::ApprovalAnswered(ApprovalAnswered { approval, call, approved, reason, .. }) => {
                 let call = call.as_ref().or_else(|| self.approvals.get(approval));
                 if let Some((call, known)) = call.and_then(|call| self.calls.get_key_value(call)) {
                     let answered = [
@@ -185,20 +179,20 @@ impl AgentsEncoder {
                     send_approval(call, known, None, &answered, out);
                 }
             }
-            Event::ToolOutput { call, name, output, .. } => {
+            Event::ToolOutput(ToolOutput { call, name, output, .. }) => {
                 let known = self.call(call, name.as_deref(), None, origin, out);
                 send_result(call, &known, ToolState::OutputAvailable, ("output", json(Some(output))), out);
             }
-            Event::ToolOutputError { call, name, error } => {
+            Event::ToolOutputError(ToolOutputError { call, name, error, .. }) => {
                 let known = self.call(call, name.as_deref(), None, origin, out);
                 send_result(call, &known, ToolState::OutputError, ("errorText", text(error)), out);
             }
-            Event::ToolDenied { call, name, reason } => {
+            Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
                 let known = self.call(call, name.as_deref(), None, origin, out);
                 send_result(call, &known, ToolState::OutputDenied, ("reason", maybe(reason.as_ref())), out);
             }
 
-            Event::SourceUrl { source, url, title, call, .. } => {
+            Event::SourceUrl(SourceUrl { source, url, title, call, .. }) => {
                 let message = self.part(origin, out);
                 if self.sources.insert((message.clone(), source.clone())) {
                     let fields = [
@@ -211,7 +205,7 @@ impl AgentsEncoder {
                     send("source", &fields, out);
                 }
             }
-            Event::File { url, media_type, filename, .. } => {
+            Event::File(FileEvent { url, media_type, filename, .. }) => {
                 let message = self.part(origin, out);
                 let fields = [
                     ("url", text(url)),
@@ -221,7 +215,7 @@ impl AgentsEncoder {
                 ];
                 send("file", &fields, out);
             }
-            Event::Data { name, id, data, transient } => {
+            Event::Data(DataEvent { name, id, data, transient, .. }) => {
                 // What is not kept needs no message to be kept in.
                 let message = (!transient).then(|| self.part(origin, out));
                 send_data(name, id.as_deref(), data, message.as_ref(), out);
@@ -235,7 +229,7 @@ impl AgentsEncoder {
                     send_data(object.state.data_type(), Some(object.state.stream()), &data, message, out);
                 }
             }
-            Event::StructuredInvalidated { stream, .. } => {
+            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
                 let message = self.object_messages.remove(stream);
                 if let Some(object) = self.objects.invalidate(stream) {
                     send_data(object.data_type(), Some(stream), &Value::Null, message.as_ref(), out);
@@ -243,7 +237,7 @@ impl AgentsEncoder {
             }
 
             Event::InterruptRequested(interrupt) => self.ask(interrupt, origin, out),
-            Event::InterruptAnswered { request, answer } => {
+            Event::InterruptAnswered(InterruptAnswered { request, answer, .. }) => {
                 let call = ToolCallId::from(request.as_str());
                 if let Some(known) = self.calls.get(&call) {
                     let answer = answer.as_ref().unwrap_or(&Value::Null);
@@ -259,13 +253,13 @@ impl AgentsEncoder {
                 }
             }
 
-            Event::Status { state, message } => {
+            Event::Status(StatusEvent { state, message, .. }) => {
                 let fields = [("state", maybe(state.as_ref())), ("message", maybe(message.as_ref()))];
                 send("status", &fields, out);
             }
             Event::Usage(usage) => self.usage = Some(usage.clone()),
             // A run that fails ends with an error of its own.
-            Event::Error { error, .. } => send_error(error, false, out),
+            Event::Error(ErrorEvent { error, .. }) => send_error(error, false, out),
             _ => {}
         }
     }
@@ -344,11 +338,12 @@ impl AgentsEncoder {
         self.unsent_block = Some(key);
     }
 
-    fn delta(&mut self, kind: BlockKind, id: &PartId, delta: &str, origin: &Origin, out: &mut FrameWriter) {
+    fn delta(&mut self, block: &BlockDelta, origin: &Origin, out: &mut FrameWriter) {
+        let BlockDelta { kind, id, delta, .. } = block;
         let message = self.target(origin, out);
-        let key = (message, kind, id.clone());
+        let key = (message, *kind, id.clone());
         if !self.blocks.contains_key(&key) {
-            self.start_block(kind, id, origin, out);
+            self.start_block(*kind, id, origin, out);
         }
         if delta.is_empty() {
             return;
@@ -359,13 +354,13 @@ impl AgentsEncoder {
             self.part(origin, out);
         }
         if let Some(block) = self.blocks.get(&key) {
-            send_delta(delta_name(kind), &key.0, &block.part, delta, out);
+            send_delta(delta_name(*kind), &key.0, &block.part, delta, out);
         }
     }
 
-    fn end_block(&mut self, kind: BlockKind, id: &PartId, origin: &Origin, out: &mut FrameWriter) {
+    fn end_block(&mut self, block: &BlockEnded, origin: &Origin, out: &mut FrameWriter) {
         if let Some(message) = origin.message.as_ref().or(self.current.as_ref()) {
-            let key = (message.clone(), kind, id.clone());
+            let key = (message.clone(), block.kind, block.id.clone());
             if self.unsent_block.as_ref() == Some(&key) {
                 self.send_block(out);
             }

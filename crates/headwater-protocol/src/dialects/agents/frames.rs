@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use super::encode::{BlockKind, CallState};
+use super::encode::CallState;
 use crate::{
-    event::{ErrorInfo, Usage},
+    event::{BlockKind, ErrorInfo, Usage},
     framing::{FrameWriter, Framing, Piece},
     id::{MessageId, ToolCallId},
     state::ToolState,

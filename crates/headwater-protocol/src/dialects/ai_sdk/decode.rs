@@ -8,11 +8,16 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::chunk::{Chunk, Data, File, Start, ToolApprovalRequest, value};
+use super::chunk::{self, Block, Chunk, Data, File, Start, TextEnd, ToolApprovalRequest, value};
 use crate::{
     decode::{Decode, Decoded},
     error::Error,
-    event::{ErrorInfo, Event, Executor, FinishReason, Origin, Record, Role, ToolCall},
+    event::{
+        ApprovalAnswered, ApprovalRequested, BlockDelta, BlockEnded, BlockKind, BlockStarted, DataEvent,
+        ErrorEvent, ErrorInfo, Event, Executor, FileEvent, FinishReason, MessageStarted, Origin, Record,
+        Role, RunFinished, SourceDocument, SourceUrl, ToolCall, ToolDenied, ToolInputAvailable,
+        ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError, UnknownEvent,
+    },
     framing::Frame,
     id::MessageId,
     state::Message,
@@ -74,38 +79,35 @@ impl Decoder {
         Ok(())
     }
 
+    fn open_block(&mut self, kind: BlockKind, chunk: Block<'_>) -> Event {
+        let (id, metadata) = (self.known.open_block(kind, &chunk.id), owned(chunk.provider_metadata));
+        Event::BlockStarted(BlockStarted { metadata, ..BlockStarted::new(kind, id) })
+    }
+
+    fn delta(&mut self, kind: BlockKind, chunk: chunk::BlockDelta<'_>) -> Result<Event, Error> {
+        let (id, metadata) = (self.known.block(kind, &chunk.id)?, owned(chunk.provider_metadata));
+        Ok(Event::BlockDelta(BlockDelta { metadata, ..BlockDelta::new(kind, id, chunk.delta) }))
+    }
+
+    fn close_block(&mut self, kind: BlockKind, chunk: Block<'_>) -> Result<Event, Error> {
+        let (id, metadata) = (self.known.close_block(kind, &chunk.id)?, owned(chunk.provider_metadata));
+        Ok(Event::BlockEnded(BlockEnded { metadata, ..BlockEnded::new(kind, id) }))
+    }
+
     fn event(&mut self, chunk: Chunk<'_>, text: &str, out: &mut Decoded) -> Result<Option<Event>, Error> {
         Ok(Some(match chunk {
-            Chunk::TextDelta(chunk) => Event::TextDelta {
-                id: self.known.text(false, "text-delta", &chunk.id)?,
-                delta: chunk.delta.into_owned(),
-                metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::ReasoningDelta(chunk) => Event::ReasoningDelta {
-                id: self.known.text(true, "reasoning-delta", &chunk.id)?,
-                delta: chunk.delta.into_owned(),
-                metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::TextStart(chunk) => Event::TextStart {
-                id: self.known.open_text(false, &chunk.id),
-                metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::ReasoningStart(chunk) => Event::ReasoningStart {
-                id: self.known.open_text(true, &chunk.id),
-                metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::TextEnd(chunk) => Event::TextEnd {
-                id: self.known.close_text(false, "text-end", &chunk.id)?,
-                metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::ReasoningEnd(chunk) => Event::ReasoningEnd {
-                id: self.known.close_text(true, "reasoning-end", &chunk.id)?,
-                metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::ToolInputDelta(chunk) => Event::ToolInputDelta {
-                call: self.known.partial_call(&chunk.tool_call_id)?,
-                delta: chunk.input_text_delta.into_owned(),
-            },
+            Chunk::TextDelta(chunk) => self.delta(BlockKind::Text, chunk)?,
+            Chunk::ReasoningDelta(chunk) => self.delta(BlockKind::Reasoning, chunk)?,
+            Chunk::TextStart(chunk) => self.open_block(BlockKind::Text, chunk),
+            Chunk::ReasoningStart(chunk) => self.open_block(BlockKind::Reasoning, chunk),
+            Chunk::TextEnd(TextEnd { id, provider_metadata, .. }) => {
+                self.close_block(BlockKind::Text, Block { id, provider_metadata })?
+            }
+            Chunk::ReasoningEnd(chunk) => self.close_block(BlockKind::Reasoning, chunk)?,
+            Chunk::ToolInputDelta(chunk) => Event::ToolInputDelta(ToolInputDelta::new(
+                self.known.partial_call(&chunk.tool_call_id)?,
+                chunk.input_text_delta.into_owned(),
+            )),
 
             Chunk::Start(start) => return self.start(start, out),
             Chunk::Finish(finish) => {
@@ -114,7 +116,7 @@ impl Decoder {
                 self.ended = true;
                 match self.failed.take_if(|_| reason == Some(FinishReason::Error)) {
                     Some(error) => Event::RunFailed(error),
-                    None => Event::RunFinished { reason, usage: None, data: None },
+                    None => Event::RunFinished(RunFinished { reason, ..Default::default() }),
                 }
             }
             Chunk::Abort(abort) => {
@@ -124,7 +126,7 @@ impl Decoder {
             Chunk::Error(error) => {
                 let error = ErrorInfo::new(error.error_text);
                 self.failed = Some(error.clone());
-                Event::Error { error, terminal: false }
+                Event::Error(ErrorEvent { error, ..Default::default() })
             }
             Chunk::MessageMetadata(chunk) => {
                 self.metadata(Some(chunk.message_metadata), out)?;
@@ -137,29 +139,28 @@ impl Decoder {
             Chunk::FinishStep => Event::StepFinished { name: None },
             Chunk::ResetStep => {
                 self.known.reset_step();
-                Event::Unknown { name: "reset-step".to_owned(), data: value(text)? }
+                Event::Unknown(UnknownEvent::new("reset-step".to_owned(), value(text)?))
             }
-            Chunk::Custom(_) => Event::Unknown { name: "custom".to_owned(), data: value(text)? },
+            Chunk::Custom(_) => Event::Unknown(UnknownEvent::new("custom".to_owned(), value(text)?)),
             Chunk::SteeringMessage(_) => {
-                Event::Unknown { name: "steering-message".to_owned(), data: value(text)? }
+                Event::Unknown(UnknownEvent::new("steering-message".to_owned(), value(text)?))
             }
 
-            Chunk::SourceUrl(chunk) => Event::SourceUrl {
+            Chunk::SourceUrl(chunk) => Event::SourceUrl(SourceUrl {
                 source: chunk.source_id.into_owned(),
                 url: chunk.url.into_owned(),
                 title: chunk.title.map(Cow::into_owned),
-                call: None,
                 metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::SourceDocument(chunk) => Event::SourceDocument {
+                ..Default::default()
+            }),
+            Chunk::SourceDocument(chunk) => Event::SourceDocument(SourceDocument {
                 source: chunk.source_id.into_owned(),
                 title: Some(chunk.title.into_owned()),
                 media_type: Some(chunk.media_type.into_owned()),
                 filename: chunk.filename.map(Cow::into_owned),
-                text: None,
-                call: None,
                 metadata: owned(chunk.provider_metadata),
-            },
+                ..Default::default()
+            }),
             Chunk::File(chunk) => file(chunk, false),
             Chunk::ReasoningFile(chunk) => file(chunk, true),
             Chunk::Data(chunk) => data(chunk),
@@ -171,16 +172,16 @@ impl Decoder {
                 chunk.title,
                 chunk.provider_metadata,
             )),
-            Chunk::ToolInputAvailable(chunk) => Event::ToolInputAvailable {
-                tool: self.tool(
+            Chunk::ToolInputAvailable(chunk) => Event::ToolInputAvailable(ToolInputAvailable::new(
+                self.tool(
                     (&chunk.tool_call_id, &chunk.tool_name, false),
                     chunk.dynamic,
                     chunk.provider_executed,
                     chunk.title,
                     chunk.provider_metadata,
                 ),
-                input: Some(chunk.input.into_owned()),
-            },
+                Some(chunk.input.into_owned()),
+            )),
             Chunk::ToolInputError(chunk) => {
                 // A part that the step already has decides whether the tool is dynamic.
                 let known = self.known.dynamic_in_step(&chunk.tool_call_id);
@@ -192,32 +193,31 @@ impl Decoder {
                     chunk.provider_metadata,
                 );
                 let (input, error) = (Some(chunk.input.into_owned()), chunk.error_text.into_owned());
-                Event::ToolInputError { tool, input, error }
+                Event::ToolInputError(ToolInputError { tool, input, error, ..Default::default() })
             }
             Chunk::ToolApprovalRequest(chunk) => self.approval_request(chunk)?,
-            Chunk::ToolApprovalResponse(chunk) => Event::ApprovalAnswered {
+            Chunk::ToolApprovalResponse(chunk) => Event::ApprovalAnswered(ApprovalAnswered {
                 call: self.known.asked(&chunk.approval_id)?,
                 approval: chunk.approval_id.into(),
                 approved: *chunk.approved,
                 reason: chunk.reason.map(Cow::into_owned),
-            },
-            Chunk::ToolOutputAvailable(chunk) => Event::ToolOutput {
+                ..Default::default()
+            }),
+            Chunk::ToolOutputAvailable(chunk) => Event::ToolOutput(ToolOutput {
                 call: self.known.call(&chunk.tool_call_id)?.0,
-                name: None,
                 output: chunk.output.into_owned(),
-                structured: None,
-                is_error: false,
                 preliminary: chunk.preliminary.unwrap_or(false),
                 metadata: owned(chunk.provider_metadata),
-            },
-            Chunk::ToolOutputError(chunk) => Event::ToolOutputError {
+                ..Default::default()
+            }),
+            Chunk::ToolOutputError(chunk) => Event::ToolOutputError(ToolOutputError {
                 call: self.known.call(&chunk.tool_call_id)?.0,
-                name: None,
                 error: chunk.error_text.into_owned(),
-            },
+                ..Default::default()
+            }),
             Chunk::ToolOutputDenied(chunk) => {
                 let call = self.known.call(&chunk.tool_call_id)?.0;
-                Event::ToolDenied { call, name: None, reason: None }
+                Event::ToolDenied(ToolDenied { call, ..Default::default() })
             }
             Chunk::Raw(_) => return Ok(None),
         }))
@@ -248,7 +248,14 @@ impl Decoder {
             self.known.start_message(&id);
             let message = MessageId::from(id);
             self.message = Some(message.clone());
-            self.say(Event::MessageStarted { message, role: Role::Assistant, author: None }, out);
+            self.say(
+                Event::MessageStarted(MessageStarted {
+                    message,
+                    role: Role::Assistant,
+                    ..Default::default()
+                }),
+                out,
+            );
         }
         self.metadata(start.message_metadata, out)?;
         Ok(None)
@@ -266,13 +273,13 @@ impl Decoder {
         let (call, name) = self.known.call(&chunk.tool_call_id)?;
         let tool = ToolCall::new(call, name.to_owned());
         self.known.ask(&chunk.approval_id, &tool.call);
-        Ok(Event::ApprovalRequested {
+        Ok(Event::ApprovalRequested(ApprovalRequested {
             approval: chunk.approval_id.into(),
             tool,
-            input: None,
             signature: chunk.signature.map(Cow::into_owned),
             automatic: chunk.is_automatic.unwrap_or(false),
-        })
+            ..Default::default()
+        }))
     }
 }
 
@@ -281,23 +288,23 @@ fn owned(value: Option<Cow<'_, Value>>) -> Option<Value> {
 }
 
 fn file(chunk: File<'_>, reasoning: bool) -> Event {
-    Event::File {
+    Event::File(FileEvent {
         url: chunk.url.into_owned(),
         media_type: chunk.media_type.into_owned(),
-        filename: None,
-        id: None,
         reasoning,
         metadata: owned(chunk.provider_metadata),
-    }
+        ..Default::default()
+    })
 }
 
 fn data(chunk: Data<'_>) -> Event {
-    Event::Data {
+    Event::Data(DataEvent {
         name: chunk.name.into_owned(),
         id: chunk.id.map(Cow::into_owned),
         data: chunk.data.into_owned(),
         transient: chunk.transient.unwrap_or(false),
-    }
+        ..Default::default()
+    })
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     encode::{Encode, EncodeOptions},
-    event::{Event, Record},
+    event::{self, BlockKind, Event, Record},
     framing::{FrameWriter, Framing, Piece},
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
     state::RunState,
@@ -33,12 +33,6 @@ enum Audience {
     Strict,
     /// Version 7.0.70 and later.
     Ai7,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BlockKind {
-    Text,
-    Reasoning,
 }
 
 /// Writes one stream.
@@ -135,19 +129,12 @@ impl Encoder {
     /// Deltas of what is open: the shortest way, without allocation.
     fn delta(&self, record: &Record, out: &mut FrameWriter) -> bool {
         let chunk = match &record.event {
-            Event::TextDelta { id, delta, metadata: None } if self.is_open(BlockKind::Text, id, record) => {
-                Chunk::TextDelta(BlockDelta { id: text(id), delta: text(delta), provider_metadata: None })
-            }
-            Event::ReasoningDelta { id, delta, metadata: None }
-                if self.is_open(BlockKind::Reasoning, id, record) =>
+            Event::BlockDelta(block)
+                if block.metadata.is_none() && self.is_open(block.kind, &block.id, record) =>
             {
-                Chunk::ReasoningDelta(BlockDelta {
-                    id: text(id),
-                    delta: text(delta),
-                    provider_metadata: None,
-                })
+                block_delta(block.kind, block.id.as_str(), &block.delta, None)
             }
-            Event::ToolInputDelta { call, delta }
+            Event::ToolInputDelta(event::ToolInputDelta { call, delta, .. })
                 if self.calls.get(call).is_some_and(|known| known.partial) =>
             {
                 let (tool_call_id, input_text_delta) = (text(call), text(delta));

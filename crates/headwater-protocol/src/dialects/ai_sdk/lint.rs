@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
+    event::BlockKind,
     framing::Frame,
     lint::{Findings, Lint, Rule},
 };
@@ -182,12 +183,12 @@ impl Linter {
                 self.blocks_ended("`finish-step`", findings);
             }
             Chunk::ResetStep => self.known.reset_step(),
-            Chunk::TextStart(block) => self.start_block(false, &block.id, findings),
-            Chunk::ReasoningStart(block) => self.start_block(true, &block.id, findings),
-            Chunk::TextDelta(chunk) => drop(self.known.text(false, "text-delta", &chunk.id)?),
-            Chunk::ReasoningDelta(chunk) => drop(self.known.text(true, "reasoning-delta", &chunk.id)?),
-            Chunk::TextEnd(chunk) => drop(self.known.close_text(false, "text-end", &chunk.id)?),
-            Chunk::ReasoningEnd(chunk) => drop(self.known.close_text(true, "reasoning-end", &chunk.id)?),
+            Chunk::TextStart(block) => self.start_block(BlockKind::Text, &block.id, findings),
+            Chunk::ReasoningStart(block) => self.start_block(BlockKind::Reasoning, &block.id, findings),
+            Chunk::TextDelta(chunk) => drop(self.known.block(BlockKind::Text, &chunk.id)?),
+            Chunk::ReasoningDelta(chunk) => drop(self.known.block(BlockKind::Reasoning, &chunk.id)?),
+            Chunk::TextEnd(chunk) => drop(self.known.close_block(BlockKind::Text, &chunk.id)?),
+            Chunk::ReasoningEnd(chunk) => drop(self.known.close_block(BlockKind::Reasoning, &chunk.id)?),
             Chunk::ToolInputStart(chunk) => {
                 let dynamic = chunk.dynamic.unwrap_or(false);
                 self.known.start_call(&chunk.tool_call_id, &chunk.tool_name, dynamic, true);
@@ -221,17 +222,17 @@ impl Linter {
         Ok(())
     }
 
-    fn start_block(&mut self, reasoning: bool, id: &str, findings: &mut Findings) {
-        if self.known.is_open(reasoning, id) {
+    fn start_block(&mut self, kind: BlockKind, id: &str, findings: &mut Findings) {
+        if self.known.is_open(kind, id) {
             findings.add("block-started-twice", format!("block {id:?} again"), "an end, or another id");
         }
-        self.known.open_text(reasoning, id);
+        self.known.open_block(kind, id);
     }
 
     /// After an error the rest of the message cannot be expected to be whole.
     fn blocks_ended(&mut self, before: &str, findings: &mut Findings) {
         if !self.failed
-            && let Some(id) = self.known.open_block()
+            && let Some(id) = self.known.any_open_block()
         {
             findings.add("block-ended", format!("{before} while block {id:?} is open"), "its end first");
         }

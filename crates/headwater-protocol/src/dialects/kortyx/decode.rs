@@ -13,7 +13,11 @@ use super::{
 use crate::{
     decode::{Decode, Decoded},
     error::{Error, ErrorKind},
-    event::{ErrorInfo, Event, Origin, Record, RunStarted, ToolCall},
+    event::{
+        BlockDelta, BlockEnded, BlockKind, BlockStarted, CheckpointEvent, ErrorEvent, ErrorInfo, Event,
+        Origin, Record, RunFinished, RunStarted, RunWaiting, StatusEvent, StructuredInvalidated, ToolCall,
+        ToolInputAvailable, ToolOutput, ToolOutputError, TraceEvent, TransitionEvent, UnknownEvent,
+    },
     framing::Frame,
     id::PartId,
 };
@@ -109,29 +113,29 @@ impl Decoder {
             }
             self.waits = asked;
             let event = if asked {
-                Event::RunWaiting { tool_calls: Vec::new(), usage: None }
+                Event::RunWaiting(RunWaiting::default())
             } else {
-                Event::RunFinished { reason: None, usage: None, data: done.data.map(Cow::into_owned) }
+                Event::RunFinished(RunFinished { data: done.data.map(Cow::into_owned), ..Default::default() })
             };
             return self.push(event, Origin::default(), out);
         }
         if let Some(error) = self.failure.take() {
-            self.push(Event::Error { error, terminal: false }, Origin::default(), out);
+            self.push(Event::Error(ErrorEvent { error, ..Default::default() }), Origin::default(), out);
         }
         // A run that says more has been answered elsewhere.
         self.asked &= !matches!(chunk, Chunk::Message(_) | Chunk::TextStart(_) | Chunk::ToolCallStart(_));
         let (event, origin) = match chunk {
             Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta }) => {
                 let (id, origin) = self.text(Text { node, id, op_id, segment_id });
-                (Event::TextDelta { id, delta: delta.into_owned(), metadata: None }, origin)
+                (Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta.into_owned())), origin)
             }
             Chunk::TextStart(text) => {
                 let (id, origin) = self.text(text);
-                (Event::TextStart { id, metadata: None }, origin)
+                (Event::BlockStarted(BlockStarted::new(BlockKind::Text, id)), origin)
             }
             Chunk::TextEnd(text) => {
                 let (id, origin) = self.text(text);
-                (Event::TextEnd { id, metadata: None }, origin)
+                (Event::BlockEnded(BlockEnded::new(BlockKind::Text, id)), origin)
             }
             Chunk::Message(message) => {
                 (Event::Message { content: message.content.into_owned() }, origin(message.node, None))
@@ -140,46 +144,50 @@ impl Decoder {
             Chunk::StructuredDataInvalidated(gone) => {
                 let checkpoint = Some(gone.checkpoint_id).filter(|id| !id.is_empty()).map(Into::into);
                 let stream = gone.stream_id.into_owned();
-                (Event::StructuredInvalidated { stream, checkpoint }, Origin::default())
+                (
+                    Event::StructuredInvalidated(StructuredInvalidated {
+                        stream,
+                        checkpoint,
+                        ..Default::default()
+                    }),
+                    Origin::default(),
+                )
             }
 
             Chunk::ToolCallStart(ToolCallStart { node, op_id, tool, tool_call_id, input, .. }) => {
                 let tool = ToolCall::new(tool_call_id, tool);
                 let input = input.map(Cow::into_owned);
-                (Event::ToolInputAvailable { tool, input }, origin(node, op_id))
+                (Event::ToolInputAvailable(ToolInputAvailable::new(tool, input)), origin(node, op_id))
             }
             Chunk::ToolCallResult(result) => {
                 let ToolCallResult { node, op_id, tool, tool_call_id, .. } = result;
-                let event = Event::ToolOutput {
+                let event = Event::ToolOutput(ToolOutput {
                     call: tool_call_id.into(),
                     name: Some(tool.into_owned()),
                     output: result.content.map_or(Value::Null, Cow::into_owned),
                     structured: result.structured_content.map(Cow::into_owned),
                     is_error: result.is_error,
-                    preliminary: false,
-                    metadata: None,
-                };
+                    ..Default::default()
+                });
                 (event, origin(node, op_id))
             }
             Chunk::ToolCallError(ToolCallError { node, op_id, tool, tool_call_id, message, .. }) => {
-                let event = Event::ToolOutputError {
+                let event = Event::ToolOutputError(ToolOutputError {
                     call: tool_call_id.into(),
                     name: Some(tool.into_owned()),
                     error: message.into_owned(),
-                };
+                    ..Default::default()
+                });
                 (event, origin(node, op_id))
             }
             Chunk::ToolResult(result) => {
                 self.results += 1;
-                let event = Event::ToolOutput {
+                let event = Event::ToolOutput(ToolOutput {
                     call: format!("tool-result-{}", self.results).into(),
                     name: owned(result.tool),
                     output: result.content.map_or(Value::Null, Cow::into_owned),
-                    structured: None,
-                    is_error: false,
-                    preliminary: false,
-                    metadata: None,
-                };
+                    ..Default::default()
+                });
                 (event, origin(result.node, None))
             }
             Chunk::Interrupt(interrupt) => {
@@ -196,31 +204,37 @@ impl Decoder {
                 (Event::RunStarted(RunStarted { session, ..RunStarted::default() }), Origin::default())
             }
             Chunk::Status(status) => {
-                let event = Event::Status { state: None, message: Some(status.message.into_owned()) };
+                let event = Event::Status(StatusEvent {
+                    message: Some(status.message.into_owned()),
+                    ..Default::default()
+                });
                 (event, origin(status.node, None))
             }
             Chunk::Checkpoint(checkpoint) => {
-                let event = Event::Checkpoint {
+                let event = Event::Checkpoint(CheckpointEvent {
                     checkpoint: checkpoint.id.into(),
                     session: checkpoint.session_id.into(),
                     turn: checkpoint.turn_index,
                     label: owned(checkpoint.label),
-                };
+                    ..Default::default()
+                });
                 (event, Origin::default())
             }
             Chunk::Trace(trace) => {
-                let event = Event::Trace {
+                let event = Event::Trace(TraceEvent {
                     trace: trace.trace_id.into_owned(),
                     span: trace.span_id.into_owned(),
                     run: trace.run_id.into(),
-                };
+                    ..Default::default()
+                });
                 (event, Origin::default())
             }
             Chunk::Transition(transition) => {
-                let event = Event::Transition {
+                let event = Event::Transition(TransitionEvent {
                     to: transition.transition_to.into_owned(),
                     payload: transition.payload.map(Cow::into_owned),
-                };
+                    ..Default::default()
+                });
                 (event, Origin::default())
             }
             Chunk::Error(failure) => {
@@ -230,7 +244,7 @@ impl Decoder {
             Chunk::Other(value) => {
                 let data = value.into_owned();
                 let name = data.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-                (Event::Unknown { name, data }, Origin::default())
+                (Event::Unknown(UnknownEvent::new(name, data)), Origin::default())
             }
             Chunk::Done(_) => return,
         };

@@ -20,7 +20,10 @@ use super::{
 };
 use crate::{
     encode::{Encode, EncodeOptions},
-    event::{Event, Origin, Record},
+    event::{
+        AttemptRetracted, BlockDelta, BlockEnded, BlockKind, BlockStarted, CheckpointEvent, ErrorEvent,
+        Event, Origin, Record, RunFinished, StatusEvent, StructuredInvalidated, TraceEvent, TransitionEvent,
+    },
     framing::{FrameWriter, Pieces},
     id::{AttemptId, PartId, ToolCallId},
     state::RunState,
@@ -113,9 +116,13 @@ impl Encoder {
         }
         let Record { origin, event, .. } = record;
         match event {
-            Event::TextDelta { id, delta, .. } => sink(&self.text(id, origin, false).delta(delta)),
-            Event::TextStart { id, .. } => sink(&Chunk::TextStart(self.text(id, origin, true).chunk())),
-            Event::TextEnd { id, .. } => {
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Text, id, delta, .. }) => {
+                sink(&self.text(id, origin, false).delta(delta))
+            }
+            Event::BlockStarted(BlockStarted { kind: BlockKind::Text, id, .. }) => {
+                sink(&Chunk::TextStart(self.text(id, origin, true).chunk()))
+            }
+            Event::BlockEnded(BlockEnded { kind: BlockKind::Text, id, .. }) => {
                 let piece = self.text(id, origin, false);
                 piece.open = false;
                 sink(&Chunk::TextEnd(piece.chunk()));
@@ -123,7 +130,7 @@ impl Encoder {
             Event::Message { content } => {
                 sink(&Chunk::Message(Message { node: text(&origin.node), content: Cow::Borrowed(content) }));
             }
-            Event::AttemptRetracted { attempt, .. } => self.close_attempt(attempt, sink),
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => self.close_attempt(attempt, sink),
 
             Event::RunStarted(started) => {
                 let first = !mem::replace(&mut self.started, true);
@@ -131,11 +138,11 @@ impl Encoder {
                     sink(&Chunk::Session(Session { session_id: Cow::Borrowed(session.as_str()) }));
                 }
             }
-            Event::RunFinished { data, .. } => {
+            Event::RunFinished(RunFinished { data, .. }) => {
                 self.done = true;
                 sink(&Chunk::Done(Done { data: data.as_ref().map(Cow::Borrowed) }));
             }
-            Event::RunFailed(error) | Event::Error { error, terminal: true } => {
+            Event::RunFailed(error) | Event::Error(ErrorEvent { error, terminal: true, .. }) => {
                 if !mem::replace(&mut self.failed, true) {
                     sink(&Chunk::Error(Failure { message: Cow::Borrowed(&error.message) }));
                 }
@@ -147,41 +154,43 @@ impl Encoder {
                 self.done = true;
                 sink(&Chunk::Done(Done::default()));
             }
-            Event::RunWaiting { .. } => sink(&Chunk::Done(Done::default())),
+            Event::RunWaiting(_) => sink(&Chunk::Done(Done::default())),
 
-            Event::ToolInputAvailable { .. }
-            | Event::ToolInputError { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ToolOutput { .. }
-            | Event::ToolOutputError { .. }
-            | Event::ToolDenied { .. } => self.tool(record, sink),
+            Event::ToolInputAvailable(_)
+            | Event::ToolInputError(_)
+            | Event::ApprovalRequested(_)
+            | Event::ToolOutput(_)
+            | Event::ToolOutputError(_)
+            | Event::ToolDenied(_) => self.tool(record, sink),
             Event::InterruptRequested(interrupt) => {
                 sink(&Chunk::Interrupt(Box::new(question::interrupt(interrupt, origin))));
             }
 
             Event::Structured(update) => self.structured(update, sink),
-            Event::StructuredInvalidated { stream, checkpoint } => {
+            Event::StructuredInvalidated(StructuredInvalidated { stream, checkpoint, .. }) => {
                 self.complete.remove(stream);
                 sink(&Chunk::StructuredDataInvalidated(StructuredDataInvalidated {
                     stream_id: Cow::Borrowed(stream),
                     checkpoint_id: Cow::Borrowed(checkpoint.as_ref().map_or("", |id| id.as_str())),
                 }));
             }
-            Event::Status { state, message } => sink(&Chunk::Status(Status {
+            Event::Status(StatusEvent { state, message, .. }) => sink(&Chunk::Status(Status {
                 node: text(&origin.node),
                 message: text(message).or_else(|| text(state)).unwrap_or_default(),
             })),
-            Event::Transition { to, payload } => sink(&Chunk::Transition(Transition {
+            Event::Transition(TransitionEvent { to, payload, .. }) => sink(&Chunk::Transition(Transition {
                 transition_to: Cow::Borrowed(to),
                 payload: payload.as_ref().map(Cow::Borrowed),
             })),
-            Event::Checkpoint { checkpoint, session, turn, label } => sink(&Chunk::Checkpoint(Checkpoint {
-                id: Cow::Borrowed(checkpoint.as_str()),
-                session_id: Cow::Borrowed(session.as_str()),
-                turn_index: *turn,
-                label: text(label),
-            })),
-            Event::Trace { trace, span, run } => sink(&Chunk::Trace(Trace {
+            Event::Checkpoint(CheckpointEvent { checkpoint, session, turn, label, .. }) => {
+                sink(&Chunk::Checkpoint(Checkpoint {
+                    id: Cow::Borrowed(checkpoint.as_str()),
+                    session_id: Cow::Borrowed(session.as_str()),
+                    turn_index: *turn,
+                    label: text(label),
+                }))
+            }
+            Event::Trace(TraceEvent { trace, span, run, .. }) => sink(&Chunk::Trace(Trace {
                 trace_id: Cow::Borrowed(trace),
                 span_id: Cow::Borrowed(span),
                 run_id: Cow::Borrowed(run.as_str()),

@@ -7,7 +7,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{chunk::Chunk, encode::Encoder};
 use crate::{
-    event::{Event, Record},
+    event::{
+        ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, Event, Record, ToolDenied,
+        ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    },
     id::{AttemptId, ToolCallId},
 };
 
@@ -71,15 +74,15 @@ impl<'r> Dead<'r> {
         let mut dead = Self { attempts: HashSet::new(), settled: HashSet::new() };
         for record in records {
             match &record.event {
-                Event::AttemptRetracted { attempt, .. } => {
+                Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                     dead.attempts.insert(attempt);
                 }
-                Event::ToolOutput { call, .. }
-                | Event::ToolOutputError { call, .. }
-                | Event::ToolDenied { call, .. } => {
+                Event::ToolOutput(ToolOutput { call, .. })
+                | Event::ToolOutputError(ToolOutputError { call, .. })
+                | Event::ToolDenied(ToolDenied { call, .. }) => {
                     dead.settled.insert(call);
                 }
-                Event::ToolInputError { tool, .. } => {
+                Event::ToolInputError(ToolInputError { tool, .. }) => {
                     dead.settled.insert(&tool.call);
                 }
                 _ => {}
@@ -90,18 +93,21 @@ impl<'r> Dead<'r> {
 
     fn said(&self, record: &Record) -> bool {
         let (attempt, call) = match &record.event {
-            Event::AttemptStarted { attempt, .. } | Event::AttemptRetracted { attempt, .. } => {
-                (Some(attempt), None)
-            }
+            Event::AttemptStarted(AttemptStarted { attempt, .. })
+            | Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => (Some(attempt), None),
             Event::ToolInputStart(tool)
-            | Event::ToolInputAvailable { tool, .. }
-            | Event::ToolInputError { tool, .. }
-            | Event::ApprovalRequested { tool, .. } => (record.origin.attempt.as_ref(), Some(&tool.call)),
-            Event::ToolInputDelta { call, .. }
-            | Event::ToolOutput { call, .. }
-            | Event::ToolOutputError { call, .. }
-            | Event::ToolDenied { call, .. } => (record.origin.attempt.as_ref(), Some(call)),
-            Event::ApprovalAnswered { call, .. } => (record.origin.attempt.as_ref(), call.as_ref()),
+            | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+            | Event::ToolInputError(ToolInputError { tool, .. })
+            | Event::ApprovalRequested(ApprovalRequested { tool, .. }) => {
+                (record.origin.attempt.as_ref(), Some(&tool.call))
+            }
+            Event::ToolInputDelta(ToolInputDelta { call, .. })
+            | Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => (record.origin.attempt.as_ref(), Some(call)),
+            Event::ApprovalAnswered(ApprovalAnswered { call, .. }) => {
+                (record.origin.attempt.as_ref(), call.as_ref())
+            }
             _ => (record.origin.attempt.as_ref(), None),
         };
         attempt.is_some_and(|attempt| self.attempts.contains(attempt))

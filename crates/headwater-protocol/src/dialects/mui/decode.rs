@@ -11,6 +11,7 @@ use serde_json::{Value, value::RawValue};
 use crate::{
     decode::{Decode, Decoded},
     error::{Error, ErrorKind},
+    event::BlockKind,
     framing::Frame,
     id::{MessageId, PartId, ToolCallId},
 };
@@ -50,7 +51,7 @@ pub struct Decoder {
 /// An open block.
 #[derive(Debug, Clone)]
 struct Block {
-    reasoning: bool,
+    kind: BlockKind,
     id: PartId,
     /// Blocks are numbered as they are opened.
     number: u64,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::lenient;
 use crate::{
+    event::BlockKind,
     framing::Frame,
     lint::{Findings, Lint, Rule},
 };
@@ -54,7 +55,7 @@ pub(super) struct Linter {
     started: Option<String>,
     ended: bool,
     anything: bool,
-    open: HashSet<(bool, String)>,
+    open: HashSet<(BlockKind, String)>,
     /// The calls that were announced, and whether they are settled.
     calls: HashMap<String, bool>,
     approvals: HashSet<String>,
@@ -152,10 +153,10 @@ impl Linter {
         let id = text(fields, "id");
         match kind {
             "finish" | "abort" => self.finish(fields, findings),
-            "text-start" => self.open(false, id, findings),
-            "reasoning-start" => self.open(true, id, findings),
-            "text-delta" | "text-end" => self.grow(kind, false, id, findings),
-            "reasoning-delta" | "reasoning-end" => self.grow(kind, true, id, findings),
+            "text-start" => self.open(BlockKind::Text, id, findings),
+            "reasoning-start" => self.open(BlockKind::Reasoning, id, findings),
+            "text-delta" | "text-end" => self.grow(kind, BlockKind::Text, id, findings),
+            "reasoning-delta" | "reasoning-end" => self.grow(kind, BlockKind::Reasoning, id, findings),
             kind if kind.starts_with("tool-") => self.tool(kind, fields, findings),
             kind if kind.starts_with("data-") => self.data(kind, fields, findings),
             _ => {}
@@ -182,18 +183,18 @@ impl Linter {
         self.ended = true;
     }
 
-    fn open(&mut self, reasoning: bool, id: &str, findings: &mut Findings) {
-        if !self.open.insert((reasoning, id.to_owned())) {
+    fn open(&mut self, kind: BlockKind, id: &str, findings: &mut Findings) {
+        if !self.open.insert((kind, id.to_owned())) {
             findings.add("block-order", format!("{id:?} is started again"), "its end first, or another id");
         }
     }
 
-    fn grow(&mut self, kind: &str, reasoning: bool, id: &str, findings: &mut Findings) {
-        let block = (reasoning, id.to_owned());
+    fn grow(&mut self, chunk: &str, kind: BlockKind, id: &str, findings: &mut Findings) {
+        let block = (kind, id.to_owned());
         let known =
-            if kind.ends_with("-end") { self.open.remove(&block) } else { self.open.contains(&block) };
+            if chunk.ends_with("-end") { self.open.remove(&block) } else { self.open.contains(&block) };
         if !known {
-            findings.add("block-order", format!("`{kind}` of {id:?}, which is not open"), "its start first");
+            findings.add("block-order", format!("`{chunk}` of {id:?}, which is not open"), "its start first");
         }
     }
 

@@ -7,7 +7,7 @@ use super::VERSION;
 use crate::{
     decode::{Decode, Decoded},
     error::{Error, ErrorKind},
-    event::{Event, Origin, Record},
+    event::{Event, Origin, Record, UnknownEvent},
     framing::Frame,
 };
 
@@ -53,7 +53,7 @@ impl Decode for NativeDecoder {
         }
         let (event, wrong) = event(read.event);
         out.errors.extend(wrong.map(|wrong| fail(ErrorKind::Field, wrong)));
-        self.complete = event.kind().ends_run() || matches!(event, Event::RunWaiting { .. });
+        self.complete = event.kind().ends_run() || matches!(event, Event::RunWaiting(_));
         out.records.push(Record { seq: read.seq, time: read.time, origin: read.origin, event });
     }
 
@@ -72,7 +72,7 @@ fn event(value: Value) -> (Event, Option<String>) {
         Err(error) => {
             let name = value.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
             let wrong = format!("cannot read the event `{name}`: {error}");
-            (Event::Unknown { name, data: value }, Some(wrong))
+            (Event::Unknown(UnknownEvent::new(name, value)), Some(wrong))
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{END_MARKER, chunk::Chunk};
 use crate::{
     decode::{Decode, Decoded},
-    event::{Event, Origin, Record},
+    event::{Event, Origin, Record, UnknownEvent},
     framing::Frame,
 };
 
@@ -81,7 +81,7 @@ impl Decoder {
         let mut sink = Sink { out, seq, time, origin, frame: *frame };
         if let Chunk::Other(data) = chunk {
             let name = data.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-            sink.say(Event::Unknown { name, data: data.into_owned() });
+            sink.say(Event::Unknown(UnknownEvent::new(name, data.into_owned())));
         } else {
             page.take(&mut sink, chunk);
         }

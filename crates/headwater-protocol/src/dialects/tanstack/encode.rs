@@ -35,7 +35,11 @@ use super::{
 use crate::{
     dialect::ContentMode,
     encode::{Encode, EncodeOptions},
-    event::{Event, Executor, Record, Role},
+    event::{
+        ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockKind, ErrorEvent, Event,
+        Executor, MessageStarted, Record, Role, StructuredInvalidated, ToolDenied, ToolInputAvailable,
+        ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    },
     framing::{FrameWriter, Framing, Pieces},
     id::{AttemptId, MessageId, PartId, ToolCallId},
     state::RunState,
@@ -199,45 +203,50 @@ impl Encoder {
         let record = sink.record;
         self.note_asked(&record.event);
         match &record.event {
-            Event::TextDelta { delta, .. } | Event::Message { content: delta } => self.text(sink, delta),
-            Event::ReasoningDelta { id, delta, .. } => self.thought(sink, id, delta),
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. })
+            | Event::Message { content: delta } => self.text(sink, delta),
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Reasoning, id, delta, .. }) => {
+                self.thought(sink, id, delta)
+            }
 
             Event::ToolInputStart(_)
-            | Event::ToolInputDelta { .. }
-            | Event::ToolInputAvailable { .. }
-            | Event::ToolInputError { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ToolOutput { .. }
-            | Event::ToolOutputError { .. }
-            | Event::ToolDenied { .. }
+            | Event::ToolInputDelta(_)
+            | Event::ToolInputAvailable(_)
+            | Event::ToolInputError(_)
+            | Event::ApprovalRequested(_)
+            | Event::ToolOutput(_)
+            | Event::ToolOutputError(_)
+            | Event::ToolDenied(_)
             | Event::InterruptRequested(_)
-            | Event::InterruptAnswered { .. }
+            | Event::InterruptAnswered(_)
             | Event::InterruptExpired { .. } => self.tool_event(sink),
             Event::Structured(update) => self.structured(sink, update),
-            Event::StructuredInvalidated { stream, .. } => self.invalidate(sink, stream),
+            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
+                self.invalidate(sink, stream)
+            }
 
             Event::RunStarted(started) => {
                 set_model(sink.pen, started.model.as_deref());
                 self.end = End::Open;
             }
-            Event::RunFinished { .. }
+            Event::RunFinished(_)
             | Event::RunFailed(_)
             | Event::RunCancelled { .. }
-            | Event::RunWaiting { .. }
-            | Event::Error { terminal: true, .. } => self.run_end(sink),
+            | Event::RunWaiting(_)
+            | Event::Error(ErrorEvent { terminal: true, .. }) => self.run_end(sink),
 
-            Event::AttemptStarted { model, .. } => set_model(sink.pen, model.as_deref()),
+            Event::AttemptStarted(AttemptStarted { model, .. }) => set_model(sink.pen, model.as_deref()),
             Event::AttemptFinished { .. } | Event::StepFinished { .. } => self.settle(sink),
             Event::MessageFinished { .. } => {
                 self.send_grown_objects(sink);
                 self.settle(sink);
             }
-            Event::AttemptRetracted { attempt, .. } => {
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                 self.seam_due |= self.speaker.as_ref() == Some(attempt);
                 self.later.retract(attempt);
                 self.retract(sink, attempt);
             }
-            Event::MessageStarted { message, role, .. } => {
+            Event::MessageStarted(MessageStarted { message, role, .. }) => {
                 self.hides = !matches!(role, Role::Assistant | Role::Tool | Role::Reasoning);
                 self.hidden.retain(|hidden| hidden != message);
                 if self.hides {
@@ -271,12 +280,16 @@ impl Encoder {
     /// Whether the page is not to see it: a decision that was made before, or a call that the page would wait for in vain.
     fn is_unseen(&mut self, event: &Event) -> bool {
         match event {
-            Event::ApprovalRequested { approval, .. } if self.answered.contains(approval.as_str()) => true,
+            Event::ApprovalRequested(ApprovalRequested { approval, .. })
+                if self.answered.contains(approval.as_str()) =>
+            {
+                true
+            }
             Event::InterruptRequested(question) if self.answered.contains(question.request.as_str()) => true,
             _ if !self.tells_later => false,
             Event::ToolInputStart(tool)
-            | Event::ToolInputAvailable { tool, .. }
-            | Event::ToolInputError { tool, .. } => {
+            | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+            | Event::ToolInputError(ToolInputError { tool, .. }) => {
                 let asked = tool.executor == Executor::Client && !self.answered.contains(tool.call.as_str());
                 // One that is shown stays so: a person was asked about it.
                 let unseen = !asked && self.calls.find(&tool.call).is_none();
@@ -285,15 +298,15 @@ impl Encoder {
                 }
                 unseen
             }
-            Event::ApprovalRequested { tool, automatic: false, .. } => {
+            Event::ApprovalRequested(ApprovalRequested { tool, automatic: false, .. }) => {
                 self.unseen_calls.remove(&tool.call);
                 self.later.forget(&tool.call);
                 false
             }
-            Event::ToolInputDelta { call, .. }
-            | Event::ToolOutput { call, .. }
-            | Event::ToolOutputError { call, .. }
-            | Event::ToolDenied { call, .. } => self.unseen_calls.contains(call),
+            Event::ToolInputDelta(ToolInputDelta { call, .. })
+            | Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => self.unseen_calls.contains(call),
             _ => false,
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::RunState;
 use crate::{
+    event::BlockKind,
     id::{PartId, ToolCallId},
     state::{Part, PartState},
 };
@@ -13,13 +14,12 @@ use crate::{
 pub(super) struct Index {
     pub(super) parts: HashMap<Key, Location>,
     /// The block that the last delta went to: most deltas go to the same one.
-    pub(super) last: Option<(bool, PartId, Location)>,
+    pub(super) last: Option<(BlockKind, PartId, Location)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    Text(usize, PartId),
-    Reasoning(usize, PartId),
+    Block(BlockKind, usize, PartId),
     Tool(ToolCallId),
     Data(usize, String, String),
 }
@@ -30,26 +30,18 @@ pub(super) struct Location {
     pub(super) part: usize,
 }
 
-impl Key {
-    /// A block of text or reasoning in a message.
-    pub(super) fn text(reasoning: bool, message: usize, id: &PartId) -> Self {
-        if reasoning { Self::Reasoning(message, id.clone()) } else { Self::Text(message, id.clone()) }
-    }
-}
-
 impl RunState {
     pub(super) fn rebuild_index(&mut self) {
         let mut parts = HashMap::new();
         for (message, known) in self.messages.iter().enumerate() {
             for (part, content) in known.parts.iter().enumerate() {
                 let at = Location { message, part };
+                if let Some((kind, text)) = content.as_block()
+                    && text.state == PartState::Streaming
+                {
+                    parts.insert(Key::Block(kind, message, text.id.clone()), at);
+                }
                 match content {
-                    Part::Text(text) if text.state == PartState::Streaming => {
-                        parts.insert(Key::Text(message, text.id.clone()), at);
-                    }
-                    Part::Reasoning(text) if text.state == PartState::Streaming => {
-                        parts.insert(Key::Reasoning(message, text.id.clone()), at);
-                    }
                     Part::Tool(tool) => {
                         parts.insert(Key::Tool(tool.call.clone()), at);
                     }

@@ -2,7 +2,11 @@ use crate::error::ErrorKind;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::event::{ToolCall, Usage};
+use crate::event::{
+    ApprovalAnswered, ApprovalRequested, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, DataEvent,
+    ErrorEvent, RunFinished, RunWaiting, ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput,
+    ToolOutputError, Usage,
+};
 
 fn reduce(rules: Rules, events: Vec<Event>) -> Value {
     let mut state = RunState::with_rules(rules);
@@ -17,23 +21,26 @@ fn parts(events: Vec<Event>) -> Value {
 }
 
 fn text(id: &str, delta: &str) -> Event {
-    Event::TextDelta { id: id.into(), delta: delta.into(), metadata: None }
+    Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta))
 }
 
 fn data(id: Option<&str>, value: i64, transient: bool) -> Event {
-    Event::Data { name: "n".into(), id: id.map(str::to_owned), data: json!(value), transient }
+    Event::Data(DataEvent {
+        name: "n".into(),
+        id: id.map(str::to_owned),
+        data: json!(value),
+        transient,
+        ..Default::default()
+    })
 }
 
 fn output(call: &str, value: i64, preliminary: bool) -> Event {
-    Event::ToolOutput {
+    Event::ToolOutput(ToolOutput {
         call: call.into(),
-        name: None,
         output: json!(value),
-        structured: None,
-        is_error: false,
         preliminary,
-        metadata: None,
-    }
+        ..Default::default()
+    })
 }
 
 fn within(attempt: &str, event: Event) -> Record {
@@ -46,7 +53,7 @@ fn interleaved_blocks_grow_where_they_began() {
         text("a", "1"),
         text("b", "2"),
         text("a", "3"),
-        Event::TextEnd { id: "a".into(), metadata: None },
+        Event::BlockEnded(BlockEnded::new(BlockKind::Text, "a")),
         text("a", "4"),
     ];
     let expected = json!([
@@ -60,7 +67,7 @@ fn interleaved_blocks_grow_where_they_began() {
 #[test]
 fn end_of_a_run_is_the_end_of_its_messages() {
     let end = |end: Event| vec![text("a", "1"), end, text("a", "2"), text("b", "3"), output("c", 1, false)];
-    let finished = || Event::RunFinished { reason: None, usage: None, data: None };
+    let finished = || Event::RunFinished(RunFinished::default());
     let failed = || Event::RunFailed(ErrorInfo::new("broken"));
     let cancelled = || Event::RunCancelled { reason: None };
     for last in [finished, failed, cancelled] {
@@ -87,21 +94,15 @@ fn a_tool_call_lives_through_approval_to_its_output() {
     let tool = ToolCall::new("c1", "mail");
     let events = vec![
         Event::ToolInputStart(tool.clone()),
-        Event::ToolInputDelta { call: "c1".into(), delta: "{\"to\"".into() },
-        Event::ToolInputAvailable { tool: tool.clone(), input: Some(json!({ "to": "a" })) },
-        Event::ApprovalRequested {
+        Event::ToolInputDelta(ToolInputDelta::new("c1", "{\"to\"")),
+        Event::ToolInputAvailable(ToolInputAvailable::new(tool.clone(), json!({ "to": "a" }))),
+        Event::ApprovalRequested(ApprovalRequested { approval: "ap1".into(), tool, ..Default::default() }),
+        Event::ApprovalAnswered(ApprovalAnswered {
             approval: "ap1".into(),
-            tool,
-            input: None,
-            signature: None,
-            automatic: false,
-        },
-        Event::ApprovalAnswered {
-            approval: "ap1".into(),
-            call: None,
             approved: true,
             reason: Some("ok".into()),
-        },
+            ..Default::default()
+        }),
         output("c1", 1, true),
         output("c1", 2, false),
     ];
@@ -129,7 +130,11 @@ fn a_tool_call_lives_through_approval_to_its_output() {
 fn an_error_replaces_an_output_unless_the_fields_linger() {
     let events = vec![
         output("c1", 1, false),
-        Event::ToolOutputError { call: "c1".into(), name: None, error: "late".into() },
+        Event::ToolOutputError(ToolOutputError {
+            call: "c1".into(),
+            error: "late".into(),
+            ..Default::default()
+        }),
     ];
     let ours = reduce(Rules::default(), events.clone());
     assert_eq!(ours["messages"][0]["parts"][0]["output"], Value::Null);
@@ -172,7 +177,10 @@ fn a_retracted_attempt_takes_back_what_it_said_but_not_what_it_did() {
         within("a", output("c1", 1, false)),
         within("a", Event::ToolInputStart(ToolCall::new("c2", "half"))),
         within("b", text("t2", "alive")),
-        Record::new(0, Event::AttemptRetracted { attempt: "a".into(), reason: None }),
+        Record::new(
+            0,
+            Event::AttemptRetracted(AttemptRetracted { attempt: "a".into(), ..Default::default() }),
+        ),
         within("b", text("t2", " still")),
     ];
     for record in &records {
@@ -226,19 +234,25 @@ fn the_end_of_a_run_settles_its_messages() {
     let status =
         |end: Event| reduce(Rules::default(), vec![text("t", "x"), end])["messages"][0]["status"].take();
     let usage = Some(Usage::default());
-    assert_eq!(status(Event::RunFinished { reason: None, usage, data: None }), "sent");
+    assert_eq!(status(Event::RunFinished(RunFinished { usage, ..Default::default() })), "sent");
     assert_eq!(status(Event::RunCancelled { reason: None }), "cancelled");
     assert_eq!(status(Event::RunFailed(ErrorInfo::new("x"))), "error");
-    assert_eq!(status(Event::Error { error: ErrorInfo::new("x"), terminal: true }), "error");
-    assert_eq!(status(Event::Error { error: ErrorInfo::new("x"), terminal: false }), "streaming");
+    assert_eq!(
+        status(Event::Error(ErrorEvent { error: ErrorInfo::new("x"), terminal: true, ..Default::default() })),
+        "error"
+    );
+    assert_eq!(
+        status(Event::Error(ErrorEvent { error: ErrorInfo::new("x"), ..Default::default() })),
+        "streaming"
+    );
 }
 
 #[test]
 fn a_run_that_waited_for_a_tool_of_the_page_goes_on_with_its_output() {
     let mut state = RunState::default();
-    let waiting = Event::RunWaiting { tool_calls: vec!["c".into()], usage: None };
+    let waiting = Event::RunWaiting(RunWaiting { tool_calls: vec!["c".into()], ..Default::default() });
     let tool = ToolCall::new("c", "locate");
-    for event in [Event::ToolInputAvailable { tool, input: None }, waiting] {
+    for event in [Event::ToolInputAvailable(ToolInputAvailable::new(tool, None)), waiting] {
         state.apply(&Record::new(0, event)).unwrap();
     }
     assert_eq!(state.run().status, RunStatus::Waiting);

@@ -1,10 +1,8 @@
 //! Blocks of text and reasoning.
 
-use serde_json::Value;
-
 use super::{Key, Location, RunState};
 use crate::{
-    event::Origin,
+    event::{BlockDelta, BlockEnded, BlockKind, BlockStarted, Origin},
     id::PartId,
     state::{Part, PartState, TextPart},
 };
@@ -14,72 +12,52 @@ impl RunState {
         TextPart { attempt: origin.attempt.clone(), ..TextPart::open(id) }
     }
 
-    pub(super) fn open_text(
-        &mut self,
-        reasoning: bool,
-        origin: &Origin,
-        id: &PartId,
-        metadata: Option<&Value>,
-    ) {
-        let part = TextPart { metadata: metadata.cloned(), ..self.text_part(id.clone(), origin) };
-        let part = if reasoning { Part::Reasoning(part) } else { Part::Text(part) };
-        let at = self.push(origin, part);
-        self.index.parts.insert(Key::text(reasoning, at.message, id), at);
-        self.index.last = Some((reasoning, id.clone(), at));
+    pub(super) fn start_block(&mut self, origin: &Origin, block: &BlockStarted) {
+        let part = TextPart { metadata: block.metadata.clone(), ..self.text_part(block.id.clone(), origin) };
+        let at = self.push(origin, Part::block(block.kind, part));
+        self.index.parts.insert(Key::Block(block.kind, at.message, block.id.clone()), at);
+        self.index.last = Some((block.kind, block.id.clone(), at));
     }
 
     /// The open block of that id in the event's message.
-    pub(super) fn find_text(&mut self, reasoning: bool, origin: &Origin, id: &PartId) -> Option<Location> {
+    pub(super) fn find_block(&mut self, kind: BlockKind, origin: &Origin, id: &PartId) -> Option<Location> {
         let message = self.target(origin);
-        if let Some((kind, last, at)) = &self.index.last
-            && *kind == reasoning
+        if let Some((last_kind, last, at)) = &self.index.last
+            && *last_kind == kind
             && at.message == message
             && last == id
         {
             return Some(*at);
         }
-        let at = *self.index.parts.get(&Key::text(reasoning, message, id))?;
-        self.index.last = Some((reasoning, id.clone(), at));
+        let at = *self.index.parts.get(&Key::Block(kind, message, id.clone()))?;
+        self.index.last = Some((kind, id.clone(), at));
         Some(at)
     }
 
-    pub(super) fn grow_text(
-        &mut self,
-        reasoning: bool,
-        origin: &Origin,
-        id: &PartId,
-        delta: &str,
-        metadata: Option<&Value>,
-    ) {
-        if self.find_text(reasoning, origin, id).is_none() {
-            self.open_text(reasoning, origin, id, None);
+    pub(super) fn grow_block(&mut self, origin: &Origin, block: &BlockDelta) {
+        if self.find_block(block.kind, origin, &block.id).is_none() {
+            self.start_block(origin, &BlockStarted::new(block.kind, block.id.clone()));
         }
-        let at = self.find_text(reasoning, origin, id);
+        let at = self.find_block(block.kind, origin, &block.id);
         if let Some(Part::Text(part) | Part::Reasoning(part)) = at.and_then(|at| self.part_mut(at)) {
-            part.text.push_str(delta);
-            if let Some(metadata) = metadata {
-                part.metadata = Some(metadata.clone());
+            part.text.push_str(&block.delta);
+            if block.metadata.is_some() {
+                part.metadata.clone_from(&block.metadata);
             }
         }
     }
 
-    pub(super) fn close_text(
-        &mut self,
-        reasoning: bool,
-        origin: &Origin,
-        id: &PartId,
-        metadata: Option<&Value>,
-    ) {
-        let Some(at) = self.find_text(reasoning, origin, id) else {
+    pub(super) fn end_block(&mut self, origin: &Origin, block: &BlockEnded) {
+        let Some(at) = self.find_block(block.kind, origin, &block.id) else {
             return;
         };
         if let Some(Part::Text(part) | Part::Reasoning(part)) = self.part_mut(at) {
             part.state = PartState::Done;
-            if let Some(metadata) = metadata {
-                part.metadata = Some(metadata.clone());
+            if block.metadata.is_some() {
+                part.metadata.clone_from(&block.metadata);
             }
         }
-        self.index.parts.remove(&Key::text(reasoning, at.message, id));
+        self.index.parts.remove(&Key::Block(block.kind, at.message, block.id.clone()));
         self.index.last = None;
     }
 }

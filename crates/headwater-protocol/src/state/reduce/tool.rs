@@ -4,7 +4,10 @@ use serde_json::{Map, Value};
 
 use super::{Key, Location, RunState, ToolScope};
 use crate::{
-    event::{Event, Executor, Origin, Record, ToolCall},
+    event::{
+        ApprovalAnswered, ApprovalRequested, Event, Executor, Origin, Record, ToolCall, ToolDenied,
+        ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    },
     id::{ApprovalId, ToolCallId},
     state::{Approval, Part, ToolPart, ToolState},
 };
@@ -22,14 +25,14 @@ impl RunState {
                     }
                 });
             }
-            Event::ToolInputDelta { call, delta } => {
+            Event::ToolInputDelta(ToolInputDelta { call, delta, .. }) => {
                 let at = self.find_or_make(origin, call, None);
                 if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
                     part.state = ToolState::InputStreaming;
                     part.input_text.push_str(delta);
                 }
             }
-            Event::ToolInputAvailable { tool, input } => {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
                 self.set_call(origin, tool, ToolState::InputAvailable, |part| {
                     set_input(part, input.as_ref());
                     if erase {
@@ -37,7 +40,7 @@ impl RunState {
                     }
                 });
             }
-            Event::ToolInputError { tool, input, error } => {
+            Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
                 let known = self.index.parts.contains_key(&Key::Tool(tool.call.clone()));
                 if !known && self.rules.unknown_calls_are_ignored {
                     return;
@@ -49,7 +52,14 @@ impl RunState {
                     part.error = Some(error.clone());
                 });
             }
-            Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
+            Event::ApprovalRequested(ApprovalRequested {
+                approval,
+                tool,
+                input,
+                signature,
+                automatic,
+                ..
+            }) => {
                 let at = match self.index.parts.get(&Key::Tool(tool.call.clone())) {
                     Some(at) => *at,
                     None => self.make(origin, &tool.call, &tool.name, tool.dynamic),
@@ -74,7 +84,7 @@ impl RunState {
                     });
                 }
             }
-            Event::ApprovalAnswered { approval, call, approved, reason } => {
+            Event::ApprovalAnswered(ApprovalAnswered { approval, call, approved, reason, .. }) => {
                 let at = match call {
                     Some(call) => self.index.parts.get(&Key::Tool(call.clone())).copied(),
                     None => self.find_approval(approval),
@@ -86,7 +96,16 @@ impl RunState {
                     held.reason.clone_from(reason);
                 }
             }
-            Event::ToolOutput { call, name, output, structured, is_error, preliminary, metadata } => {
+            Event::ToolOutput(ToolOutput {
+                call,
+                name,
+                output,
+                structured,
+                is_error,
+                preliminary,
+                metadata,
+                ..
+            }) => {
                 let at = self.find_or_make(origin, call, name.as_deref());
                 if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
                     part.state = ToolState::OutputAvailable;
@@ -102,7 +121,7 @@ impl RunState {
                     }
                 }
             }
-            Event::ToolOutputError { call, name, error } => {
+            Event::ToolOutputError(ToolOutputError { call, name, error, .. }) => {
                 let at = self.find_or_make(origin, call, name.as_deref());
                 if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
                     part.state = ToolState::OutputError;
@@ -112,7 +131,7 @@ impl RunState {
                     }
                 }
             }
-            Event::ToolDenied { call, name, reason } => {
+            Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
                 let at = self.find_or_make(origin, call, name.as_deref());
                 if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
                     part.state = ToolState::OutputDenied;

@@ -1,8 +1,8 @@
 //! One test for each point that the contract leaves open, in the order of `docs/dialects.md`.
 
 use headwater_protocol::{
-    ErrorKind, Event, FinishReason, MessageStatus, Origin, Record, RequestCursor, Role, RunStatus, ToolState,
-    Usage, dialects,
+    BlockDelta, BlockKind, ErrorKind, Event, FinishReason, MessageStatus, Origin, Record, RequestCursor,
+    Role, RunFinished, RunStatus, StatusEvent, ToolInputDelta, ToolState, UnknownEvent, Usage, dialects,
 };
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn decision_1_tool_delta_may_name_the_tool_and_comes_before_the_call() {
     // We name it on the first delta, which is empty, and not again.
     let records = [
         Record::new(0, Event::ToolInputStart(headwater_protocol::ToolCall::new("c1", "search"))),
-        Record::new(1, Event::ToolInputDelta { call: "c1".into(), delta: "{".into() }),
+        Record::new(1, Event::ToolInputDelta(ToolInputDelta::new("c1", "{"))),
     ];
     let sent = encode(&records);
     let deltas: Vec<_> = sent.lines().filter(|line| line.contains("\"delta\"")).collect();
@@ -232,12 +232,12 @@ fn decision_6_an_event_belongs_to_the_message_that_it_names() {
 
     // A message is begun once, whatever comes later.
     let message = || Origin { message: Some("m1".into()), ..Origin::default() };
-    let text = || Event::TextDelta { id: "t".into(), delta: "x".into(), metadata: None };
+    let text = || Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", "x"));
     let records = [
         Record::new(0, text()).from(message()),
         Record::new(1, Event::MessageFinished { message: "m1".into() }),
         Record::new(2, text()).from(message()),
-        Record::new(3, Event::RunFinished { reason: None, usage: None, data: None }),
+        Record::new(3, Event::RunFinished(RunFinished::default())),
     ];
     let sent = encode(&records);
     assert_eq!(sent.matches("event: message.start\n").count(), 1, "{sent}");
@@ -269,8 +269,8 @@ fn decision_7_what_is_said_twice_counts_once_and_a_cursor_comes_back() {
         headwater_protocol::Encoder::new(dialect, &headwater_protocol::EncodeOptions::default());
     encoder.record(&Record::new(0, Event::RunStarted(headwater_protocol::RunStarted::default())));
     encoder.clear();
-    let status = Record::new(1, Event::Status { state: Some("streaming".into()), message: None });
-    encoder.record_with_ids(&status, &mut |_, _| "run_1.7".to_owned()).unwrap();
+    let event = Event::Status(StatusEvent { state: Some("streaming".into()), ..Default::default() });
+    encoder.record_with_ids(&Record::new(1, event), &mut |_, _| "run_1.7".to_owned()).unwrap();
     assert_eq!(
         String::from_utf8_lossy(encoder.bytes()),
         "id: run_1.7\nevent: status\ndata: {\"state\":\"streaming\"}\n\n",
@@ -337,7 +337,11 @@ fn decision_9_states_are_open_words_and_usage_counts_what_we_count() {
     for state in ["submitted", "streaming", "waiting", "ready", "error", "rendering the invoice"] {
         let events = within(&[("status", json!({ "state": state, "message": "…" }))]);
         assert_eq!(check(&stream(&events)), []);
-        let event = Event::Status { state: Some(state.into()), message: Some("…".into()) };
+        let event = Event::Status(StatusEvent {
+            state: Some(state.into()),
+            message: Some("…".into()),
+            ..Default::default()
+        });
         assert!(read_events(&events).decoded.records.iter().any(|record| record.event == event));
     }
     for (word, reason) in [
@@ -387,7 +391,7 @@ fn decision_10_roles_dates_and_what_nobody_knows() {
     assert_eq!(times[..3], [1_768_155_720_000, 0, 1_768_155_721_000]);
 
     // What is not known is kept.
-    let confetti = Event::Unknown { name: "confetti".into(), data: json!({ "amount": 3 }) };
+    let confetti = Event::Unknown(UnknownEvent::new("confetti", json!({ "amount": 3 })));
     assert!(read.decoded.records.iter().any(|record| record.event == confetti));
 }
 

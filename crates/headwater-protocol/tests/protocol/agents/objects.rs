@@ -1,7 +1,8 @@
 //! Objects, questions and retries, as a reader of the contract sees them.
 
 use headwater_protocol::{
-    Event, Interrupt, Origin, Part, Record, Role, RunStarted, RunState, RunStatus, StructuredOp,
+    AttemptRetracted, BlockDelta, BlockKind, Event, Interrupt, InterruptAnswered, MessageStarted, Origin,
+    Part, Record, Role, RunFinished, RunStarted, RunState, RunStatus, RunWaiting, StructuredOp,
     StructuredUpdate, ToolState, dialects,
 };
 use serde_json::json;
@@ -13,7 +14,7 @@ fn records(events: Vec<Event>) -> Vec<Record> {
     let place = |(at, event): (usize, Event)| {
         let record = Record::new(at as u64, event);
         match &record.event {
-            Event::TextDelta { id, .. } => {
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Text, id, .. }) => {
                 let attempt = origin(id.as_str());
                 record.from(attempt)
             }
@@ -26,14 +27,18 @@ fn records(events: Vec<Event>) -> Vec<Record> {
 fn begin() -> Vec<Event> {
     vec![
         Event::RunStarted(RunStarted { run: Some("run_1".into()), ..RunStarted::default() }),
-        Event::MessageStarted { message: "m1".into(), role: Role::Assistant, author: None },
+        Event::MessageStarted(MessageStarted {
+            message: "m1".into(),
+            role: Role::Assistant,
+            ..Default::default()
+        }),
     ]
 }
 
 fn question_run() -> Vec<Record> {
     let mut events = begin();
     events.push(Event::InterruptRequested(Box::new(Interrupt::text("req_1", "Which city?"))));
-    events.push(Event::RunWaiting { tool_calls: Vec::new(), usage: None });
+    events.push(Event::RunWaiting(RunWaiting::default()));
     records(events)
 }
 
@@ -44,7 +49,7 @@ fn object_is_a_data_part_that_is_replaced_while_it_grows() {
         let op = StructuredOp::append("rows", [json!({ "row": row })]);
         events.push(Event::Structured(StructuredUpdate::new("s1", "table", op)));
     }
-    events.push(Event::RunFinished { reason: None, usage: None, data: None });
+    events.push(Event::RunFinished(RunFinished::default()));
     let sent = encode(&records(events));
     assert_eq!(check(&sent), []);
     let read = read(&sent);
@@ -79,7 +84,10 @@ fn closed_question_is_there_again_after_reentry() {
     let mut state = RunState::with_rules(dialects::reader("agents").unwrap().rules());
     let mut records = question_run();
     let answer = Some(json!("Oslo"));
-    records.push(Record::new(9, Event::InterruptAnswered { request: "req_1".into(), answer }));
+    records.push(Record::new(
+        9,
+        Event::InterruptAnswered(InterruptAnswered { request: "req_1".into(), answer, ..Default::default() }),
+    ));
     for record in &records {
         state.apply(record).unwrap();
     }
@@ -94,13 +102,12 @@ fn closed_question_is_there_again_after_reentry() {
 
 #[test]
 fn retracted_text_stays_and_the_next_attempt_begins_a_new_part() {
-    let delta =
-        |id: &str, delta: &str| Event::TextDelta { id: id.into(), delta: delta.into(), metadata: None };
+    let delta = |id: &str, delta: &str| Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta));
     let mut events = begin();
     events.push(delta("a1", "Hel"));
-    events.push(Event::AttemptRetracted { attempt: "a1".into(), reason: None });
+    events.push(Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }));
     events.push(delta("a2", "Hello"));
-    events.push(Event::RunFinished { reason: None, usage: None, data: None });
+    events.push(Event::RunFinished(RunFinished::default()));
     let sent = encode(&records(events));
     assert!(sent.contains("event: status\ndata: {\"state\":\"retrying\"}\n\n"), "{sent}");
     assert_eq!(parts(&read(&sent).state.messages()[0]), ["text Hel", "text Hello"]);
@@ -109,13 +116,13 @@ fn retracted_text_stays_and_the_next_attempt_begins_a_new_part() {
 #[test]
 fn part_has_the_same_id_for_a_reader_that_was_told_the_state() {
     let mut events = begin();
-    events.push(Event::TextDelta { id: "a1".into(), delta: "Hel".into(), metadata: None });
-    events.push(Event::AttemptRetracted { attempt: "a1".into(), reason: None });
-    events.push(Event::TextDelta { id: "a2".into(), delta: "Hello".into(), metadata: None });
+    events.push(Event::BlockDelta(BlockDelta::new(BlockKind::Text, "a1", "Hel")));
+    events.push(Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), reason: None }));
+    events.push(Event::BlockDelta(BlockDelta::new(BlockKind::Text, "a2", "Hello")));
     let mut records = records(events);
     for record in &mut records {
-        if let Event::TextDelta { id, .. } = &record.event {
-            record.origin.attempt = Some(id.as_str().into());
+        if let Event::BlockDelta(block) = &record.event {
+            record.origin.attempt = Some(block.id.as_str().into());
         }
     }
     let mut state = RunState::default();

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use headwater_protocol::{Event, Framing, Part, RunState, RunStatus, SseReader, ToolState, dialects, lint};
+use headwater_protocol::{
+    BlockDelta, BlockKind, Event, Framing, Part, RunState, RunStatus, SseReader, ToolState, dialects, lint,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -111,7 +113,7 @@ proptest! {
         let plain = Plain::read(&encode(&records));
         let state = reduce(&records);
         let said: String = records.iter().filter_map(|record| match &record.event {
-            Event::TextDelta { delta, .. } => Some(delta.as_str()),
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. }) => Some(delta.as_str()),
             Event::Message { content } => Some(content.as_str()),
             _ => None,
         }).collect();

@@ -1,8 +1,10 @@
 //! Runs that every vendor's client must show as they are.
 
 use headwater_protocol::{
-    ErrorInfo, Event, Executor, FinishReason, Interrupt, Origin, Record, Role, RunStarted, StructuredOp,
-    StructuredUpdate, ToolCall, Usage,
+    ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind, BlockStarted,
+    DataEvent, ErrorInfo, Event, Executor, FileEvent, FinishReason, Interrupt, MessageStarted, Origin,
+    Record, Role, RunFinished, RunStarted, RunWaiting, SourceUrl, StructuredOp, StructuredUpdate, ToolCall,
+    ToolInputAvailable, ToolInputDelta, ToolOutput, ToolOutputError, Usage,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +24,11 @@ fn records(attempt: Option<&str>, events: Vec<Event>) -> Vec<Record> {
             model: Some("gpt-5.1".into()),
             ..RunStarted::default()
         }),
-        Event::MessageStarted { message: "msg_1".into(), role: Role::Assistant, author: None },
+        Event::MessageStarted(MessageStarted {
+            message: "msg_1".into(),
+            role: Role::Assistant,
+            ..Default::default()
+        }),
     ];
     let origin = |attempt: Option<&str>| Origin {
         message: Some("msg_1".into()),
@@ -33,8 +39,8 @@ fn records(attempt: Option<&str>, events: Vec<Event>) -> Vec<Record> {
     let mut out = Vec::new();
     for (seq, event) in head.into_iter().chain(events).enumerate() {
         match &event {
-            Event::AttemptStarted { attempt, .. } => current = Some(attempt.to_string()),
-            Event::AttemptFinished { .. } | Event::AttemptRetracted { .. } => current = None,
+            Event::AttemptStarted(AttemptStarted { attempt, .. }) => current = Some(attempt.to_string()),
+            Event::AttemptFinished { .. } | Event::AttemptRetracted(_) => current = None,
             _ => {}
         }
         let seq = seq as u64;
@@ -44,24 +50,18 @@ fn records(attempt: Option<&str>, events: Vec<Event>) -> Vec<Record> {
 }
 
 fn text(id: &str, deltas: &[&str]) -> Vec<Event> {
-    let mut events = vec![Event::TextStart { id: id.into(), metadata: None }];
-    events.extend(deltas.iter().map(|delta| Event::TextDelta {
-        id: id.into(),
-        delta: (*delta).into(),
-        metadata: None,
-    }));
-    events.push(Event::TextEnd { id: id.into(), metadata: None });
+    let mut events = vec![Event::BlockStarted(BlockStarted::new(BlockKind::Text, id))];
+    events.extend(deltas.iter().map(|delta| Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, *delta))));
+    events.push(Event::BlockEnded(BlockEnded::new(BlockKind::Text, id)));
     events
 }
 
 fn thought(id: &str, deltas: &[&str]) -> Vec<Event> {
-    let mut events = vec![Event::ReasoningStart { id: id.into(), metadata: None }];
-    events.extend(deltas.iter().map(|delta| Event::ReasoningDelta {
-        id: id.into(),
-        delta: (*delta).into(),
-        metadata: None,
-    }));
-    events.push(Event::ReasoningEnd { id: id.into(), metadata: None });
+    let mut events = vec![Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, id))];
+    events.extend(
+        deltas.iter().map(|delta| Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, id, *delta))),
+    );
+    events.push(Event::BlockEnded(BlockEnded::new(BlockKind::Reasoning, id)));
     events
 }
 
@@ -69,25 +69,17 @@ fn call(id: &str, name: &str, executor: Executor, input: &Value) -> Vec<Event> {
     let tool = ToolCall::new(id, name).by(executor);
     let written = input.to_string();
     let (first, second) = written.split_at(written.len() / 2);
-    let delta = |delta: &str| Event::ToolInputDelta { call: id.into(), delta: delta.into() };
+    let delta = |delta: &str| Event::ToolInputDelta(ToolInputDelta::new(id, delta));
     vec![
         Event::ToolInputStart(tool.clone()),
         delta(first),
         delta(second),
-        Event::ToolInputAvailable { tool, input: Some(input.clone()) },
+        Event::ToolInputAvailable(ToolInputAvailable::new(tool, Some(input.clone()))),
     ]
 }
 
 fn output(id: &str, output: Value) -> Event {
-    Event::ToolOutput {
-        call: id.into(),
-        name: None,
-        output,
-        structured: None,
-        is_error: false,
-        preliminary: false,
-        metadata: None,
-    }
+    Event::ToolOutput(ToolOutput::new(id, output))
 }
 
 fn step(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
@@ -101,7 +93,7 @@ fn end(reason: FinishReason) -> Vec<Event> {
     let usage = Usage { input_tokens: Some(12), output_tokens: Some(34), ..Usage::default() };
     vec![
         Event::MessageFinished { message: "msg_1".into() },
-        Event::RunFinished { reason: Some(reason), usage: Some(usage), data: None },
+        Event::RunFinished(RunFinished { reason: Some(reason), usage: Some(usage), ..Default::default() }),
     ]
 }
 
@@ -170,11 +162,11 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "tool-error",
             vec![
                 step(call("call_1", "weather", Executor::Server, &weather).into_iter().chain([
-                    Event::ToolOutputError {
+                    Event::ToolOutputError(ToolOutputError {
                         call: "call_1".into(),
-                        name: None,
                         error: "the station is closed".into(),
-                    },
+                        ..Default::default()
+                    }),
                 ])),
                 step(text("text_1", &["Sorry."])),
                 end(FinishReason::Stop),
@@ -186,7 +178,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 step(call("call_1", "pick_colour", Executor::Client, &json!({ "of": 3 }))),
                 vec![
                     Event::MessageFinished { message: "msg_1".into() },
-                    Event::RunWaiting { tool_calls: vec!["call_1".into()], usage: None },
+                    Event::RunWaiting(RunWaiting { tool_calls: vec!["call_1".into()], ..Default::default() }),
                 ],
             ],
         ),
@@ -194,16 +186,15 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "approval",
             vec![
                 step(call("call_1", "send_mail", Executor::Server, &json!({ "to": "a@example.com" }))),
-                vec![Event::ApprovalRequested {
+                vec![Event::ApprovalRequested(ApprovalRequested {
                     approval: "approval_call_1".into(),
                     tool: ToolCall::new("call_1", "send_mail"),
                     input: Some(json!({ "to": "a@example.com" })),
-                    signature: None,
-                    automatic: false,
-                }],
+                    ..Default::default()
+                })],
                 vec![
                     Event::MessageFinished { message: "msg_1".into() },
-                    Event::RunWaiting { tool_calls: vec![], usage: None },
+                    Event::RunWaiting(RunWaiting::default()),
                 ],
             ],
         ),
@@ -214,27 +205,23 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                     [
                         text("text_1", &["See "]),
                         vec![
-                            Event::SourceUrl {
+                            Event::SourceUrl(SourceUrl {
                                 source: "src_1".into(),
                                 url: "https://example.com".into(),
                                 title: Some("Example".into()),
-                                call: None,
-                                metadata: None,
-                            },
-                            Event::File {
+                                ..Default::default()
+                            }),
+                            Event::File(FileEvent {
                                 url: "https://example.com/a.png".into(),
                                 media_type: "image/png".into(),
-                                filename: None,
-                                id: None,
-                                reasoning: false,
-                                metadata: None,
-                            },
-                            Event::Data {
+                                ..Default::default()
+                            }),
+                            Event::Data(DataEvent {
                                 name: "chart".into(),
                                 id: Some("c1".into()),
                                 data: json!({ "bars": [1, 2] }),
-                                transient: false,
-                            },
+                                ..Default::default()
+                            }),
                         ],
                     ]
                     .concat(),
@@ -280,7 +267,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                         ..Interrupt::text("req_1", "Which city?")
                     })),
                     Event::MessageFinished { message: "msg_1".into() },
-                    Event::RunWaiting { tool_calls: vec![], usage: None },
+                    Event::RunWaiting(RunWaiting::default()),
                 ],
             ],
         ),
@@ -299,14 +286,23 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "retry",
             vec![
                 vec![
-                    Event::AttemptStarted { attempt: "attempt_1".into(), model: Some("gpt-5.1".into()) },
-                    Event::TextStart { id: "text_1".into(), metadata: None },
-                    Event::TextDelta { id: "text_1".into(), delta: "Dead end".into(), metadata: None },
-                    Event::AttemptRetracted {
+                    Event::AttemptStarted(AttemptStarted {
+                        attempt: "attempt_1".into(),
+                        model: Some("gpt-5.1".into()),
+                        ..Default::default()
+                    }),
+                    Event::BlockStarted(BlockStarted::new(BlockKind::Text, "text_1")),
+                    Event::BlockDelta(BlockDelta::new(BlockKind::Text, "text_1", "Dead end")),
+                    Event::AttemptRetracted(AttemptRetracted {
                         attempt: "attempt_1".into(),
                         reason: Some("the stream was cut".into()),
-                    },
-                    Event::AttemptStarted { attempt: "attempt_2".into(), model: Some("gpt-5.1".into()) },
+                        ..Default::default()
+                    }),
+                    Event::AttemptStarted(AttemptStarted {
+                        attempt: "attempt_2".into(),
+                        model: Some("gpt-5.1".into()),
+                        ..Default::default()
+                    }),
                 ],
                 text("text_2", &["A good ", "answer."]),
                 vec![Event::AttemptFinished { attempt: "attempt_2".into() }],

@@ -11,8 +11,8 @@ use std::{
 use headwater_json::Fields;
 use headwater_models::{Model, ModelRequest, ResponseFormat, ToolChoice, Warning};
 use headwater_protocol::{
-    AttemptId, ContentPart, Event, FinishReason, ModelMessage, Origin, RequestId, StructuredOp,
-    StructuredState, StructuredStatus, StructuredUpdate, Usage,
+    AttemptId, ContentPart, Event, FinishReason, ModelMessage, Origin, RequestId, StructuredInvalidated,
+    StructuredOp, StructuredState, StructuredStatus, StructuredUpdate, Usage,
 };
 use headwater_tools::{McpListing, Schema, Tools};
 use serde_json::{Map, Value};
@@ -482,7 +482,10 @@ impl Call {
     pub(super) fn invalidate(&self) -> Result<()> {
         let Some(stream) = &self.stream else { return Ok(()) };
         if self.stream_status().is_some_and(|status| status != StructuredStatus::Done) {
-            let event = Event::StructuredInvalidated { stream: stream.clone(), checkpoint: None };
+            let event = Event::StructuredInvalidated(StructuredInvalidated {
+                stream: stream.clone(),
+                ..Default::default()
+            });
             self.node.keep(self.node.run.journal.fact(&self.origin, event))?;
         }
         Ok(())

@@ -12,8 +12,10 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use headwater_json::{Chunk, Extractor};
 use headwater_models::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
 use headwater_protocol::{
-    AttemptId, ContentPart, Event, Executor, ModelMessage, Origin, PartId, StructuredOp, ToolCall,
-    ToolCallId, check_id, coded,
+    AttemptId, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind, BlockStarted,
+    ContentPart, Event, Executor, FileEvent, ModelMessage, Origin, PartId, SourceDocument, SourceUrl,
+    StructuredInvalidated, StructuredOp, ToolCall, ToolCallId, ToolInputAvailable, ToolInputDelta,
+    ToolInputError, ToolOutput, WarningEvent, check_id, coded,
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -113,7 +115,7 @@ impl Call {
         // Nobody goes on from what was kept.
         for attempt in kept_attempts {
             let reason = last.as_ref().map(retraction);
-            self.say(Event::AttemptRetracted { attempt, reason })?;
+            self.say(Event::AttemptRetracted(AttemptRetracted { attempt, reason, ..Default::default() }))?;
         }
         let error = last.map_or_else(|| Error::new(ErrorKind::Hook, "no model was given"), Error::from);
         Err(error)
@@ -296,7 +298,11 @@ impl Drop for PassGuard<'_> {
             if let Some(attempt) = open {
                 call.invalidate()?;
                 let reason = Some(retraction(&aborted()));
-                call.say(Event::AttemptRetracted { attempt, reason })?;
+                call.say(Event::AttemptRetracted(AttemptRetracted {
+                    attempt,
+                    reason,
+                    ..Default::default()
+                }))?;
             }
             let told = call.options.emit.then_some((&call.origin, Event::StepFinished { name: None }));
             let outcome = Outcome::Error(Error::from(aborted()));
@@ -359,7 +365,11 @@ impl<'a> Speaker<'a> {
     fn new(call: &'a Call, model: &str, shown: Shown) -> Result<Self> {
         let attempt = call.node.run.next_attempt();
         let origin = Origin { attempt: Some(attempt.clone()), ..call.origin.clone() };
-        call.say(Event::AttemptStarted { attempt: attempt.clone(), model: Some(model.to_owned()) })?;
+        call.say(Event::AttemptStarted(AttemptStarted {
+            attempt: attempt.clone(),
+            model: Some(model.to_owned()),
+            ..Default::default()
+        }))?;
         *call.attempt.lock().unwrap_or_else(PoisonError::into_inner) = Some(attempt.clone());
         let fields = call.fields.clone().filter(|_| shown.fields);
         Ok(Self {
@@ -424,46 +434,64 @@ impl<'a> Speaker<'a> {
         Err(Error::new(ErrorKind::TooLarge, message).with_code("model.output-too-large"))
     }
 
+    fn shows_block(&self, kind: BlockKind) -> bool {
+        match kind {
+            BlockKind::Text => self.shown.text,
+            BlockKind::Reasoning => self.call.options.emit,
+        }
+    }
+
+    fn start_block(&mut self, kind: BlockKind, part: u32, metadata: Option<Value>) -> Result<()> {
+        let (text, said) = (String::new(), metadata.clone());
+        self.begin(
+            part,
+            match kind {
+                BlockKind::Text => SaidPart::Text { text, metadata: said },
+                BlockKind::Reasoning => SaidPart::Reasoning { text, metadata: said },
+            },
+        );
+        if self.shows_block(kind) {
+            let started = BlockStarted { metadata, ..BlockStarted::new(kind, self.part_id(part)) };
+            self.delta(Event::BlockStarted(started))?;
+        }
+        Ok(())
+    }
+
+    fn grow_block(&mut self, kind: BlockKind, part: u32, delta: String) -> Result<()> {
+        self.grow(part, &delta);
+        if kind == BlockKind::Text {
+            self.extract(&delta)?;
+        }
+        if self.shows_block(kind) {
+            self.delta(Event::BlockDelta(BlockDelta::new(kind, self.part_id(part), delta)))?;
+        }
+        Ok(())
+    }
+
+    fn end_block(&mut self, kind: BlockKind, part: u32, metadata: Option<Value>) -> Result<()> {
+        self.end_text(part, metadata.clone());
+        if self.shows_block(kind) {
+            let ended = BlockEnded { metadata, ..BlockEnded::new(kind, self.part_id(part)) };
+            self.delta(Event::BlockEnded(ended))?;
+        }
+        Ok(())
+    }
+
     /// Takes one event. Gives whether it was the last.
     fn hear(&mut self, event: ModelEvent) -> Result<bool> {
         let emit = self.call.options.emit;
         match event {
-            ModelEvent::TextStart { part, metadata } => {
-                self.begin(part, SaidPart::Text { text: String::new(), metadata: metadata.clone() });
-                if self.shown.text {
-                    self.delta(Event::TextStart { id: self.part_id(part), metadata })?;
-                }
-            }
-            ModelEvent::TextDelta { part, delta } => {
-                self.grow(part, &delta);
-                self.extract(&delta)?;
-                if self.shown.text {
-                    self.delta(Event::TextDelta { id: self.part_id(part), delta, metadata: None })?;
-                }
-            }
-            ModelEvent::TextEnd { part, metadata } => {
-                self.end_text(part, metadata.clone());
-                if self.shown.text {
-                    self.delta(Event::TextEnd { id: self.part_id(part), metadata })?;
-                }
-            }
+            ModelEvent::TextStart { part, metadata } => self.start_block(BlockKind::Text, part, metadata)?,
+            ModelEvent::TextDelta { part, delta } => self.grow_block(BlockKind::Text, part, delta)?,
+            ModelEvent::TextEnd { part, metadata } => self.end_block(BlockKind::Text, part, metadata)?,
             ModelEvent::ReasoningStart { part, metadata } => {
-                self.begin(part, SaidPart::Reasoning { text: String::new(), metadata: metadata.clone() });
-                if emit {
-                    self.delta(Event::ReasoningStart { id: self.part_id(part), metadata })?;
-                }
+                self.start_block(BlockKind::Reasoning, part, metadata)?;
             }
             ModelEvent::ReasoningDelta { part, delta } => {
-                self.grow(part, &delta);
-                if emit {
-                    self.delta(Event::ReasoningDelta { id: self.part_id(part), delta, metadata: None })?;
-                }
+                self.grow_block(BlockKind::Reasoning, part, delta)?;
             }
             ModelEvent::ReasoningEnd { part, metadata } => {
-                self.end_text(part, metadata.clone());
-                if emit {
-                    self.delta(Event::ReasoningEnd { id: self.part_id(part), metadata })?;
-                }
+                self.end_block(BlockKind::Reasoning, part, metadata)?;
             }
             ModelEvent::ToolCallStart { part, call, name, provider_executed, metadata } => {
                 self.begin_call(part, call, name, provider_executed, metadata)?;
@@ -472,7 +500,7 @@ impl<'a> Speaker<'a> {
                 let Some(open) = self.open.get_mut(&part) else { return Ok(false) };
                 open.input.push_str(&delta);
                 if let (true, Some(SaidPart::Call(said))) = (self.shows_tools(), self.part(part)) {
-                    self.delta(Event::ToolInputDelta { call: said.call.clone(), delta })?;
+                    self.delta(Event::ToolInputDelta(ToolInputDelta::new(said.call.clone(), delta)))?;
                 }
             }
             ModelEvent::ToolCallEnd { part, metadata } => self.end_call(part, metadata)?,
@@ -481,22 +509,25 @@ impl<'a> Speaker<'a> {
                 said.provider_output = Some(output.clone());
                 let call = said.call.clone();
                 if self.shows_tools() {
-                    self.delta(Event::ToolOutput {
+                    self.delta(Event::ToolOutput(ToolOutput {
                         call,
-                        name: None,
                         output,
-                        structured: None,
                         is_error,
-                        preliminary: false,
-                        metadata: None,
-                    })?;
+                        ..Default::default()
+                    }))?;
                 }
             }
             ModelEvent::SourceUrl { url, title, metadata } => {
                 self.sources += 1;
                 let source = format!("{}.source{}", self.attempt, self.sources);
                 if emit {
-                    self.delta(Event::SourceUrl { source, url, title, call: None, metadata })?;
+                    self.delta(Event::SourceUrl(SourceUrl {
+                        source,
+                        url,
+                        title,
+                        metadata,
+                        ..Default::default()
+                    }))?;
                 }
             }
             ModelEvent::SourceDocument { title, media_type, filename, text, metadata } => {
@@ -504,7 +535,7 @@ impl<'a> Speaker<'a> {
                 let source = format!("{}.source{}", self.attempt, self.sources);
                 if emit {
                     let call = None;
-                    self.delta(Event::SourceDocument {
+                    self.delta(Event::SourceDocument(SourceDocument {
                         source,
                         title,
                         media_type,
@@ -512,18 +543,27 @@ impl<'a> Speaker<'a> {
                         text,
                         call,
                         metadata,
-                    })?;
+                        ..Default::default()
+                    }))?;
                 }
             }
             ModelEvent::File { media_type, url } if emit => {
                 let (filename, id, reasoning, metadata) = (None, None, false, None);
-                self.delta(Event::File { url, media_type, filename, id, reasoning, metadata })?;
+                self.delta(Event::File(FileEvent {
+                    url,
+                    media_type,
+                    filename,
+                    id,
+                    reasoning,
+                    metadata,
+                    ..Default::default()
+                }))?;
             }
             ModelEvent::Warning(warning) => {
                 if emit {
                     let (message, code) =
                         (warning.message.clone(), Some(format!("model.{}", warning.feature)));
-                    self.delta(Event::Warning { message, code })?;
+                    self.delta(Event::Warning(WarningEvent { message, code, ..Default::default() }))?;
                 }
                 self.said.warnings.push(warning);
             }
@@ -632,8 +672,13 @@ impl<'a> Speaker<'a> {
         }
         let tool = self.tool(call, &name, by_provider, None);
         self.delta(match parsed {
-            Ok(input) => Event::ToolInputAvailable { tool, input: Some(input) },
-            Err(error) => Event::ToolInputError { tool, input: Some(Value::String(open.input)), error },
+            Ok(input) => Event::ToolInputAvailable(ToolInputAvailable::new(tool, Some(input))),
+            Err(error) => Event::ToolInputError(ToolInputError {
+                tool,
+                input: Some(Value::String(open.input)),
+                error,
+                ..Default::default()
+            }),
         })
     }
 
@@ -689,14 +734,13 @@ impl<'a> Speaker<'a> {
         open.sort_unstable();
         for (at, part) in open {
             let id = self.part_id(part);
-            match self.said.parts.get(at) {
-                Some(SaidPart::Text { .. }) if self.shown.text => {
-                    self.delta(Event::TextEnd { id, metadata: None })?;
-                }
-                Some(SaidPart::Reasoning { .. }) if self.call.options.emit => {
-                    self.delta(Event::ReasoningEnd { id, metadata: None })?;
-                }
-                _ => {}
+            let kind = match self.said.parts.get(at) {
+                Some(SaidPart::Text { .. }) => BlockKind::Text,
+                Some(SaidPart::Reasoning { .. }) => BlockKind::Reasoning,
+                _ => continue,
+            };
+            if self.shows_block(kind) {
+                self.delta(Event::BlockEnded(BlockEnded::new(kind, id)))?;
             }
         }
         Ok(())
@@ -717,10 +761,17 @@ impl<'a> Speaker<'a> {
             return Ok(Attempted::Died { error, kept: Some((self.attempt, said)) });
         }
         if let (true, Some(stream)) = (self.structured, &self.call.stream) {
-            self.call.say(Event::StructuredInvalidated { stream: stream.clone(), checkpoint: None })?;
+            self.call.say(Event::StructuredInvalidated(StructuredInvalidated {
+                stream: stream.clone(),
+                ..Default::default()
+            }))?;
         }
         let reason = Some(retraction(&error));
-        self.call.say(Event::AttemptRetracted { attempt: self.attempt, reason })?;
+        self.call.say(Event::AttemptRetracted(AttemptRetracted {
+            attempt: self.attempt,
+            reason,
+            ..Default::default()
+        }))?;
         Ok(Attempted::Died { error, kept: None })
     }
 }

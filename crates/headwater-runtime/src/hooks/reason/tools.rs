@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::{FutureExt as _, future::join_all};
 use headwater_protocol::{
-    Choice, ContentPart, Event, Executor, Interrupt, ToolCall, ToolCallId, ToolResultOutput, ToolState,
-    code_of, coded, reader_text,
+    Choice, ContentPart, Event, Executor, Interrupt, ToolCall, ToolCallId, ToolDenied, ToolOutputError,
+    ToolResultOutput, ToolState, code_of, coded, reader_text,
 };
 use headwater_tools::{Approval, Tool, ToolContext, ToolOutput, Unfinished};
 use serde::{Deserialize, Serialize};
@@ -243,15 +243,15 @@ impl Call {
         context.runtime_context = run.runtime_context().clone();
         context.with_progress(move |output| {
             if shows && json_size(&output) <= limit && check_output(&output).is_ok() {
-                let event = Event::ToolOutput {
+                let event = Event::ToolOutput(headwater_protocol::ToolOutput {
                     call: call.clone(),
                     name: Some(name.clone()),
                     output: output.output,
                     structured: output.structured,
                     is_error: output.is_error,
                     preliminary: true,
-                    metadata: None,
-                };
+                    ..Default::default()
+                });
                 // Nobody waits for it, and a journal that cannot be written is found out by the next hook.
                 let _ = run.journal.fact(&origin, event);
             }
@@ -319,19 +319,20 @@ impl Call {
         }
         let (call, name) = (call.clone(), Some(name.to_owned()));
         let event = match gave.clone() {
-            Gave::Output(output) => Event::ToolOutput {
+            Gave::Output(output) => Event::ToolOutput(headwater_protocol::ToolOutput {
                 call,
                 name,
                 output: output.output,
                 structured: output.structured,
                 is_error: output.is_error,
-                preliminary: false,
-                metadata: None,
-            },
-            Gave::Failed(error) => Event::ToolOutputError { call, name, error },
+                ..Default::default()
+            }),
+            Gave::Failed(error) => {
+                Event::ToolOutputError(ToolOutputError { call, name, error, ..Default::default() })
+            }
             Gave::Denied(reason) => {
                 seeing::tool_called(name.as_deref().unwrap_or_default(), "denied");
-                Event::ToolDenied { call, name, reason }
+                Event::ToolDenied(ToolDenied { call, name, reason, ..Default::default() })
             }
         };
         self.node.keep(journal.fact(&self.origin, event)).map(drop)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use headwater_protocol::{Event, EventKind, RunState};
+use headwater_protocol::{AttemptRetracted, AttemptStarted, Event, EventKind, RunState, ToolOutputError};
 use headwater_runtime::{Agent, Entry, RunPhase, Tended};
 use headwater_store::{Cursor, JournalId, JournalInfo, Record};
 use serde_json::{Value, json};
@@ -248,13 +248,13 @@ impl Told {
     fn event(&mut self, event: &Event) {
         let kind = event.kind();
         match event {
-            Event::AttemptStarted { attempt, .. } => {
+            Event::AttemptStarted(AttemptStarted { attempt, .. }) => {
                 self.open_attempts.insert(attempt.to_string());
             }
             Event::AttemptFinished { attempt } => {
                 self.open_attempts.remove(attempt.as_str());
             }
-            Event::AttemptRetracted { attempt, reason } => {
+            Event::AttemptRetracted(AttemptRetracted { attempt, reason, .. }) => {
                 self.open_attempts.remove(attempt.as_str());
                 let died = reason.as_deref().is_some_and(|reason| reason.contains("process"));
                 self.died_attempts += u64::from(died);
@@ -287,7 +287,9 @@ impl Told {
     /// The tool calls of which nobody knows what came of them.
     fn unknown_outcomes(&self) -> BTreeSet<String> {
         let unknown = self.events.iter().filter_map(|(_, event)| match event {
-            Event::ToolOutputError { name, error, .. } if error.contains("nobody knows") => name.clone(),
+            Event::ToolOutputError(ToolOutputError { name, error, .. }) if error.contains("nobody knows") => {
+                name.clone()
+            }
             _ => None,
         });
         unknown.collect()

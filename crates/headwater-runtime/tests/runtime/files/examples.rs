@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use headwater_protocol::{Event, EventKind, RunStatus};
+use headwater_protocol::{Event, EventKind, RunFinished, RunStatus, ToolOutput};
 use headwater_runtime::{Agent, AgentFile, Answered, FileOptions, Outcome, Run, Start};
 use headwater_store::Memory;
 use headwater_tools::{FunctionTool, ToolError};
@@ -48,7 +48,7 @@ fn result(events: &[Event]) -> Value {
     events
         .iter()
         .find_map(|event| match event {
-            Event::RunFinished { data, .. } => data.clone(),
+            Event::RunFinished(RunFinished { data, .. }) => data.clone(),
             _ => None,
         })
         .unwrap_or_default()
@@ -90,9 +90,9 @@ async fn a_model_routes_to_the_node_that_looks_the_order_up_with_a_tool() {
     assert_eq!(outcome.status(), RunStatus::Finished);
     assert!(outcome.text().starts_with("Your order is on its way: "), "{}", outcome.text());
     let events = run.recorded().await.unwrap();
-    let called = events
-        .iter()
-        .any(|event| matches!(event, Event::ToolOutput { name: Some(name), .. } if name == "orders"));
+    let called = events.iter().any(
+        |event| matches!(event, Event::ToolOutput(ToolOutput { name: Some(name), .. }) if name == "orders"),
+    );
     assert!(called, "{events:?}");
     // The router's own answer is for nobody's eyes.
     assert!(!outcome.text().contains("route"));

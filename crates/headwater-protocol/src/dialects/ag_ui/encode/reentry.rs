@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::{Encoder, Sink, at};
 use crate::{
     dialects::ag_ui::chunk::{Chunk, StateSnapshot, Step},
-    event::{self, Event, Record, RunStarted},
+    event::{self, ApprovalRequested, Event, Record, RunStarted, WarningEvent},
     state::{Part, PartState, RunState, RunStatus, ToolState},
 };
 
@@ -48,7 +48,7 @@ impl Encoder {
         }
         let messages = messages.iter().map(|message| state.with_objects(message)).collect();
         self.state = RunState::with_rules(state.rules()).with_messages(messages);
-        let now = Record::new(0, Event::Warning { message: String::new(), code: None });
+        let now = Record::new(0, Event::Warning(WarningEvent::default()));
         if let Some(shared) = state.shared_state() {
             sink(&Chunk::StateSnapshot(StateSnapshot { snapshot: Cow::Borrowed(shared), base: at(&now) }));
         }
@@ -66,15 +66,15 @@ impl Encoder {
         }
         for record in &replay {
             match &record.event {
-                Event::ApprovalRequested { .. } if pending(state, record) => {
+                Event::ApprovalRequested(_) if pending(state, record) => {
                     self.say_approval(record, sink);
                 }
                 Event::InterruptRequested(_)
-                | Event::Error { .. }
-                | Event::RunFinished { .. }
+                | Event::Error(_)
+                | Event::RunFinished(_)
                 | Event::RunFailed(_)
                 | Event::RunCancelled { .. }
-                | Event::RunWaiting { .. } => self.chunks(record, sink),
+                | Event::RunWaiting(_) => self.chunks(record, sink),
                 _ => {}
             }
         }
@@ -99,24 +99,24 @@ impl Encoder {
                 let mut from = now.clone();
                 from.origin.message = Some(message.id.clone());
                 from.origin.attempt = part.attempt().cloned();
-                match part {
-                    Part::Text(text) | Part::Reasoning(text) => {
-                        let Some(wire) = wires.next() else { continue };
-                        if text.state == PartState::Streaming {
-                            let open = super::OpenText {
-                                reasoning: matches!(part, Part::Reasoning(_)),
-                                message: message.id.clone(),
-                                part: text.id.clone(),
-                                attempt: text.attempt.clone(),
-                                wire,
-                            };
-                            self.say_start(&from, &open, sink);
-                            if !text.text.is_empty() {
-                                super::text::say_delta(&open, &text.text, at(&from), sink);
-                            }
-                            self.texts.push(open);
+                if let Some((kind, text)) = part.as_block() {
+                    let Some(wire) = wires.next() else { continue };
+                    if text.state == PartState::Streaming {
+                        let open = super::OpenText {
+                            kind,
+                            message: message.id.clone(),
+                            part: text.id.clone(),
+                            attempt: text.attempt.clone(),
+                            wire,
+                        };
+                        self.say_start(&from, &open, sink);
+                        if !text.text.is_empty() {
+                            super::text::say_delta(&open, &text.text, at(&from), sink);
                         }
+                        self.texts.push(open);
                     }
+                }
+                match part {
                     Part::Tool(tool) if tool.state == ToolState::InputStreaming => {
                         let call = event::ToolCall {
                             call: tool.call.clone(),
@@ -141,7 +141,7 @@ impl Encoder {
 
 /// Whether nobody answered the approval yet.
 fn pending(state: &RunState, record: &Record) -> bool {
-    let Event::ApprovalRequested { tool, .. } = &record.event else {
+    let Event::ApprovalRequested(ApprovalRequested { tool, .. }) = &record.event else {
         return false;
     };
     let part = state.messages().iter().rev().find_map(|message| message.tool(tool.call.as_str()));

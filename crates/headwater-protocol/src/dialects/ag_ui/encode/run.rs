@@ -10,7 +10,9 @@ use crate::{
         chunk::{Chunk, Custom, Outcome, RunError, RunFinished, RunStarted as Started, Step, TokenUsage},
         interrupts,
     },
-    event::{ErrorInfo, Event, FinishReason, Record, RunStarted, Usage},
+    event::{
+        self, ErrorEvent, ErrorInfo, Event, FinishReason, Record, RunStarted, RunWaiting, Usage, WarningEvent,
+    },
     id::{RunId, SessionId, ToolCallId},
 };
 
@@ -49,7 +51,7 @@ impl Encoder {
 
     pub(super) fn end(&mut self, record: &Record, sink: Sink<'_>) {
         match &record.event {
-            Event::RunFinished { reason, usage, data } => {
+            Event::RunFinished(event::RunFinished { reason, usage, data, .. }) => {
                 self.close_all(record, sink);
                 let result = data.as_ref().filter(|data| !data.is_null());
                 let word = reason.as_ref().map(|reason| match reason {
@@ -70,11 +72,13 @@ impl Encoder {
                 self.finished(record, None, Some(Outcome::Cancelled {}), None, None, sink);
                 self.phase = Phase::Finished;
             }
-            Event::RunWaiting { tool_calls, usage } => self.wait(record, tool_calls, usage.as_ref(), sink),
+            Event::RunWaiting(RunWaiting { tool_calls, usage, .. }) => {
+                self.wait(record, tool_calls, usage.as_ref(), sink)
+            }
             Event::RunFailed(ErrorInfo { message, code, .. }) => {
                 self.failed(record, message, code.as_deref(), sink);
             }
-            Event::Error { error, .. } => {
+            Event::Error(ErrorEvent { error, .. }) => {
                 self.failed(record, &error.message, error.code.as_deref(), sink);
             }
             _ => return,
@@ -173,7 +177,7 @@ impl Encoder {
     /// The stream ends here. If the run did not, the client must not take it for complete.
     pub(super) fn cut(&mut self, sink: Sink<'_>) {
         if self.phase == Phase::Running {
-            let record = Record::new(0, Event::Warning { message: String::new(), code: None });
+            let record = Record::new(0, Event::Warning(WarningEvent::default()));
             self.say_unsent(&record, sink);
             sink(&Chunk::RunError(RunError {
                 message: Cow::Borrowed("The stream ended before the run did."),

@@ -10,7 +10,9 @@ use crate::{
         chunk::{Base, Chunk, Content, Custom, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart},
         messages::{DENIED, output_text},
     },
-    event::{Event, Executor, Record, Role, ToolCall},
+    event::{
+        ApprovalRequested, Event, Executor, Record, Role, ToolCall, ToolDenied, ToolOutput, ToolOutputError,
+    },
     id::ToolCallId,
     state::ToolPart,
 };
@@ -97,7 +99,9 @@ impl Encoder {
     /// Keeps the question for the end of the run. Clients of TanStack before 1.0 mark the call by a custom event of
     /// their own.
     pub(super) fn say_approval(&mut self, record: &Record, sink: Sink<'_>) {
-        let Event::ApprovalRequested { approval, tool, input, automatic: false, .. } = &record.event else {
+        let Event::ApprovalRequested(ApprovalRequested { approval, tool, input, automatic: false, .. }) =
+            &record.event
+        else {
             return;
         };
         if self.legacy {
@@ -116,27 +120,28 @@ impl Encoder {
 
     pub(super) fn answer_call(&mut self, record: &Record, sink: Sink<'_>) {
         match &record.event {
-            Event::ToolOutput { call, preliminary: true, .. } => {
+            Event::ToolOutput(ToolOutput { call, preliminary: true, .. }) => {
                 if !self.preliminary.contains(call) {
                     self.preliminary.push(call.clone());
                 }
                 self.reduce(record);
             }
             // The client gave it, and has a message for it; it would have two.
-            Event::ToolOutput { call, .. } | Event::ToolOutputError { call, .. }
+            Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
                 if self.is_clients_own(call) =>
             {
                 self.reduce(record);
             }
-            Event::ToolOutput { call, output, is_error, .. } => {
+            Event::ToolOutput(ToolOutput { call, output, is_error, .. }) => {
                 self.reduce(record);
                 self.say_result(record, call, output_text(output), *is_error, sink);
             }
-            Event::ToolOutputError { call, error, .. } => {
+            Event::ToolOutputError(ToolOutputError { call, error, .. }) => {
                 self.reduce(record);
                 self.say_result(record, call, Cow::Borrowed(error), true, sink);
             }
-            Event::ToolDenied { call, reason, .. } => {
+            Event::ToolDenied(ToolDenied { call, reason, .. }) => {
                 self.reduce(record);
                 let content = Cow::Borrowed(reason.as_deref().unwrap_or(DENIED));
                 self.say_result(record, call, content, true, sink);

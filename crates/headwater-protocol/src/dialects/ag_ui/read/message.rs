@@ -7,9 +7,12 @@ use crate::{
     decode::Decoded,
     dialects::ag_ui::chunk::{ActivityDelta, ActivitySnapshot, Base},
     error::{Error, ErrorKind},
-    event::{Event, Role, ToolCall},
+    event::{
+        BlockDelta, BlockEnded, BlockKind, BlockStarted, DataEvent, Event, FileEvent, MessageStarted, Role,
+        ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput, ToolOutputError,
+    },
     id::MessageId,
-    state::{Message, Part},
+    state::{Message, Part, TextPart},
 };
 
 impl Reader {
@@ -23,17 +26,22 @@ impl Reader {
         out: &mut Decoded,
     ) {
         let role = *self.roles.entry(id.to_owned()).or_insert(role);
-        let text = Text { reasoning: role == Role::Reasoning, lost: role == Role::Activity };
+        let kind = if role == Role::Reasoning { BlockKind::Reasoning } else { BlockKind::Text };
+        let text = Text { kind, lost: role == Role::Activity };
         if !text.lost {
             let place = Place::of(base).in_message(id);
-            self.emit(&place, Event::MessageStarted { message: id.into(), role, author }, out);
+            self.emit(
+                &place,
+                Event::MessageStarted(MessageStarted {
+                    message: id.into(),
+                    role,
+                    author,
+                    ..Default::default()
+                }),
+                out,
+            );
             self.metadata(&place, base, out);
-            let (id, metadata) = (id.into(), None);
-            let event = match text.reasoning {
-                true => Event::ReasoningStart { id, metadata },
-                false => Event::TextStart { id, metadata },
-            };
-            self.emit(&place, event, out);
+            self.emit(&place, Event::BlockStarted(BlockStarted::new(kind, id)), out);
         }
         self.last = None;
         self.texts.insert(id.to_owned(), text);
@@ -53,12 +61,7 @@ impl Reader {
             return Ok(());
         }
         let place = Place::of(base).in_message(id);
-        let (part, metadata) = (id.into(), None);
-        let event = match text.reasoning {
-            true => Event::ReasoningEnd { id: part, metadata },
-            false => Event::TextEnd { id: part, metadata },
-        };
-        self.emit(&place, event, out);
+        self.emit(&place, Event::BlockEnded(BlockEnded::new(text.kind, id)), out);
         self.metadata(&place, base, out);
         self.emit(&place, Event::MessageFinished { message: id.into() }, out);
         Ok(())
@@ -74,7 +77,11 @@ impl Reader {
         let content = activity.content.into_owned();
         self.activities.insert(id.to_owned(), content.clone());
         let (message, role) = (MessageId::from(id), Role::Activity);
-        self.emit(&place, Event::MessageStarted { message: message.clone(), role, author: None }, out);
+        self.emit(
+            &place,
+            Event::MessageStarted(MessageStarted { message: message.clone(), role, ..Default::default() }),
+            out,
+        );
         self.metadata(&place, &activity.base, out);
         self.emit(&place, data(id, &activity.activity_type, content), out);
         self.emit(&place, Event::MessageFinished { message }, out);
@@ -108,7 +115,11 @@ impl Reader {
     pub(super) fn whole_message(&mut self, place: &Place, message: Message, out: &mut Decoded) {
         let place = place.clone().in_message(message.id.clone());
         let (id, role, author) = (message.id, message.role, message.author);
-        self.emit(&place, Event::MessageStarted { message: id.clone(), role, author }, out);
+        self.emit(
+            &place,
+            Event::MessageStarted(MessageStarted { message: id.clone(), role, author, ..Default::default() }),
+            out,
+        );
         if let Some(metadata) = message.metadata {
             self.emit(&place, Event::MessageMetadata { metadata }, out);
         }
@@ -121,59 +132,69 @@ impl Reader {
     }
 }
 
+fn whole_block(kind: BlockKind, text: TextPart) -> Vec<Event> {
+    let id = text.id;
+    vec![
+        Event::BlockStarted(BlockStarted { metadata: text.metadata, ..BlockStarted::new(kind, id.clone()) }),
+        Event::BlockDelta(BlockDelta::new(kind, id.clone(), text.text)),
+        Event::BlockEnded(BlockEnded::new(kind, id)),
+    ]
+}
+
 fn whole_part(part: Part) -> Vec<Event> {
     match part {
-        Part::Text(text) => vec![
-            Event::TextStart { id: text.id.clone(), metadata: text.metadata },
-            Event::TextDelta { id: text.id.clone(), delta: text.text, metadata: None },
-            Event::TextEnd { id: text.id, metadata: None },
-        ],
-        Part::Reasoning(text) => vec![
-            Event::ReasoningStart { id: text.id.clone(), metadata: text.metadata },
-            Event::ReasoningDelta { id: text.id.clone(), delta: text.text, metadata: None },
-            Event::ReasoningEnd { id: text.id, metadata: None },
-        ],
+        Part::Text(text) => whole_block(BlockKind::Text, text),
+        Part::Reasoning(text) => whole_block(BlockKind::Reasoning, text),
         Part::Tool(tool) => {
             let call = ToolCall { metadata: tool.metadata, ..ToolCall::new(tool.call.clone(), tool.name) };
             let mut events = vec![Event::ToolInputStart(call.clone())];
             match tool.input {
-                Some(input) => events.push(Event::ToolInputAvailable { tool: call, input: Some(input) }),
+                Some(input) => {
+                    events.push(Event::ToolInputAvailable(ToolInputAvailable::new(call, Some(input))))
+                }
                 None => {
-                    events.push(Event::ToolInputDelta { call: tool.call.clone(), delta: tool.input_text });
+                    events
+                        .push(Event::ToolInputDelta(ToolInputDelta::new(tool.call.clone(), tool.input_text)));
                 }
             }
             match (tool.error, tool.output) {
                 (Some(error), _) => {
-                    events.push(Event::ToolOutputError { call: tool.call, name: None, error });
+                    events.push(Event::ToolOutputError(ToolOutputError {
+                        call: tool.call,
+                        error,
+                        ..Default::default()
+                    }));
                 }
-                (None, Some(output)) => events.push(Event::ToolOutput {
+                (None, Some(output)) => events.push(Event::ToolOutput(ToolOutput {
                     call: tool.call,
-                    name: None,
                     output,
-                    structured: None,
-                    is_error: false,
-                    preliminary: false,
                     metadata: tool.output_metadata,
-                }),
+                    ..Default::default()
+                })),
                 (None, None) => {}
             }
             events
         }
-        Part::File(file) => vec![Event::File {
+        Part::File(file) => vec![Event::File(FileEvent {
             url: file.url,
             media_type: file.media_type,
             filename: file.filename,
             id: file.id,
-            reasoning: false,
             metadata: file.metadata,
-        }],
+            ..Default::default()
+        })],
         Part::Data(part) => {
-            vec![Event::Data { name: part.name, id: part.id, data: part.data, transient: false }]
+            vec![Event::Data(DataEvent {
+                name: part.name,
+                id: part.id,
+                data: part.data,
+                ..Default::default()
+            })]
         }
         _ => Vec::new(),
     }
 }
 
 fn data(message: &str, kind: &str, data: Value) -> Event {
-    Event::Data { name: kind.to_owned(), id: Some(message.to_owned()), data, transient: false }
+    Event::Data(DataEvent { name: kind.to_owned(), id: Some(message.to_owned()), data, ..Default::default() })
 }

@@ -9,7 +9,7 @@ use crate::{
         chunk::{Interrupt, Outcome, RunError, RunFinished, RunStarted, total},
         messages,
     },
-    event::{self, ErrorInfo, Event, FinishReason, ToolCall},
+    event::{self, ApprovalRequested, ErrorInfo, Event, FinishReason, RunWaiting, ToolCall},
     id::ToolCallId,
     json::EmbeddedJson,
 };
@@ -46,20 +46,31 @@ impl Reader {
                         self.emit(&place, question(interrupt), out);
                     }
                 }
-                Event::RunWaiting { tool_calls: std::mem::take(&mut self.owed), usage }
+                Event::RunWaiting(RunWaiting {
+                    tool_calls: std::mem::take(&mut self.owed),
+                    usage,
+                    ..Default::default()
+                })
             }
-            None if !self.owed.is_empty() => {
-                Event::RunWaiting { tool_calls: std::mem::take(&mut self.owed), usage }
-            }
+            None if !self.owed.is_empty() => Event::RunWaiting(RunWaiting {
+                tool_calls: std::mem::take(&mut self.owed),
+                usage,
+                ..Default::default()
+            }),
             Some(Outcome::Cancelled {}) => Event::RunCancelled { reason: None },
             Some(Outcome::Success { pending_tool_call_ids: Some(calls) }) if !calls.is_empty() => {
-                Event::RunWaiting { tool_calls: calls.iter().map(|call| (&**call).into()).collect(), usage }
+                Event::RunWaiting(RunWaiting {
+                    tool_calls: calls.iter().map(|call| (&**call).into()).collect(),
+                    usage,
+                    ..Default::default()
+                })
             }
-            _ => Event::RunFinished {
+            _ => Event::RunFinished(event::RunFinished {
                 reason: reason.map(FinishReason::parse),
                 usage,
                 data: finished.result.map(std::borrow::Cow::into_owned),
-            },
+                ..Default::default()
+            }),
         };
         self.emit(&place, event, out);
     }
@@ -85,13 +96,12 @@ fn question(asked: Interrupt<'_>) -> Event {
     let word = |key: &str| metadata.get(key).and_then(Value::as_str);
     if let (Some("approval"), Some(tool), Some(call)) = (word("kind"), word("toolName"), &asked.tool_call_id)
     {
-        return Event::ApprovalRequested {
+        return Event::ApprovalRequested(ApprovalRequested {
             approval: (&*asked.id).into(),
             tool: ToolCall::new(&**call, tool),
             input: metadata.get("input").filter(|input| !input.is_null()).cloned(),
-            signature: None,
-            automatic: false,
-        };
+            ..Default::default()
+        });
     }
     let mut question = event::Interrupt::text(&*asked.id, "");
     question.question = asked.message.map(std::borrow::Cow::into_owned);
@@ -111,11 +121,10 @@ pub(super) fn approval(value: &Value) -> Option<Event> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let approval = value.get("approval")?;
     let call = ToolCallId::from(text(value, "toolCallId")?);
-    Some(Event::ApprovalRequested {
+    Some(Event::ApprovalRequested(ApprovalRequested {
         approval: text(approval, "id")?.into(),
         tool: ToolCall::new(call, text(value, "toolName")?),
         input: value.get("input").filter(|input| !input.is_null()).cloned(),
-        signature: None,
-        automatic: false,
-    })
+        ..Default::default()
+    }))
 }

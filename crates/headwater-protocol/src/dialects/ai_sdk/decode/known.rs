@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::{
     error::{Error, ErrorKind},
+    event::BlockKind,
     id::{PartId, ToolCallId},
     state::{Message, Part, ToolState},
 };
@@ -18,7 +19,7 @@ pub(in super::super) struct Known {
     texts: HashMap<Box<str>, PartId>,
     reasonings: HashMap<Box<str>, PartId>,
     /// The block that the last chunk was about: most deltas are about the same one.
-    last: Option<(bool, PartId)>,
+    last: Option<(BlockKind, PartId)>,
     calls: HashMap<Box<str>, Call>,
     approvals: HashMap<Box<str>, ToolCallId>,
     metadata: Metadata,
@@ -78,38 +79,36 @@ impl Known {
         *self = Self { id: id.to_owned(), history, ..Self::default() };
     }
 
-    pub(in super::super) fn open_text(&mut self, reasoning: bool, id: &str) -> PartId {
+    pub(in super::super) fn open_block(&mut self, kind: BlockKind, id: &str) -> PartId {
         let part = PartId::from(id);
-        self.blocks(reasoning).insert(id.into(), part.clone());
-        self.last = Some((reasoning, part.clone()));
+        self.blocks(kind).insert(id.into(), part.clone());
+        self.last = Some((kind, part.clone()));
         part
     }
 
-    pub(in super::super) fn text(&mut self, reasoning: bool, chunk: &str, id: &str) -> Result<PartId, Error> {
-        if let Some((kind, last)) = &self.last
-            && *kind == reasoning
+    pub(in super::super) fn block(&mut self, kind: BlockKind, id: &str) -> Result<PartId, Error> {
+        if let Some((last_kind, last)) = &self.last
+            && *last_kind == kind
             && last.as_str() == id
         {
             return Ok(last.clone());
         }
-        let part = self.blocks(reasoning).get(id).cloned();
-        let part = part.ok_or_else(|| unopened(reasoning, chunk, id))?;
-        self.last = Some((reasoning, part.clone()));
+        let part = self.blocks(kind).get(id).cloned();
+        let part = part.ok_or_else(|| unopened(kind, "delta", id))?;
+        self.last = Some((kind, part.clone()));
         Ok(part)
     }
 
-    pub(in super::super) fn close_text(
-        &mut self,
-        reasoning: bool,
-        chunk: &str,
-        id: &str,
-    ) -> Result<PartId, Error> {
+    pub(in super::super) fn close_block(&mut self, kind: BlockKind, id: &str) -> Result<PartId, Error> {
         self.last = None;
-        self.blocks(reasoning).remove(id).ok_or_else(|| unopened(reasoning, chunk, id))
+        self.blocks(kind).remove(id).ok_or_else(|| unopened(kind, "end", id))
     }
 
-    fn blocks(&mut self, reasoning: bool) -> &mut HashMap<Box<str>, PartId> {
-        if reasoning { &mut self.reasonings } else { &mut self.texts }
+    fn blocks(&mut self, kind: BlockKind) -> &mut HashMap<Box<str>, PartId> {
+        match kind {
+            BlockKind::Text => &mut self.texts,
+            BlockKind::Reasoning => &mut self.reasonings,
+        }
     }
 
     pub(in super::super) fn start_call(
@@ -187,12 +186,12 @@ impl Known {
         self.approvals.retain(|_, call| calls.contains_key(call.as_str()));
     }
 
-    pub(in super::super) fn is_open(&self, reasoning: bool, id: &str) -> bool {
-        if reasoning { self.reasonings.contains_key(id) } else { self.texts.contains_key(id) }
+    pub(in super::super) fn is_open(&mut self, kind: BlockKind, id: &str) -> bool {
+        self.blocks(kind).contains_key(id)
     }
 
     /// A block that is open.
-    pub(in super::super) fn open_block(&self) -> Option<&str> {
+    pub(in super::super) fn any_open_block(&self) -> Option<&str> {
         self.texts.keys().chain(self.reasonings.keys()).map(|id| &**id).next()
     }
 
@@ -239,7 +238,6 @@ fn order(message: String) -> Error {
     Error::fatal(ErrorKind::Order, message)
 }
 
-fn unopened(reasoning: bool, chunk: &str, id: &str) -> Error {
-    let start = if reasoning { "reasoning-start" } else { "text-start" };
-    order(format!("`{chunk}` for block {id:?}, which no `{start}` opened"))
+fn unopened(kind: BlockKind, chunk: &str, id: &str) -> Error {
+    order(format!("`{kind}-{chunk}` for block {id:?}, which no `{kind}-start` opened"))
 }

@@ -5,14 +5,18 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{
-    Audience, Block, BlockKind, Encoder, Step, block_delta, block_end, block_start, finish,
-    provider_metadata, start, text,
+    Audience, Block, Encoder, Step, block_delta, block_end, block_start, finish, provider_metadata, start,
+    text,
 };
 use crate::{
     dialects::ai_sdk::chunk::{Abort, Chunk, Data, File, MessageMetadata, SourceDocument, SourceUrl},
-    event::{Event, FinishReason, Record, Role},
+    event::{
+        self, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind, BlockStarted, DataEvent,
+        ErrorEvent, Event, FileEvent, FinishReason, MessageStarted, Record, Role, RunFinished, StatusEvent,
+        StructuredInvalidated, UnknownEvent,
+    },
     framing::FrameWriter,
-    id::{MessageId, PartId},
+    id::MessageId,
     structured::{StructuredUpdate, growing::GrownObject},
 };
 
@@ -20,7 +24,9 @@ impl Encoder {
     pub(super) fn event(&mut self, record: &Record, out: &mut FrameWriter) {
         let attempt = record.origin.attempt.as_ref();
         match &record.event {
-            Event::MessageStarted { message, role, .. } => self.start_message(message, *role, out),
+            Event::MessageStarted(MessageStarted { message, role, .. }) => {
+                self.start_message(message, *role, out)
+            }
             Event::MessageMetadata { metadata } if metadata.is_object() => {
                 let message_metadata = Cow::Borrowed(metadata);
                 self.put(&Chunk::MessageMetadata(MessageMetadata { message_metadata }), out);
@@ -44,33 +50,25 @@ impl Encoder {
                 self.finish_step(out);
             }
 
-            Event::TextStart { id, metadata } => {
-                self.start_block(record, BlockKind::Text, id, metadata.as_ref(), out);
-            }
-            Event::ReasoningStart { id, metadata } => {
-                self.start_block(record, BlockKind::Reasoning, id, metadata.as_ref(), out);
-            }
-            Event::TextDelta { id, delta, metadata } => {
-                self.grow_block(record, BlockKind::Text, id, delta, metadata.as_ref(), out);
-            }
-            Event::ReasoningDelta { id, delta, metadata } => {
-                self.grow_block(record, BlockKind::Reasoning, id, delta, metadata.as_ref(), out);
-            }
-            Event::TextEnd { id, metadata } => {
-                self.end_block(record, BlockKind::Text, id, metadata.as_ref(), out);
-            }
-            Event::ReasoningEnd { id, metadata } => {
-                self.end_block(record, BlockKind::Reasoning, id, metadata.as_ref(), out);
-            }
+            Event::BlockStarted(block) => self.start_block(record, block, out),
+            Event::BlockDelta(block) => self.grow_block(record, block, out),
+            Event::BlockEnded(block) => self.end_block(record, block, out),
 
-            Event::SourceUrl { source, url, title, metadata, .. } => {
+            Event::SourceUrl(event::SourceUrl { source, url, title, metadata, .. }) => {
                 self.holds(attempt);
                 let (title, provider_metadata) =
                     (title.as_ref().map(text), provider_metadata(metadata.as_ref()));
                 let chunk = SourceUrl { source_id: text(source), url: text(url), title, provider_metadata };
                 self.put(&Chunk::SourceUrl(chunk), out);
             }
-            Event::SourceDocument { source, title, media_type, filename, metadata, .. } => {
+            Event::SourceDocument(event::SourceDocument {
+                source,
+                title,
+                media_type,
+                filename,
+                metadata,
+                ..
+            }) => {
                 self.holds(attempt);
                 let chunk = SourceDocument {
                     source_id: text(source),
@@ -81,36 +79,38 @@ impl Encoder {
                 };
                 self.put(&Chunk::SourceDocument(chunk), out);
             }
-            Event::File { reasoning: true, .. } if self.audience == Audience::Strict => {}
-            Event::File { url, media_type, reasoning, metadata, .. } => {
+            Event::File(FileEvent { reasoning: true, .. }) if self.audience == Audience::Strict => {}
+            Event::File(FileEvent { url, media_type, reasoning, metadata, .. }) => {
                 self.holds(attempt);
                 let provider_metadata = provider_metadata(metadata.as_ref());
                 let chunk = File { url: text(url), media_type: text(media_type), provider_metadata };
                 let chunk = if *reasoning { Chunk::ReasoningFile(chunk) } else { Chunk::File(chunk) };
                 self.put(&chunk, out);
             }
-            Event::Data { name, id, data, transient } => {
+            Event::Data(DataEvent { name, id, data, transient, .. }) => {
                 let (id, data) = (id.as_ref().map(text), Cow::Borrowed(data));
                 self.data(Data { name: text(name), id, data, transient: transient.then_some(true) }, out);
             }
-            Event::Status { state, message } => {
+            Event::Status(StatusEvent { state, message, .. }) => {
                 let data = json!({ "state": state, "message": message });
                 let (name, data) = (Cow::Borrowed("status"), Cow::Owned(data));
                 self.data(Data { name, id: None, data, transient: Some(true) }, out);
             }
             Event::Structured(update) => self.structured(update, record.time, out),
-            Event::StructuredInvalidated { stream, .. } => self.invalidate(stream, out),
+            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
+                self.invalidate(stream, out)
+            }
 
-            Event::AttemptStarted { attempt, .. } => self.start_attempt(attempt, out),
+            Event::AttemptStarted(AttemptStarted { attempt, .. }) => self.start_attempt(attempt, out),
             Event::AttemptFinished { attempt } => drop(self.attempt.take_if(|open| open == attempt)),
-            Event::AttemptRetracted { attempt, .. } => self.retract(attempt, out),
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => self.retract(attempt, out),
 
-            Event::RunFinished { reason, .. } => {
+            Event::RunFinished(RunFinished { reason, .. }) => {
                 self.close_all(out);
                 self.put(&finish(reason.as_ref().map(finish_word)), out);
                 self.ended = true;
             }
-            Event::RunFailed(error) | Event::Error { error, terminal: true } => {
+            Event::RunFailed(error) | Event::Error(ErrorEvent { error, terminal: true, .. }) => {
                 self.close_all(out);
                 self.fail(&error.message, out);
                 self.ended = true;
@@ -121,11 +121,13 @@ impl Encoder {
                 self.put(&Chunk::Abort(Abort { reason }), out);
                 self.ended = true;
             }
-            Event::RunWaiting { .. } => {
+            Event::RunWaiting(_) => {
                 self.send_objects(out);
                 self.waiting = true;
             }
-            Event::Unknown { name, data } if self.audience == Audience::Ai7 => self.unknown(name, data, out),
+            Event::Unknown(UnknownEvent { name, data, .. }) if self.audience == Audience::Ai7 => {
+                self.unknown(name, data, out)
+            }
             // What is left is about tools, or has no place on the page.
             _ => self.tool_event(record, out),
         }
@@ -157,48 +159,27 @@ impl Encoder {
         self.put(&block_end(BlockKind::Text, &id, None), out);
     }
 
-    fn start_block(
-        &mut self,
-        record: &Record,
-        kind: BlockKind,
-        id: &PartId,
-        metadata: Option<&Value>,
-        out: &mut FrameWriter,
-    ) {
+    fn start_block(&mut self, record: &Record, block: &BlockStarted, out: &mut FrameWriter) {
+        let (kind, id) = (block.kind, &block.id);
         self.close_blocks(|open| open.kind == kind && open.id == *id, out);
-        self.put(&block_start(kind, id.as_str(), metadata), out);
+        self.put(&block_start(kind, id.as_str(), block.metadata.as_ref()), out);
         let (message, attempt) = (self.wanted_message(record).cloned(), record.origin.attempt.clone());
         self.holds(attempt.as_ref());
         self.blocks.push(Block { kind, id: id.clone(), message, attempt });
     }
 
     /// A delta of a block that is not open on the wire opens it.
-    fn grow_block(
-        &mut self,
-        record: &Record,
-        kind: BlockKind,
-        id: &PartId,
-        delta: &str,
-        metadata: Option<&Value>,
-        out: &mut FrameWriter,
-    ) {
-        if !self.is_open(kind, id, record) {
-            self.start_block(record, kind, id, None, out);
+    fn grow_block(&mut self, record: &Record, block: &BlockDelta, out: &mut FrameWriter) {
+        if !self.is_open(block.kind, &block.id, record) {
+            self.start_block(record, &BlockStarted::new(block.kind, block.id.clone()), out);
         }
-        self.put(&block_delta(kind, id.as_str(), delta, metadata), out);
+        self.put(&block_delta(block.kind, block.id.as_str(), &block.delta, block.metadata.as_ref()), out);
     }
 
-    fn end_block(
-        &mut self,
-        record: &Record,
-        kind: BlockKind,
-        id: &PartId,
-        metadata: Option<&Value>,
-        out: &mut FrameWriter,
-    ) {
-        if self.is_open(kind, id, record) {
-            self.blocks.retain(|open| open.kind != kind || open.id != *id);
-            self.put(&block_end(kind, id.as_str(), metadata), out);
+    fn end_block(&mut self, record: &Record, block: &BlockEnded, out: &mut FrameWriter) {
+        if self.is_open(block.kind, &block.id, record) {
+            self.blocks.retain(|open| open.kind != block.kind || open.id != block.id);
+            self.put(&block_end(block.kind, block.id.as_str(), block.metadata.as_ref()), out);
         }
     }
 
@@ -289,25 +270,22 @@ pub(super) fn in_message(event: &Event) -> bool {
         Event::Message { .. }
             | Event::MessageMetadata { .. }
             | Event::StepStarted { .. }
-            | Event::TextStart { .. }
-            | Event::TextDelta { .. }
-            | Event::TextEnd { .. }
-            | Event::ReasoningStart { .. }
-            | Event::ReasoningDelta { .. }
-            | Event::ReasoningEnd { .. }
+            | Event::BlockStarted(_)
+            | Event::BlockDelta(_)
+            | Event::BlockEnded(_)
             | Event::ToolInputStart(_)
-            | Event::ToolInputDelta { .. }
-            | Event::ToolInputAvailable { .. }
-            | Event::ToolInputError { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ToolOutput { .. }
-            | Event::ToolOutputError { .. }
-            | Event::ToolDenied { .. }
-            | Event::SourceUrl { .. }
-            | Event::SourceDocument { .. }
-            | Event::File { .. }
-            | Event::Data { transient: false, .. }
-            | Event::Unknown { .. }
+            | Event::ToolInputDelta(_)
+            | Event::ToolInputAvailable(_)
+            | Event::ToolInputError(_)
+            | Event::ApprovalRequested(_)
+            | Event::ToolOutput(_)
+            | Event::ToolOutputError(_)
+            | Event::ToolDenied(_)
+            | Event::SourceUrl(_)
+            | Event::SourceDocument(_)
+            | Event::File(_)
+            | Event::Data(DataEvent { transient: false, .. })
+            | Event::Unknown(_)
     )
 }
 

@@ -1,7 +1,12 @@
 use super::*;
 use crate::{
     encode::Encoder as Writer,
-    event::{FinishReason, Interrupt, Origin, Role, ToolCall, Usage},
+    event::{
+        self, ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockEnded, BlockKind,
+        BlockStarted, DataEvent, FinishReason, Interrupt, InterruptAnswered, MessageStarted, Origin, Role,
+        RunFinished, RunWaiting, StatusEvent, StructuredInvalidated, ToolCall, ToolInputAvailable,
+        ToolOutput, ToolOutputError, Usage,
+    },
     framing::Framing,
     lint::lint,
     structured::{StructuredOp, StructuredUpdate},
@@ -37,7 +42,7 @@ fn run(attempt: Option<&str>, events: Vec<Event>) -> Vec<Record> {
     let mut current = attempt.map(AttemptId::from);
     let mut records = Vec::new();
     for (seq, event) in events.into_iter().enumerate() {
-        if let Event::AttemptStarted { attempt, .. } = &event {
+        if let Event::AttemptStarted(AttemptStarted { attempt, .. }) = &event {
             current = Some(attempt.clone());
         }
         let origin = Origin { attempt: current.clone(), message: Some("m1".into()), ..Origin::default() };
@@ -47,23 +52,27 @@ fn run(attempt: Option<&str>, events: Vec<Event>) -> Vec<Record> {
 }
 
 fn start() -> Event {
-    Event::MessageStarted { message: "m1".into(), role: Role::Assistant, author: None }
+    Event::MessageStarted(MessageStarted {
+        message: "m1".into(),
+        role: Role::Assistant,
+        ..Default::default()
+    })
 }
 
 fn delta(id: &str, delta: &str) -> Event {
-    Event::TextDelta { id: id.into(), delta: delta.into(), metadata: None }
+    Event::BlockDelta(event::BlockDelta::new(BlockKind::Text, id, delta))
 }
 
 fn text_start(id: &str) -> Event {
-    Event::TextStart { id: id.into(), metadata: None }
+    Event::BlockStarted(BlockStarted::new(BlockKind::Text, id))
 }
 
 fn text_end(id: &str) -> Event {
-    Event::TextEnd { id: id.into(), metadata: None }
+    Event::BlockEnded(BlockEnded::new(BlockKind::Text, id))
 }
 
 fn finished() -> Event {
-    Event::RunFinished { reason: Some(FinishReason::Stop), usage: None, data: None }
+    Event::RunFinished(RunFinished { reason: Some(FinishReason::Stop), ..Default::default() })
 }
 
 #[test]
@@ -113,11 +122,11 @@ fn retracted_attempt_is_reset_or_seamed() {
     let events = || {
         let mut events = vec![
             start(),
-            Event::AttemptStarted { attempt: "a1".into(), model: None },
+            Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() }),
             text_start("t1"),
             delta("t1", "dead"),
-            Event::AttemptRetracted { attempt: "a1".into(), reason: None },
-            Event::AttemptStarted { attempt: "a2".into(), model: None },
+            Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
+            Event::AttemptStarted(AttemptStarted { attempt: "a2".into(), ..Default::default() }),
             text_start("t2"),
             delta("t2", "alive"),
             text_end("t2"),
@@ -138,9 +147,9 @@ fn retracted_attempt_is_reset_or_seamed() {
 fn call_of_a_retracted_attempt_fails_in_a_step_of_its_own() {
     let events = vec![
         start(),
-        Event::AttemptStarted { attempt: "a1".into(), model: None },
+        Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() }),
         Event::ToolInputStart(ToolCall::new("c1", "search")),
-        Event::AttemptRetracted { attempt: "a1".into(), reason: None },
+        Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
         finished(),
     ];
     let chunks = outline("strict", &run(None, events));
@@ -158,29 +167,27 @@ fn default_profile_sends_no_key_that_old_clients_reject() {
         vec![
             start(),
             Event::ToolInputStart(tool.clone()),
-            Event::ToolInputAvailable { tool: tool.clone(), input: Some(json!({})) },
-            Event::ApprovalRequested {
+            Event::ToolInputAvailable(ToolInputAvailable::new(tool.clone(), json!({}))),
+            Event::ApprovalRequested(ApprovalRequested {
                 approval: "ap".into(),
                 tool,
                 input: Some(json!({})),
                 signature: Some("sig".into()),
                 automatic: true,
-            },
-            Event::ApprovalAnswered {
+                ..Default::default()
+            }),
+            Event::ApprovalAnswered(ApprovalAnswered {
                 approval: "ap".into(),
                 call: Some("c1".into()),
                 approved: true,
-                reason: None,
-            },
-            Event::ToolOutput {
+                ..Default::default()
+            }),
+            Event::ToolOutput(ToolOutput {
                 call: "c1".into(),
-                name: None,
                 output: json!(1),
-                structured: None,
-                is_error: false,
-                preliminary: false,
                 metadata: metadata(),
-            },
+                ..Default::default()
+            }),
             Event::RunCancelled { reason: Some("stop".into()) },
         ],
     );
@@ -211,14 +218,24 @@ fn waiting_run_ends_its_stream_and_cut_stream_has_an_error() {
     let mut events = vec![start(), Event::ToolInputStart(ToolCall::new("c1", "ask"))];
     let cut = outline("strict", &run(None, events.clone()));
     assert_eq!(cut.last_chunk(), Some(&["error", "finish"].map(str::to_owned)));
-    events.push(Event::RunWaiting { tool_calls: vec!["c1".into()], usage: Some(Usage::default()) });
+    events.push(Event::RunWaiting(RunWaiting {
+        tool_calls: vec!["c1".into()],
+        usage: Some(Usage::default()),
+        ..Default::default()
+    }));
     let waits = outline("strict", &run(None, events));
     assert_eq!(waits.last_chunk(), Some(&["tool-input-start", "finish"].map(str::to_owned)));
 }
 
 #[test]
 fn lone_output_belongs_to_the_message_that_is_gone_on_with() {
-    let output = |call: &str| Event::ToolOutputError { call: call.into(), name: None, error: "no".into() };
+    let output = |call: &str| {
+        Event::ToolOutputError(ToolOutputError {
+            call: call.into(),
+            error: "no".into(),
+            ..Default::default()
+        })
+    };
     let chunks = outline("strict", &run(None, vec![start(), output("c1"), finished()]));
     assert_eq!(chunks, ["start", "tool-output-error", "finish"]);
     let later = vec![start(), text_start("t"), text_end("t"), output("c1"), finished()];
@@ -247,7 +264,8 @@ fn structured_object_is_a_data_part_that_is_replaced() {
 
 #[test]
 fn invalidated_object_becomes_empty() {
-    let invalid = Event::StructuredInvalidated { stream: "s1".into(), checkpoint: None };
+    let invalid =
+        Event::StructuredInvalidated(StructuredInvalidated { stream: "s1".into(), ..Default::default() });
     let records = run(None, vec![start(), update(StructuredOp::set("a", 1)), invalid, finished()]);
     let chunks = chunks("strict", &records);
     let parts: Vec<_> = chunks.iter().filter(|chunk| chunk["type"] == "data-table").collect();
@@ -257,16 +275,16 @@ fn invalidated_object_becomes_empty() {
 
 #[test]
 fn data_of_a_reset_step_is_sent_again() {
-    let chart = Event::Data { name: "chart".into(), id: None, data: json!([1]), transient: false };
+    let chart = Event::Data(DataEvent { name: "chart".into(), data: json!([1]), ..Default::default() });
     let records = run(
         None,
         vec![
             start(),
-            Event::AttemptStarted { attempt: "a1".into(), model: None },
+            Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() }),
             delta("t1", "dead"),
             chart,
             update(StructuredOp::set("a", 1)),
-            Event::AttemptRetracted { attempt: "a1".into(), reason: None },
+            Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
             finished(),
         ],
     );
@@ -282,7 +300,7 @@ fn question_is_a_call_that_the_page_answers() {
         start(),
         Event::StepStarted { name: None },
         Event::InterruptRequested(Box::new(question)),
-        Event::RunWaiting { tool_calls: Vec::new(), usage: None },
+        Event::RunWaiting(RunWaiting::default()),
     ];
     let mut records = run(None, asked);
     let sent = chunks("strict", &records);
@@ -291,7 +309,11 @@ fn question_is_a_call_that_the_page_answers() {
     assert_eq!(call["input"]["question"], "Which city?");
     assert_eq!(sent.last().unwrap(), &json!({ "type": "finish", "finishReason": "tool-calls" }));
 
-    let answer = Event::InterruptAnswered { request: "req_1".into(), answer: Some(json!("Oslo")) };
+    let answer = Event::InterruptAnswered(InterruptAnswered {
+        request: "req_1".into(),
+        answer: Some(json!("Oslo")),
+        ..Default::default()
+    });
     records.extend(run(None, vec![answer, delta("t", "Cold."), finished()]));
     let sent = chunks("strict", &records);
     let output = sent.iter().position(|chunk| chunk["type"] == "tool-output-available").unwrap();
@@ -327,8 +349,13 @@ fn status_and_transient_data_reach_only_the_listener() {
     let records = run(
         None,
         vec![
-            Event::Status { state: Some("searching".into()), message: None },
-            Event::Data { name: "progress".into(), id: None, data: json!(1), transient: true },
+            Event::Status(StatusEvent { state: Some("searching".into()), ..Default::default() }),
+            Event::Data(DataEvent {
+                name: "progress".into(),
+                data: json!(1),
+                transient: true,
+                ..Default::default()
+            }),
             start(),
             finished(),
         ],

@@ -14,7 +14,10 @@ use crate::{
         Chunk, ToolApprovalRequest, ToolApprovalResponse, ToolInput, ToolInputDelta, ToolInputError,
         ToolInputStart, ToolOutput, ToolOutputDenied, ToolOutputError,
     },
-    event::{Event, Executor, Interrupt, Record, ToolCall},
+    event::{
+        self, ApprovalAnswered, ApprovalRequested, Event, Executor, Interrupt, InterruptAnswered, Record,
+        ToolCall, ToolDenied, ToolInputAvailable,
+    },
     framing::FrameWriter,
     id::{RequestId, ToolCallId},
     state::ASK_USER,
@@ -37,7 +40,7 @@ impl Encoder {
                 };
                 self.put(&Chunk::ToolInputStart(chunk), out);
             }
-            Event::ToolInputDelta { call, delta } => {
+            Event::ToolInputDelta(event::ToolInputDelta { call, delta, .. }) => {
                 let name = self.calls.get(call).map(|known| known.name.clone()).unwrap_or_default();
                 self.announce(record, &ToolCall::new(call.clone(), name.clone()), true);
                 let (tool_call_id, tool_name) = (text(call), Cow::Owned(name));
@@ -46,11 +49,11 @@ impl Encoder {
                 let (tool_call_id, input_text_delta) = (text(call), text(delta));
                 self.put(&Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }), out);
             }
-            Event::ToolInputAvailable { tool, input } => {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
                 self.announce(record, tool, false);
                 self.put(&input_available(tool, input.as_ref(), ai_7), out);
             }
-            Event::ToolInputError { tool, input, error } => {
+            Event::ToolInputError(event::ToolInputError { tool, input, error, .. }) => {
                 self.announce(record, tool, false);
                 self.settle(&tool.call);
                 let chunk = ToolInputError {
@@ -66,7 +69,14 @@ impl Encoder {
                 };
                 self.put(&Chunk::ToolInputError(chunk), out);
             }
-            Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
+            Event::ApprovalRequested(ApprovalRequested {
+                approval,
+                tool,
+                input,
+                signature,
+                automatic,
+                ..
+            }) => {
                 if !self.calls.contains_key(&tool.call) {
                     self.announce(record, tool, false);
                     self.put(&input_available(tool, input.as_ref(), ai_7), out);
@@ -86,7 +96,7 @@ impl Encoder {
                 };
                 self.put(&Chunk::ToolApprovalRequest(chunk), out);
             }
-            Event::ApprovalAnswered { approval, approved, reason, .. }
+            Event::ApprovalAnswered(ApprovalAnswered { approval, approved, reason, .. })
                 if ai_7 && self.approvals.contains_key(approval) =>
             {
                 let chunk = ToolApprovalResponse {
@@ -97,7 +107,7 @@ impl Encoder {
                 };
                 self.put(&Chunk::ToolApprovalResponse(chunk), out);
             }
-            Event::ToolOutput { call, name, output, preliminary, metadata, .. } => {
+            Event::ToolOutput(event::ToolOutput { call, name, output, preliminary, metadata, .. }) => {
                 self.introduce(record, call, name.as_deref(), out);
                 let chunk = ToolOutput {
                     tool_call_id: text(call),
@@ -108,11 +118,11 @@ impl Encoder {
                 };
                 self.put(&Chunk::ToolOutputAvailable(chunk), out);
             }
-            Event::ToolOutputError { call, name, error } => {
+            Event::ToolOutputError(event::ToolOutputError { call, name, error, .. }) => {
                 self.introduce(record, call, name.as_deref(), out);
                 self.put(&output_error(call.as_str(), error), out);
             }
-            Event::ToolDenied { call, name, reason } => {
+            Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
                 self.introduce(record, call, name.as_deref(), out);
                 // Version 5 has no refusals, but it can have asked for none either.
                 if ai_7 || self.calls.get(call).is_none_or(|known| known.asked) {
@@ -123,7 +133,7 @@ impl Encoder {
                 }
             }
             Event::InterruptRequested(interrupt) => self.ask(interrupt, out),
-            Event::InterruptAnswered { request, answer } => {
+            Event::InterruptAnswered(InterruptAnswered { request, answer, .. }) => {
                 let chunk = ToolOutput {
                     tool_call_id: text(request),
                     output: answer.as_ref().map_or(Cow::Owned(Value::Null), Cow::Borrowed),

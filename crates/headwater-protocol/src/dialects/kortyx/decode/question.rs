@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{origin, owned};
 use crate::{
     dialects::kortyx::{approval, chunk::Interrupt},
-    event::{Event, Interrupt as Question, Origin, ToolCall},
+    event::{ApprovalRequested, Event, Interrupt as Question, Origin, ToolCall},
 };
 
 pub(super) fn read(chunk: Interrupt<'_>) -> (Event, Origin) {
@@ -53,5 +53,11 @@ fn approval(chunk: &Interrupt<'_>) -> Option<Event> {
     let signature = (chunk.resume_token != approval.as_str()).then(|| chunk.resume_token.to_string());
     let tool = ToolCall::new(name("toolCallId")?, name("tool")?);
     let input = meta.get("input").cloned();
-    Some(Event::ApprovalRequested { approval, tool, input, signature, automatic: false })
+    Some(Event::ApprovalRequested(ApprovalRequested {
+        approval,
+        tool,
+        input,
+        signature,
+        ..Default::default()
+    }))
 }

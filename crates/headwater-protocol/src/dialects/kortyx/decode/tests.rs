@@ -4,7 +4,10 @@ use super::*;
 use crate::{
     dialects::kortyx::Kortyx,
     encode::{EncodeOptions, Encoder as Stream},
-    event::InterruptKind,
+    event::{
+        ApprovalRequested, BlockDelta, BlockKind, ErrorEvent, InterruptKind, RunFinished, RunWaiting,
+        ToolOutput,
+    },
     framing::Framing,
 };
 
@@ -26,7 +29,7 @@ fn events(chunks: &[&str]) -> Vec<Event> {
 }
 
 fn finished(data: Option<Value>) -> Event {
-    Event::RunFinished { reason: None, usage: None, data }
+    Event::RunFinished(RunFinished { data, ..Default::default() })
 }
 
 #[test]
@@ -36,7 +39,7 @@ fn the_ends_of_a_run() {
     let asked =
         r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false}}"#;
     let boom = || ErrorInfo::new("boom");
-    let waiting = Event::RunWaiting { tool_calls: Vec::new(), usage: None };
+    let waiting = Event::RunWaiting(RunWaiting::default());
 
     assert_eq!(events(&[r#"{"type":"done","data":{"a":1}}"#, "[DONE]"]), [finished(Some(json!({"a": 1})))]);
     assert_eq!(events(&[error, done, "[DONE]"]), [Event::RunFailed(boom())]);
@@ -44,7 +47,7 @@ fn the_ends_of_a_run() {
     assert_eq!(events(&[error]), [Event::RunFailed(boom())]);
     assert_eq!(events(&[asked, done])[1], waiting);
     let later = events(&[error, r#"{"type":"status","message":"on"}"#, done]);
-    assert_eq!(later[0], Event::Error { error: boom(), terminal: false });
+    assert_eq!(later[0], Event::Error(ErrorEvent { error: boom(), ..Default::default() }));
     assert_eq!(later[2], finished(None));
 }
 
@@ -72,7 +75,7 @@ fn blocks_are_told_apart_as_the_page_does() {
     ])
     .into_iter()
     .map(|event| match event {
-        Event::TextDelta { id, .. } => id.to_string(),
+        Event::BlockDelta(BlockDelta { kind: BlockKind::Text, id, .. }) => id.to_string(),
         other => panic!("{other:?}"),
     })
     .collect();
@@ -83,9 +86,9 @@ fn blocks_are_told_apart_as_the_page_does() {
 fn the_old_form_of_a_tool_output() {
     let events =
         events(&[r#"{"type":"tool-result","tool":"search","content":{"a":1}}"#, r#"{"type":"tool-result"}"#]);
-    let Event::ToolOutput { call, name, output, .. } = &events[0] else { panic!("{events:?}") };
+    let Event::ToolOutput(ToolOutput { call, name, output, .. }) = &events[0] else { panic!("{events:?}") };
     assert_eq!((call.as_str(), name.as_deref(), output), ("tool-result-1", Some("search"), &json!({"a": 1})));
-    assert!(matches!(&events[1], Event::ToolOutput { output: Value::Null, name: None, .. }));
+    assert!(matches!(&events[1], Event::ToolOutput(ToolOutput { output: Value::Null, name: None, .. })));
 }
 
 #[test]
@@ -128,19 +131,19 @@ fn the_session_begins_the_run_once() {
 
 #[test]
 fn approval_comes_back_with_its_tool_and_input() {
-    let approval = Event::ApprovalRequested {
+    let approval = Event::ApprovalRequested(ApprovalRequested {
         approval: "a1".into(),
         tool: ToolCall::new("c1", "pay"),
         input: Some(json!({"eur": 5})),
         signature: Some("sig".into()),
-        automatic: false,
-    };
+        ..Default::default()
+    });
     let mut encoder = Stream::new(&Kortyx, &EncodeOptions::default());
     encoder.record(&Record::new(0, approval.clone()));
-    encoder.record(&Record::new(1, Event::RunWaiting { tool_calls: Vec::new(), usage: None }));
+    encoder.record(&Record::new(1, Event::RunWaiting(RunWaiting::default())));
     let events: Vec<_> = decode(encoder.bytes()).records.into_iter().map(|record| record.event).collect();
     assert_eq!(events[1], approval);
-    assert!(matches!(events[2], Event::RunWaiting { .. }));
+    assert!(matches!(events[2], Event::RunWaiting(_)));
 }
 
 #[test]

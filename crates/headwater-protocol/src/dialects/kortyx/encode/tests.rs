@@ -4,7 +4,12 @@ use super::*;
 use crate::{
     dialects::kortyx::Kortyx,
     encode::Encoder as Stream,
-    event::{Choice, ErrorInfo, FinishReason, Interrupt, RunStarted, ToolCall, Usage},
+    event::{
+        ApprovalRequested, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, BlockStarted,
+        CheckpointEvent, Choice, ErrorEvent, ErrorInfo, FinishReason, Interrupt, RunFinished, RunStarted,
+        RunWaiting, StatusEvent, StructuredInvalidated, ToolCall, ToolDenied, ToolInputAvailable, ToolOutput,
+        TraceEvent, TransitionEvent, UnknownEvent, Usage,
+    },
 };
 
 fn from(node: &str, operation: &str, segment: &str) -> Origin {
@@ -17,19 +22,16 @@ fn attempt(attempt: &str) -> Origin {
 }
 
 fn delta(id: &str, delta: &str) -> Event {
-    Event::TextDelta { id: id.into(), delta: delta.into(), metadata: None }
+    Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta))
 }
 
 fn output(call: &str, name: Option<&str>) -> Event {
-    Event::ToolOutput {
+    Event::ToolOutput(ToolOutput {
         call: call.into(),
         name: name.map(str::to_owned),
         output: json!("ok"),
-        structured: None,
-        is_error: false,
-        preliminary: false,
-        metadata: None,
-    }
+        ..Default::default()
+    })
 }
 
 fn encode(options: &EncodeOptions, records: &[(Origin, Event)]) -> Vec<String> {
@@ -50,7 +52,7 @@ fn plain(events: impl IntoIterator<Item = Event>) -> Vec<String> {
 }
 
 fn finished() -> Event {
-    Event::RunFinished { reason: None, usage: None, data: None }
+    Event::RunFinished(RunFinished::default())
 }
 
 #[test]
@@ -68,27 +70,41 @@ fn each_event_as_its_chunk() {
             r#"{"type":"structured-data","streamId":"st","dataType":"email","kind":"text-delta","path":"body","delta":"Hi"}"#,
         ),
         (
-            Event::StructuredInvalidated { stream: "st".into(), checkpoint: None },
+            Event::StructuredInvalidated(StructuredInvalidated { stream: "st".into(), ..Default::default() }),
             r#"{"type":"structured-data-invalidated","streamId":"st","checkpointId":""}"#,
         ),
         (
-            Event::ToolInputAvailable { tool, input: Some(json!({"q": 1})) },
+            Event::ToolInputAvailable(ToolInputAvailable::new(tool, json!({"q": 1}))),
             r#"{"type":"tool-call-start","tool":"search","toolCallId":"c1","input":{"q":1}}"#,
         ),
         (
-            Event::Transition { to: "other".into(), payload: None },
+            Event::Transition(TransitionEvent { to: "other".into(), ..Default::default() }),
             r#"{"type":"transition","transitionTo":"other"}"#,
         ),
         (
-            Event::Checkpoint { checkpoint: "cp".into(), session: "s".into(), turn: 2, label: None },
+            Event::Checkpoint(CheckpointEvent {
+                checkpoint: "cp".into(),
+                session: "s".into(),
+                turn: 2,
+                ..Default::default()
+            }),
             r#"{"type":"checkpoint","id":"cp","sessionId":"s","turnIndex":2}"#,
         ),
         (
-            Event::Trace { trace: "t".into(), span: "s".into(), run: "r".into() },
+            Event::Trace(TraceEvent {
+                trace: "t".into(),
+                span: "s".into(),
+                run: "r".into(),
+                ..Default::default()
+            }),
             r#"{"type":"trace","traceId":"t","spanId":"s","runId":"r","rootSpanName":"kortyx.run"}"#,
         ),
         (
-            Event::Status { state: Some("busy".into()), message: Some("Wait".into()) },
+            Event::Status(StatusEvent {
+                state: Some("busy".into()),
+                message: Some("Wait".into()),
+                ..Default::default()
+            }),
             r#"{"type":"status","message":"Wait"}"#,
         ),
     ];
@@ -97,9 +113,9 @@ fn each_event_as_its_chunk() {
     }
     for hidden in [
         Event::RunStarted(RunStarted::default()),
-        Event::Error { error: ErrorInfo::new("hm"), terminal: false },
-        Event::Unknown { name: "weather".into(), data: json!({"type": "weather", "of": 1}) },
-        Event::ReasoningDelta { id: "r1".into(), delta: "hm".into(), metadata: None },
+        Event::Error(ErrorEvent { error: ErrorInfo::new("hm"), ..Default::default() }),
+        Event::Unknown(UnknownEvent::new("weather", json!({"type": "weather", "of": 1}))),
+        Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r1", "hm")),
     ] {
         assert_eq!(plain([hidden]), [END]);
     }
@@ -115,13 +131,14 @@ fn the_ends_of_a_run() {
         Event::InterruptRequested(Box::new(question))
     };
     let asked = r#"{"type":"interrupt","requestId":"req","resumeToken":"tok","input":{"question":"Which city?","kind":"text","multiple":false,"options":[]}}"#;
-    let waiting = || Event::RunWaiting { tool_calls: Vec::new(), usage: None };
+    let waiting = || Event::RunWaiting(RunWaiting::default());
     let usage = Usage { input_tokens: Some(3), ..Usage::default() };
-    let with_all = Event::RunFinished {
+    let with_all = Event::RunFinished(RunFinished {
         reason: Some(FinishReason::Stop),
         usage: Some(usage),
         data: Some(json!({"answer": 42})),
-    };
+        ..Default::default()
+    });
     let error = || ErrorInfo::new("boom").code("x");
     let done = r#"{"type":"done"}"#;
 
@@ -130,7 +147,7 @@ fn the_ends_of_a_run() {
     assert_eq!(plain([with_all]), [r#"{"type":"done","data":{"answer":42}}"#, END]);
     assert_eq!(plain([Event::RunFailed(error())]), [r#"{"type":"error","message":"boom"}"#, done, END]);
     assert_eq!(
-        plain([Event::Error { error: error(), terminal: true }]),
+        plain([Event::Error(ErrorEvent { error: error(), terminal: true, ..Default::default() })]),
         [r#"{"type":"error","message":"boom"}"#, done, END]
     );
     assert_eq!(plain([Event::RunCancelled { reason: Some("stop".into()) }]), [done, END]);
@@ -140,7 +157,10 @@ fn the_ends_of_a_run() {
         [asked, done, done, END],
         "a run that waits may go on"
     );
-    assert_eq!(plain([Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None }]), [done, END]);
+    assert_eq!(
+        plain([Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() })]),
+        [done, END]
+    );
     assert_eq!(
         plain([delta("text", "a")]),
         [r#"{"type":"text-delta","delta":"a"}"#, END],
@@ -150,7 +170,7 @@ fn the_ends_of_a_run() {
 
 #[test]
 fn each_text_has_a_segment_of_its_own() {
-    let started = || Event::TextStart { id: "t".into(), metadata: None };
+    let started = || Event::BlockStarted(BlockStarted::new(BlockKind::Text, "t"));
     let records = [
         (from("n", "op", "seg"), delta("op:seg", "a")),
         (from("n", "op", ""), delta("t", "b")),
@@ -190,7 +210,7 @@ fn delta_is_written_as_its_chunk_serialises() {
 #[test]
 fn retracted_attempt_is_closed_and_the_next_one_has_a_segment_of_its_own() {
     let options = EncodeOptions { seam: " […] ".into(), ..EncodeOptions::default() };
-    let retracted = Event::AttemptRetracted { attempt: "a1".into(), reason: None };
+    let retracted = Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() });
     let records = [
         (attempt("a1"), delta("t", "dead")),
         (Origin::default(), retracted),
@@ -219,7 +239,11 @@ fn a_tool_call_is_started_before_it_ends() {
     assert_eq!(plain([output("c1", Some("search"))]), [start, result, END]);
     let again = plain([output("c1", Some("search")), output("c1", None)]);
     assert_eq!(again, [start, result, result, END], "the call keeps its name");
-    let denied = Event::ToolDenied { call: "c1".into(), name: Some("search".into()), reason: None };
+    let denied = Event::ToolDenied(ToolDenied {
+        call: "c1".into(),
+        name: Some("search".into()),
+        ..Default::default()
+    });
     assert_eq!(
         plain([denied]),
         [
@@ -232,14 +256,14 @@ fn a_tool_call_is_started_before_it_ends() {
 
 #[test]
 fn an_approval_is_a_choice_that_shows_the_tool_and_its_input() {
-    let event = Event::ApprovalRequested {
+    let event = Event::ApprovalRequested(ApprovalRequested {
         approval: "a1".into(),
         tool: ToolCall::new("c1", "pay"),
         input: Some(json!({"eur": 5})),
         signature: Some("sig".into()),
-        automatic: false,
-    };
-    let chunks = plain([event, Event::RunWaiting { tool_calls: Vec::new(), usage: None }]);
+        ..Default::default()
+    });
+    let chunks = plain([event, Event::RunWaiting(RunWaiting::default())]);
     let asked: Value = serde_json::from_str(&chunks[1]).unwrap();
     assert_eq!(asked["requestId"], "approval:a1");
     assert_eq!(asked["resumeToken"], "sig");
@@ -268,7 +292,11 @@ fn a_choice_has_all_that_the_schema_demands() {
 #[test]
 fn structured_update_that_the_page_cannot_apply_is_not_sent() {
     let update = |op| Event::Structured(StructuredUpdate::new("st", "t", op));
-    let invalidated = Event::StructuredInvalidated { stream: "st".into(), checkpoint: Some("cp".into()) };
+    let invalidated = Event::StructuredInvalidated(StructuredInvalidated {
+        stream: "st".into(),
+        checkpoint: Some("cp".into()),
+        ..Default::default()
+    });
     let chunks = plain([
         update(StructuredOp::set("~user", 1)),
         update(StructuredOp::set("a~1b", 1)),
@@ -289,7 +317,7 @@ fn structured_update_that_the_page_cannot_apply_is_not_sent() {
 #[test]
 fn a_text_that_was_open_at_a_re_entry_goes_on_in_the_same_piece() {
     let origin = attempt("a1");
-    let started = Event::TextStart { id: "t".into(), metadata: None };
+    let started = Event::BlockStarted(BlockStarted::new(BlockKind::Text, "t"));
     let mut state = crate::state::RunState::default();
     for (seq, event) in [started, delta("t", "Hello, ")].into_iter().enumerate() {
         state.apply(&Record::new(seq as u64, event).from(origin.clone())).unwrap();
@@ -297,7 +325,7 @@ fn a_text_that_was_open_at_a_re_entry_goes_on_in_the_same_piece() {
     let mut encoder = Stream::new(&Kortyx, &EncodeOptions::default());
     encoder.reentry(&state);
     encoder.record(&Record::new(2, delta("t", "world.")).from(origin.clone()));
-    encoder.record(&Record::new(3, Event::TextEnd { id: "t".into(), metadata: None }).from(origin));
+    encoder.record(&Record::new(3, Event::BlockEnded(BlockEnded::new(BlockKind::Text, "t"))).from(origin));
     let body = String::from_utf8(encoder.take()).unwrap();
     let chunks = body.split("\n\n").filter_map(|block| block.strip_prefix("data: "));
     let chunks: Vec<Value> = chunks.map(|chunk| serde_json::from_str(chunk).unwrap()).collect();

@@ -7,7 +7,10 @@ use serde_json::Value;
 use super::{Encoder, Sink, question, text};
 use crate::{
     dialects::kortyx::chunk::{Chunk, ToolCallError, ToolCallResult, ToolCallStart},
-    event::{Event, Origin, Record},
+    event::{
+        ApprovalRequested, Event, Origin, Record, ToolDenied, ToolInputAvailable, ToolInputError, ToolOutput,
+        ToolOutputError,
+    },
     id::ToolCallId,
 };
 
@@ -18,15 +21,22 @@ impl Encoder {
     pub(super) fn tool(&mut self, record: &Record, sink: Sink<'_>) {
         let Record { origin, event, .. } = record;
         match event {
-            Event::ToolInputAvailable { tool, input } => {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
                 self.calls.remove(&tool.call);
                 self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
             }
-            Event::ToolInputError { tool, input, error } => {
+            Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
                 self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
                 self.error(&tool.call, error, origin, sink);
             }
-            Event::ApprovalRequested { approval, tool, input, signature, automatic } => {
+            Event::ApprovalRequested(ApprovalRequested {
+                approval,
+                tool,
+                input,
+                signature,
+                automatic,
+                ..
+            }) => {
                 self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
                 if !automatic {
                     let signature = signature.as_deref();
@@ -35,8 +45,8 @@ impl Encoder {
                 }
             }
             // A page takes the first output for the call's own.
-            Event::ToolOutput { preliminary: true, .. } => {}
-            Event::ToolOutput { call, name, output, structured, is_error, .. } => {
+            Event::ToolOutput(ToolOutput { preliminary: true, .. }) => {}
+            Event::ToolOutput(ToolOutput { call, name, output, structured, is_error, .. }) => {
                 self.start(call, name.as_deref(), None, origin, sink);
                 sink(&Chunk::ToolCallResult(ToolCallResult {
                     content: Some(Cow::Borrowed(output)),
@@ -45,11 +55,11 @@ impl Encoder {
                     ..self.result(call, origin)
                 }));
             }
-            Event::ToolOutputError { call, name, error } => {
+            Event::ToolOutputError(ToolOutputError { call, name, error, .. }) => {
                 self.start(call, name.as_deref(), None, origin, sink);
                 self.error(call, error, origin, sink);
             }
-            Event::ToolDenied { call, name, reason } => {
+            Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
                 self.start(call, name.as_deref(), None, origin, sink);
                 let content = Value::from(reason.as_deref().unwrap_or(DENIED));
                 sink(&Chunk::ToolCallResult(ToolCallResult {

@@ -1,16 +1,16 @@
 use super::*;
-use crate::event::{Origin, ToolCall};
+use crate::event::{BlockDelta, BlockKind, Origin, RunFinished, ToolCall};
 use crate::structured::{StructuredOp, StructuredUpdate};
 
 fn said(attempt: Option<&str>, delta: &str) -> Record {
-    let event = Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None };
+    let event = Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", delta));
     Record::new(0, event).from(Origin { attempt: attempt.map(Into::into), ..Origin::default() })
 }
 
 #[test]
 fn streamed_text_wins_over_messages_and_gets_no_spaces() {
     let message = Record::new(0, Event::Message { content: "whole".into() });
-    let done = Record::new(0, Event::RunFinished { reason: None, usage: None, data: None });
+    let done = Record::new(0, Event::RunFinished(RunFinished::default()));
     let records = [message, said(None, "a"), said(None, "b"), done];
     assert_eq!(WholeAnswer::new(&records).text, "ab");
     assert_eq!(WholeAnswer::new(&records[..1]).text, "whole");
@@ -20,17 +20,27 @@ fn streamed_text_wins_over_messages_and_gets_no_spaces() {
 #[test]
 fn what_was_taken_back_was_never_said_but_an_effect_stays() {
     let call = |id: &str| {
-        let event = Event::ToolInputAvailable { tool: ToolCall::new(id, "pay"), input: None };
+        let event = Event::ToolInputAvailable(ToolInputAvailable::new(ToolCall::new(id, "pay"), None));
         Record::new(0, event).from(Origin { attempt: Some("a1".into()), ..Origin::default() })
     };
-    let failed = Event::ToolOutputError { call: "paid".into(), name: None, error: "late".into() };
+    let failed = Event::ToolOutputError(ToolOutputError {
+        call: "paid".into(),
+        error: "late".into(),
+        ..Default::default()
+    });
     let records = [
-        Record::new(0, Event::AttemptStarted { attempt: "a1".into(), model: None }),
+        Record::new(
+            0,
+            Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() }),
+        ),
         said(Some("a1"), "dead"),
         call("paid"),
         call("never made"),
         Record::new(0, failed),
-        Record::new(0, Event::AttemptRetracted { attempt: "a1".into(), reason: None }),
+        Record::new(
+            0,
+            Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
+        ),
         said(Some("a2"), "alive"),
     ];
     let answer = WholeAnswer::new(&records);

@@ -12,7 +12,11 @@ use super::{
 use crate::{
     decode::Decoded,
     error::Error,
-    event::{ErrorInfo, Event, Executor, FinishReason, Origin, Record, Role, ToolCall},
+    event::{
+        self, ApprovalRequested, BlockEnded, BlockKind, BlockStarted, DataEvent, ErrorInfo, Event, Executor,
+        FileEvent, FinishReason, MessageStarted, Origin, Record, Role, RunFinished, ToolCall, ToolDenied,
+        ToolOutput, UnknownEvent,
+    },
     id::{MessageId, PartId, ToolCallId},
     state::{Message, MessageStatus, Part, PartState},
 };
@@ -23,11 +27,11 @@ const NAMELESS: &str = "message-1";
 impl Decoder {
     pub(super) fn apply_delta(&mut self, delta: Delta<'_>, out: &mut Decoded) {
         match delta {
-            Delta::Block { reasoning, id, delta } => self.grow(reasoning, id, delta, out),
+            Delta::Block { kind, id, delta } => self.grow(kind, id, delta, out),
             Delta::ToolInput { call, delta } => {
                 self.begin(out);
                 let call = self.call(call);
-                self.push(out, Event::ToolInputDelta { call, delta: delta.into_owned() });
+                self.push(out, Event::ToolInputDelta(event::ToolInputDelta::new(call, delta.into_owned())));
             }
         }
     }
@@ -53,7 +57,7 @@ impl Decoder {
                 let Finish { message_id, finish_reason } = wire::object(json)?;
                 self.begin_as(message_id, out);
                 let reason = finish_reason.as_deref().map(FinishReason::parse);
-                self.push(out, Event::RunFinished { reason, usage: None, data: None });
+                self.push(out, Event::RunFinished(RunFinished { reason, ..Default::default() }));
                 self.close();
             }
             "abort" => {
@@ -62,18 +66,18 @@ impl Decoder {
                 self.push(out, Event::RunCancelled { reason: None });
                 self.close();
             }
-            "text-start" => self.open(false, wire::object(json)?, out),
-            "reasoning-start" => self.open(true, wire::object(json)?, out),
+            "text-start" => self.open(BlockKind::Text, wire::object(json)?, out),
+            "reasoning-start" => self.open(BlockKind::Reasoning, wire::object(json)?, out),
             "text-delta" => {
                 let BlockDelta { id, delta } = wire::object(json)?;
-                self.grow(false, id, delta, out);
+                self.grow(BlockKind::Text, id, delta, out);
             }
             "reasoning-delta" => {
                 let BlockDelta { id, delta } = wire::object(json)?;
-                self.grow(true, id, delta, out);
+                self.grow(BlockKind::Reasoning, id, delta, out);
             }
-            "text-end" => self.end_block(false, &wire::object(json)?, out),
-            "reasoning-end" => self.end_block(true, &wire::object(json)?, out),
+            "text-end" => self.end_block(BlockKind::Text, &wire::object(json)?, out),
+            "reasoning-end" => self.end_block(BlockKind::Reasoning, &wire::object(json)?, out),
             "start-step" => self.say(out, Event::StepStarted { name: None }),
             "finish-step" => self.say(out, Event::StepFinished { name: None }),
             "message-metadata" => {
@@ -108,7 +112,15 @@ impl Decoder {
         self.message = Some(message.clone());
         self.begun = true;
         let author = author.map(Cow::into_owned).filter(|author| !author.is_null());
-        self.push(out, Event::MessageStarted { message, role: Role::Assistant, author });
+        self.push(
+            out,
+            Event::MessageStarted(MessageStarted {
+                message,
+                author,
+                role: Role::Assistant,
+                ..Default::default()
+            }),
+        );
     }
 
     /// The message has these parts now. Those of the blocks that are open are in the order in which they were opened.
@@ -119,14 +131,15 @@ impl Decoder {
             return self.unknown("message-updated", json, out);
         };
         self.begin(out);
-        for reasoning in [false, true] {
-            let mut open: Vec<_> = self.blocks(reasoning).values().cloned().collect();
+        for kind in [BlockKind::Text, BlockKind::Reasoning] {
+            let mut open: Vec<_> = self.blocks(kind).values().cloned().collect();
             open.sort_unstable_by_key(|block| block.number);
             let streaming = parts.iter_mut().filter_map(|part| match part {
-                Part::Text(text) if !reasoning && text.state == PartState::Streaming => Some(text),
-                Part::Reasoning(text) if reasoning && text.state == PartState::Streaming => Some(text),
+                Part::Text(text) if kind == BlockKind::Text => Some(text),
+                Part::Reasoning(text) if kind == BlockKind::Reasoning => Some(text),
                 _ => None,
             });
+            let streaming = streaming.filter(|text| text.state == PartState::Streaming);
             for (text, block) in streaming.zip(open) {
                 text.id = block.id;
             }
@@ -154,7 +167,11 @@ impl Decoder {
             let message = self.named(given);
             self.message = Some(message.clone());
             self.begun = true;
-            let event = Event::MessageStarted { message, role: Role::Assistant, author: None };
+            let event = Event::MessageStarted(MessageStarted {
+                message,
+                role: Role::Assistant,
+                ..Default::default()
+            });
             self.push(out, event);
         }
     }
@@ -184,103 +201,83 @@ impl Decoder {
         self.records += 1;
     }
 
-    fn blocks(&mut self, reasoning: bool) -> &mut HashMap<Box<str>, Block> {
+    fn blocks(&mut self, kind: BlockKind) -> &mut HashMap<Box<str>, Block> {
         let [text, thoughts] = &mut self.open;
-        if reasoning { thoughts } else { text }
+        match kind {
+            BlockKind::Text => text,
+            BlockKind::Reasoning => thoughts,
+        }
     }
 
-    fn open(&mut self, reasoning: bool, start: BlockStart<'_>, out: &mut Decoded) {
+    fn open(&mut self, kind: BlockKind, start: BlockStart<'_>, out: &mut Decoded) {
         self.begin(out);
-        if self.blocks(reasoning).contains_key(&*start.id) {
+        if self.blocks(kind).contains_key(&*start.id) {
             return;
         }
-        let id = self.open_block(reasoning, &start.id);
-        let event = if reasoning {
-            Event::ReasoningStart { id, metadata: None }
-        } else {
-            Event::TextStart { id, metadata: None }
-        };
-        self.push(out, event);
+        let id = self.open_block(kind, &start.id);
+        self.push(out, Event::BlockStarted(BlockStarted::new(kind, id)));
     }
 
-    fn open_block(&mut self, reasoning: bool, id: &str) -> PartId {
-        let block = Block { reasoning, id: PartId::from(id), number: self.records };
+    fn open_block(&mut self, kind: BlockKind, id: &str) -> PartId {
+        let block = Block { kind, id: PartId::from(id), number: self.records };
         self.last = Some(block.clone());
         let id = block.id.clone();
-        self.blocks(reasoning).insert(id.as_str().into(), block);
+        self.blocks(kind).insert(id.as_str().into(), block);
         id
     }
 
-    fn grow(&mut self, reasoning: bool, id: Cow<'_, str>, delta: Cow<'_, str>, out: &mut Decoded) {
+    fn grow(&mut self, kind: BlockKind, id: Cow<'_, str>, delta: Cow<'_, str>, out: &mut Decoded) {
         self.begin(out);
-        if !self.last.as_ref().is_some_and(|last| last.reasoning == reasoning && last.id == *id) {
-            match self.blocks(reasoning).get(&*id) {
+        if !self.last.as_ref().is_some_and(|last| last.kind == kind && last.id == *id) {
+            match self.blocks(kind).get(&*id) {
                 Some(block) => self.last = Some(block.clone()),
-                None => drop(self.open_block(reasoning, &id)),
+                None => drop(self.open_block(kind, &id)),
             }
         }
         let Some(Block { id, .. }) = self.last.clone() else {
             return;
         };
-        let delta = delta.into_owned();
-        self.push(
-            out,
-            if reasoning {
-                Event::ReasoningDelta { id, delta, metadata: None }
-            } else {
-                Event::TextDelta { id, delta, metadata: None }
-            },
-        );
+        self.push(out, Event::BlockDelta(event::BlockDelta::new(kind, id, delta)));
     }
 
-    fn end_block(&mut self, reasoning: bool, end: &BlockEnd<'_>, out: &mut Decoded) {
+    fn end_block(&mut self, kind: BlockKind, end: &BlockEnd<'_>, out: &mut Decoded) {
         self.begin(out);
-        let Some(Block { id, .. }) = self.blocks(reasoning).remove(&*end.id) else {
+        let Some(Block { id, .. }) = self.blocks(kind).remove(&*end.id) else {
             return;
         };
         self.last = None;
-        let event = if reasoning {
-            Event::ReasoningEnd { id, metadata: None }
-        } else {
-            Event::TextEnd { id, metadata: None }
-        };
-        self.push(out, event);
+        self.push(out, Event::BlockEnded(BlockEnded::new(kind, id)));
     }
 
     fn found(&mut self, kind: &str, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
         let event = match kind {
             "source-url" => {
                 let SourceUrl { source_id, url, title } = wire::object(json)?;
-                Event::SourceUrl {
+                Event::SourceUrl(event::SourceUrl {
                     source: source_id.into_owned(),
                     url: url.into_owned(),
                     title: title.map(Cow::into_owned),
-                    call: None,
-                    metadata: None,
-                }
+                    ..Default::default()
+                })
             }
             "source-document" => {
                 let SourceDocument { source_id, title, text } = wire::object(json)?;
-                Event::SourceDocument {
+                Event::SourceDocument(event::SourceDocument {
                     source: source_id.into_owned(),
                     title: title.map(Cow::into_owned),
-                    media_type: None,
-                    filename: None,
                     text: text.map(Cow::into_owned),
-                    call: None,
-                    metadata: None,
-                }
+                    ..Default::default()
+                })
             }
             _ => {
                 let File { media_type, url, filename, id } = wire::object(json)?;
-                Event::File {
+                Event::File(FileEvent {
                     url: url.into_owned(),
                     media_type: media_type.into_owned(),
                     filename: filename.map(Cow::into_owned),
                     id: id.map(Cow::into_owned),
-                    reasoning: false,
-                    metadata: None,
-                }
+                    ..Default::default()
+                })
             }
         };
         self.say(out, event);
@@ -289,12 +286,13 @@ impl Decoder {
 
     fn data(&mut self, data: Data<'_>, out: &mut Decoded) {
         let Data { kind, id, data, transient } = data;
-        let event = Event::Data {
+        let event = Event::Data(DataEvent {
             name: kind.strip_prefix("data-").unwrap_or(&kind).to_owned(),
             id: id.map(Cow::into_owned),
             data: data.into_owned(),
             transient: transient == Some(true),
-        };
+            ..Default::default()
+        });
         self.say(out, event);
     }
 
@@ -312,12 +310,16 @@ impl Decoder {
             "tool-input-available" => {
                 let ToolInputAvailable { tool_call_id, tool_name, input, dynamic } = wire::object(json)?;
                 let tool = tool(tool_call_id, tool_name, dynamic);
-                Event::ToolInputAvailable { tool, input: input.map(Cow::into_owned) }
+                Event::ToolInputAvailable(event::ToolInputAvailable::new(tool, input.map(Cow::into_owned)))
             }
             "tool-input-error" => {
                 let ToolInputError { tool_call_id, error_text } = wire::object(json)?;
                 let tool = tool(tool_call_id, Cow::Borrowed(""), None);
-                Event::ToolInputError { tool, input: None, error: error_text.into_owned() }
+                Event::ToolInputError(event::ToolInputError {
+                    tool,
+                    error: error_text.into_owned(),
+                    ..Default::default()
+                })
             }
             "tool-approval-request" => {
                 let ToolApprovalRequest { tool_call_id, tool_name, input, approval_id, dynamic } =
@@ -326,27 +328,32 @@ impl Decoder {
                 let approval = id(approval_id.unwrap_or_else(|| tool_call_id.clone()));
                 let tool = tool(tool_call_id, tool_name, dynamic);
                 let input = input.map(Cow::into_owned);
-                Event::ApprovalRequested { approval, tool, input, signature: None, automatic: false }
+                Event::ApprovalRequested(ApprovalRequested { approval, tool, input, ..Default::default() })
             }
             "tool-output-available" => {
                 let ToolOutputAvailable { tool_call_id, output, preliminary } = wire::object(json)?;
-                Event::ToolOutput {
+                Event::ToolOutput(ToolOutput {
                     call: id(tool_call_id),
-                    name: None,
                     output: output.into_owned(),
-                    structured: None,
-                    is_error: false,
                     preliminary: preliminary == Some(true),
-                    metadata: None,
-                }
+                    ..Default::default()
+                })
             }
             "tool-output-error" => {
                 let ToolOutputError { tool_call_id, error_text } = wire::object(json)?;
-                Event::ToolOutputError { call: id(tool_call_id), name: None, error: error_text.into_owned() }
+                Event::ToolOutputError(event::ToolOutputError {
+                    call: id(tool_call_id),
+                    error: error_text.into_owned(),
+                    ..Default::default()
+                })
             }
             _ => {
                 let ToolOutputDenied { tool_call_id, reason } = wire::object(json)?;
-                Event::ToolDenied { call: id(tool_call_id), name: None, reason: reason.map(Cow::into_owned) }
+                Event::ToolDenied(ToolDenied {
+                    call: id(tool_call_id),
+                    reason: reason.map(Cow::into_owned),
+                    ..Default::default()
+                })
             }
         };
         self.say(out, event);
@@ -361,7 +368,7 @@ impl Decoder {
     }
 
     fn unknown(&mut self, kind: &str, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
-        let event = Event::Unknown { name: kind.to_owned(), data: serde_json::from_str(json)? };
+        let event = Event::Unknown(UnknownEvent::new(kind.to_owned(), serde_json::from_str(json)?));
         self.push(out, event);
         Ok(())
     }

@@ -1,7 +1,9 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::event::{Event, FinishReason, Record};
+use crate::event::{
+    BlockDelta, BlockKind, DataEvent, Event, FinishReason, Record, RunFinished, ToolDenied, UnknownEvent,
+};
 
 fn decode(chunks: &[Value]) -> Decoded {
     let mut decoder = Decoder::new();
@@ -41,7 +43,7 @@ fn numbered(sequence: i64, chunk: Value) -> Value {
 
 #[test]
 fn chunks_become_events_whatever_their_fields_are() {
-    let delta = |delta: &str| Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None };
+    let delta = |delta: &str| Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", delta));
     let table = [
         (text("x"), vec![delta("x")]),
         (json!({ "type": "text-delta", "id": "t" }), vec![delta("undefined")]),
@@ -52,15 +54,18 @@ fn chunks_become_events_whatever_their_fields_are() {
         ),
         (
             json!({ "type": "data-", "data": null, "transient": "yes" }),
-            vec![Event::Data { name: String::new(), id: None, data: Value::Null, transient: false }],
+            vec![Event::Data(DataEvent { data: Value::Null, ..Default::default() })],
         ),
         (
             json!({ "type": "finish", "finishReason": "content_filter" }),
-            vec![Event::RunFinished { reason: Some(FinishReason::ContentFilter), usage: None, data: None }],
+            vec![Event::RunFinished(RunFinished {
+                reason: Some(FinishReason::ContentFilter),
+                ..Default::default()
+            })],
         ),
         (
             json!({ "type": "banana", "x": [1] }),
-            vec![Event::Unknown { name: "banana".into(), data: json!({ "type": "banana", "x": [1] }) }],
+            vec![Event::Unknown(UnknownEvent::new("banana", json!({ "type": "banana", "x": [1] })))],
         ),
         (
             json!({ "type": "error", "errorText": "gone" }),
@@ -70,7 +75,7 @@ fn chunks_become_events_whatever_their_fields_are() {
         (json!({ "type": "text-end", "id": "never" }), vec![]),
         (
             json!({ "type": "tool-output-denied", "toolCallId": 7, "reason": null }),
-            vec![Event::ToolDenied { call: "7".into(), name: None, reason: None }],
+            vec![Event::ToolDenied(ToolDenied { call: "7".into(), ..Default::default() })],
         ),
     ];
     for (chunk, expected) in table {
@@ -85,7 +90,7 @@ fn an_open_block_is_not_opened_again_and_a_closed_one_is() {
     let chunks = [start.clone(), start.clone(), text("a"), end.clone(), end, text("b"), start];
     let out = events(&chunks);
     let names: Vec<_> = out.iter().map(|event| event.kind().name()).collect();
-    assert_eq!(names, ["text-start", "text-delta", "text-end", "text-delta"]);
+    assert_eq!(names, ["block-started", "block-delta", "block-ended", "block-delta"]);
 }
 
 #[test]
@@ -101,7 +106,7 @@ fn envelopes_are_put_in_order_and_nothing_is_read_after_the_end() {
         json!("not even a chunk"),
     ]);
     assert_eq!(out.errors, []);
-    assert_eq!(kinds(&out.records), ["message-started", "text-delta", "text-delta", "run-finished"]);
+    assert_eq!(kinds(&out.records), ["message-started", "block-delta", "block-delta", "run-finished"]);
     assert!(out.records.iter().enumerate().all(|(index, record)| record.seq == index as u64));
 }
 
@@ -168,7 +173,9 @@ fn of_two_fields_with_one_name_the_last_counts() {
     }
     assert_eq!(out.errors, []);
     assert_eq!(decoder.next_sequence(), Some(4));
-    assert!(matches!(&out.records[1].event, Event::TextDelta { delta, .. } if delta == "y"));
+    assert!(
+        matches!(&out.records[1].event, Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. }) if delta == "y")
+    );
 }
 
 #[test]
@@ -215,7 +222,7 @@ fn a_stream_may_be_gone_on_with() {
         decoder
             .frame(&Frame { event: None, id: None, data: &data, offset: 0, index: index as u64 }, &mut out);
     }
-    assert_eq!(kinds(&out.records), ["message-started", "text-delta"]);
+    assert_eq!(kinds(&out.records), ["message-started", "block-delta"]);
     assert_eq!(out.records[1].origin.message.as_ref().unwrap().as_str(), "mine");
     assert_eq!(decoder.seen_event_ids().collect::<Vec<_>>(), ["m:0", "m:1", "m:2"]);
 }

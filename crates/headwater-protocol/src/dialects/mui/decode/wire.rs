@@ -6,7 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::super::lenient;
-use crate::error::{Error, ErrorKind};
+use crate::{
+    error::{Error, ErrorKind},
+    event::BlockKind,
+};
 
 /// A text that borrows from the frame if it can, in an `Option` too.
 #[derive(Deserialize)]
@@ -48,7 +51,7 @@ pub(super) struct Brief<'a> {
 /// What comes often.
 #[derive(Debug, PartialEq)]
 pub(super) enum Delta<'a> {
-    Block { reasoning: bool, id: Cow<'a, str>, delta: Cow<'a, str> },
+    Block { kind: BlockKind, id: Cow<'a, str>, delta: Cow<'a, str> },
     ToolInput { call: Cow<'a, str>, delta: Cow<'a, str> },
 }
 
@@ -70,13 +73,16 @@ impl<'a> Line<'a> {
     }
 }
 
+fn delta_kind(chunk: &str) -> Option<BlockKind> {
+    match chunk {
+        "text-delta" => Some(BlockKind::Text),
+        "reasoning-delta" => Some(BlockKind::Reasoning),
+        _ => None,
+    }
+}
+
 fn block<'a>(kind: &str, id: Option<Str<'a>>, delta: Option<Str<'a>>) -> Option<Delta<'a>> {
-    let reasoning = match kind {
-        "text-delta" => false,
-        "reasoning-delta" => true,
-        _ => return None,
-    };
-    Some(Delta::Block { reasoning, id: id?.0, delta: delta?.0 })
+    Some(Delta::Block { kind: delta_kind(kind)?, id: id?.0, delta: delta?.0 })
 }
 
 /// An enveloped delta exactly as our encoder writes it, which is read by comparing; anything else is left
@@ -101,7 +107,7 @@ pub(super) fn as_written(json: &str) -> Option<(&str, i64, Delta<'_>)> {
     let id = Cow::Borrowed(id);
     let delta = match kind {
         "tool-input-delta" => Delta::ToolInput { call: id, delta },
-        kind => Delta::Block { reasoning: kind == "reasoning-delta", id, delta },
+        kind => Delta::Block { kind: delta_kind(kind)?, id, delta },
     };
     Some((event_id, sequence.parse().ok()?, delta))
 }

@@ -19,7 +19,11 @@ use super::{
     Sink,
 };
 use crate::{
-    event::{Event, FinishReason, Interrupt, Origin, Record},
+    event::{
+        self, AttemptRetracted, BlockEnded, BlockKind, DataEvent, ErrorEvent, Event, FileEvent, FinishReason,
+        Interrupt, InterruptAnswered, MessageStarted, Origin, Record, RunFinished, StructuredInvalidated,
+        UnknownEvent,
+    },
     id::{AttemptId, MessageId, PartId, RunId, ToolCallId},
     state::{ASK_USER, Part, RunState},
     structured::growing::GrowingObjects,
@@ -30,10 +34,10 @@ pub(super) struct Speech {
     run: Option<RunId>,
     /// The message that the client has.
     shown: Option<MessageId>,
-    /// The open blocks: whether it is reasoning, and which.
-    open: BTreeSet<(bool, PartId)>,
+    /// The open blocks.
+    open: BTreeSet<(BlockKind, PartId)>,
     /// The block of the last delta: most deltas go to the same one.
-    last: Option<(bool, PartId)>,
+    last: Option<(BlockKind, PartId)>,
     pub(super) calls: HashSet<ToolCallId>,
     pub(super) last_call: Option<ToolCallId>,
     /// The data that the client has, by name and id.
@@ -52,37 +56,34 @@ impl Speech {
             return;
         }
         let Record { origin, event, .. } = record;
-        self.waiting = matches!(event, Event::RunWaiting { .. });
+        self.waiting = matches!(event, Event::RunWaiting(_));
         match event {
-            Event::TextDelta { id, delta, .. } => self.delta(false, record, id, delta, sink),
-            Event::ReasoningDelta { id, delta, .. } => self.delta(true, record, id, delta, sink),
-            Event::TextStart { id, .. } => self.open_block(false, record, id, sink),
-            Event::ReasoningStart { id, .. } => self.open_block(true, record, id, sink),
-            Event::TextEnd { id, .. } => self.close_block(false, record, id, sink),
-            Event::ReasoningEnd { id, .. } => self.close_block(true, record, id, sink),
+            Event::BlockDelta(block) => self.delta(record, block, sink),
+            Event::BlockStarted(block) => self.open_block(block.kind, record, &block.id, sink),
+            Event::BlockEnded(block) => self.close_block(block.kind, record, &block.id, sink),
             Event::Message { content } => self.whole(record, content, sink),
 
             Event::ToolInputStart(_)
-            | Event::ToolInputDelta { .. }
-            | Event::ToolInputAvailable { .. }
-            | Event::ToolInputError { .. }
-            | Event::ApprovalRequested { .. }
-            | Event::ToolOutput { .. }
-            | Event::ToolOutputError { .. }
-            | Event::ToolDenied { .. } => {
+            | Event::ToolInputDelta(_)
+            | Event::ToolInputAvailable(_)
+            | Event::ToolInputError(_)
+            | Event::ApprovalRequested(_)
+            | Event::ToolOutput(_)
+            | Event::ToolOutputError(_)
+            | Event::ToolDenied(_) => {
                 self.begin(origin, sink);
                 self.tool(record, sink);
             }
 
             Event::RunStarted(started) => self.run.clone_from(&started.run),
-            Event::MessageStarted { message, author, .. } => {
+            Event::MessageStarted(MessageStarted { message, author, .. }) => {
                 if self.shown.is_none() {
                     self.start(message, author.as_ref(), sink);
                 }
                 self.show(record);
             }
             Event::MessageFinished { .. } => self.send_objects(sink),
-            Event::RunFinished { reason, .. } => {
+            Event::RunFinished(RunFinished { reason, .. }) => {
                 self.begin(origin, sink);
                 self.send_objects(sink);
                 let reason = reason.as_ref().map(FinishReason::as_str);
@@ -95,17 +96,17 @@ impl Speech {
                 sink(&Chunk::Abort(Abort { message_id }));
                 self.ended = true;
             }
-            Event::RunFailed(error) | Event::Error { error, terminal: true } => {
+            Event::RunFailed(error) | Event::Error(ErrorEvent { error, terminal: true, .. }) => {
                 self.begin(origin, sink);
                 self.send_objects(sink);
                 sink(&Chunk::Error(ErrorText { error_text: (&error.message).into() }));
                 self.ended = true;
             }
-            Event::RunWaiting { .. } => {
+            Event::RunWaiting(_) => {
                 self.begin(origin, sink);
                 self.send_objects(sink);
             }
-            Event::AttemptRetracted { attempt, .. } => self.retract(record, attempt, sink),
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => self.retract(record, attempt, sink),
 
             Event::MessageMetadata { metadata } if metadata.is_object() => {
                 self.begin(origin, sink);
@@ -120,12 +121,12 @@ impl Speech {
                 self.begin(origin, sink);
                 sink(&Chunk::FinishStep);
             }
-            Event::SourceUrl { .. } | Event::SourceDocument { .. } | Event::File { .. } => {
+            Event::SourceUrl(_) | Event::SourceDocument(_) | Event::File(_) => {
                 self.begin(origin, sink);
                 self.show(record);
                 found(&record.event, sink);
             }
-            Event::Data { name, id, data, transient } => {
+            Event::Data(DataEvent { name, id, data, transient, .. }) => {
                 self.begin(origin, sink);
                 if *transient {
                     sink(&data_chunk(name, id.as_deref(), data, true));
@@ -142,7 +143,7 @@ impl Speech {
                     self.data(&update.data_type, Some(&update.stream), &data, sink);
                 }
             }
-            Event::StructuredInvalidated { stream, .. } => {
+            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
                 self.show(record);
                 if let Some(object) = self.objects.invalidate(stream)
                     && self.data.remove(&(object.data_type().to_owned(), stream.clone()))
@@ -154,7 +155,7 @@ impl Speech {
                 self.begin(origin, sink);
                 self.ask(record, interrupt, sink);
             }
-            Event::InterruptAnswered { request, answer }
+            Event::InterruptAnswered(InterruptAnswered { request, answer, .. })
                 if self.calls.contains(&ToolCallId::from(request.as_str())) =>
             {
                 self.show(record);
@@ -171,11 +172,11 @@ impl Speech {
                 let (tool_call_id, error_text) = (request.as_str().into(), "The question expired.".into());
                 sink(&Chunk::ToolOutputError(ToolOutputError { tool_call_id, error_text }));
             }
-            Event::Unknown { data, .. } if self.shown.is_some() && may_pass(data) => {
+            Event::Unknown(UnknownEvent { data, .. }) if self.shown.is_some() && may_pass(data) => {
                 sink(&Chunk::Unknown(Cow::Borrowed(data)));
             }
             // A denial without a reason must repeat the one that the answer gave.
-            Event::ApprovalAnswered { .. } => self.show(record),
+            Event::ApprovalAnswered(_) => self.show(record),
             // The page has no place for the rest.
             _ => {}
         }
@@ -218,44 +219,48 @@ impl Speech {
         let _ = self.seen.apply(record);
     }
 
-    fn delta(&mut self, reasoning: bool, record: &Record, id: &PartId, delta: &str, sink: Sink<'_>) {
-        if !self.last.as_ref().is_some_and(|(kind, last)| *kind == reasoning && last == id) {
-            self.find_block(reasoning, record, id, sink);
+    fn delta(&mut self, record: &Record, block: &event::BlockDelta, sink: Sink<'_>) {
+        let event::BlockDelta { kind, id, delta, .. } = block;
+        if !self.last.as_ref().is_some_and(|(last_kind, last)| last_kind == kind && last == id) {
+            self.find_block(*kind, record, id, sink);
         }
         self.show(record);
         let delta = BlockDelta { id: id.as_str().into(), delta: delta.into() };
-        sink(&if reasoning { Chunk::ReasoningDelta(delta) } else { Chunk::TextDelta(delta) });
+        sink(&match kind {
+            BlockKind::Text => Chunk::TextDelta(delta),
+            BlockKind::Reasoning => Chunk::ReasoningDelta(delta),
+        });
     }
 
     /// A delta goes to another block than the one before: that block is open, or opened now.
-    fn find_block(&mut self, reasoning: bool, record: &Record, id: &PartId, sink: Sink<'_>) {
-        let block = (reasoning, id.clone());
+    fn find_block(&mut self, kind: BlockKind, record: &Record, id: &PartId, sink: Sink<'_>) {
+        let block = (kind, id.clone());
         if !self.open.contains(&block) {
             self.begin(&record.origin, sink);
-            sink(&block_start(reasoning, id));
+            sink(&block_start(kind, id));
             self.open.insert(block.clone());
         }
         self.last = Some(block);
     }
 
-    fn open_block(&mut self, reasoning: bool, record: &Record, id: &PartId, sink: Sink<'_>) {
+    fn open_block(&mut self, kind: BlockKind, record: &Record, id: &PartId, sink: Sink<'_>) {
         self.begin(&record.origin, sink);
-        let block = (reasoning, id.clone());
+        let block = (kind, id.clone());
         if self.open.contains(&block) {
             // The client would take the second start for the first.
-            sink(&block_end(reasoning, id));
+            sink(&block_end(kind, id));
         }
         self.show(record);
-        sink(&block_start(reasoning, id));
+        sink(&block_start(kind, id));
         self.open.insert(block.clone());
         self.last = Some(block);
     }
 
-    fn close_block(&mut self, reasoning: bool, record: &Record, id: &PartId, sink: Sink<'_>) {
-        if self.open.remove(&(reasoning, id.clone())) {
+    fn close_block(&mut self, kind: BlockKind, record: &Record, id: &PartId, sink: Sink<'_>) {
+        if self.open.remove(&(kind, id.clone())) {
             self.last = None;
             self.show(record);
-            sink(&block_end(reasoning, id));
+            sink(&block_end(kind, id));
         }
     }
 
@@ -263,12 +268,12 @@ impl Speech {
         self.begin(&record.origin, sink);
         self.show(record);
         let mut id = PartId::from("message");
-        while self.open.contains(&(false, id.clone())) {
+        while self.open.contains(&(BlockKind::Text, id.clone())) {
             id = format!("{id}-").into();
         }
-        sink(&block_start(false, &id));
+        sink(&block_start(BlockKind::Text, &id));
         sink(&Chunk::TextDelta(BlockDelta { id: id.as_str().into(), delta: content.into() }));
-        sink(&block_end(false, &id));
+        sink(&block_end(BlockKind::Text, &id));
     }
 
     fn data(&mut self, name: &str, id: Option<&str>, data: &Value, sink: Sink<'_>) {
@@ -311,8 +316,8 @@ impl Speech {
         if self.shown.is_none() || self.ended {
             return;
         }
-        for (reasoning, id) in std::mem::take(&mut self.open) {
-            sink(&block_end(reasoning, &id));
+        for (kind, id) in std::mem::take(&mut self.open) {
+            sink(&block_end(kind, &id));
         }
         (self.last, self.last_call) = (None, None);
         self.update(sink);
@@ -334,26 +339,19 @@ impl Speech {
         };
         let mut moved = Vec::new();
         for (message, part) in parts().skip(first) {
-            let block = match part {
-                Part::Text(text) => (false, text.id.clone()),
-                Part::Reasoning(text) => (true, text.id.clone()),
-                _ => continue,
-            };
+            let Some((kind, text)) = part.as_block() else { continue };
+            let block = (kind, text.id.clone());
             if self.open.contains(&block) {
                 moved.push((block, message.clone(), dead(part)));
             }
         }
-        for ((reasoning, id), message, dies) in moved {
-            if !self.open.remove(&(reasoning, id.clone())) {
+        for ((kind, id), message, dies) in moved {
+            if !self.open.remove(&(kind, id.clone())) {
                 continue;
             }
-            sink(&block_end(reasoning, &id));
+            sink(&block_end(kind, &id));
             if !dies {
-                let end = if reasoning {
-                    Event::ReasoningEnd { id, metadata: None }
-                } else {
-                    Event::TextEnd { id, metadata: None }
-                };
+                let end = Event::BlockEnded(BlockEnded::new(kind, id));
                 let origin = Origin { message: Some(message), ..Origin::default() };
                 self.show(&Record::new(record.seq, end).from(origin));
             }
@@ -374,14 +372,20 @@ fn call(part: &Part) -> Option<ToolCallId> {
     }
 }
 
-fn block_start(reasoning: bool, id: &PartId) -> Chunk<'_> {
+fn block_start(kind: BlockKind, id: &PartId) -> Chunk<'_> {
     let start = BlockStart { id: id.as_str().into() };
-    if reasoning { Chunk::ReasoningStart(start) } else { Chunk::TextStart(start) }
+    match kind {
+        BlockKind::Text => Chunk::TextStart(start),
+        BlockKind::Reasoning => Chunk::ReasoningStart(start),
+    }
 }
 
-fn block_end(reasoning: bool, id: &PartId) -> Chunk<'_> {
+fn block_end(kind: BlockKind, id: &PartId) -> Chunk<'_> {
     let end = BlockEnd { id: id.as_str().into() };
-    if reasoning { Chunk::ReasoningEnd(end) } else { Chunk::TextEnd(end) }
+    match kind {
+        BlockKind::Text => Chunk::TextEnd(end),
+        BlockKind::Reasoning => Chunk::ReasoningEnd(end),
+    }
 }
 
 fn data_chunk<'a>(name: &str, id: Option<&'a str>, data: &'a Value, transient: bool) -> Chunk<'a> {
@@ -395,17 +399,19 @@ fn data_chunk<'a>(name: &str, id: Option<&'a str>, data: &'a Value, transient: b
 
 fn found(event: &Event, sink: Sink<'_>) {
     match event {
-        Event::SourceUrl { source, url, title, .. } => sink(&Chunk::SourceUrl(SourceUrl {
+        Event::SourceUrl(event::SourceUrl { source, url, title, .. }) => sink(&Chunk::SourceUrl(SourceUrl {
             source_id: source.into(),
             url: url.into(),
             title: title.as_deref().map(Cow::Borrowed),
         })),
-        Event::SourceDocument { source, title, text, .. } => sink(&Chunk::SourceDocument(SourceDocument {
-            source_id: source.into(),
-            title: title.as_deref().map(Cow::Borrowed),
-            text: text.as_deref().map(Cow::Borrowed),
-        })),
-        Event::File { url, media_type, filename, id, .. } => sink(&Chunk::File(File {
+        Event::SourceDocument(event::SourceDocument { source, title, text, .. }) => {
+            sink(&Chunk::SourceDocument(SourceDocument {
+                source_id: source.into(),
+                title: title.as_deref().map(Cow::Borrowed),
+                text: text.as_deref().map(Cow::Borrowed),
+            }))
+        }
+        Event::File(FileEvent { url, media_type, filename, id, .. }) => sink(&Chunk::File(File {
             media_type: media_type.into(),
             url: url.into(),
             filename: filename.as_deref().map(Cow::Borrowed),

@@ -2,7 +2,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    event::{ErrorInfo, Event, Executor, FinishReason, Interrupt, Origin, Role, RunStarted, ToolCall, Usage},
+    event::{
+        ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind, BlockStarted,
+        DataEvent, ErrorInfo, Event, Executor, FinishReason, Interrupt, InterruptAnswered, MessageStarted,
+        Origin, Role, RunFinished, RunStarted, RunWaiting, SourceDocument, StructuredInvalidated, ToolCall,
+        ToolDenied, ToolInputAvailable, ToolInputDelta, ToolOutput, UnknownEvent, Usage,
+    },
     framing::Framing,
     structured::{StructuredOp, StructuredUpdate},
 };
@@ -16,19 +21,23 @@ fn record(event: Event) -> Record {
 }
 
 fn started() -> Event {
-    Event::MessageStarted { message: "m1".into(), role: Role::Assistant, author: None }
+    Event::MessageStarted(MessageStarted {
+        message: "m1".into(),
+        role: Role::Assistant,
+        ..Default::default()
+    })
 }
 
 fn start(id: &str) -> Event {
-    Event::TextStart { id: id.into(), metadata: None }
+    Event::BlockStarted(BlockStarted::new(BlockKind::Text, id))
 }
 
 fn delta(id: &str, delta: &str) -> Event {
-    Event::TextDelta { id: id.into(), delta: delta.into(), metadata: None }
+    Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta))
 }
 
 fn finished() -> Event {
-    Event::RunFinished { reason: Some(FinishReason::Stop), usage: None, data: None }
+    Event::RunFinished(RunFinished { reason: Some(FinishReason::Stop), ..Default::default() })
 }
 
 fn chunks(records: &[Record]) -> Vec<Value> {
@@ -79,47 +88,55 @@ fn chunks_have_the_fields_of_the_client() {
             json!({ "type": "tool-input-start", "toolCallId": "c", "toolName": "mail", "dynamic": true }),
         ),
         (
-            Event::ToolInputDelta { call: id(), delta: "{".into() },
+            Event::ToolInputDelta(ToolInputDelta::new(id(), "{")),
             json!({ "type": "tool-input-delta", "toolCallId": "c", "inputTextDelta": "{" }),
         ),
         (
-            Event::ToolInputAvailable { tool: ToolCall::new("c", "mail"), input: Some(json!({ "to": "a" })) },
+            Event::ToolInputAvailable(ToolInputAvailable::new(
+                ToolCall::new("c", "mail"),
+                json!({ "to": "a" }),
+            )),
             json!({ "type": "tool-input-available", "toolCallId": "c", "toolName": "mail", "input": { "to": "a" } }),
         ),
         // The client erases what a request for approval leaves out.
         (
-            Event::ApprovalRequested {
+            Event::ApprovalRequested(ApprovalRequested {
                 approval: "ap".into(),
                 tool: ToolCall::new("c", ""),
-                input: None,
-                signature: None,
-                automatic: false,
-            },
+                ..Default::default()
+            }),
             json!({ "type": "tool-approval-request", "toolCallId": "c", "toolName": "mail", "input": { "to": "a" },
                     "approvalId": "ap" }),
         ),
         (
-            Event::ToolDenied { call: id(), name: None, reason: Some("no".into()) },
+            Event::ToolDenied(ToolDenied { call: id(), reason: Some("no".into()), ..Default::default() }),
             json!({ "type": "tool-output-denied", "toolCallId": "c", "reason": "no" }),
         ),
         (
-            Event::SourceDocument {
+            Event::SourceDocument(SourceDocument {
                 source: "s".into(),
-                title: None,
                 media_type: Some("text/plain".into()),
-                filename: None,
                 text: Some("passage".into()),
-                call: None,
-                metadata: None,
-            },
+                ..Default::default()
+            }),
             json!({ "type": "source-document", "sourceId": "s", "text": "passage" }),
         ),
         (
-            Event::Data { name: "chart".into(), id: Some("k".into()), data: json!(1), transient: false },
+            Event::Data(DataEvent {
+                name: "chart".into(),
+                id: Some("k".into()),
+                data: json!(1),
+                ..Default::default()
+            }),
             json!({ "type": "data-chart", "id": "k", "data": 1 }),
         ),
         (
-            Event::Data { name: "tick".into(), id: None, data: json!(1), transient: true },
+            Event::Data(DataEvent {
+                name: "tick".into(),
+                data: json!(1),
+                transient: true,
+                ..Default::default()
+            }),
             json!({ "type": "data-tick", "data": 1, "transient": true }),
         ),
         (
@@ -128,7 +145,11 @@ fn chunks_have_the_fields_of_the_client() {
                     "input": { "question": "Which city?", "kind": "text" } }),
         ),
         (
-            Event::InterruptAnswered { request: "r1".into(), answer: Some(json!("Oslo")) },
+            Event::InterruptAnswered(InterruptAnswered {
+                request: "r1".into(),
+                answer: Some(json!("Oslo")),
+                ..Default::default()
+            }),
             json!({ "type": "tool-output-available", "toolCallId": "r1", "output": "Oslo" }),
         ),
         (Event::StepStarted { name: Some("plan".into()) }, json!({ "type": "start-step" })),
@@ -137,15 +158,14 @@ fn chunks_have_the_fields_of_the_client() {
             json!({ "type": "message-metadata", "metadata": { "a": 1 } }),
         ),
         (
-            Event::Unknown { name: "banana".into(), data: json!({ "type": "banana", "n": 1 }) },
+            Event::Unknown(UnknownEvent::new("banana", json!({ "type": "banana", "n": 1 }))),
             json!({ "type": "banana", "n": 1 }),
         ),
         (
-            Event::RunFinished {
-                reason: None,
+            Event::RunFinished(RunFinished {
                 usage: Some(Usage { input_tokens: Some(1), ..Usage::default() }),
-                data: None,
-            },
+                ..Default::default()
+            }),
             json!({ "type": "finish", "messageId": "m1" }),
         ),
     ];
@@ -159,19 +179,16 @@ fn chunks_have_the_fields_of_the_client() {
 fn what_is_missing_is_made_up_for() {
     let chunks = chunks(&[Record::new(0, delta("t", "x")), Record::new(1, delta("t", "y"))]);
     assert_eq!(types(&chunks), ["start", "text-start", "text-delta", "text-delta"]);
-    let output = Event::ToolOutput {
+    let output = Event::ToolOutput(ToolOutput {
         call: "c".into(),
         name: Some("mail".into()),
         output: json!(1),
-        structured: None,
-        is_error: false,
-        preliminary: false,
-        metadata: None,
-    };
+        ..Default::default()
+    });
     let said_output = said(&[output]);
     assert_eq!(types(&said_output), ["tool-input-start", "tool-output-available"]);
     assert_eq!(said_output[0]["toolName"], "mail");
-    let end = Event::TextEnd { id: "t".into(), metadata: None };
+    let end = Event::BlockEnded(BlockEnded::new(BlockKind::Text, "t"));
     assert_eq!(types(&said(&[end, start("t"), start("t")])), ["text-start", "text-end", "text-start"]);
     let late = [finished(), start("t"), finished()];
     assert_eq!(types(&said(&late)), ["finish"]);
@@ -180,7 +197,7 @@ fn what_is_missing_is_made_up_for() {
 #[test]
 fn unknown_chunk_that_the_client_knows_is_not_sent() {
     for kind in ["finish", "error", "data-x", "ping"] {
-        let unknown = Event::Unknown { name: kind.into(), data: json!({ "type": kind }) };
+        let unknown = Event::Unknown(UnknownEvent::new(kind, json!({ "type": kind })));
         assert!(said(&[unknown]).is_empty(), "{kind}");
     }
 }
@@ -199,7 +216,7 @@ fn failed_run_ends_with_an_error_and_cancelled_run_with_abort() {
 fn a_stream_that_is_closed_while_the_run_waits_completes_its_message() {
     let mut encoder = Encoder::new(&EncodeOptions::default());
     let mut out = FrameWriter::new(Framing::Ndjson);
-    for event in [started(), Event::RunWaiting { tool_calls: vec![], usage: None }] {
+    for event in [started(), Event::RunWaiting(RunWaiting::default())] {
         encoder.record(&record(event), &mut out);
     }
     encoder.finish(&mut out);
@@ -217,11 +234,11 @@ fn an_attempt_is_taken_back_with_the_parts_that_stay() {
         record(started()),
         record(start("kept")),
         record(delta("kept", "Kept")),
-        record(Event::AttemptStarted { attempt: "a1".into(), model: None }),
+        record(Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() })),
         Record::new(0, start("dead")).from(from("m1", attempt)),
         Record::new(0, delta("dead", "Dead")).from(from("m1", attempt)),
         record(start("moved")),
-        record(Event::AttemptRetracted { attempt: "a1".into(), reason: None }),
+        record(Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() })),
         record(delta("kept", ", still")),
         record(delta("moved", "On")),
     ];
@@ -244,11 +261,13 @@ fn an_attempt_is_taken_back_with_the_parts_that_stay() {
 
 #[test]
 fn data_of_the_same_id_is_replaced_by_saying_the_parts_again() {
-    let data = |value: u8| Event::Data {
-        name: "chart".into(),
-        id: Some("k".into()),
-        data: json!(value),
-        transient: false,
+    let data = |value: u8| {
+        Event::Data(DataEvent {
+            name: "chart".into(),
+            id: Some("k".into()),
+            data: json!(value),
+            ..Default::default()
+        })
     };
     let chunks = said(&[data(1), data(2)]);
     assert_eq!(types(&chunks), ["data-chart", "message-updated"]);
@@ -262,7 +281,7 @@ fn structured_object_is_a_data_part_until_it_is_invalidated() {
         update(StructuredOp::append("rows", [1])),
         update(StructuredOp::append("rows", [2])),
         Event::MessageFinished { message: "m1".into() },
-        Event::StructuredInvalidated { stream: "s".into(), checkpoint: None },
+        Event::StructuredInvalidated(StructuredInvalidated { stream: "s".into(), ..Default::default() }),
     ]);
     assert_eq!(types(&chunks), ["data-table", "message-updated", "message-updated"]);
     assert_eq!(chunks[0]["data"], json!({ "rows": [1] }));
@@ -274,7 +293,7 @@ fn structured_object_is_a_data_part_until_it_is_invalidated() {
 #[test]
 fn deltas_written_by_hand_are_what_serde_writes() {
     let delta = |id: &str| delta(id, "\u{2028}\"\\\n\u{0}é");
-    for event in [delta("t"), Event::ToolInputDelta { call: "c".into(), delta: "{\"".into() }] {
+    for event in [delta("t"), Event::ToolInputDelta(ToolInputDelta::new("c", "{\""))] {
         let records = [record(started()), record(event)];
         let expected = chunks(&records).pop().unwrap();
         let mut encoder = Encoder::new(&EncodeOptions::default());

@@ -14,7 +14,7 @@ use super::{
     speech::Speech,
 };
 use crate::{
-    event::{Event, Origin, Record, ToolCall},
+    event::{self, ApprovalRequested, Event, Origin, Record, ToolCall, ToolDenied, ToolOutput},
     id::ToolCallId,
     state::ToolPart,
 };
@@ -23,7 +23,7 @@ impl Speech {
     pub(super) fn tool(&mut self, record: &Record, sink: Sink<'_>) {
         let event = &record.event;
         match event {
-            Event::ToolInputDelta { call, delta } => {
+            Event::ToolInputDelta(event::ToolInputDelta { call, delta, .. }) => {
                 if self.last_call.as_ref() != Some(call) {
                     self.announce(record, call, None, sink);
                     self.last_call = Some(call.clone());
@@ -42,7 +42,7 @@ impl Speech {
                     dynamic: tool.dynamic,
                 }));
             }
-            Event::ToolInputAvailable { tool, input } => {
+            Event::ToolInputAvailable(event::ToolInputAvailable { tool, input, .. }) => {
                 self.known(record, &tool.call);
                 sink(&Chunk::ToolInputAvailable(ToolInputAvailable {
                     tool_call_id: tool.call.as_str().into(),
@@ -51,7 +51,7 @@ impl Speech {
                     dynamic: tool.dynamic,
                 }));
             }
-            Event::ToolInputError { tool, input, error } => {
+            Event::ToolInputError(event::ToolInputError { tool, input, error, .. }) => {
                 self.announce(record, &tool.call, Some(tool), sink);
                 if let Some(input) = input
                     && self.shown_call(&tool.call).is_some_and(|part| part.input.as_ref() != Some(input))
@@ -70,7 +70,7 @@ impl Speech {
                     error_text: error.into(),
                 }));
             }
-            Event::ApprovalRequested { approval, tool, input, .. } => {
+            Event::ApprovalRequested(ApprovalRequested { approval, tool, input, .. }) => {
                 let before = self.shown_call(&tool.call).cloned();
                 self.known(record, &tool.call);
                 let name = match &before {
@@ -86,7 +86,7 @@ impl Speech {
                     dynamic: tool.dynamic,
                 }));
             }
-            Event::ToolOutput { call, name, output, preliminary, .. } => {
+            Event::ToolOutput(ToolOutput { call, name, output, preliminary, .. }) => {
                 self.announce_named(record, call, name.as_deref(), sink);
                 self.show(record);
                 sink(&Chunk::ToolOutputAvailable(ToolOutputAvailable {
@@ -95,7 +95,7 @@ impl Speech {
                     preliminary: preliminary.then_some(true),
                 }));
             }
-            Event::ToolOutputError { call, name, error } => {
+            Event::ToolOutputError(event::ToolOutputError { call, name, error, .. }) => {
                 self.announce_named(record, call, name.as_deref(), sink);
                 self.show(record);
                 sink(&Chunk::ToolOutputError(ToolOutputError {
@@ -103,7 +103,7 @@ impl Speech {
                     error_text: error.into(),
                 }));
             }
-            Event::ToolDenied { call, name, reason } => {
+            Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
                 self.announce_named(record, call, name.as_deref(), sink);
                 self.show(record);
                 let given = self.shown_call(call).and_then(|part| part.approval.as_ref()?.reason.as_deref());

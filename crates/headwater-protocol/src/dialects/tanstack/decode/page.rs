@@ -18,7 +18,11 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
-    event::{ErrorInfo, Event, Executor, FinishReason, Origin, Role, RunStarted, ToolCall, Usage},
+    event::{
+        self, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, BlockStarted, ErrorInfo, Event, Executor,
+        FinishReason, MessageStarted, Origin, Role, RunFinished, RunStarted, RunWaiting, ToolCall,
+        ToolInputDelta, ToolOutput, UnknownEvent, Usage,
+    },
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
 };
 
@@ -115,7 +119,11 @@ impl Page {
         self.message = Some(message.clone());
         let model = model.map(Cow::into_owned);
         sink.say(Event::RunStarted(RunStarted { model, ..RunStarted::default() }));
-        sink.say(Event::MessageStarted { message, role: Role::Assistant, author: None });
+        sink.say(Event::MessageStarted(MessageStarted {
+            message,
+            role: Role::Assistant,
+            ..Default::default()
+        }));
     }
 
     fn content(&mut self, sink: &mut Sink<'_>, chunk: &Content<'_>) {
@@ -152,7 +160,7 @@ impl Page {
         if std::mem::take(&mut self.is_stale)
             && let Some(attempt) = self.text.take().and_then(|text| text.attempt)
         {
-            sink.say(Event::AttemptRetracted { attempt, reason: None });
+            sink.say(Event::AttemptRetracted(AttemptRetracted { attempt, ..Default::default() }));
         }
         let from = if self.text.is_some() { known } else { 0 };
         let text = match &mut self.text {
@@ -164,13 +172,13 @@ impl Page {
                 let attempt = (!self.calls.is_empty()).then(|| AttemptId::from(id.as_str()));
                 let id = PartId::from(id);
                 sink.origin.attempt.clone_from(&attempt);
-                sink.say(Event::TextStart { id: id.clone(), metadata: None });
+                sink.say(Event::BlockStarted(BlockStarted::new(BlockKind::Text, id.clone())));
                 held.insert(Text { id, attempt })
             }
         };
         let delta = self.segment.get(from..).unwrap_or_default().to_owned();
         sink.origin.attempt.clone_from(&text.attempt);
-        sink.say(Event::TextDelta { id: text.id.clone(), delta, metadata: None });
+        sink.say(Event::BlockDelta(BlockDelta::new(BlockKind::Text, text.id.clone(), delta)));
         sink.origin.attempt = None;
     }
 
@@ -179,7 +187,7 @@ impl Page {
         self.is_stale = false;
         if let Some(Text { id, attempt }) = self.text.take() {
             sink.origin.attempt = attempt;
-            sink.say(Event::TextEnd { id, metadata: None });
+            sink.say(Event::BlockEnded(BlockEnded::new(BlockKind::Text, id)));
             sink.origin.attempt = None;
         }
     }
@@ -196,14 +204,14 @@ impl Page {
             None => {
                 self.close_text(sink);
                 let id = PartId::from("thinking");
-                sink.say(Event::ReasoningStart { id: id.clone(), metadata: None });
+                sink.say(Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, id.clone())));
                 self.thinks = Some(id.clone());
                 id
             }
         };
         let delta = self.thoughts.get(known..).unwrap_or_default();
         if !delta.is_empty() {
-            sink.say(Event::ReasoningDelta { id, delta: delta.to_owned(), metadata: None });
+            sink.say(Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, id, delta.to_owned())));
         }
     }
 
@@ -237,7 +245,7 @@ impl Page {
             call.is_asked = false;
             call.say(sink, true);
         } else {
-            sink.say(Event::ToolInputDelta { call: call.tool.call.clone(), delta: delta.into_owned() });
+            sink.say(Event::ToolInputDelta(ToolInputDelta::new(call.tool.call.clone(), delta.into_owned())));
             call.say_output(sink);
         }
     }
@@ -293,13 +301,12 @@ impl Page {
             return;
         }
         call.is_asked = true;
-        sink.say(Event::ApprovalRequested {
+        sink.say(Event::ApprovalRequested(event::ApprovalRequested {
             approval: ApprovalId::from(approval.id.unwrap_or_default()),
             tool: call.tool.clone(),
             input: chunk.input.map(Cow::into_owned),
-            signature: None,
-            automatic: false,
-        });
+            ..Default::default()
+        }));
         call.say_output(sink);
     }
 
@@ -348,7 +355,7 @@ impl Page {
         self.complete(sink);
         self.close_text(sink);
         if let Some(id) = self.thinks.take() {
-            sink.say(Event::ReasoningEnd { id, metadata: None });
+            sink.say(Event::BlockEnded(BlockEnded::new(BlockKind::Reasoning, id)));
         }
         if self.has_failed {
             return;
@@ -360,9 +367,9 @@ impl Page {
             .collect();
         let usage = self.end.as_mut().and_then(|end| end.usage.take());
         if !tool_calls.is_empty() || pending().any(|call| call.is_asked) {
-            sink.say(Event::RunWaiting { tool_calls, usage });
+            sink.say(Event::RunWaiting(RunWaiting { tool_calls, usage, ..Default::default() }));
         } else if let Some(End { reason, .. }) = self.end.take() {
-            sink.say(Event::RunFinished { reason, usage, data: None });
+            sink.say(Event::RunFinished(RunFinished { reason, usage, ..Default::default() }));
         }
     }
 }
@@ -375,25 +382,17 @@ impl Call {
             sink.say(Event::ToolInputStart(self.tool.clone()));
             if !self.arguments.is_empty() {
                 let (call, delta) = (self.tool.call.clone(), self.arguments.clone());
-                sink.say(Event::ToolInputDelta { call, delta });
+                sink.say(Event::ToolInputDelta(ToolInputDelta::new(call, delta)));
             }
         }
-        sink.say(Event::ToolInputAvailable { tool: self.tool.clone(), input });
+        sink.say(Event::ToolInputAvailable(event::ToolInputAvailable::new(self.tool.clone(), input)));
         self.say_output(sink);
     }
 
     /// The output, which the client shows whatever happens to the call.
     fn say_output(&self, sink: &mut Sink<'_>) {
         let Some(output) = self.output.clone() else { return };
-        sink.say(Event::ToolOutput {
-            call: self.tool.call.clone(),
-            name: None,
-            output,
-            structured: None,
-            is_error: false,
-            preliminary: false,
-            metadata: None,
-        });
+        sink.say(Event::ToolOutput(ToolOutput::new(self.tool.call.clone(), output)));
     }
 }
 
@@ -414,7 +413,7 @@ fn dies(sink: &mut Sink<'_>, message: &str) {
 /// The client tells its callbacks and shows nothing, since it knows no such call.
 fn passed_over(sink: &mut Sink<'_>, name: &str) {
     let data = serde_json::from_str(sink.frame.data).unwrap_or(Value::Null);
-    sink.say(Event::Unknown { name: name.to_owned(), data });
+    sink.say(Event::Unknown(UnknownEvent::new(name.to_owned(), data)));
 }
 
 fn add(used: &Usage, turn: TokenUsage) -> Usage {

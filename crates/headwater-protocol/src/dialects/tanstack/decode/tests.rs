@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     error::ErrorKind,
-    event::Role,
+    event::{BlockDelta, BlockKind, MessageStarted, Role, UnknownEvent},
     state::{Part, RunState, RunStatus, ToolState},
 };
 
@@ -174,7 +174,9 @@ fn what_the_client_passes_over_is_kept() {
     for chunk in [json!({ "type": "weird", "x": 1 }), json!({ "x": 1 }), json!(42), json!("s"), json!([1])] {
         let decoded = decode(&[chunk.clone(), said("a")]);
         assert!(decoded.errors.is_empty(), "{chunk}");
-        assert!(matches!(&decoded.records[0].event, Event::Unknown { data, .. } if *data == chunk));
+        assert!(
+            matches!(&decoded.records[0].event, Event::Unknown(UnknownEvent { data, .. }) if *data == chunk)
+        );
     }
     // A line that is not JSON costs a warning there and is told here.
     let mut decoder = Decoder::default();
@@ -191,7 +193,11 @@ fn every_line_of_an_event_is_a_chunk() {
     let mut out = Decoded::default();
     let data = format!("{}\n{}", said("a"), said("b"));
     decoder.frame(&Frame { event: None, id: None, data: &data, offset: 0, index: 0 }, &mut out);
-    let texts = out.records.iter().filter(|record| matches!(record.event, Event::TextDelta { .. })).count();
+    let texts = out
+        .records
+        .iter()
+        .filter(|record| matches!(record.event, Event::BlockDelta(BlockDelta { kind: BlockKind::Text, .. })))
+        .count();
     assert_eq!(texts, 2);
 }
 
@@ -201,7 +207,9 @@ fn a_response_is_a_message_of_its_own_with_the_models_name() {
     let Event::RunStarted(started) = &decoded.records[0].event else { panic!("{:?}", decoded.records[0]) };
     assert_eq!(started.model.as_deref(), Some("m"));
     assert_eq!(decoded.records[0].time, 1);
-    let Event::MessageStarted { message, role, .. } = &decoded.records[1].event else { panic!() };
+    let Event::MessageStarted(MessageStarted { message, role, .. }) = &decoded.records[1].event else {
+        panic!()
+    };
     assert_eq!((message.as_str(), *role), ("msg-1", Role::Assistant));
 }
 
@@ -222,7 +230,7 @@ fn foreign_approval_keeps_its_input() {
     });
     let decoded = decode(&[call("c", ""), done("tool_calls"), approval]);
     let asked = decoded.records.iter().find_map(|record| match &record.event {
-        Event::ApprovalRequested { input, .. } => input.clone(),
+        Event::ApprovalRequested(asked) => asked.input.clone(),
         _ => None,
     });
     assert_eq!(asked, Some(json!({ "path": "/tmp/x" })));

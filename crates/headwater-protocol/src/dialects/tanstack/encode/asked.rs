@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use super::{Encoder, Sink};
 use crate::{
     dialects::tanstack::chunk::{ApprovalBody, ApprovalRequested, Chunk, ToolInputAvailable},
-    event::{Event, Executor},
+    event::{
+        self, ApprovalAnswered, Event, Executor, InterruptAnswered, ToolDenied, ToolOutput, ToolOutputError,
+    },
     id::ToolCallId,
     state::ASK_USER,
 };
@@ -18,23 +20,23 @@ impl Encoder {
     pub(super) fn note_asked(&mut self, event: &Event) {
         match event {
             Event::RunStarted(_) => self.asked.clear(),
-            Event::ToolInputAvailable { tool, .. } if tool.executor == Executor::Client => {
+            Event::ToolInputAvailable(event::ToolInputAvailable { tool, .. }) if tool.executor == Executor::Client => {
                 self.forget_asked(|asked| asked_call(asked) == Some(&tool.call));
                 self.asked.push(event.clone());
             }
-            Event::ApprovalRequested { automatic: false, .. } | Event::InterruptRequested(_) => {
+            Event::ApprovalRequested(event::ApprovalRequested { automatic: false, .. }) | Event::InterruptRequested(_) => {
                 self.asked.push(event.clone());
             }
-            Event::ApprovalAnswered { approval: answered, .. } => self.forget_asked(
-                |asked| matches!(asked, Event::ApprovalRequested { approval, .. } if approval == answered),
+            Event::ApprovalAnswered(ApprovalAnswered { approval: answered, .. }) => self.forget_asked(
+                |asked| matches!(asked, Event::ApprovalRequested(event::ApprovalRequested { approval, .. }) if approval == answered),
             ),
-            Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => self
+            Event::InterruptAnswered(InterruptAnswered { request, .. }) | Event::InterruptExpired { request } => self
                 .forget_asked(
                     |asked| matches!(asked, Event::InterruptRequested(question) if question.request == *request),
                 ),
-            Event::ToolOutput { call, preliminary: false, .. }
-            | Event::ToolOutputError { call, .. }
-            | Event::ToolDenied { call, .. } => self.forget_asked(|asked| asked_call(asked) == Some(call)),
+            Event::ToolOutput(ToolOutput { call, preliminary: false, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => self.forget_asked(|asked| asked_call(asked) == Some(call)),
             _ => {}
         }
     }
@@ -48,13 +50,15 @@ impl Encoder {
         let asked = std::mem::take(&mut self.asked);
         for event in &asked {
             match event {
-                Event::ToolInputAvailable { tool, input }
+                Event::ToolInputAvailable(event::ToolInputAvailable { tool, input, .. })
                     if calls.contains(&tool.call) && !self.shows(&tool.call) =>
                 {
                     let at = self.show(sink, tool, input.as_ref());
                     self.calls.wait(at, input.clone());
                 }
-                Event::ApprovalRequested { approval, tool, input, .. } if !self.shows(&tool.call) => {
+                Event::ApprovalRequested(event::ApprovalRequested { approval, tool, input, .. })
+                    if !self.shows(&tool.call) =>
+                {
                     let at = self.show(sink, tool, input.as_ref());
                     self.settle(sink);
                     self.request_approval(sink, at, approval.as_str(), event);
@@ -91,7 +95,7 @@ impl Encoder {
 
     /// Asks a person about a call that the page shows.
     pub(super) fn request_approval(&mut self, sink: &mut Sink<'_>, at: usize, approval: &str, event: &Event) {
-        let Event::ApprovalRequested { tool, input, .. } = event else { return };
+        let Event::ApprovalRequested(event::ApprovalRequested { tool, input, .. }) = event else { return };
         let Some(call) = self.calls.get(at) else { return };
         call.is_asked = true;
         let (to, base) = sink.next();
@@ -108,7 +112,8 @@ impl Encoder {
 /// The call that the page is asked to execute or to decide about.
 fn asked_call(asked: &Event) -> Option<&ToolCallId> {
     match asked {
-        Event::ToolInputAvailable { tool, .. } | Event::ApprovalRequested { tool, .. } => Some(&tool.call),
+        Event::ToolInputAvailable(event::ToolInputAvailable { tool, .. })
+        | Event::ApprovalRequested(event::ApprovalRequested { tool, .. }) => Some(&tool.call),
         _ => None,
     }
 }

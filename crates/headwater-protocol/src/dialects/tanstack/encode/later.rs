@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::{Encoder, Sink, tool::output_text};
 use crate::{
-    event::{Event, Record, ToolCall},
+    event::{
+        Event, Record, ToolCall, ToolDenied, ToolInputAvailable, ToolInputError, ToolOutput, ToolOutputError,
+    },
     id::{AttemptId, ToolCallId},
 };
 
@@ -29,7 +31,8 @@ impl Later {
     /// Takes note of what happens to a call that is not shown.
     pub(super) fn note(&mut self, record: &Record) {
         match &record.event {
-            Event::ToolInputAvailable { tool, input } | Event::ToolInputError { tool, input, .. } => {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. })
+            | Event::ToolInputError(ToolInputError { tool, input, .. }) => {
                 self.forget(&tool.call);
                 self.0.push(Deferred {
                     tool: tool.clone(),
@@ -38,9 +41,9 @@ impl Later {
                     output: output_text(&record.event),
                 });
             }
-            Event::ToolOutput { call, .. }
-            | Event::ToolOutputError { call, .. }
-            | Event::ToolDenied { call, .. } => {
+            Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => {
                 if let Some(known) = self.0.iter_mut().rfind(|known| known.tool.call == *call) {
                     known.output = output_text(&record.event);
                 }

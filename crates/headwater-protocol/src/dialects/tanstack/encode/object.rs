@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Encoder, Sink};
 use crate::{
-    event::{Event, Origin, Record, ToolCall},
+    event::{Event, Origin, Record, ToolCall, ToolInputAvailable, ToolOutput, ToolOutputError},
     structured::StructuredUpdate,
 };
 
@@ -33,7 +33,10 @@ impl Encoder {
         self.objects.invalidate(stream);
         if self.object_calls.remove(stream) {
             let error = "the object was withdrawn".to_owned();
-            self.synthesize(sink, Event::ToolOutputError { call: stream.into(), name: None, error });
+            self.synthesize(
+                sink,
+                Event::ToolOutputError(ToolOutputError { call: stream.into(), error, ..Default::default() }),
+            );
         }
     }
 
@@ -41,17 +44,14 @@ impl Encoder {
         if !self.object_calls.contains(stream) {
             self.object_calls.insert(stream.to_owned());
             let tool = ToolCall::new(stream, data_type);
-            self.synthesize(sink, Event::ToolInputAvailable { tool, input: Some(json!({})) });
+            self.synthesize(sink, Event::ToolInputAvailable(ToolInputAvailable::new(tool, json!({}))));
         }
-        let output = Event::ToolOutput {
+        let output = Event::ToolOutput(ToolOutput {
             call: stream.into(),
-            name: None,
             output: data,
-            structured: None,
-            is_error: false,
             preliminary: !complete,
-            metadata: None,
-        };
+            ..Default::default()
+        });
         self.synthesize(sink, output);
     }
 

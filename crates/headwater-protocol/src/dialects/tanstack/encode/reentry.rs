@@ -1,7 +1,12 @@
 //! The stream for a page that comes back without a cursor: the state, and then what is new.
 
 use super::{Chunk, Encoder, Sink, write};
-use crate::{encode::Encode as _, event::Event, framing::FrameWriter, state::RunState};
+use crate::{
+    encode::Encode as _,
+    event::{ApprovalAnswered, Event, InterruptAnswered, ToolDenied, ToolOutput, ToolOutputError},
+    framing::FrameWriter,
+    state::RunState,
+};
 
 impl Encoder {
     /// Says a state with the fewest chunks. A fresh response is a fresh message on the page, so what is said is whole, and
@@ -25,11 +30,11 @@ impl Encoder {
 /// What an event says is over: a call that has its output, a request that has its answer.
 fn answered(event: &Event) -> Option<String> {
     Some(match event {
-        Event::ToolOutput { call, preliminary: false, .. }
-        | Event::ToolOutputError { call, .. }
-        | Event::ToolDenied { call, .. } => call.as_str().to_owned(),
-        Event::ApprovalAnswered { approval, .. } => approval.as_str().to_owned(),
-        Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => {
+        Event::ToolOutput(ToolOutput { call, preliminary: false, .. })
+        | Event::ToolOutputError(ToolOutputError { call, .. })
+        | Event::ToolDenied(ToolDenied { call, .. }) => call.as_str().to_owned(),
+        Event::ApprovalAnswered(ApprovalAnswered { approval, .. }) => approval.as_str().to_owned(),
+        Event::InterruptAnswered(InterruptAnswered { request, .. }) | Event::InterruptExpired { request } => {
             request.as_str().to_owned()
         }
         _ => return None,

@@ -5,29 +5,29 @@ use std::borrow::Cow;
 use super::{Encoder, End, Sink};
 use crate::{
     dialects::tanstack::chunk::{Chunk, Done, ErrorBody, Failure, TokenUsage},
-    event::{ErrorInfo, Event, FinishReason, Usage},
+    event::{ErrorEvent, ErrorInfo, Event, FinishReason, RunFinished, RunWaiting, Usage},
 };
 
 impl Encoder {
     pub(super) fn run_end(&mut self, sink: &mut Sink<'_>) {
         self.send_grown_objects(sink);
         match &sink.record.event {
-            Event::RunWaiting { tool_calls, .. } => self.tell_asked(sink, tool_calls),
+            Event::RunWaiting(RunWaiting { tool_calls, .. }) => self.tell_asked(sink, tool_calls),
             _ => self.tell_later(sink),
         }
         match &sink.record.event {
-            Event::RunFinished { reason, usage, .. } => {
+            Event::RunFinished(RunFinished { reason, usage, .. }) => {
                 self.done(sink, finish_reason(reason.as_ref()), usage.as_ref());
             }
             Event::RunCancelled { .. } => self.done(sink, None, None),
-            Event::RunWaiting { usage, .. } => {
+            Event::RunWaiting(RunWaiting { usage, .. }) => {
                 if self.page.turn_is_over {
                     self.end = End::Ended;
                 } else {
                     self.done(sink, Some("stop"), usage.as_ref());
                 }
             }
-            Event::RunFailed(error) | Event::Error { error, .. } => self.failed(sink, error),
+            Event::RunFailed(error) | Event::Error(ErrorEvent { error, .. }) => self.failed(sink, error),
             _ => {}
         }
     }

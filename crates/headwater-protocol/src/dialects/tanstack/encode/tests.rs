@@ -2,17 +2,22 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    event::{ErrorInfo, FinishReason, Interrupt, RunStarted, ToolCall},
+    event::{
+        ApprovalAnswered, ApprovalRequested, AttemptRetracted, BlockDelta, BlockKind, BlockStarted,
+        ErrorEvent, ErrorInfo, FinishReason, Interrupt, InterruptAnswered, MessageStarted, RunFinished,
+        RunStarted, RunWaiting, StructuredInvalidated, ToolCall, ToolInputAvailable, ToolInputDelta,
+        ToolOutput, UnknownEvent,
+    },
     framing::{Frame, Framing},
     structured::{StructuredOp, StructuredUpdate},
 };
 
 fn text(delta: &str) -> Event {
-    Event::TextDelta { id: "t".into(), delta: delta.into(), metadata: None }
+    Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t", delta))
 }
 
 fn thought(delta: &str) -> Event {
-    Event::ReasoningDelta { id: "r".into(), delta: delta.into(), metadata: None }
+    Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r", delta))
 }
 
 fn start(call: &str) -> Event {
@@ -20,33 +25,27 @@ fn start(call: &str) -> Event {
 }
 
 fn ready(call: &str, executor: Executor) -> Event {
-    Event::ToolInputAvailable { tool: ToolCall::new(call, "f").by(executor), input: Some(json!({ "a": 1 })) }
+    Event::ToolInputAvailable(ToolInputAvailable::new(
+        ToolCall::new(call, "f").by(executor),
+        json!({ "a": 1 }),
+    ))
 }
 
 fn output(call: &str) -> Event {
-    Event::ToolOutput {
-        call: call.into(),
-        name: None,
-        output: json!({ "b": 2 }),
-        structured: None,
-        is_error: false,
-        preliminary: false,
-        metadata: None,
-    }
+    Event::ToolOutput(ToolOutput::new(call, json!({ "b": 2 })))
 }
 
 fn approval(call: &str) -> Event {
-    Event::ApprovalRequested {
+    Event::ApprovalRequested(ApprovalRequested {
         approval: format!("approval_{call}").into(),
         tool: ToolCall::new(call, "f"),
         input: Some(json!({ "a": 1 })),
-        signature: None,
-        automatic: false,
-    }
+        ..Default::default()
+    })
 }
 
 fn finished() -> Event {
-    Event::RunFinished { reason: Some(FinishReason::Stop), usage: None, data: None }
+    Event::RunFinished(RunFinished { reason: Some(FinishReason::Stop), ..Default::default() })
 }
 
 /// What the page reads of the events, one line per chunk that it knows.
@@ -124,7 +123,7 @@ fn text_after_a_call_begins_a_new_segment_and_only_then() {
     // A message that begins with a call has no segment to end.
     assert_eq!(compact(&[start("c"), text("A"), text("B")])[1..], [r#"text "A""#, r#"text "B""#]);
     // A call that goes on while text is the last part must not begin a segment: the text would be lost.
-    let late = Event::ToolInputDelta { call: "c".into(), delta: "{".into() };
+    let late = Event::ToolInputDelta(ToolInputDelta::new("c", "{"));
     assert_eq!(compact(&[start("c"), text("A"), late, text("B")])[3..], [r#"text "B""#]);
 }
 
@@ -186,7 +185,7 @@ fn what_is_asked_of_the_page_comes_after_the_turn() {
         ready("c1", Executor::Client),
         ready("c2", Executor::Server),
         approval("c2"),
-        Event::RunWaiting { tool_calls: vec!["c1".into()], usage: None },
+        Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() }),
     ];
     let expected =
         [r#"call c1 {"a":1}"#, r#"call c2 {"a":1}"#, "done tool_calls", "approve c2", "execute c1"];
@@ -195,7 +194,7 @@ fn what_is_asked_of_the_page_comes_after_the_turn() {
     assert_eq!(compact(&[approval("c")]), [r#"call c {"a":1}"#, "done tool_calls", "approve c"]);
     // A question is a call that the page executes.
     let question = Event::InterruptRequested(Box::new(Interrupt::text("q", "Which?")));
-    let waiting = Event::RunWaiting { tool_calls: vec![], usage: None };
+    let waiting = Event::RunWaiting(RunWaiting::default());
     let lines = compact(&[question, waiting]);
     assert_eq!(lines[0], r#"call q {"question":"Which?","kind":"text"}"#);
     assert_eq!(lines[1..], ["done tool_calls", "execute q"]);
@@ -225,7 +224,7 @@ fn a_failed_attempt_is_parted_by_the_seam_and_its_calls_end() {
     let records = [
         ("a1", text("dead")),
         ("a1", start("c")),
-        ("a1", Event::AttemptRetracted { attempt: "a1".into(), reason: None }),
+        ("a1", Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() })),
         ("a2", text("alive")),
     ];
     for (attempt, event) in records {
@@ -248,7 +247,7 @@ fn nothing_follows_an_error() {
     let failed = Event::RunFailed(ErrorInfo::new("gone"));
     assert_eq!(compact(&[text("A"), failed, text("B"), finished()]), [r#"text "A""#, "error gone"]);
     // One that does not end the run is not the protocol's kind of error.
-    let stumble = Event::Error { error: ErrorInfo::new("x"), terminal: false };
+    let stumble = Event::Error(ErrorEvent { error: ErrorInfo::new("x"), ..Default::default() });
     assert_eq!(compact(&[stumble, finished()]), ["done stop"]);
 }
 
@@ -268,12 +267,15 @@ fn responses(all: &[&[Event]]) -> Vec<Vec<String>> {
 }
 
 fn waiting(calls: &[&str]) -> Event {
-    Event::RunWaiting { tool_calls: calls.iter().map(|call| (*call).into()).collect(), usage: None }
+    Event::RunWaiting(RunWaiting {
+        tool_calls: calls.iter().map(|call| (*call).into()).collect(),
+        ..Default::default()
+    })
 }
 
 fn allowed(call: &str) -> Event {
     let approval = format!("approval_{call}").into();
-    Event::ApprovalAnswered { approval, call: None, approved: true, reason: None }
+    Event::ApprovalAnswered(ApprovalAnswered { approval, approved: true, ..Default::default() })
 }
 
 #[test]
@@ -373,8 +375,13 @@ fn a_page_that_comes_back_is_asked_for_what_is_open_and_nothing_else() {
 
 #[test]
 fn messages_of_others_are_not_shown() {
-    let user = Event::MessageStarted { message: "u".into(), role: Role::User, author: None };
-    let assistant = Event::MessageStarted { message: "a".into(), role: Role::Assistant, author: None };
+    let user =
+        Event::MessageStarted(MessageStarted { message: "u".into(), role: Role::User, ..Default::default() });
+    let assistant = Event::MessageStarted(MessageStarted {
+        message: "a".into(),
+        role: Role::Assistant,
+        ..Default::default()
+    });
     let events = [user, text("question"), assistant, text("answer")];
     assert_eq!(compact(&events), [r#"text "answer""#]);
 }
@@ -383,9 +390,9 @@ fn messages_of_others_are_not_shown() {
 fn event_without_a_chunk_is_not_sent() {
     let mut encoder = Encoder::new(&EncodeOptions::default());
     let hidden = [
-        Event::Unknown { name: "weird".into(), data: json!({ "type": "weird", "x": 1 }) },
+        Event::Unknown(UnknownEvent::new("weird", json!({ "type": "weird", "x": 1 }))),
         Event::StepStarted { name: None },
-        Event::TextStart { id: "t".into(), metadata: None },
+        Event::BlockStarted(BlockStarted::new(BlockKind::Text, "t")),
     ];
     for event in hidden {
         encoder.chunks(&Record::new(0, event), &mut |chunk| panic!("{chunk:?}"));
@@ -419,7 +426,8 @@ fn object_is_a_call_named_after_its_type_with_the_object_as_result() {
     let unfinished = [&events[1..3], &[finished()]].concat();
     let lines = compact(&unfinished);
     assert_eq!(lines[3], r#"result s {"rows":[1,2]}"#, "it is whole when the run ends");
-    let withdrawn = Event::StructuredInvalidated { stream: "s".into(), checkpoint: None };
+    let withdrawn =
+        Event::StructuredInvalidated(StructuredInvalidated { stream: "s".into(), ..Default::default() });
     let lines = compact(&[events[1].clone(), withdrawn]);
     assert_eq!(lines[3], r#"result s {"error":"the object was withdrawn"}"#);
 }
@@ -427,7 +435,11 @@ fn object_is_a_call_named_after_its_type_with_the_object_as_result() {
 #[test]
 fn object_does_not_keep_a_page_from_answering() {
     let question = Event::InterruptRequested(Box::new(Interrupt::text("q", "Which?")));
-    let answered = Event::InterruptAnswered { request: "q".into(), answer: Some(json!("Rome")) };
+    let answered = Event::InterruptAnswered(InterruptAnswered {
+        request: "q".into(),
+        answer: Some(json!("Rome")),
+        ..Default::default()
+    });
     let first = [update(StructuredOp::finish(json!({ "rows": [] }))), question, waiting(&[])];
     let seen = responses(&[&first, &[answered, text("A"), finished()]]);
     assert_eq!(seen[0][1..], ["done tool_calls", "execute q"]);
@@ -452,7 +464,7 @@ fn object_is_whole_for_a_page_that_comes_back() {
 #[test]
 fn delta_is_written_as_its_chunk_serialises() {
     let mut encoder = Encoder::new(&EncodeOptions::default());
-    let delta = Event::ToolInputDelta { call: "c".into(), delta: "{\"a".into() };
+    let delta = Event::ToolInputDelta(ToolInputDelta::new("c", "{\"a"));
     for event in [text("é\n\"\u{0}"), start("c"), delta, text("B")] {
         encoder.chunks(&Record::new(0, event).at(1), &mut |chunk| {
             let mut out = FrameWriter::new(Framing::Ndjson);

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use super::{Encoder, Sink};
 use crate::{
     dialects::tanstack::chunk::{Call, Chunk, Done, Function, ToolCall as Piece, ToolResult},
-    event::{Event, Executor, Interrupt, ToolCall},
+    event::{
+        ApprovalRequested, Event, Executor, Interrupt, InterruptAnswered, ToolCall, ToolDenied,
+        ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    },
     id::{AttemptId, ToolCallId},
     state::ASK_USER,
 };
@@ -21,23 +24,28 @@ impl Encoder {
                 let at = self.calls.begin(&tool.call, &tool.name, attempt);
                 self.piece(sink, at, "");
             }
-            Event::ToolInputDelta { call, delta } => self.input_delta(sink, call, delta),
-            Event::ToolInputAvailable { tool, input } => self.input(sink, tool, input.as_ref()),
-            Event::ToolInputError { tool, input, .. } => {
+            Event::ToolInputDelta(ToolInputDelta { call, delta, .. }) => self.input_delta(sink, call, delta),
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
+                self.input(sink, tool, input.as_ref())
+            }
+            Event::ToolInputError(ToolInputError { tool, input, .. }) => {
                 self.show(sink, tool, input.as_ref());
                 self.result(sink, &tool.call);
             }
-            Event::ApprovalRequested { approval, tool, input, automatic: false, .. } => {
+            Event::ApprovalRequested(ApprovalRequested {
+                approval, tool, input, automatic: false, ..
+            }) => {
                 let at = self.show(sink, tool, input.as_ref());
                 // The client forgets what is asked before the turn is over.
                 self.settle(sink);
                 self.request_approval(sink, at, approval.as_str(), &record.event);
             }
-            Event::ToolOutput { call, .. }
-            | Event::ToolOutputError { call, .. }
-            | Event::ToolDenied { call, .. } => self.result(sink, call),
+            Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => self.result(sink, call),
             Event::InterruptRequested(question) => self.ask(sink, question),
-            Event::InterruptAnswered { request, .. } | Event::InterruptExpired { request } => {
+            Event::InterruptAnswered(InterruptAnswered { request, .. })
+            | Event::InterruptExpired { request } => {
                 self.answer(sink, request.as_str());
             }
             _ => {}
@@ -139,7 +147,8 @@ impl Encoder {
         // A page that reads it again would execute again what it has executed.
         self.calls.no_longer_waits(at);
         self.settle(sink);
-        let preliminary = matches!(sink.record.event, Event::ToolOutput { preliminary: true, .. });
+        let preliminary =
+            matches!(sink.record.event, Event::ToolOutput(ToolOutput { preliminary: true, .. }));
         let content = output_text(&sink.record.event).unwrap_or_default();
         self.output(sink, at, content);
         if let Some(call) = self.calls.get(at) {
@@ -218,10 +227,15 @@ pub(super) fn output_text(event: &Event) -> Option<String> {
         other => other.to_string(),
     };
     Some(match event {
-        Event::ToolOutput { output, .. } => text(output),
-        Event::ToolOutputError { error, .. } | Event::ToolInputError { error, .. } => failure(error),
-        Event::ToolDenied { reason, .. } => failure(reason.as_deref().unwrap_or("the call was denied")),
-        Event::InterruptAnswered { answer, .. } => text(answer.as_ref().unwrap_or(&Value::Null)),
+        Event::ToolOutput(ToolOutput { output, .. }) => text(output),
+        Event::ToolOutputError(ToolOutputError { error, .. })
+        | Event::ToolInputError(ToolInputError { error, .. }) => failure(error),
+        Event::ToolDenied(ToolDenied { reason, .. }) => {
+            failure(reason.as_deref().unwrap_or("the call was denied"))
+        }
+        Event::InterruptAnswered(InterruptAnswered { answer, .. }) => {
+            text(answer.as_ref().unwrap_or(&Value::Null))
+        }
         Event::InterruptExpired { .. } => failure("the question expired"),
         _ => return None,
     })

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    event::{Event, Record, ToolCall},
+    event::{ApprovalRequested, Event, Record, ToolCall, ToolDenied, ToolInputAvailable},
     state::RunState,
 };
 
@@ -9,15 +9,17 @@ fn a_call_that_was_denied_has_the_result_that_the_stream_gives_it() {
     for (reason, told) in [(None, "The call was denied."), (Some("not mine"), "not mine")] {
         let tool = ToolCall::new("c1", "delete");
         let events = [
-            Event::ToolInputAvailable { tool: tool.clone(), input: Some(json!({})) },
-            Event::ApprovalRequested {
+            Event::ToolInputAvailable(ToolInputAvailable::new(tool.clone(), json!({}))),
+            Event::ApprovalRequested(ApprovalRequested {
                 approval: "q1".into(),
                 tool,
-                input: None,
-                signature: None,
-                automatic: false,
-            },
-            Event::ToolDenied { call: "c1".into(), name: None, reason: reason.map(str::to_owned) },
+                ..Default::default()
+            }),
+            Event::ToolDenied(ToolDenied {
+                call: "c1".into(),
+                reason: reason.map(str::to_owned),
+                ..Default::default()
+            }),
         ];
         let mut state = RunState::default();
         for event in events {
