@@ -76,7 +76,7 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
             ..SourcePart::default()
         }),
         // Where a provider keeps it we have no word for.
-        "file" if fields.map.contains_key("providerReference") => Part::Other(part.clone()),
+        "file" if fields.map.contains_key("providerReference") => Part::Other { value: part.clone() },
         "file" | "reasoning-file" => Part::File(FilePart {
             url: fields.text("url")?.to_owned(),
             media_type: fields.text("mediaType")?.to_owned(),
@@ -94,7 +94,7 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
                 data: fields.map.get("data").cloned().unwrap_or(Value::Null),
                 transient: false,
             }),
-            _ => Part::Other(part.clone()),
+            _ => Part::Other { value: part.clone() },
         },
     })
 }
@@ -253,7 +253,7 @@ fn write_part(part: &Part) -> Value {
         Part::StepStart => {
             out.insert("type".to_owned(), json!("step-start"));
         }
-        Part::Other(part) => return part.clone(),
+        Part::Other { value: part } => return part.clone(),
     }
     Value::Object(out)
 }

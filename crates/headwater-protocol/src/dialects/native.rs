@@ -9,6 +9,8 @@
 
 mod decode;
 mod lint;
+#[cfg(feature = "schema")]
+mod schema;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -24,6 +26,9 @@ use crate::{
     request::{ChatRequest, RawRequest},
     state::{Message, Rules, RunState},
 };
+
+#[cfg(feature = "schema")]
+pub use schema::schema;
 
 /// The version of the wire. The frame of each `run-started` names it.
 pub const VERSION: u32 = 1;
@@ -58,14 +63,19 @@ static PROFILES: [Profile; 1] = [Profile {
 
 /// A record on the wire.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NativeRecord"))]
 struct NativeFrame<'a> {
+    /// The version of the format, in the frame of `run-started`.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
+    /// The number of the record in its run. It grows, with gaps.
     seq: u64,
+    /// When it was recorded, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<u64>,
     #[serde(flatten)]
     origin: &'a Origin,
+    /// It is one of the records that rebuild the current state: a reader drops what it holds at the first of them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replay: bool,
     event: &'a Event,

@@ -7,6 +7,7 @@ use crate::id::{AttemptId, MessageId};
 
 /// Where in the run an event comes from. All of it is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Origin {
     /// The workflow node.

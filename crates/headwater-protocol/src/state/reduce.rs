@@ -347,7 +347,7 @@ impl RunState {
                 match name.as_str() {
                     "reset-step" => self.reset_step(origin),
                     "custom" | "steering-message" => {
-                        self.push(origin, Part::Other(data.clone()));
+                        self.push(origin, Part::Other { value: data.clone() });
                     }
                     _ => {}
                 }

@@ -239,7 +239,7 @@ impl Replay<'_> {
                 }
             },
             Part::Question(question) => self.question(origin, question),
-            Part::Other(part) => {
+            Part::Other { value: part } => {
                 let name = part.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
                 self.say(origin, Event::Unknown(UnknownEvent::new(name, part.clone())));
             }

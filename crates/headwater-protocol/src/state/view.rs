@@ -77,7 +77,7 @@ fn part(state: &RunState, part: &Part) -> Value {
         }
         Part::Question(question) => tool_part(&question.to_tool()),
         Part::StepStart => json!({ "type": "step-start" }),
-        Part::Other(part) => part.clone(),
+        Part::Other { value: part } => part.clone(),
     }
 }
 

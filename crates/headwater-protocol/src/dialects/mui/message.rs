@@ -104,7 +104,7 @@ fn part(part: &Part) -> Value {
             json!({ "type": "tool", "toolInvocation": invocation(&question.to_tool()) })
         }
         Part::StepStart => json!({ "type": "step-start" }),
-        Part::Other(part) => part.clone(),
+        Part::Other { value: part } => part.clone(),
     }
 }
 
