@@ -202,3 +202,25 @@ pub enum Event {
     /// Something that a dialect says and we have no word for, kept as it came.
     Unknown(UnknownEvent),
 }
+
+macro_rules! into_event {
+    ($($variant:ident($payload:ident),)*) => {$(
+        impl From<$payload> for Event {
+            fn from(payload: $payload) -> Self {
+                Self::$variant(payload)
+            }
+        }
+    )*};
+}
+
+into_event! {
+    RunStarted(RunStarted), RunFinished(RunFinished), RunFailed(ErrorInfo), RunWaiting(RunWaiting),
+    AttemptStarted(AttemptStarted), AttemptRetracted(AttemptRetracted), MessageStarted(MessageStarted), BlockStarted(BlockStarted),
+    BlockDelta(BlockDelta), BlockEnded(BlockEnded), ToolInputStart(ToolCall), ToolInputDelta(ToolInputDelta),
+    ToolInputAvailable(ToolInputAvailable), ToolInputError(ToolInputError), ApprovalRequested(ApprovalRequested), ApprovalAnswered(ApprovalAnswered),
+    ToolOutput(ToolOutput), ToolOutputError(ToolOutputError), ToolDenied(ToolDenied), SourceUrl(SourceUrl),
+    SourceDocument(SourceDocument), File(FileEvent), Data(DataEvent), Structured(StructuredUpdate),
+    StructuredInvalidated(StructuredInvalidated), InterruptAnswered(InterruptAnswered), Status(StatusEvent), Transition(TransitionEvent),
+    Checkpoint(CheckpointEvent), Usage(Usage), Warning(WarningEvent), Error(ErrorEvent),
+    Trace(TraceEvent), Unknown(UnknownEvent),
+}

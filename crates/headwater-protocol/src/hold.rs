@@ -95,10 +95,7 @@ mod tests {
         let mut hold = Hold::default();
         let mut seen = Vec::new();
         let records = [
-            Record::new(
-                0,
-                Event::AttemptStarted(AttemptStarted { attempt: "a".into(), ..Default::default() }),
-            ),
+            Record::new(0, AttemptStarted { attempt: "a".into(), ..Default::default() }),
             said("a", "dead"),
             Record { event: Event::ToolInputStart(ToolCall::new("c1", "pay")), ..said("a", "") },
             Record {
@@ -109,14 +106,8 @@ mod tests {
                 }),
                 ..said("a", "")
             },
-            Record::new(
-                0,
-                Event::AttemptRetracted(AttemptRetracted { attempt: "a".into(), ..Default::default() }),
-            ),
-            Record::new(
-                0,
-                Event::AttemptStarted(AttemptStarted { attempt: "b".into(), ..Default::default() }),
-            ),
+            Record::new(0, AttemptRetracted { attempt: "a".into(), ..Default::default() }),
+            Record::new(0, AttemptStarted { attempt: "b".into(), ..Default::default() }),
             said("b", "alive"),
             Record::new(0, Event::Message { content: "between".into() }),
             Record::new(0, Event::AttemptFinished { attempt: "b".into() }),

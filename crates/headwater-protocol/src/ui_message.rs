@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     error::{Error, ErrorKind},
-    event::{Executor, Role},
+    event::{DataEvent, Executor, Role},
     state::{
-        Approval, DataPart, FilePart, Message, MessageStatus, Part, PartState, SourcePart, TextPart,
-        ToolPart, ToolState,
+        Approval, FilePart, Message, MessageStatus, Part, PartState, SourcePart, TextPart, ToolPart,
+        ToolState,
     },
 };
 
@@ -88,7 +88,7 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
         "dynamic-tool" => Part::Tool(Box::new(tool_part(&fields, fields.text("toolName")?, Some(true))?)),
         _ => match (kind.strip_prefix("tool-"), kind.strip_prefix("data-")) {
             (Some(name), _) => Part::Tool(Box::new(tool_part(&fields, name, None)?)),
-            (_, Some(name)) => Part::Data(DataPart {
+            (_, Some(name)) => Part::Data(DataEvent {
                 name: name.to_owned(),
                 id: fields.optional("id")?,
                 data: fields.map.get("data").cloned().unwrap_or(Value::Null),

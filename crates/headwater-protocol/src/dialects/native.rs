@@ -9,8 +9,6 @@
 
 mod decode;
 mod lint;
-#[cfg(feature = "schema")]
-mod schema;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -26,9 +24,6 @@ use crate::{
     request::{ChatRequest, RawRequest},
     state::{Message, Rules, RunState},
 };
-
-#[cfg(feature = "schema")]
-pub use schema::schema;
 
 /// The version of the wire. The frame of each `run-started` names it.
 pub const VERSION: u32 = 1;
@@ -61,10 +56,10 @@ static PROFILES: [Profile; 1] = [Profile {
     wait_is_end: false,
 }];
 
-/// A record on the wire.
+/// A record on the wire: the `data:` of an SSE frame, or a line of NDJSON.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NativeRecord"))]
-struct NativeFrame<'a> {
+pub struct NativeFrame<'a> {
     /// The version of the format, in the frame of `run-started`.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,

@@ -76,7 +76,7 @@ payloads! {
         pub id: Option<String>,
         /// The data.
         pub data: Value,
-        /// To be seen once and not kept.
+        /// To be seen once; only some dialects' clients keep it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub transient: bool,
     }

@@ -64,8 +64,8 @@ fn is_zero(time: &u64) -> bool {
 impl Record {
     /// A record without time and origin.
     #[must_use]
-    pub fn new(seq: u64, event: Event) -> Self {
-        Self { seq, time: 0, origin: Origin::default(), event }
+    pub fn new(seq: u64, event: impl Into<Event>) -> Self {
+        Self { seq, time: 0, origin: Origin::default(), event: event.into() }
     }
 
     /// The same record at a time, in milliseconds since 1970.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    event::{BlockKind, Executor, Interrupt, Role},
+    event::{BlockKind, DataEvent, Executor, Interrupt, Role},
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
 };
 
@@ -107,7 +107,7 @@ pub enum Part {
     /// A file.
     File(FilePart),
     /// Data of the application's own.
-    Data(DataPart),
+    Data(DataEvent),
     /// An object that is built while it is streamed.
     Structured(StructuredPart),
     /// A question that was put to a person.
@@ -448,23 +448,6 @@ pub struct FilePart {
     /// The attempt that gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
-}
-
-/// Data of the application's own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct DataPart {
-    /// What kind of data it is.
-    pub name: String,
-    /// Data of the same name and id replaces what was there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The data.
-    pub data: Value,
-    /// It was meant to be seen once; only some dialects' clients keep it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub transient: bool,
 }
 
 #[cfg(test)]

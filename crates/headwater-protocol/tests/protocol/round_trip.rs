@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use headwater_protocol::{
     Approval, ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded,
-    BlockKind, BlockStarted, CheckpointEvent, Choice, DataEvent, DataPart, ErrorEvent, ErrorInfo, Event,
-    EventKind, Executor, FileEvent, FilePart, FinishReason, Interrupt, InterruptAnswered, Message,
-    MessageStarted, MessageStatus, Origin, Part, PartState, Record, Role, RunFinished, RunStarted,
-    RunWaiting, SourceDocument, SourcePart, SourceUrl, StatusEvent, StructuredInvalidated, StructuredOp,
+    BlockKind, BlockStarted, CheckpointEvent, Choice, DataEvent, ErrorEvent, ErrorInfo, Event, EventKind,
+    Executor, FileEvent, FilePart, FinishReason, Interrupt, InterruptAnswered, Message, MessageStarted,
+    MessageStatus, Origin, Part, PartState, Record, Role, RunFinished, RunStarted, RunWaiting,
+    SourceDocument, SourcePart, SourceUrl, StatusEvent, StructuredInvalidated, StructuredOp,
     StructuredUpdate, TextPart, ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError,
     ToolOutput, ToolOutputError, ToolPart, ToolState, TraceEvent, TransitionEvent, UnknownEvent, Usage,
     WarningEvent,
@@ -96,7 +96,7 @@ fn parts(text: &str, value: &Value, fields: &Map<String, Value>) -> Vec<Part> {
     };
     let file = FilePart { url: text.to_owned(), metadata: some(), reasoning: true, ..FilePart::default() };
     let data =
-        DataPart { name: text.to_owned(), id: Some(text.to_owned()), data: value.clone(), transient: true };
+        DataEvent { name: text.to_owned(), id: Some(text.to_owned()), data: value.clone(), transient: true };
     let mut typed = fields.clone();
     typed.insert("type".to_owned(), Value::from(text));
     vec![

@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn streamed_text_wins_over_messages_and_gets_no_spaces() {
         let message = Record::new(0, Event::Message { content: "whole".into() });
-        let done = Record::new(0, Event::RunFinished(RunFinished::default()));
+        let done = Record::new(0, RunFinished::default());
         let records = [message, said(None, "a"), said(None, "b"), done];
         assert_eq!(Buffered::new(&records).text(), "ab");
         assert_eq!(Buffered::new(&records[..1]).text(), "whole");
@@ -165,18 +165,12 @@ mod tests {
             ..Default::default()
         });
         let records = [
-            Record::new(
-                0,
-                Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() }),
-            ),
+            Record::new(0, AttemptStarted { attempt: "a1".into(), ..Default::default() }),
             said(Some("a1"), "dead"),
             call("paid"),
             call("never made"),
             Record::new(0, failed),
-            Record::new(
-                0,
-                Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
-            ),
+            Record::new(0, AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
             said(Some("a2"), "alive"),
         ];
         let answer = Buffered::new(&records);

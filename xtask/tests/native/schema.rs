@@ -1,18 +1,11 @@
 //! The JSON Schema of the wire, from the types that are written to it.
 
+use headwater_protocol::dialects::native::NativeFrame;
 use schemars::{Schema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde_json::{Value, json};
 
-use super::NativeFrame;
-
 /// The JSON Schema of a record: the `data:` of an SSE frame, or a line of NDJSON.
-///
-/// ```
-/// let schema = headwater_protocol::dialects::native::schema();
-/// assert_eq!(schema["required"], serde_json::json!(["seq", "event"]));
-/// ```
-#[must_use]
-pub fn schema() -> Value {
+pub(crate) fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let settings = settings
         .with_transform(RecursiveTransform(leave_out_absent))
