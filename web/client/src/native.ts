@@ -1,7 +1,7 @@
 // The native wire of Headwater: see docs/native.md.
 // Written from the Rust types by `HEADWATER_BLESS=1 cargo nextest run -p xtask`; do not edit it.
 
-/** A record on the wire. */
+/** A record on the wire: the `data:` of an SSE frame, or a line of NDJSON. */
 export type NativeRecord = {
   /** The version of the format, in the frame of `run-started`. */
   version?: number;
@@ -546,7 +546,7 @@ export type DataEvent = {
   id?: string;
   /** The data. */
   data: unknown;
-  /** To be seen once and not kept. */
+  /** To be seen once; only some dialects' clients keep it. */
   transient?: boolean;
 };
 
@@ -660,7 +660,7 @@ export type Part =
   /** A file. */
   | { type: "file" } & FilePart
   /** Data of the application's own. */
-  | { type: "data" } & DataPart
+  | { type: "data" } & DataEvent
   /** An object that is built while it is streamed. */
   | { type: "structured" } & StructuredPart
   /** A question that was put to a person. */
@@ -807,18 +807,6 @@ export type FilePart = {
   metadata?: unknown;
   /** The attempt that gave it. */
   attempt?: AttemptId;
-};
-
-/** Data of the application's own. */
-export type DataPart = {
-  /** What kind of data it is. */
-  name: string;
-  /** Data of the same name and id replaces what was there. */
-  id?: string;
-  /** The data. */
-  data: unknown;
-  /** It was meant to be seen once; only some dialects' clients keep it. */
-  transient?: boolean;
 };
 
 /** An object that is built while it is streamed. */
