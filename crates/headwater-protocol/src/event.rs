@@ -4,6 +4,17 @@
 //! maps them to its own. A variant with more than one field carries a struct with [`Default`]. Build it with
 //! `..Default::default()` or its `new`, and match it with `..`: a new field then changes only the code that uses it.
 
+/// The structs that events carry. Written once: what all of them derive.
+macro_rules! payloads {
+    ($($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* })*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "camelCase")]
+        pub struct $name { $($fields)* }
+    )*};
+}
+
 mod block;
 mod content;
 mod interrupt;
@@ -49,6 +60,7 @@ pub use tool::{
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Event {
@@ -189,4 +201,26 @@ pub enum Event {
     Trace(TraceEvent),
     /// Something that a dialect says and we have no word for, kept as it came.
     Unknown(UnknownEvent),
+}
+
+macro_rules! into_event {
+    ($($variant:ident($payload:ident),)*) => {$(
+        impl From<$payload> for Event {
+            fn from(payload: $payload) -> Self {
+                Self::$variant(payload)
+            }
+        }
+    )*};
+}
+
+into_event! {
+    RunStarted(RunStarted), RunFinished(RunFinished), RunFailed(ErrorInfo), RunWaiting(RunWaiting),
+    AttemptStarted(AttemptStarted), AttemptRetracted(AttemptRetracted), MessageStarted(MessageStarted), BlockStarted(BlockStarted),
+    BlockDelta(BlockDelta), BlockEnded(BlockEnded), ToolInputStart(ToolCall), ToolInputDelta(ToolInputDelta),
+    ToolInputAvailable(ToolInputAvailable), ToolInputError(ToolInputError), ApprovalRequested(ApprovalRequested), ApprovalAnswered(ApprovalAnswered),
+    ToolOutput(ToolOutput), ToolOutputError(ToolOutputError), ToolDenied(ToolDenied), SourceUrl(SourceUrl),
+    SourceDocument(SourceDocument), File(FileEvent), Data(DataEvent), Structured(StructuredUpdate),
+    StructuredInvalidated(StructuredInvalidated), InterruptAnswered(InterruptAnswered), Status(StatusEvent), Transition(TransitionEvent),
+    Checkpoint(CheckpointEvent), Usage(Usage), Warning(WarningEvent), Error(ErrorEvent),
+    Trace(TraceEvent), Unknown(UnknownEvent),
 }

@@ -1,4 +1,5 @@
-//! Identifiers, each its own type, so that a tool call's id cannot be passed for a message's.
+//! Identifiers, each its own type, so that a tool call's id cannot be passed for a message's. They are cheap to clone,
+//! and compare and print as their text.
 
 use std::{fmt, sync::Arc};
 
@@ -7,9 +8,8 @@ use serde::{Deserialize, Serialize};
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
         $(#[$doc])*
-        ///
-        /// Cheap to clone; compares and prints as its text.
         #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(transparent)]
         pub struct $name(Arc<str>);
 

@@ -78,9 +78,9 @@ pub use request::{
 };
 pub use secrets::Secrets;
 pub use state::{
-    ASK_USER, Approval, DataPart, FilePart, Message, MessageStatus, Part, PartState, QuestionPart,
-    QuestionState, Rules, RunInfo, RunState, RunStatus, SourcePart, StructuredPart, TextPart, ToolPart,
-    ToolScope, ToolState, View,
+    ASK_USER, Approval, FilePart, Message, MessageStatus, Part, PartState, QuestionPart, QuestionState,
+    Rules, RunInfo, RunState, RunStatus, SourcePart, StructuredPart, TextPart, ToolPart, ToolScope,
+    ToolState, View,
 };
 pub use structured::{
     StructuredError, StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredStatus,

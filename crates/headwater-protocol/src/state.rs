@@ -11,8 +11,8 @@ mod run;
 mod view;
 
 pub use message::{
-    ASK_USER, Approval, DataPart, FilePart, Message, MessageStatus, Part, PartState, QuestionPart,
-    QuestionState, SourcePart, StructuredPart, TextPart, ToolPart, ToolState,
+    ASK_USER, Approval, FilePart, Message, MessageStatus, Part, PartState, QuestionPart, QuestionState,
+    SourcePart, StructuredPart, TextPart, ToolPart, ToolState,
 };
 pub use reduce::{Rules, RunState, ToolScope};
 pub use run::{RunInfo, RunStatus};

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     error::{Error, ErrorKind},
-    event::{Executor, Role},
+    event::{DataEvent, Executor, Role},
     state::{
-        Approval, DataPart, FilePart, Message, MessageStatus, Part, PartState, SourcePart, TextPart,
-        ToolPart, ToolState,
+        Approval, FilePart, Message, MessageStatus, Part, PartState, SourcePart, TextPart, ToolPart,
+        ToolState,
     },
 };
 
@@ -76,7 +76,7 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
             ..SourcePart::default()
         }),
         // Where a provider keeps it we have no word for.
-        "file" if fields.map.contains_key("providerReference") => Part::Other(part.clone()),
+        "file" if fields.map.contains_key("providerReference") => Part::Other { value: part.clone() },
         "file" | "reasoning-file" => Part::File(FilePart {
             url: fields.text("url")?.to_owned(),
             media_type: fields.text("mediaType")?.to_owned(),
@@ -88,13 +88,13 @@ fn read_part(part: &Value, index: usize, path: &str) -> Result<Part, Error> {
         "dynamic-tool" => Part::Tool(Box::new(tool_part(&fields, fields.text("toolName")?, Some(true))?)),
         _ => match (kind.strip_prefix("tool-"), kind.strip_prefix("data-")) {
             (Some(name), _) => Part::Tool(Box::new(tool_part(&fields, name, None)?)),
-            (_, Some(name)) => Part::Data(DataPart {
+            (_, Some(name)) => Part::Data(DataEvent {
                 name: name.to_owned(),
                 id: fields.optional("id")?,
                 data: fields.map.get("data").cloned().unwrap_or(Value::Null),
                 transient: false,
             }),
-            _ => Part::Other(part.clone()),
+            _ => Part::Other { value: part.clone() },
         },
     })
 }
@@ -253,7 +253,7 @@ fn write_part(part: &Part) -> Value {
         Part::StepStart => {
             out.insert("type".to_owned(), json!("step-start"));
         }
-        Part::Other(part) => return part.clone(),
+        Part::Other { value: part } => return part.clone(),
     }
     Value::Object(out)
 }

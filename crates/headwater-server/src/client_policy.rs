@@ -135,7 +135,7 @@ fn written(part: &Part, role: Role) -> bool {
         Part::Text(_) | Part::Data(_) | Part::SourceUrl(_) | Part::SourceDocument(_) => true,
         Part::File(file) => !file.reasoning,
         // A reference names a file in the operator's account with a provider: a page cannot have a right to it.
-        Part::Other(value) => role == Role::User && value.get(REFERENCE).is_none(),
+        Part::Other { value } => role == Role::User && value.get(REFERENCE).is_none(),
         _ => false,
     }
 }
@@ -160,7 +160,7 @@ fn clear_provider_fields(part: &mut Part) {
         Part::Text(text) => text.metadata = None,
         Part::File(file) => file.metadata = None,
         Part::SourceUrl(source) | Part::SourceDocument(source) => source.metadata = None,
-        Part::Other(Value::Object(fields)) => {
+        Part::Other { value: Value::Object(fields) } => {
             fields.remove("providerMetadata");
         }
         _ => {}

@@ -30,7 +30,9 @@ fn text(answer: &Answer) -> String {
     events(&answer.body)
         .into_iter()
         .filter_map(|(name, record)| match name.as_str() {
-            "block-delta" => Some(record["event"]["delta"].as_str().unwrap().to_owned()),
+            "block-delta" if record["event"]["kind"] == "text" => {
+                Some(record["event"]["delta"].as_str().unwrap().to_owned())
+            }
             "message" => Some(record["event"]["content"].as_str().unwrap().to_owned()),
             _ => None,
         })

@@ -57,16 +57,21 @@ static PROFILES: [Profile; 1] = [Profile {
     wait_is_end: false,
 }];
 
-/// A record on the wire.
+/// A record on the wire: the `data:` of an SSE frame, or a line of NDJSON.
 #[derive(Debug, Serialize)]
-struct NativeFrame<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NativeRecord"))]
+pub struct NativeFrame<'a> {
+    /// The version of the format, in the frame of `run-started`.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
+    /// The number of the record in its run. It grows, with gaps.
     seq: u64,
+    /// When it was recorded, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<u64>,
     #[serde(flatten)]
     origin: &'a Origin,
+    /// It is one of the records that rebuild the current state: a reader drops what it holds at the first of them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replay: bool,
     event: &'a Event,

@@ -10,6 +10,7 @@ use crate::id::PartId;
 
 /// What a block holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum BlockKind {
     /// The answer.
@@ -36,42 +37,41 @@ impl fmt::Display for BlockKind {
     }
 }
 
-/// A block of text or of reasoning begins.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct BlockStarted {
-    /// What the block holds. Blocks of different kinds may share an id.
-    pub kind: BlockKind,
-    /// The block.
-    pub id: PartId,
-    /// What the provider said about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
-}
+payloads! {
+    /// A block of text or of reasoning begins.
+    pub struct BlockStarted {
+        /// What the block holds. Blocks of different kinds may share an id.
+        pub kind: BlockKind,
+        /// The block.
+        pub id: PartId,
+        /// What the provider said about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub metadata: Option<Value>,
+    }
 
-/// More text of a block.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct BlockDelta {
-    /// What the block holds.
-    pub kind: BlockKind,
-    /// The block.
-    pub id: PartId,
-    /// The text to append.
-    pub delta: String,
-    /// What the provider said about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
-}
+    /// More text of a block.
+    pub struct BlockDelta {
+        /// What the block holds.
+        pub kind: BlockKind,
+        /// The block.
+        pub id: PartId,
+        /// The text to append.
+        pub delta: String,
+        /// What the provider said about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub metadata: Option<Value>,
+    }
 
-/// The block is complete.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct BlockEnded {
-    /// What the block holds.
-    pub kind: BlockKind,
-    /// The block.
-    pub id: PartId,
-    /// What the provider said about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
+    /// The block is complete.
+    pub struct BlockEnded {
+        /// What the block holds.
+        pub kind: BlockKind,
+        /// The block.
+        pub id: PartId,
+        /// What the provider said about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub metadata: Option<Value>,
+    }
 }
 
 impl Event {

@@ -7,6 +7,7 @@ use crate::id::{RequestId, ToolCallId};
 
 /// What kind of answer is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptKind {
     /// Free text.
@@ -20,6 +21,7 @@ pub enum InterruptKind {
 
 /// One of the answers that a person may choose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choice {
     /// What the answer says.
     pub id: String,
@@ -39,6 +41,7 @@ pub struct Choice {
 /// assert_eq!(question.kind, InterruptKind::Text);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Interrupt {
     /// The question.
@@ -87,15 +90,15 @@ pub struct Interrupt {
     pub meta: Option<Map<String, Value>>,
 }
 
-/// The person answered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InterruptAnswered {
-    /// The question.
-    pub request: RequestId,
-    /// The answer.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
-    pub answer: Option<Value>,
+payloads! {
+    /// The person answered.
+    pub struct InterruptAnswered {
+        /// The question.
+        pub request: RequestId,
+        /// The answer.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        pub answer: Option<Value>,
+    }
 }
 
 impl Interrupt {

@@ -7,6 +7,7 @@ use crate::id::{AttemptId, MessageId};
 
 /// Where in the run an event comes from. All of it is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Origin {
     /// The workflow node.
@@ -63,8 +64,8 @@ fn is_zero(time: &u64) -> bool {
 impl Record {
     /// A record without time and origin.
     #[must_use]
-    pub fn new(seq: u64, event: Event) -> Self {
-        Self { seq, time: 0, origin: Origin::default(), event }
+    pub fn new(seq: u64, event: impl Into<Event>) -> Self {
+        Self { seq, time: 0, origin: Origin::default(), event: event.into() }
     }
 
     /// The same record at a time, in milliseconds since 1970.

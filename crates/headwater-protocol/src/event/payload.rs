@@ -9,6 +9,7 @@ use crate::id::{AttemptId, CheckpointId, MessageId, RunId, SessionId, ToolCallId
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Role {
@@ -53,6 +54,7 @@ impl fmt::Display for Role {
 
 /// How a run began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunStarted {
     /// The run.
@@ -85,6 +87,8 @@ pub struct RunStarted {
 ///
 /// Written as one word: the six that all providers share, or the provider's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 #[serde(from = "String", into = "String")]
 #[non_exhaustive]
 pub enum FinishReason {
@@ -144,6 +148,7 @@ impl From<FinishReason> for String {
 
 /// Tokens used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Tokens read.
@@ -168,6 +173,7 @@ pub struct Usage {
 
 /// What went wrong, as a page is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ErrorInfo {
     /// A line for people.
@@ -198,160 +204,136 @@ impl ErrorInfo {
     }
 }
 
-/// The run came to its end.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunFinished {
-    /// Why it ended, where a model said so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<FinishReason>,
-    /// What the whole run used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// The run's result.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
-    pub data: Option<Value>,
-}
+payloads! {
+    /// The run came to its end.
+    pub struct RunFinished {
+        /// Why it ended, where a model said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reason: Option<FinishReason>,
+        /// What the whole run used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub usage: Option<Usage>,
+        /// The run's result.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        pub data: Option<Value>,
+    }
 
-/// The run goes on when someone answers: a person, or the page that executes a tool.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunWaiting {
-    /// The calls whose outputs the page owes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<ToolCallId>,
-    /// What the run used so far.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-}
+    /// The run goes on when someone answers: a person, or the page that executes a tool.
+    pub struct RunWaiting {
+        /// The calls whose outputs the page owes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub tool_calls: Vec<ToolCallId>,
+        /// What the run used so far.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub usage: Option<Usage>,
+    }
 
-/// A model call is tried; its output belongs to this attempt.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AttemptStarted {
-    /// The attempt; its records name it in their origin.
-    pub attempt: AttemptId,
-    /// The model that is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-}
+    /// A model call is tried; its output belongs to this attempt.
+    pub struct AttemptStarted {
+        /// The attempt; its records name it in their origin.
+        pub attempt: AttemptId,
+        /// The model that is asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub model: Option<String>,
+    }
 
-/// The attempt failed: its output is retracted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AttemptRetracted {
-    /// The attempt.
-    pub attempt: AttemptId,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
+    /// The attempt failed: its output is retracted.
+    pub struct AttemptRetracted {
+        /// The attempt.
+        pub attempt: AttemptId,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reason: Option<String>,
+    }
 
-/// A message begins, or continues.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MessageStarted {
-    /// The message.
-    pub message: MessageId,
-    /// Who speaks.
-    pub role: Role,
-    /// The speaker as the wire described it: a name, or an object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub author: Option<Value>,
-}
+    /// A message begins, or continues.
+    pub struct MessageStarted {
+        /// The message.
+        pub message: MessageId,
+        /// Who speaks.
+        pub role: Role,
+        /// The speaker as the wire described it: a name, or an object.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub author: Option<Value>,
+    }
 
-/// A structured stream no longer counts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StructuredInvalidated {
-    /// The stream.
-    pub stream: String,
-    /// The checkpoint that was rolled back to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<CheckpointId>,
-}
+    /// A structured stream no longer counts.
+    pub struct StructuredInvalidated {
+        /// The stream.
+        pub stream: String,
+        /// The checkpoint that was rolled back to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub checkpoint: Option<CheckpointId>,
+    }
 
-/// What the run is doing, for an overlay.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StatusEvent {
-    /// A machine-readable state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// A line for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-}
+    /// What the run is doing, for an overlay.
+    pub struct StatusEvent {
+        /// A machine-readable state.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub state: Option<String>,
+        /// A line for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub message: Option<String>,
+    }
 
-/// The run goes on in another workflow.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TransitionEvent {
-    /// That workflow.
-    pub to: String,
-    /// What is handed over.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
-    pub payload: Option<Value>,
-}
+    /// The run goes on in another workflow.
+    pub struct TransitionEvent {
+        /// That workflow.
+        pub to: String,
+        /// What is handed over.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        pub payload: Option<Value>,
+    }
 
-/// The session's state after this turn was kept.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CheckpointEvent {
-    /// The checkpoint.
-    pub checkpoint: CheckpointId,
-    /// Its session.
-    pub session: SessionId,
-    /// The number of the turn.
-    pub turn: u64,
-    /// A label for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-}
+    /// The session's state after this turn was kept.
+    pub struct CheckpointEvent {
+        /// The checkpoint.
+        pub checkpoint: CheckpointId,
+        /// Its session.
+        pub session: SessionId,
+        /// The number of the turn.
+        pub turn: u64,
+        /// A label for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub label: Option<String>,
+    }
 
-/// Something was not done as asked.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WarningEvent {
-    /// A line for people.
-    pub message: String,
-    /// A machine-readable code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-}
+    /// Something was not done as asked.
+    pub struct WarningEvent {
+        /// A line for people.
+        pub message: String,
+        /// A machine-readable code.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub code: Option<String>,
+    }
 
-/// Something went wrong.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ErrorEvent {
-    /// What.
-    #[serde(flatten)]
-    pub error: ErrorInfo,
-    /// The run ends with it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub terminal: bool,
-}
+    /// Something went wrong.
+    pub struct ErrorEvent {
+        /// What.
+        #[serde(flatten)]
+        pub error: ErrorInfo,
+        /// The run ends with it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub terminal: bool,
+    }
 
-/// Where the run is found in a tracing system.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TraceEvent {
-    /// The trace.
-    pub trace: String,
-    /// The run's span.
-    pub span: String,
-    /// The run.
-    pub run: RunId,
-}
+    /// Where the run is found in a tracing system.
+    pub struct TraceEvent {
+        /// The trace.
+        pub trace: String,
+        /// The run's span.
+        pub span: String,
+        /// The run.
+        pub run: RunId,
+    }
 
-/// Something that a dialect says and we have no word for, kept as it came.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct UnknownEvent {
-    /// The wire's own name for it.
-    pub name: String,
-    /// The whole of it.
-    pub data: Value,
+    /// Something that a dialect says and we have no word for, kept as it came.
+    pub struct UnknownEvent {
+        /// The wire's own name for it.
+        pub name: String,
+        /// The whole of it.
+        pub data: Value,
+    }
 }
 
 impl UnknownEvent {

@@ -7,6 +7,7 @@ use crate::id::{ApprovalId, ToolCallId};
 
 /// Who executes a tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Executor {
     /// The agent.
@@ -33,6 +34,7 @@ impl Executor {
 /// assert_eq!(call.name, "search");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// The call.
@@ -68,128 +70,114 @@ impl ToolCall {
     }
 }
 
-/// More of the input's JSON text.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolInputDelta {
-    /// The call.
-    pub call: ToolCallId,
-    /// A piece of JSON text.
-    pub delta: String,
-}
+payloads! {
+    /// More of the input's JSON text.
+    pub struct ToolInputDelta {
+        /// The call.
+        pub call: ToolCallId,
+        /// A piece of JSON text.
+        pub delta: String,
+    }
 
-/// The input is complete.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolInputAvailable {
-    /// The call.
-    #[serde(flatten)]
-    pub tool: ToolCall,
-    /// The input; absent where its text is not JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
-    pub input: Option<Value>,
-}
+    /// The input is complete.
+    pub struct ToolInputAvailable {
+        /// The call.
+        #[serde(flatten)]
+        pub tool: ToolCall,
+        /// The input; absent where its text is not JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        pub input: Option<Value>,
+    }
 
-/// The input is not what the tool takes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolInputError {
-    /// The call.
-    #[serde(flatten)]
-    pub tool: ToolCall,
-    /// The input as it came.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
-    pub input: Option<Value>,
-    /// What is wrong with it.
-    pub error: String,
-}
+    /// The input is not what the tool takes.
+    pub struct ToolInputError {
+        /// The call.
+        #[serde(flatten)]
+        pub tool: ToolCall,
+        /// The input as it came.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        pub input: Option<Value>,
+        /// What is wrong with it.
+        pub error: String,
+    }
 
-/// A person is asked whether the call may be made.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ApprovalRequested {
-    /// The request.
-    pub approval: ApprovalId,
-    /// The call.
-    #[serde(flatten)]
-    pub tool: ToolCall,
-    /// The exact input that is approved.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
-    pub input: Option<Value>,
-    /// Binds the request to the run, the call and its input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signature: Option<String>,
-    /// A policy answers, not a person.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub automatic: bool,
-}
+    /// A person is asked whether the call may be made.
+    pub struct ApprovalRequested {
+        /// The request.
+        pub approval: ApprovalId,
+        /// The call.
+        #[serde(flatten)]
+        pub tool: ToolCall,
+        /// The exact input that is approved.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        pub input: Option<Value>,
+        /// Binds the request to the run, the call and its input.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub signature: Option<String>,
+        /// A policy answers, not a person.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub automatic: bool,
+    }
 
-/// The approval was given or refused.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ApprovalAnswered {
-    /// The request.
-    pub approval: ApprovalId,
-    /// The call, where the wire says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<ToolCallId>,
-    /// The decision.
-    pub approved: bool,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
+    /// The approval was given or refused.
+    pub struct ApprovalAnswered {
+        /// The request.
+        pub approval: ApprovalId,
+        /// The call, where the wire says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub call: Option<ToolCallId>,
+        /// The decision.
+        pub approved: bool,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reason: Option<String>,
+    }
 
-/// What the tool gave.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolOutput {
-    /// The call.
-    pub call: ToolCallId,
-    /// The tool's name, where the wire says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The output.
-    pub output: Value,
-    /// The same as structured content, where the tool gave both.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
-    pub structured: Option<Value>,
-    /// The tool ran and reports a failure of its own.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_error: bool,
-    /// More will come for this call.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub preliminary: bool,
-    /// What the provider said about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
-}
+    /// What the tool gave.
+    pub struct ToolOutput {
+        /// The call.
+        pub call: ToolCallId,
+        /// The tool's name, where the wire says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<String>,
+        /// The output.
+        pub output: Value,
+        /// The same as structured content, where the tool gave both.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        pub structured: Option<Value>,
+        /// The tool ran and reports a failure of its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub is_error: bool,
+        /// More will come for this call.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub preliminary: bool,
+        /// What the provider said about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub metadata: Option<Value>,
+    }
 
-/// The tool could not be run, or failed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolOutputError {
-    /// The call.
-    pub call: ToolCallId,
-    /// The tool's name, where the wire says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// What happened.
-    pub error: String,
-}
+    /// The tool could not be run, or failed.
+    pub struct ToolOutputError {
+        /// The call.
+        pub call: ToolCallId,
+        /// The tool's name, where the wire says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<String>,
+        /// What happened.
+        pub error: String,
+    }
 
-/// The call was refused by a person and not made.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolDenied {
-    /// The call.
-    pub call: ToolCallId,
-    /// The tool's name, where the wire says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    /// The call was refused by a person and not made.
+    pub struct ToolDenied {
+        /// The call.
+        pub call: ToolCallId,
+        /// The tool's name, where the wire says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<String>,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reason: Option<String>,
+    }
 }
 
 impl ToolInputDelta {

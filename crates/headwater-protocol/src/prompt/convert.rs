@@ -71,7 +71,7 @@ fn user(parts: &[Part]) -> Result<Vec<ContentPart>, Error> {
     let parts = parts.iter().filter_map(|part| match part {
         Part::Text(part) => Some(Ok(text(part))),
         Part::File(part) if !part.reasoning => Some(file(part)),
-        Part::Other(part) if kind(part) == Some("file") => Some(raw_part(part)),
+        Part::Other { value: part } if kind(part) == Some("file") => Some(raw_part(part)),
         _ => None,
     });
     parts.collect()
@@ -100,7 +100,8 @@ impl Wanted {
 
 /// An answer is cut where its steps begin, and where a person steered it.
 fn assistant(message: &Message, wanted: Wanted, prompt: &mut Vec<ModelMessage>) -> Result<(), Error> {
-    let steered = |part: &Part| matches!(part, Part::Other(part) if kind(part) == Some("steering-message"));
+    let steered =
+        |part: &Part| matches!(part, Part::Other { value: part } if kind(part) == Some("steering-message"));
     let cuts = |part: &Part| matches!(part, Part::StepStart) || steered(part);
     let mut rest = message.parts.as_slice();
     loop {
@@ -110,7 +111,7 @@ fn assistant(message: &Message, wanted: Wanted, prompt: &mut Vec<ModelMessage>) 
         let Some((cut, after)) = after.split_first() else {
             return Ok(());
         };
-        if let Part::Other(part) = cut {
+        if let Part::Other { value: part } = cut {
             prompt.push(steering(part)?);
         }
         rest = after;
@@ -128,12 +129,12 @@ fn step(parts: &[Part], wanted: Wanted, prompt: &mut Vec<ModelMessage>) -> Resul
                 provider_options: part.metadata.clone(),
             }),
             Part::File(part) => said.push(file(part)?),
-            Part::Other(part) if kind(part) == Some("file") => said.push(raw_part(part)?),
+            Part::Other { value: part } if kind(part) == Some("file") => said.push(raw_part(part)?),
             Part::Tool(part) if wanted.wants(part) => {
                 call(part, &mut said);
                 outcome(part, &mut given);
             }
-            Part::Other(part) if kind(part) == Some("custom") => said.push(ContentPart::Custom {
+            Part::Other { value: part } if kind(part) == Some("custom") => said.push(ContentPart::Custom {
                 kind: part.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned(),
                 provider_options: part.get("providerMetadata").cloned(),
             }),

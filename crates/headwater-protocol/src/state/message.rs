@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    event::{BlockKind, Executor, Interrupt, Role},
+    event::{BlockKind, DataEvent, Executor, Interrupt, Role},
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
 };
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
     /// Its id.
@@ -72,6 +73,7 @@ impl Message {
 
 /// How far a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum MessageStatus {
     /// A person's message on its way.
@@ -88,6 +90,7 @@ pub enum MessageStatus {
 
 /// One part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Part {
@@ -104,7 +107,7 @@ pub enum Part {
     /// A file.
     File(FilePart),
     /// Data of the application's own.
-    Data(DataPart),
+    Data(DataEvent),
     /// An object that is built while it is streamed.
     Structured(StructuredPart),
     /// A question that was put to a person.
@@ -113,32 +116,10 @@ pub enum Part {
     StepStart,
     /// A part that only its dialect knows, as it came. It is kept as `{"type":"other","value":…}`, because it has a
     /// `type` of its own.
-    #[serde(with = "other")]
-    Other(Value),
-}
-
-/// A part with a `type` of its own must not be written beside the tag: an object with two `type`s cannot be read back.
-mod other {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::Value;
-
-    #[derive(Serialize)]
-    struct Written<'a> {
-        value: &'a Value,
-    }
-
-    #[derive(Deserialize)]
-    struct Read {
+    Other {
+        /// The part.
         value: Value,
-    }
-
-    pub(super) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-        Written { value }.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-        Ok(Read::deserialize(deserializer)?.value)
-    }
+    },
 }
 
 impl Part {
@@ -169,15 +150,18 @@ impl Part {
             Self::SourceUrl(part) | Self::SourceDocument(part) => part.attempt.as_ref(),
             Self::File(part) => part.attempt.as_ref(),
             // What becomes of a structured stream when its attempt dies is an event of its own.
-            Self::Data(_) | Self::Structured(_) | Self::Question(_) | Self::StepStart | Self::Other(_) => {
-                None
-            }
+            Self::Data(_)
+            | Self::Structured(_)
+            | Self::Question(_)
+            | Self::StepStart
+            | Self::Other { .. } => None,
         }
     }
 }
 
 /// Whether a part may still grow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PartState {
     /// It may.
@@ -189,6 +173,7 @@ pub enum PartState {
 
 /// A block of text or reasoning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TextPart {
     /// The block's id on the wire.
@@ -227,6 +212,7 @@ impl TextPart {
 
 /// Where a tool call is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolState {
     /// The model writes its input.
@@ -269,6 +255,7 @@ impl ToolState {
 
 /// The approval that a call needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
     /// The request, where the wire gave one.
@@ -293,6 +280,7 @@ pub struct Approval {
 
 /// A tool call, through its whole life.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolPart {
     /// The call.
@@ -405,6 +393,7 @@ impl ToolPart {
 
 /// A source of the answer; which fields are set depends on whether it is a page or a document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SourcePart {
     /// The source.
@@ -437,6 +426,7 @@ pub struct SourcePart {
 
 /// A file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FilePart {
     /// Its address, or a `data:` URL.
@@ -460,24 +450,9 @@ pub struct FilePart {
     pub attempt: Option<AttemptId>,
 }
 
-/// Data of the application's own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DataPart {
-    /// What kind of data it is.
-    pub name: String,
-    /// Data of the same name and id replaces what was there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The data.
-    pub data: Value,
-    /// It was meant to be seen once; only some dialects' clients keep it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub transient: bool,
-}
-
 /// An object that is built while it is streamed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StructuredPart {
     /// The stream that builds it.
@@ -492,6 +467,7 @@ pub struct StructuredPart {
 
 /// How far a question is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum QuestionState {
     /// It waits for an answer.
@@ -505,6 +481,7 @@ pub enum QuestionState {
 
 /// A question that was put to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionPart {
     /// The question. It has a token only while it is open.

@@ -19,15 +19,14 @@ pub use rules::{Rules, ToolScope};
 use stored::{Stored, as_updates};
 
 use super::{
-    DataPart, FilePart, Message, MessageStatus, Part, PartState, QuestionState, RunInfo, RunStatus,
-    SourcePart, TextPart, View,
+    FilePart, Message, MessageStatus, Part, PartState, QuestionState, RunInfo, RunStatus, SourcePart,
+    TextPart, View,
 };
 use crate::{
     error::Error,
     event::{
-        AttemptRetracted, DataEvent, ErrorEvent, ErrorInfo, Event, FileEvent, Interrupt, InterruptAnswered,
-        MessageStarted, Origin, Record, Role, RunFinished, RunWaiting, SourceDocument, SourceUrl,
-        StructuredInvalidated, UnknownEvent,
+        DataEvent, ErrorEvent, ErrorInfo, Event, Interrupt, InterruptAnswered, MessageStarted, Origin,
+        Record, Role, RunFinished, RunWaiting, UnknownEvent,
     },
     id::MessageId,
     structured::StructuredStreams,
@@ -36,7 +35,7 @@ use crate::{
 /// The state of a run so far.
 ///
 /// ```
-/// use headwater_protocol::{Event, Record, RunState};
+/// use headwater_protocol::{BlockDelta, BlockKind, Event, Record, RunState};
 ///
 /// let mut state = RunState::default();
 /// for (seq, delta) in ["Hel", "lo"].into_iter().enumerate() {
@@ -132,7 +131,7 @@ impl RunState {
     /// The stream ended. If the run did not, what is open is marked as failed.
     ///
     /// ```
-    /// use headwater_protocol::{Event, MessageStatus, Record, RunState};
+    /// use headwater_protocol::{BlockDelta, BlockKind, Event, MessageStatus, Record, RunState};
     ///
     /// let mut state = RunState::default();
     /// let event = Event::BlockDelta(BlockDelta::new(BlockKind::Text, "t1", "Hel"));
@@ -211,7 +210,7 @@ impl RunState {
                 self.run.pending_tool_calls.clone_from(tool_calls);
             }
 
-            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => self.retract(attempt),
+            Event::AttemptRetracted(retracted) => self.retract(&retracted.attempt),
 
             Event::MessageStarted(MessageStarted { message, role, author, .. }) => {
                 self.start_message(message, *role, author.as_ref());
@@ -259,69 +258,52 @@ impl RunState {
             | Event::ToolOutputError(_)
             | Event::ToolDenied(_) => self.apply_tool(record),
 
-            Event::SourceUrl(SourceUrl { source, url, title, call, metadata, .. }) => {
+            Event::SourceUrl(source) => {
                 let part = SourcePart {
-                    source: source.clone(),
-                    url: Some(url.clone()),
-                    title: title.clone(),
-                    call: call.clone(),
-                    metadata: metadata.clone(),
+                    source: source.source.clone(),
+                    url: Some(source.url.clone()),
+                    title: source.title.clone(),
+                    call: source.call.clone(),
+                    metadata: source.metadata.clone(),
                     attempt: origin.attempt.clone(),
                     ..SourcePart::default()
                 };
                 self.push(origin, Part::SourceUrl(part));
             }
-            Event::SourceDocument(SourceDocument {
-                source,
-                title,
-                media_type,
-                filename,
-                text,
-                call,
-                metadata,
-                ..
-            }) => {
+            Event::SourceDocument(source) => {
                 let part = SourcePart {
-                    source: source.clone(),
+                    source: source.source.clone(),
                     url: None,
-                    title: title.clone(),
-                    media_type: media_type.clone(),
-                    filename: filename.clone(),
-                    text: text.clone(),
-                    call: call.clone(),
-                    metadata: metadata.clone(),
+                    title: source.title.clone(),
+                    media_type: source.media_type.clone(),
+                    filename: source.filename.clone(),
+                    text: source.text.clone(),
+                    call: source.call.clone(),
+                    metadata: source.metadata.clone(),
                     attempt: origin.attempt.clone(),
                 };
                 self.push(origin, Part::SourceDocument(part));
             }
-            Event::File(FileEvent { url, media_type, filename, id, reasoning, metadata, .. }) => {
+            Event::File(file) => {
                 let part = FilePart {
-                    url: url.clone(),
-                    media_type: media_type.clone(),
-                    filename: filename.clone(),
-                    id: id.clone(),
-                    reasoning: *reasoning,
-                    metadata: metadata.clone(),
+                    url: file.url.clone(),
+                    media_type: file.media_type.clone(),
+                    filename: file.filename.clone(),
+                    id: file.id.clone(),
+                    reasoning: file.reasoning,
+                    metadata: file.metadata.clone(),
                     attempt: origin.attempt.clone(),
                 };
                 self.push(origin, Part::File(part));
             }
-            Event::Data(DataEvent { name, id, data, transient, .. }) => {
-                if !transient || self.rules.transient_is_kept {
-                    let part = DataPart {
-                        name: name.clone(),
-                        id: id.clone(),
-                        data: data.clone(),
-                        transient: *transient,
-                    };
-                    self.put_data(origin, part);
+            Event::Data(data) => {
+                if !data.transient || self.rules.transient_is_kept {
+                    self.put_data(origin, data.clone());
                 }
             }
 
             Event::Structured(update) => self.apply_structured(origin, update)?,
-            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
-                self.invalidate_structured(stream)
-            }
+            Event::StructuredInvalidated(gone) => self.invalidate_structured(&gone.stream),
             Event::StateSnapshot { state } => self.shared = Some(state.clone()),
             Event::StateDelta { patch } => merge::patch(&mut self.shared, patch)?,
             Event::MessagesSnapshot { messages } => self.reconcile(messages),
@@ -347,7 +329,7 @@ impl RunState {
                 match name.as_str() {
                     "reset-step" => self.reset_step(origin),
                     "custom" | "steering-message" => {
-                        self.push(origin, Part::Other(data.clone()));
+                        self.push(origin, Part::Other { value: data.clone() });
                     }
                     _ => {}
                 }
@@ -466,7 +448,7 @@ impl RunState {
         self.messages.get_mut(at.message)?.parts.get_mut(at.part)
     }
 
-    fn put_data(&mut self, origin: &Origin, part: DataPart) {
+    fn put_data(&mut self, origin: &Origin, part: DataEvent) {
         let message = self.target(origin);
         let key = part.id.clone().map(|id| Key::Data(message, part.name.clone(), id));
         if let Some(key) = &key

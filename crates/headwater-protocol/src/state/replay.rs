@@ -24,7 +24,7 @@ impl RunState {
     /// The fewest events that build this state again, the run's end included.
     ///
     /// ```
-    /// use headwater_protocol::{Event, Record, RunState};
+    /// use headwater_protocol::{BlockDelta, BlockKind, Event, Record, RunState};
     ///
     /// let mut state = RunState::default();
     /// for delta in ["Hel", "lo"] {
@@ -92,7 +92,7 @@ struct Replay<'s> {
 }
 
 impl Replay<'_> {
-    fn say(&mut self, origin: Origin, event: Event) {
+    fn say(&mut self, origin: Origin, event: impl Into<Event>) {
         let seq = self.records.len() as u64;
         self.records.push(Record::new(seq, event).from(origin));
     }
@@ -111,11 +111,7 @@ impl Replay<'_> {
             QuestionState::Answered => {
                 self.say(
                     origin,
-                    Event::InterruptAnswered(InterruptAnswered {
-                        request,
-                        answer: part.answer.clone(),
-                        ..Default::default()
-                    }),
+                    InterruptAnswered { request, answer: part.answer.clone(), ..Default::default() },
                 );
             }
             QuestionState::Expired => self.say(origin, Event::InterruptExpired { request }),
@@ -175,7 +171,7 @@ impl Replay<'_> {
             self.say(origin.clone(), Event::BlockDelta(delta));
         }
         if text.state == PartState::Done {
-            self.say(origin, Event::BlockEnded(BlockEnded::new(kind, id)));
+            self.say(origin, BlockEnded::new(kind, id));
         }
     }
 
@@ -221,13 +217,7 @@ impl Replay<'_> {
                 self.say(origin, event);
             }
             Part::Data(data) if !data.transient => {
-                let event = Event::Data(DataEvent {
-                    name: data.name.clone(),
-                    id: data.id.clone(),
-                    data: data.data.clone(),
-                    ..Default::default()
-                });
-                self.say(origin, event);
+                self.say(origin, DataEvent { transient: false, ..data.clone() });
             }
             Part::Structured(part) => match self.state.structured().get(&part.stream) {
                 Some(state) => self.structured(&origin, state),
@@ -239,9 +229,9 @@ impl Replay<'_> {
                 }
             },
             Part::Question(question) => self.question(origin, question),
-            Part::Other(part) => {
+            Part::Other { value: part } => {
                 let name = part.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-                self.say(origin, Event::Unknown(UnknownEvent::new(name, part.clone())));
+                self.say(origin, UnknownEvent::new(name, part.clone()));
             }
             Part::Data(_) | Part::StepStart => {}
         }
@@ -277,7 +267,7 @@ impl Replay<'_> {
             self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
             if !part.input_text.is_empty() {
                 let delta = part.input_text.clone();
-                self.say(origin.clone(), Event::ToolInputDelta(ToolInputDelta::new(call.clone(), delta)));
+                self.say(origin.clone(), ToolInputDelta::new(call.clone(), delta));
             }
         }
         if part.input.is_some() || part.state != ToolState::InputStreaming {
@@ -309,17 +299,11 @@ impl Replay<'_> {
             ToolState::OutputAvailable => self.say(origin.clone(), output(part)),
             ToolState::OutputError => {
                 let error = part.error.clone().unwrap_or_default();
-                self.say(
-                    origin.clone(),
-                    Event::ToolOutputError(ToolOutputError { call, name, error, ..Default::default() }),
-                );
+                self.say(origin.clone(), ToolOutputError { call, name, error, ..Default::default() });
             }
             ToolState::OutputDenied => {
                 let reason = part.approval.as_ref().and_then(|approval| approval.reason.clone());
-                self.say(
-                    origin.clone(),
-                    Event::ToolDenied(ToolDenied { call, name, reason, ..Default::default() }),
-                );
+                self.say(origin.clone(), ToolDenied { call, name, reason, ..Default::default() });
             }
             _ => {}
         }
@@ -338,20 +322,14 @@ impl Replay<'_> {
         }
         if let Some(error) = part.error.clone().filter(|_| had_error) {
             let (call, name) = (part.call.clone(), Some(part.name.clone()));
-            self.say(
-                origin.clone(),
-                Event::ToolOutputError(ToolOutputError { call, name, error, ..Default::default() }),
-            );
+            self.say(origin.clone(), ToolOutputError { call, name, error, ..Default::default() });
         }
     }
 
     fn run(&mut self, state: &RunState) {
         let run = state.run();
         if let Some(error) = run.error.as_ref().filter(|_| run.status != RunStatus::Failed) {
-            self.say(
-                Origin::default(),
-                Event::Error(ErrorEvent { error: error.clone(), ..Default::default() }),
-            );
+            self.say(Origin::default(), ErrorEvent { error: error.clone(), ..Default::default() });
         }
         let end_says_usage = matches!(run.status, RunStatus::Waiting | RunStatus::Finished);
         if let Some(usage) = run.usage.as_ref().filter(|_| !end_says_usage) {

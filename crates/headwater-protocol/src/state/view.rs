@@ -3,8 +3,8 @@
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
 
-use super::{DataPart, FilePart, Message, Part, RunState, SourcePart, TextPart, ToolPart};
-use crate::event::Executor;
+use super::{FilePart, Message, Part, RunState, SourcePart, TextPart, ToolPart};
+use crate::event::{DataEvent, Executor};
 
 /// A run's state in its public JSON form.
 ///
@@ -77,7 +77,7 @@ fn part(state: &RunState, part: &Part) -> Value {
         }
         Part::Question(question) => tool_part(&question.to_tool()),
         Part::StepStart => json!({ "type": "step-start" }),
-        Part::Other(part) => part.clone(),
+        Part::Other { value: part } => part.clone(),
     }
 }
 
@@ -125,7 +125,7 @@ fn file_part(part: &FilePart) -> Value {
     out
 }
 
-fn data_part(part: &DataPart) -> Value {
+fn data_part(part: &DataEvent) -> Value {
     let mut out = json!({ "type": format!("data-{}", part.name) });
     put(&mut out, "id", part.id.clone().map(Value::String));
     put(&mut out, "data", Some(part.data.clone()));

@@ -26,21 +26,28 @@ use super::error::type_name;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "camelCase"))]
 #[non_exhaustive]
 pub struct StructuredUpdate {
     /// Which stream it belongs to; one stream builds one object.
+    #[cfg_attr(feature = "schema", schemars(rename = "streamId"))]
     pub stream: String,
     /// What the object is, for the application to route by.
     pub data_type: String,
     /// What to do.
+    #[cfg_attr(feature = "schema", schemars(flatten))]
     pub op: StructuredOp,
     /// The application's own name for the object.
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub id: Option<String>,
     /// The schema that the object follows.
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub schema_id: Option<String>,
     /// The version of that schema.
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub schema_version: Option<String>,
     /// The workflow node that said it.
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub node: Option<String>,
 }
 
@@ -62,6 +69,8 @@ pub struct StructuredUpdate {
 /// assert_eq!(StructuredOp::from(chunk), StructuredOp::text("draft.body", "Hi"));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(tag = "kind", rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum StructuredOp {
     /// Write a value, whatever was there.
@@ -70,6 +79,7 @@ pub enum StructuredOp {
         path: String,
         /// What. An update without any value unsets the place: a key goes away, an array element becomes
         /// one that was never written. That is not the same as the value `null`.
+        #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
         value: Option<Value>,
     },
     /// Add to the end of an array, or create it.
@@ -89,6 +99,7 @@ pub enum StructuredOp {
     /// Put this in the place of everything, and end the stream.
     Final {
         /// The whole object, or nothing at all.
+        #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
         data: Option<Value>,
     },
 }

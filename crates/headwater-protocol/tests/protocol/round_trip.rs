@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use headwater_protocol::{
     Approval, ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded,
-    BlockKind, BlockStarted, CheckpointEvent, Choice, DataEvent, DataPart, ErrorEvent, ErrorInfo, Event,
-    EventKind, Executor, FileEvent, FilePart, FinishReason, Interrupt, InterruptAnswered, Message,
-    MessageStarted, MessageStatus, Origin, Part, PartState, Record, Role, RunFinished, RunStarted,
-    RunWaiting, SourceDocument, SourcePart, SourceUrl, StatusEvent, StructuredInvalidated, StructuredOp,
+    BlockKind, BlockStarted, CheckpointEvent, Choice, DataEvent, ErrorEvent, ErrorInfo, Event, EventKind,
+    Executor, FileEvent, FilePart, FinishReason, Interrupt, InterruptAnswered, Message, MessageStarted,
+    MessageStatus, Origin, Part, PartState, Record, Role, RunFinished, RunStarted, RunWaiting,
+    SourceDocument, SourcePart, SourceUrl, StatusEvent, StructuredInvalidated, StructuredOp,
     StructuredUpdate, TextPart, ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError,
     ToolOutput, ToolOutputError, ToolPart, ToolState, TraceEvent, TransitionEvent, UnknownEvent, Usage,
     WarningEvent,
@@ -96,7 +96,7 @@ fn parts(text: &str, value: &Value, fields: &Map<String, Value>) -> Vec<Part> {
     };
     let file = FilePart { url: text.to_owned(), metadata: some(), reasoning: true, ..FilePart::default() };
     let data =
-        DataPart { name: text.to_owned(), id: Some(text.to_owned()), data: value.clone(), transient: true };
+        DataEvent { name: text.to_owned(), id: Some(text.to_owned()), data: value.clone(), transient: true };
     let mut typed = fields.clone();
     typed.insert("type".to_owned(), Value::from(text));
     vec![
@@ -108,9 +108,9 @@ fn parts(text: &str, value: &Value, fields: &Map<String, Value>) -> Vec<Part> {
         Part::File(file),
         Part::Data(data),
         Part::StepStart,
-        Part::Other(Value::Object(typed)),
-        Part::Other(value.clone()),
-        Part::Other(Value::Null),
+        Part::Other { value: Value::Object(typed) },
+        Part::Other { value: value.clone() },
+        Part::Other { value: Value::Null },
     ]
 }
 
@@ -341,7 +341,7 @@ fn round_trip_covers_every_kind_of_event() {
 #[test]
 fn unknown_part_keeps_its_type_and_shows_as_it_came() {
     let part = json!({ "type": "my-widget", "value": 1 });
-    let written = serde_json::to_value(Part::Other(part.clone())).unwrap();
+    let written = serde_json::to_value(Part::Other { value: part.clone() }).unwrap();
     assert_eq!(written, json!({ "type": "other", "value": part }));
-    assert_eq!(serde_json::from_value::<Part>(written).unwrap(), Part::Other(part));
+    assert_eq!(serde_json::from_value::<Part>(written).unwrap(), Part::Other { value: part });
 }

@@ -25,9 +25,9 @@ use super::{
 use crate::{
     encode::{Encode, EncodeOptions},
     event::{
-        ApprovalAnswered, ApprovalRequested, AttemptRetracted, BlockKind, DataEvent, ErrorEvent, Event,
-        InterruptAnswered, Record, Role, StructuredInvalidated, ToolCall, ToolInputAvailable, ToolInputDelta,
-        ToolInputError, UnknownEvent, WarningEvent,
+        ApprovalAnswered, ApprovalRequested, BlockKind, DataEvent, ErrorEvent, Event, InterruptAnswered,
+        Record, Role, ToolCall, ToolInputAvailable, ToolInputDelta, ToolInputError, UnknownEvent,
+        WarningEvent,
     },
     framing::{FrameWriter, Piece},
     id::{AttemptId, MessageId, PartId, ToolCallId},
@@ -157,7 +157,7 @@ impl Encoder {
             | Event::RunWaiting(_) => self.end(record, sink),
             Event::Error(ErrorEvent { terminal: true, .. }) => self.end(record, sink),
 
-            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => self.retract(record, attempt, sink),
+            Event::AttemptRetracted(retracted) => self.retract(record, &retracted.attempt, sink),
 
             Event::Message { content } => self.whole(record, content, sink),
 
@@ -212,9 +212,7 @@ impl Encoder {
             }
 
             Event::Structured(update) => self.grow_object(record, update, sink),
-            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
-                self.drop_object(record, stream, sink)
-            }
+            Event::StructuredInvalidated(gone) => self.drop_object(record, &gone.stream, sink),
             Event::MessageFinished { .. } => {
                 self.say_unsent(record, sink);
                 self.reduce(record);
@@ -356,7 +354,7 @@ impl Encoder {
         if self.phase != Phase::Running {
             return;
         }
-        let now = Record::new(0, Event::Warning(WarningEvent::default()));
+        let now = Record::new(0, WarningEvent::default());
         while !self.texts.is_empty() {
             self.close_text(&now, 0, sink);
         }

@@ -9,11 +9,10 @@ use super::{
     ids::{Ids, KEY},
 };
 use crate::{
-    event::Role,
+    event::{DataEvent, Role},
     json::EmbeddedJson,
     state::{
-        DataPart, FilePart, Message, MessageStatus, Part, RunState, StructuredPart, TextPart, ToolPart,
-        ToolState,
+        FilePart, Message, MessageStatus, Part, RunState, StructuredPart, TextPart, ToolPart, ToolState,
     },
 };
 
@@ -293,7 +292,7 @@ pub(super) fn read(messages: &[WireMessage<'_>], json: &mut EmbeddedJson) -> Vec
                     Some(Content::Json(content)) => content.clone().into_owned(),
                     _ => json!({}),
                 };
-                message.parts.push(Part::Data(DataPart {
+                message.parts.push(Part::Data(DataEvent {
                     name: wire.activity_type.as_deref().unwrap_or_default().to_owned(),
                     id: Some(wire.id.to_string()),
                     data,

@@ -78,7 +78,7 @@ impl Place {
 }
 
 impl Reader {
-    fn emit(&mut self, place: &Place, event: Event, out: &mut Decoded) {
+    fn emit(&mut self, place: &Place, event: impl Into<Event>, out: &mut Decoded) {
         let origin = Origin { message: place.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.seq, event).at(place.time).from(origin));
         self.seq += 1;
@@ -154,7 +154,7 @@ impl Reader {
     pub(super) fn unknown(&mut self, name: String, event: Map<String, Value>, out: &mut Decoded) {
         let time = event.get("timestamp").and_then(Value::as_u64).unwrap_or(0);
         let place = Place { time, message: None };
-        self.emit(&place, Event::Unknown(UnknownEvent::new(name, Value::Object(event))), out);
+        self.emit(&place, UnknownEvent::new(name, Value::Object(event)), out);
     }
 
     pub(super) fn event(&mut self, name: &str, chunk: Chunk<'_>, out: &mut Decoded) -> Result<(), Error> {
@@ -223,7 +223,7 @@ impl Reader {
             | Chunk::Raw(_) => {
                 let data = serde_json::to_value(&chunk)
                     .map_err(|error| Error::new(ErrorKind::Field, format!("{name}: {error}")))?;
-                self.emit(&Place::default(), Event::Unknown(UnknownEvent::new(name.to_owned(), data)), out);
+                self.emit(&Place::default(), UnknownEvent::new(name.to_owned(), data), out);
             }
         }
         Ok(())
@@ -243,7 +243,7 @@ impl Reader {
             let call = tool.call.clone();
             self.emit(&place, Event::ToolInputStart(tool), out);
             if !args.is_empty() {
-                self.emit(&place, Event::ToolInputDelta(ToolInputDelta::new(call, args)), out);
+                self.emit(&place, ToolInputDelta::new(call, args), out);
             }
             return;
         }
@@ -255,15 +255,7 @@ impl Reader {
         let place = place.in_message(message.clone());
         if self.roles.insert(message.to_string(), Role::Assistant).is_none() {
             let role = Role::Assistant;
-            self.emit(
-                &place,
-                Event::MessageStarted(MessageStarted {
-                    message: message.clone(),
-                    role,
-                    ..Default::default()
-                }),
-                out,
-            );
+            self.emit(&place, MessageStarted { message: message.clone(), role, ..Default::default() }, out);
         }
         let call = Call { tool: tool.clone(), message, args: String::new(), complete: false, open: true };
         self.calls.insert(tool.call.to_string(), call);
@@ -279,7 +271,7 @@ impl Reader {
         let input = serde_json::from_str(&known.args).ok();
         let place = Place::of(&end.base).in_message(known.message.clone());
         let tool = known.tool.clone();
-        self.emit(&place, Event::ToolInputAvailable(ToolInputAvailable::new(tool, input)), out);
+        self.emit(&place, ToolInputAvailable::new(tool, input), out);
     }
 
     fn result(&mut self, result: &ToolCallResult<'_>, out: &mut Decoded) {
@@ -292,18 +284,14 @@ impl Reader {
                 if known.open {
                     known.complete = true;
                     let (tool, input) = (known.tool.clone(), serde_json::from_str(&known.args).ok());
-                    self.emit(&place, Event::ToolInputAvailable(ToolInputAvailable::new(tool, input)), out);
+                    self.emit(&place, ToolInputAvailable::new(tool, input), out);
                 }
                 false
             }
             None => {
                 self.roles.insert(message.to_string(), Role::Tool);
                 let (message, role) = (message.clone(), Role::Tool);
-                self.emit(
-                    &place,
-                    Event::MessageStarted(MessageStarted { message, role, ..Default::default() }),
-                    out,
-                );
+                self.emit(&place, MessageStarted { message, role, ..Default::default() }, out);
                 true
             }
         };

@@ -25,26 +25,26 @@ fn started() -> Event {
     })
 }
 
-fn record(attempt: Option<&str>, event: Event) -> Record {
+fn record(attempt: Option<&str>, event: impl Into<Event>) -> Record {
     let attempt = attempt.map(Into::into);
     Record::new(0, event).from(Origin { message: Some("m1".into()), attempt, ..Origin::default() })
 }
 
 fn text(attempt: Option<&str>, id: &str, delta: &str) -> [Record; 3] {
     [
-        record(attempt, Event::BlockStarted(BlockStarted::new(BlockKind::Text, id))),
-        record(attempt, Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta))),
-        record(attempt, Event::BlockEnded(BlockEnded::new(BlockKind::Text, id))),
+        record(attempt, BlockStarted::new(BlockKind::Text, id)),
+        record(attempt, BlockDelta::new(BlockKind::Text, id, delta)),
+        record(attempt, BlockEnded::new(BlockKind::Text, id)),
     ]
 }
 
 fn call(id: &str, input: Value) -> Record {
     let tool = ToolCall::new(id, "search");
-    record(None, Event::ToolInputAvailable(ToolInputAvailable::new(tool, Some(input))))
+    record(None, ToolInputAvailable::new(tool, Some(input)))
 }
 
 fn output(id: &str, output: Value) -> Record {
-    record(None, Event::ToolOutput(ToolOutput::new(id, output)))
+    record(None, ToolOutput::new(id, output))
 }
 
 fn encode(options: &EncodeOptions, records: &[Record]) -> String {
@@ -133,12 +133,12 @@ fn parallel_calls_share_a_message_and_what_follows_a_result_begins_the_next() {
 #[test]
 fn what_is_open_is_closed_before_the_end_and_nothing_follows_it() {
     let records = [
-        record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Text, "x", "a"))),
-        record(None, Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "y"))),
-        record(None, Event::ToolInputStart(ToolCall::new("c", "search"))),
+        record(None, BlockDelta::new(BlockKind::Text, "x", "a")),
+        record(None, BlockStarted::new(BlockKind::Reasoning, "y")),
+        record(None, ToolCall::new("c", "search")),
         record(None, Event::StepStarted { name: None }),
-        record(None, Event::RunFinished(RunFinished::default())),
-        record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Text, "x", "late"))),
+        record(None, RunFinished::default()),
+        record(None, BlockDelta::new(BlockKind::Text, "x", "late")),
     ];
     for profile in ["legacy", "1.0"] {
         let body = encode(&EncodeOptions::profile(dialect().profile(profile).unwrap()), &records);
@@ -153,7 +153,7 @@ fn a_retracted_attempt_leaves_the_conversation_as_it_was() {
     let mut options = modern();
     options.messages = vec![Message::text("u1", Role::User, "Hello?")];
     let mut records = vec![Record::new(0, started())];
-    records.push(record(None, Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "p"))));
+    records.push(record(None, BlockStarted::new(BlockKind::Reasoning, "p")));
     records.extend(text(None, "x", "Kept."));
     records.extend(text(Some("a1"), "y", "Dead."));
     let retracted = Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() });
@@ -180,7 +180,7 @@ fn a_retracted_attempt_leaves_the_conversation_as_it_was() {
 fn a_run_that_waits_says_for_whom() {
     let waiting = Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() });
     let tool = ToolCall::new("c1", "pick").by(Executor::Client);
-    let pick = record(None, Event::ToolInputAvailable(ToolInputAvailable::new(tool, json!({ "of": 3 }))));
+    let pick = record(None, ToolInputAvailable::new(tool, json!({ "of": 3 })));
     let records = [Record::new(0, started()), pick, Record::new(0, waiting)];
 
     let body = encode(&modern(), &records);
@@ -226,11 +226,7 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
     let mut records = vec![Record::new(0, started())];
     records.push(record(
         None,
-        Event::MessageStarted(MessageStarted {
-            message: "m1".into(),
-            role: Role::Assistant,
-            ..Default::default()
-        }),
+        MessageStarted { message: "m1".into(), role: Role::Assistant, ..Default::default() },
     ));
     records.extend(text(None, "x", "Hello, ").into_iter().take(2));
     let mut state =
@@ -238,7 +234,7 @@ fn a_client_that_comes_back_gets_the_conversation_and_the_rest() {
     records.iter().for_each(|record| state.apply(record).unwrap());
     let mut encoder = Encoder::new(dialect(), &modern());
     encoder.reentry(&state);
-    encoder.record(&record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Text, "x", "world"))));
+    encoder.record(&record(None, BlockDelta::new(BlockKind::Text, "x", "world")));
     let body = String::from_utf8(encoder.take()).unwrap();
     let mut all = events(&body);
     all.retain(|event| event["type"] != "CUSTOM");
@@ -322,10 +318,7 @@ fn what_earlier_turns_said_stays_when_an_attempt_of_the_same_name_is_taken_back(
     let options = EncodeOptions { messages: earlier.messages().to_vec(), ..EncodeOptions::default() };
     let mut records = vec![Record::new(0, started())];
     records.extend(text(Some("a1"), "y", "Dead"));
-    records.push(record(
-        None,
-        Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
-    ));
+    records.push(record(None, AttemptRetracted { attempt: "a1".into(), ..Default::default() }));
     let all = events(&encode(&options, &records));
     let snapshot = all.iter().find(|event| event["type"] == "MESSAGES_SNAPSHOT").unwrap();
     assert_eq!(snapshot["messages"].as_array().unwrap().len(), 1, "{snapshot}");
@@ -338,13 +331,10 @@ fn a_retraction_leaves_the_names_that_a_client_is_told_when_it_comes_back() {
     let mut records = vec![Record::new(0, started())];
     let dead = Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r", "Dead"));
     records.push(record(Some("a1"), dead));
-    records.push(record(
-        None,
-        Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
-    ));
+    records.push(record(None, AttemptRetracted { attempt: "a1".into(), ..Default::default() }));
     let alive = Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r2", "Alive"));
     records.push(record(Some("a2"), alive));
-    records.push(record(Some("a2"), Event::BlockEnded(BlockEnded::new(BlockKind::Reasoning, "r2"))));
+    records.push(record(Some("a2"), BlockEnded::new(BlockKind::Reasoning, "r2")));
     records.extend([call("c1", json!({})), output("c1", json!("done"))]);
     let stayed = events(&encode(&EncodeOptions::default(), &records));
     let mut state = RunState::with_rules(reader().rules());
@@ -371,8 +361,8 @@ fn whoever_joins_a_run_gets_the_conversation_before_the_first_thought() {
         EncodeOptions { messages: vec![Message::text("u1", Role::User, "Hi")], ..EncodeOptions::default() };
     let records = [
         Record::new(0, started()),
-        record(None, Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, "r"))),
-        record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "r", "Hm"))),
+        record(None, BlockStarted::new(BlockKind::Reasoning, "r")),
+        record(None, BlockDelta::new(BlockKind::Reasoning, "r", "Hm")),
     ];
     for known in 0..2 {
         let mut state = RunState::with_rules(reader().rules());
@@ -434,7 +424,7 @@ fn an_approval_that_a_snapshot_told_is_not_asked_for_again_at_the_end() {
         encoder.reentry(&state);
         let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
         encoder.record(&record(None, question));
-        encoder.record(&record(None, Event::RunWaiting(RunWaiting::default())));
+        encoder.record(&record(None, RunWaiting::default()));
         encoder.finish();
         let heard = decode(&String::from_utf8(encoder.take()).unwrap());
         let questions: Vec<_> = heard
@@ -560,9 +550,9 @@ fn question_is_bound_to_its_run_for_tanstack() {
 #[test]
 fn deltas_written_by_hand_are_what_their_chunks_serialise_to() {
     let mut records = text(None, "x", "Hi \"\u{2028}").to_vec();
-    records.push(record(None, Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, "y", "Hm"))));
-    records.push(record(None, Event::ToolInputStart(ToolCall::new("c", "search"))));
-    records.push(record(None, Event::ToolInputDelta(ToolInputDelta::new("c", "{}"))));
+    records.push(record(None, BlockDelta::new(BlockKind::Reasoning, "y", "Hm")));
+    records.push(record(None, ToolCall::new("c", "search")));
+    records.push(record(None, ToolInputDelta::new("c", "{}")));
     records.iter_mut().for_each(|record| record.time = 1_700_000_000_000);
     let mut said = String::new();
     let mut encoder = super::encode::Encoder::new(&EncodeOptions::default());

@@ -262,11 +262,7 @@ impl AgentsDecoder {
             "status" => {
                 self.waiting = chunk.state.as_deref() == Some("waiting");
                 let state = chunk.state.map(|state| state.0.into_owned());
-                self.push(
-                    out,
-                    None,
-                    Event::Status(StatusEvent { state, message: chunk.message, ..Default::default() }),
-                );
+                self.push(out, None, StatusEvent { state, message: chunk.message, ..Default::default() });
             }
             "error" => self.error(chunk, frame, out)?,
             _ => self.done(chunk, out),
@@ -319,9 +315,9 @@ impl AgentsDecoder {
                 self.interrupt_text(&message, out);
                 self.messages.entry(message.clone()).or_default().last = Some(block);
             }
-            self.push(out, Some(&message), Event::BlockStarted(BlockStarted::new(kind, id.clone())));
+            self.push(out, Some(&message), BlockStarted::new(kind, id.clone()));
         }
-        self.push(out, Some(&message), Event::BlockDelta(BlockDelta::new(kind, id, delta)));
+        self.push(out, Some(&message), BlockDelta::new(kind, id, delta));
         Ok(())
     }
 
@@ -455,11 +451,7 @@ impl AgentsDecoder {
                 }
                 if let Some(data) = data {
                     let (name, message) = ("result".to_owned(), self.current());
-                    self.push(
-                        out,
-                        Some(&message),
-                        Event::Data(DataEvent { name, data, ..Default::default() }),
-                    );
+                    self.push(out, Some(&message), DataEvent { name, data, ..Default::default() });
                 }
                 Event::RunFailed(error)
             }
@@ -512,18 +504,24 @@ impl AgentsDecoder {
     }
 
     fn close_block(&mut self, message: &MessageId, (kind, id): (BlockKind, PartId), out: &mut Decoded) {
-        self.push(out, Some(message), Event::BlockEnded(BlockEnded::new(kind, id)));
+        self.push(out, Some(message), BlockEnded::new(kind, id));
     }
 
-    fn push(&mut self, out: &mut Decoded, message: Option<&MessageId>, event: Event) {
+    fn push(&mut self, out: &mut Decoded, message: Option<&MessageId>, event: impl Into<Event>) {
         self.push_at(out, 0, message, event);
     }
 
-    fn push_at(&mut self, out: &mut Decoded, time: u64, message: Option<&MessageId>, event: Event) {
+    fn push_at(
+        &mut self,
+        out: &mut Decoded,
+        time: u64,
+        message: Option<&MessageId>,
+        event: impl Into<Event>,
+    ) {
         // The message of a stream that names none has no id.
         let message = message.filter(|id| !id.as_str().is_empty()).cloned();
         let origin = Origin { message, ..Origin::default() };
-        out.records.push(Record { seq: self.seq, time, origin, event });
+        out.records.push(Record { seq: self.seq, time, origin, event: event.into() });
         self.seq += 1;
     }
 }

@@ -66,7 +66,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    fn say(&mut self, event: Event, out: &mut Decoded) {
+    fn say(&mut self, event: impl Into<Event>, out: &mut Decoded) {
         let origin = Origin { message: self.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.seq, event).from(origin));
         self.seq += 1;
@@ -248,14 +248,7 @@ impl Decoder {
             self.known.start_message(&id);
             let message = MessageId::from(id);
             self.message = Some(message.clone());
-            self.say(
-                Event::MessageStarted(MessageStarted {
-                    message,
-                    role: Role::Assistant,
-                    ..Default::default()
-                }),
-                out,
-            );
+            self.say(MessageStarted { message, role: Role::Assistant, ..Default::default() }, out);
         }
         self.metadata(start.message_metadata, out)?;
         Ok(None)

@@ -120,7 +120,7 @@ impl Decoder {
             return self.push(event, Origin::default(), out);
         }
         if let Some(error) = self.failure.take() {
-            self.push(Event::Error(ErrorEvent { error, ..Default::default() }), Origin::default(), out);
+            self.push(ErrorEvent { error, ..Default::default() }, Origin::default(), out);
         }
         // A run that says more has been answered elsewhere.
         self.asked &= !matches!(chunk, Chunk::Message(_) | Chunk::TextStart(_) | Chunk::ToolCallStart(_));
@@ -251,7 +251,7 @@ impl Decoder {
         self.push(event, origin, out);
     }
 
-    fn push(&mut self, event: Event, origin: Origin, out: &mut Decoded) {
+    fn push(&mut self, event: impl Into<Event>, origin: Origin, out: &mut Decoded) {
         out.records.push(Record::new(self.seq, event).from(origin));
         self.seq += 1;
     }

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     error::{Error, ErrorKind},
-    event::{Executor, Role},
+    event::{DataEvent, Executor, Role},
     state::{
-        Approval, DataPart, FilePart, Message, MessageStatus, Part, PartState, RunState, SourcePart,
-        TextPart, ToolPart, ToolState,
+        Approval, FilePart, Message, MessageStatus, Part, PartState, RunState, SourcePart, TextPart,
+        ToolPart, ToolState,
     },
 };
 
@@ -104,7 +104,7 @@ fn part(part: &Part) -> Value {
             json!({ "type": "tool", "toolInvocation": invocation(&question.to_tool()) })
         }
         Part::StepStart => json!({ "type": "step-start" }),
-        Part::Other(part) => part.clone(),
+        Part::Other { value: part } => part.clone(),
     }
 }
 
@@ -219,14 +219,14 @@ fn read_part(value: &Value, index: usize, at: &str) -> Result<Part, Error> {
         }),
         "step-start" => Part::StepStart,
         other => Part::Data(match other.strip_prefix("data-") {
-            Some(name) => DataPart {
+            Some(name) => DataEvent {
                 name: name.to_owned(),
                 id: optional(fields, "id"),
                 data: fields.get("data").cloned().unwrap_or_default(),
                 transient: fields.get("transient") == Some(&Value::Bool(true)),
             },
             // A part that the application has registered: nothing of it is lost.
-            None => DataPart { name: other.to_owned(), id: None, data: value.clone(), transient: false },
+            None => DataEvent { name: other.to_owned(), id: None, data: value.clone(), transient: false },
         }),
     })
 }

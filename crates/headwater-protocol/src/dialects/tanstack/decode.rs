@@ -33,8 +33,9 @@ struct Sink<'s> {
 }
 
 impl Sink<'_> {
-    fn say(&mut self, event: Event) {
-        let record = Record { seq: *self.seq, time: self.time, origin: self.origin.clone(), event };
+    fn say(&mut self, event: impl Into<Event>) {
+        let record =
+            Record { seq: *self.seq, time: self.time, origin: self.origin.clone(), event: event.into() };
         *self.seq += 1;
         self.out.records.push(record);
     }
@@ -81,7 +82,7 @@ impl Decoder {
         let mut sink = Sink { out, seq, time, origin, frame: *frame };
         if let Chunk::Other(data) = chunk {
             let name = data.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-            sink.say(Event::Unknown(UnknownEvent::new(name, data.into_owned())));
+            sink.say(UnknownEvent::new(name, data.into_owned()));
         } else {
             page.take(&mut sink, chunk);
         }

@@ -37,8 +37,8 @@ use crate::{
     encode::{Encode, EncodeOptions},
     event::{
         ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockKind, ErrorEvent, Event,
-        Executor, MessageStarted, Record, Role, StructuredInvalidated, ToolDenied, ToolInputAvailable,
-        ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+        Executor, MessageStarted, Record, Role, ToolDenied, ToolInputAvailable, ToolInputDelta,
+        ToolInputError, ToolOutput, ToolOutputError,
     },
     framing::{FrameWriter, Framing, Pieces},
     id::{AttemptId, MessageId, PartId, ToolCallId},
@@ -221,9 +221,7 @@ impl Encoder {
             | Event::InterruptAnswered(_)
             | Event::InterruptExpired { .. } => self.tool_event(sink),
             Event::Structured(update) => self.structured(sink, update),
-            Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
-                self.invalidate(sink, stream)
-            }
+            Event::StructuredInvalidated(gone) => self.invalidate(sink, &gone.stream),
 
             Event::RunStarted(started) => {
                 set_model(sink.pen, started.model.as_deref());

@@ -43,7 +43,7 @@ fn output(call: &str, value: i64, preliminary: bool) -> Event {
     })
 }
 
-fn within(attempt: &str, event: Event) -> Record {
+fn within(attempt: &str, event: impl Into<Event>) -> Record {
     Record::new(0, event).from(Origin { attempt: Some(attempt.into()), ..Origin::default() })
 }
 
@@ -173,14 +173,11 @@ fn a_retracted_attempt_takes_back_what_it_said_but_not_what_it_did() {
     let mut state = RunState::default();
     let records = [
         within("a", text("t1", "dead")),
-        within("a", Event::ToolInputStart(ToolCall::new("c1", "done"))),
+        within("a", ToolCall::new("c1", "done")),
         within("a", output("c1", 1, false)),
-        within("a", Event::ToolInputStart(ToolCall::new("c2", "half"))),
+        within("a", ToolCall::new("c2", "half")),
         within("b", text("t2", "alive")),
-        Record::new(
-            0,
-            Event::AttemptRetracted(AttemptRetracted { attempt: "a".into(), ..Default::default() }),
-        ),
+        Record::new(0, AttemptRetracted { attempt: "a".into(), ..Default::default() }),
         within("b", text("t2", " still")),
     ];
     for record in &records {

@@ -6,7 +6,7 @@ use super::{Key, Location, RunState, ToolScope};
 use crate::{
     event::{
         ApprovalAnswered, ApprovalRequested, Event, Executor, Origin, Record, ToolCall, ToolDenied,
-        ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+        ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutputError,
     },
     id::{ApprovalId, ToolCallId},
     state::{Approval, Part, ToolPart, ToolState},
@@ -52,14 +52,8 @@ impl RunState {
                     part.error = Some(error.clone());
                 });
             }
-            Event::ApprovalRequested(ApprovalRequested {
-                approval,
-                tool,
-                input,
-                signature,
-                automatic,
-                ..
-            }) => {
+            Event::ApprovalRequested(asked) => {
+                let ApprovalRequested { approval, tool, input, signature, .. } = asked;
                 let at = match self.index.parts.get(&Key::Tool(tool.call.clone())) {
                     Some(at) => *at,
                     None => self.make(origin, &tool.call, &tool.name, tool.dynamic),
@@ -79,7 +73,7 @@ impl RunState {
                         approved,
                         reason,
                         signature: signature.clone(),
-                        automatic: *automatic,
+                        automatic: asked.automatic,
                         extra: Map::new(),
                     });
                 }
@@ -96,25 +90,16 @@ impl RunState {
                     held.reason.clone_from(reason);
                 }
             }
-            Event::ToolOutput(ToolOutput {
-                call,
-                name,
-                output,
-                structured,
-                is_error,
-                preliminary,
-                metadata,
-                ..
-            }) => {
-                let at = self.find_or_make(origin, call, name.as_deref());
+            Event::ToolOutput(gave) => {
+                let at = self.find_or_make(origin, &gave.call, gave.name.as_deref());
                 if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
                     part.state = ToolState::OutputAvailable;
-                    part.output = Some(output.clone());
-                    part.structured.clone_from(structured);
-                    part.is_error = *is_error;
-                    part.preliminary = *preliminary;
-                    if metadata.is_some() {
-                        part.output_metadata.clone_from(metadata);
+                    part.output = Some(gave.output.clone());
+                    part.structured.clone_from(&gave.structured);
+                    part.is_error = gave.is_error;
+                    part.preliminary = gave.preliminary;
+                    if gave.metadata.is_some() {
+                        part.output_metadata.clone_from(&gave.metadata);
                     }
                     if !linger {
                         part.error = None;

@@ -42,7 +42,7 @@ fn a_chat_is_read_with_everything_that_the_page_sends() {
     let answer = &chat.messages[1];
     assert_eq!(answer.metadata, Some(json!({ "k": 1 })));
     assert_eq!(answer.tool("c1").unwrap().state, ToolState::OutputAvailable);
-    assert_eq!(answer.parts[5], Part::Other(json!({ "type": "chart", "points": [1, 2] })));
+    assert_eq!(answer.parts[5], Part::Other { value: json!({ "type": "chart", "points": [1, 2] }) });
     assert_eq!(chat.tool_results[0].output, Some(json!([1])));
     assert_eq!(chat.approvals[0].approval.as_str(), "ap1");
     assert!(chat.approvals[0].approved);

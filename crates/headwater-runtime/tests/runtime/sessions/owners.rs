@@ -107,11 +107,11 @@ async fn message_with_a_part_of_unknown_type_is_kept_and_read_back() {
     let session = agent.open_session("g", None).await.unwrap();
     let mut message = Message::text("u", Role::User, "hi");
     let widget = json!({ "type": "my-widget", "role": "x", "value": { "type": 1 } });
-    message.parts.push(Part::Other(widget.clone()));
+    message.parts.push(Part::Other { value: widget.clone() });
     session.send(Turn::new("hi").message(message)).await.unwrap();
     session.settled().await.unwrap();
     let history = session.history(None, None, 10).await.unwrap();
-    assert_eq!(history.messages[0].parts[1], Part::Other(widget));
+    assert_eq!(history.messages[0].parts[1], Part::Other { value: widget });
     send(&session, "more").await;
     assert_eq!(agent.sessions(None, None, 10).await.unwrap().sessions.len(), 1);
     let document = session.export().await.unwrap();

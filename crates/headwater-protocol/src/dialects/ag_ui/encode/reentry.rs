@@ -48,7 +48,7 @@ impl Encoder {
         }
         let messages = messages.iter().map(|message| state.with_objects(message)).collect();
         self.state = RunState::with_rules(state.rules()).with_messages(messages);
-        let now = Record::new(0, Event::Warning(WarningEvent::default()));
+        let now = Record::new(0, WarningEvent::default());
         if let Some(shared) = state.shared_state() {
             sink(&Chunk::StateSnapshot(StateSnapshot { snapshot: Cow::Borrowed(shared), base: at(&now) }));
         }

@@ -177,7 +177,7 @@ impl Encoder {
     /// The stream ends here. If the run did not, the client must not take it for complete.
     pub(super) fn cut(&mut self, sink: Sink<'_>) {
         if self.phase == Phase::Running {
-            let record = Record::new(0, Event::Warning(WarningEvent::default()));
+            let record = Record::new(0, WarningEvent::default());
             self.say_unsent(&record, sink);
             sink(&Chunk::RunError(RunError {
                 message: Cow::Borrowed("The stream ended before the run did."),

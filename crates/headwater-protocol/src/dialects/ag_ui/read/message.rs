@@ -30,18 +30,9 @@ impl Reader {
         let text = Text { kind, lost: role == Role::Activity };
         if !text.lost {
             let place = Place::of(base).in_message(id);
-            self.emit(
-                &place,
-                Event::MessageStarted(MessageStarted {
-                    message: id.into(),
-                    role,
-                    author,
-                    ..Default::default()
-                }),
-                out,
-            );
+            self.emit(&place, MessageStarted { message: id.into(), role, author, ..Default::default() }, out);
             self.metadata(&place, base, out);
-            self.emit(&place, Event::BlockStarted(BlockStarted::new(kind, id)), out);
+            self.emit(&place, BlockStarted::new(kind, id), out);
         }
         self.last = None;
         self.texts.insert(id.to_owned(), text);
@@ -61,7 +52,7 @@ impl Reader {
             return Ok(());
         }
         let place = Place::of(base).in_message(id);
-        self.emit(&place, Event::BlockEnded(BlockEnded::new(text.kind, id)), out);
+        self.emit(&place, BlockEnded::new(text.kind, id), out);
         self.metadata(&place, base, out);
         self.emit(&place, Event::MessageFinished { message: id.into() }, out);
         Ok(())
@@ -77,11 +68,7 @@ impl Reader {
         let content = activity.content.into_owned();
         self.activities.insert(id.to_owned(), content.clone());
         let (message, role) = (MessageId::from(id), Role::Activity);
-        self.emit(
-            &place,
-            Event::MessageStarted(MessageStarted { message: message.clone(), role, ..Default::default() }),
-            out,
-        );
+        self.emit(&place, MessageStarted { message: message.clone(), role, ..Default::default() }, out);
         self.metadata(&place, &activity.base, out);
         self.emit(&place, data(id, &activity.activity_type, content), out);
         self.emit(&place, Event::MessageFinished { message }, out);
@@ -115,11 +102,7 @@ impl Reader {
     pub(super) fn whole_message(&mut self, place: &Place, message: Message, out: &mut Decoded) {
         let place = place.clone().in_message(message.id.clone());
         let (id, role, author) = (message.id, message.role, message.author);
-        self.emit(
-            &place,
-            Event::MessageStarted(MessageStarted { message: id.clone(), role, author, ..Default::default() }),
-            out,
-        );
+        self.emit(&place, MessageStarted { message: id.clone(), role, author, ..Default::default() }, out);
         if let Some(metadata) = message.metadata {
             self.emit(&place, Event::MessageMetadata { metadata }, out);
         }

@@ -140,7 +140,7 @@ fn approval_comes_back_with_its_tool_and_input() {
     });
     let mut encoder = Stream::new(&Kortyx, &EncodeOptions::default());
     encoder.record(&Record::new(0, approval.clone()));
-    encoder.record(&Record::new(1, Event::RunWaiting(RunWaiting::default())));
+    encoder.record(&Record::new(1, RunWaiting::default()));
     let events: Vec<_> = decode(encoder.bytes()).records.into_iter().map(|record| record.event).collect();
     assert_eq!(events[1], approval);
     assert!(matches!(events[2], Event::RunWaiting(_)));

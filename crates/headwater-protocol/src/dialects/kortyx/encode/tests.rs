@@ -325,7 +325,7 @@ fn a_text_that_was_open_at_a_re_entry_goes_on_in_the_same_piece() {
     let mut encoder = Stream::new(&Kortyx, &EncodeOptions::default());
     encoder.reentry(&state);
     encoder.record(&Record::new(2, delta("t", "world.")).from(origin.clone()));
-    encoder.record(&Record::new(3, Event::BlockEnded(BlockEnded::new(BlockKind::Text, "t"))).from(origin));
+    encoder.record(&Record::new(3, BlockEnded::new(BlockKind::Text, "t")).from(origin));
     let body = String::from_utf8(encoder.take()).unwrap();
     let chunks = body.split("\n\n").filter_map(|block| block.strip_prefix("data: "));
     let chunks: Vec<Value> = chunks.map(|chunk| serde_json::from_str(chunk).unwrap()).collect();

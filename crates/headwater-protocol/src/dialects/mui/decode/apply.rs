@@ -31,7 +31,7 @@ impl Decoder {
             Delta::ToolInput { call, delta } => {
                 self.begin(out);
                 let call = self.call(call);
-                self.push(out, Event::ToolInputDelta(event::ToolInputDelta::new(call, delta.into_owned())));
+                self.push(out, event::ToolInputDelta::new(call, delta.into_owned()));
             }
         }
     }
@@ -57,7 +57,7 @@ impl Decoder {
                 let Finish { message_id, finish_reason } = wire::object(json)?;
                 self.begin_as(message_id, out);
                 let reason = finish_reason.as_deref().map(FinishReason::parse);
-                self.push(out, Event::RunFinished(RunFinished { reason, ..Default::default() }));
+                self.push(out, RunFinished { reason, ..Default::default() });
                 self.close();
             }
             "abort" => {
@@ -91,7 +91,7 @@ impl Decoder {
             "message-updated" => self.updated(json, out)?,
             "error" => {
                 let ErrorText { error_text } = wire::object(json)?;
-                self.push(out, Event::RunFailed(ErrorInfo::new(error_text)));
+                self.push(out, ErrorInfo::new(error_text));
             }
             // What keeps a silent connection open.
             "ping" => {}
@@ -112,15 +112,7 @@ impl Decoder {
         self.message = Some(message.clone());
         self.begun = true;
         let author = author.map(Cow::into_owned).filter(|author| !author.is_null());
-        self.push(
-            out,
-            Event::MessageStarted(MessageStarted {
-                message,
-                author,
-                role: Role::Assistant,
-                ..Default::default()
-            }),
-        );
+        self.push(out, MessageStarted { message, author, role: Role::Assistant, ..Default::default() });
     }
 
     /// The message has these parts now. Those of the blocks that are open are in the order in which they were opened.
@@ -190,12 +182,12 @@ impl Decoder {
     }
 
     /// An event of the message, which begins now if it was never started.
-    fn say(&mut self, out: &mut Decoded, event: Event) {
+    fn say(&mut self, out: &mut Decoded, event: impl Into<Event>) {
         self.begin(out);
         self.push(out, event);
     }
 
-    pub(super) fn push(&mut self, out: &mut Decoded, event: Event) {
+    pub(super) fn push(&mut self, out: &mut Decoded, event: impl Into<Event>) {
         let origin = Origin { message: self.message.clone(), ..Origin::default() };
         out.records.push(Record::new(self.records, event).from(origin));
         self.records += 1;
@@ -215,7 +207,7 @@ impl Decoder {
             return;
         }
         let id = self.open_block(kind, &start.id);
-        self.push(out, Event::BlockStarted(BlockStarted::new(kind, id)));
+        self.push(out, BlockStarted::new(kind, id));
     }
 
     fn open_block(&mut self, kind: BlockKind, id: &str) -> PartId {
@@ -237,7 +229,7 @@ impl Decoder {
         let Some(Block { id, .. }) = self.last.clone() else {
             return;
         };
-        self.push(out, Event::BlockDelta(event::BlockDelta::new(kind, id, delta)));
+        self.push(out, event::BlockDelta::new(kind, id, delta));
     }
 
     fn end_block(&mut self, kind: BlockKind, end: &BlockEnd<'_>, out: &mut Decoded) {
@@ -246,7 +238,7 @@ impl Decoder {
             return;
         };
         self.last = None;
-        self.push(out, Event::BlockEnded(BlockEnded::new(kind, id)));
+        self.push(out, BlockEnded::new(kind, id));
     }
 
     fn found(&mut self, kind: &str, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {

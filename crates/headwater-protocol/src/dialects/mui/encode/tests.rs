@@ -16,7 +16,7 @@ fn from(message: &str, attempt: Option<&str>) -> Origin {
     Origin { message: Some(message.into()), attempt: attempt.map(Into::into), ..Origin::default() }
 }
 
-fn record(event: Event) -> Record {
+fn record(event: impl Into<Event>) -> Record {
     Record::new(0, event).from(from("m1", None))
 }
 
@@ -208,7 +208,7 @@ fn failed_run_ends_with_an_error_and_cancelled_run_with_abort() {
     assert_eq!(failed, [json!({ "type": "error", "errorText": "gone" })]);
     let stopped = said(&[Event::RunCancelled { reason: Some("bored".into()) }]);
     assert_eq!(stopped, [json!({ "type": "abort", "messageId": "m1" })]);
-    let nothing = chunks(&[Record::new(0, Event::RunFailed(ErrorInfo::new("gone")))]);
+    let nothing = chunks(&[Record::new(0, ErrorInfo::new("gone"))]);
     assert_eq!(types(&nothing), ["start", "error"]);
 }
 
@@ -234,11 +234,11 @@ fn an_attempt_is_taken_back_with_the_parts_that_stay() {
         record(started()),
         record(start("kept")),
         record(delta("kept", "Kept")),
-        record(Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() })),
+        record(AttemptStarted { attempt: "a1".into(), ..Default::default() }),
         Record::new(0, start("dead")).from(from("m1", attempt)),
         Record::new(0, delta("dead", "Dead")).from(from("m1", attempt)),
         record(start("moved")),
-        record(Event::AttemptRetracted(AttemptRetracted { attempt: "a1".into(), ..Default::default() })),
+        record(AttemptRetracted { attempt: "a1".into(), ..Default::default() }),
         record(delta("kept", ", still")),
         record(delta("moved", "On")),
     ];

@@ -118,12 +118,8 @@ impl Page {
         let message = MessageId::from(format!("msg-{}", id.as_deref().unwrap_or("1")));
         self.message = Some(message.clone());
         let model = model.map(Cow::into_owned);
-        sink.say(Event::RunStarted(RunStarted { model, ..RunStarted::default() }));
-        sink.say(Event::MessageStarted(MessageStarted {
-            message,
-            role: Role::Assistant,
-            ..Default::default()
-        }));
+        sink.say(RunStarted { model, ..RunStarted::default() });
+        sink.say(MessageStarted { message, role: Role::Assistant, ..Default::default() });
     }
 
     fn content(&mut self, sink: &mut Sink<'_>, chunk: &Content<'_>) {
@@ -160,7 +156,7 @@ impl Page {
         if std::mem::take(&mut self.is_stale)
             && let Some(attempt) = self.text.take().and_then(|text| text.attempt)
         {
-            sink.say(Event::AttemptRetracted(AttemptRetracted { attempt, ..Default::default() }));
+            sink.say(AttemptRetracted { attempt, ..Default::default() });
         }
         let from = if self.text.is_some() { known } else { 0 };
         let text = match &mut self.text {
@@ -172,13 +168,13 @@ impl Page {
                 let attempt = (!self.calls.is_empty()).then(|| AttemptId::from(id.as_str()));
                 let id = PartId::from(id);
                 sink.origin.attempt.clone_from(&attempt);
-                sink.say(Event::BlockStarted(BlockStarted::new(BlockKind::Text, id.clone())));
+                sink.say(BlockStarted::new(BlockKind::Text, id.clone()));
                 held.insert(Text { id, attempt })
             }
         };
         let delta = self.segment.get(from..).unwrap_or_default().to_owned();
         sink.origin.attempt.clone_from(&text.attempt);
-        sink.say(Event::BlockDelta(BlockDelta::new(BlockKind::Text, text.id.clone(), delta)));
+        sink.say(BlockDelta::new(BlockKind::Text, text.id.clone(), delta));
         sink.origin.attempt = None;
     }
 
@@ -187,7 +183,7 @@ impl Page {
         self.is_stale = false;
         if let Some(Text { id, attempt }) = self.text.take() {
             sink.origin.attempt = attempt;
-            sink.say(Event::BlockEnded(BlockEnded::new(BlockKind::Text, id)));
+            sink.say(BlockEnded::new(BlockKind::Text, id));
             sink.origin.attempt = None;
         }
     }
@@ -204,14 +200,14 @@ impl Page {
             None => {
                 self.close_text(sink);
                 let id = PartId::from("thinking");
-                sink.say(Event::BlockStarted(BlockStarted::new(BlockKind::Reasoning, id.clone())));
+                sink.say(BlockStarted::new(BlockKind::Reasoning, id.clone()));
                 self.thinks = Some(id.clone());
                 id
             }
         };
         let delta = self.thoughts.get(known..).unwrap_or_default();
         if !delta.is_empty() {
-            sink.say(Event::BlockDelta(BlockDelta::new(BlockKind::Reasoning, id, delta.to_owned())));
+            sink.say(BlockDelta::new(BlockKind::Reasoning, id, delta.to_owned()));
         }
     }
 
@@ -245,7 +241,7 @@ impl Page {
             call.is_asked = false;
             call.say(sink, true);
         } else {
-            sink.say(Event::ToolInputDelta(ToolInputDelta::new(call.tool.call.clone(), delta.into_owned())));
+            sink.say(ToolInputDelta::new(call.tool.call.clone(), delta.into_owned()));
             call.say_output(sink);
         }
     }
@@ -301,12 +297,12 @@ impl Page {
             return;
         }
         call.is_asked = true;
-        sink.say(Event::ApprovalRequested(event::ApprovalRequested {
+        sink.say(event::ApprovalRequested {
             approval: ApprovalId::from(approval.id.unwrap_or_default()),
             tool: call.tool.clone(),
             input: chunk.input.map(Cow::into_owned),
             ..Default::default()
-        }));
+        });
         call.say_output(sink);
     }
 
@@ -355,7 +351,7 @@ impl Page {
         self.complete(sink);
         self.close_text(sink);
         if let Some(id) = self.thinks.take() {
-            sink.say(Event::BlockEnded(BlockEnded::new(BlockKind::Reasoning, id)));
+            sink.say(BlockEnded::new(BlockKind::Reasoning, id));
         }
         if self.has_failed {
             return;
@@ -367,9 +363,9 @@ impl Page {
             .collect();
         let usage = self.end.as_mut().and_then(|end| end.usage.take());
         if !tool_calls.is_empty() || pending().any(|call| call.is_asked) {
-            sink.say(Event::RunWaiting(RunWaiting { tool_calls, usage, ..Default::default() }));
+            sink.say(RunWaiting { tool_calls, usage, ..Default::default() });
         } else if let Some(End { reason, .. }) = self.end.take() {
-            sink.say(Event::RunFinished(RunFinished { reason, usage, ..Default::default() }));
+            sink.say(RunFinished { reason, usage, ..Default::default() });
         }
     }
 }
@@ -382,17 +378,17 @@ impl Call {
             sink.say(Event::ToolInputStart(self.tool.clone()));
             if !self.arguments.is_empty() {
                 let (call, delta) = (self.tool.call.clone(), self.arguments.clone());
-                sink.say(Event::ToolInputDelta(ToolInputDelta::new(call, delta)));
+                sink.say(ToolInputDelta::new(call, delta));
             }
         }
-        sink.say(Event::ToolInputAvailable(event::ToolInputAvailable::new(self.tool.clone(), input)));
+        sink.say(event::ToolInputAvailable::new(self.tool.clone(), input));
         self.say_output(sink);
     }
 
     /// The output, which the client shows whatever happens to the call.
     fn say_output(&self, sink: &mut Sink<'_>) {
         let Some(output) = self.output.clone() else { return };
-        sink.say(Event::ToolOutput(ToolOutput::new(self.tool.call.clone(), output)));
+        sink.say(ToolOutput::new(self.tool.call.clone(), output));
     }
 }
 
@@ -413,7 +409,7 @@ fn dies(sink: &mut Sink<'_>, message: &str) {
 /// The client tells its callbacks and shows nothing, since it knows no such call.
 fn passed_over(sink: &mut Sink<'_>, name: &str) {
     let data = serde_json::from_str(sink.frame.data).unwrap_or(Value::Null);
-    sink.say(Event::Unknown(UnknownEvent::new(name.to_owned(), data)));
+    sink.say(UnknownEvent::new(name.to_owned(), data));
 }
 
 fn add(used: &Usage, turn: TokenUsage) -> Usage {
