@@ -1,4 +1,4 @@
-//! What reads the streams of a dialect, whoever wrote them.
+//! How the streams of a dialect are read, from any sender.
 
 use std::fmt;
 

@@ -180,6 +180,22 @@ async fn a_cursor_that_is_not_of_this_run_or_not_ours_is_refused() {
 }
 
 #[tokio::test]
+async fn route_of_another_dialect_is_unknown() {
+    let world = World::new().await;
+    for dialect in DIALECTS {
+        for (path, owner) in [("checkpoints", "kortyx"), ("onboarding", "agents")] {
+            let found = world.get(&format!("/v1/{dialect}/{path}")).await;
+            if dialect == owner {
+                assert!(!found.body.contains("route.unknown"), "{dialect}/{path}: {}", found.body);
+            } else {
+                told(dialect, &found, 404, "route.unknown");
+            }
+        }
+        told(dialect, &world.get(&format!("/v1/{dialect}/demo/onboarding")).await, 404, "route.unknown");
+    }
+}
+
+#[tokio::test]
 async fn a_profile_that_is_not_there_is_told_as_that() {
     let world = World::new().await;
     let run = world.post("/v1/ai-sdk/chat?profile=ai-7", &says("ai-sdk", "c", "u1", "hello")).await;

@@ -136,7 +136,7 @@ impl SeenIds {
         };
         match &mut self.run {
             Some(run) if run.end == number && run.prefix == prefix => run.end += 1,
-            // One id is no run yet: the newer one has as good a chance to become one.
+            // A run of one id gives way: the newer id is as likely to begin a run.
             Some(run) if run.end - run.from > 1 => self.remember(id.to_owned()),
             _ => {
                 let run = NumberedIds { prefix: prefix.to_owned(), from: number, end: number + 1 };
