@@ -86,7 +86,7 @@ impl Answer {
 
     /// What a dialect's client shows at the end of the stream: the state of the run, and the last answer's text.
     pub(crate) fn shown(&self, dialect: &str) -> (RunStatus, String) {
-        let dialect = dialects::find(dialect).unwrap();
+        let dialect = dialects::reader(dialect).unwrap();
         let mut decoder = Decoder::new(dialect, Framing::Sse);
         let (mut state, mut decoded) = (RunState::with_rules(dialect.rules()), Decoded::default());
         decoder.feed(&self.body, &mut decoded);
