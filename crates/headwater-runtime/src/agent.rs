@@ -21,9 +21,7 @@ use std::{
     time::Duration,
 };
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_models::{Model, Models};
-use headwater_protocol::RunId;
 use headwater_store::{Clock, Secret, Store};
 use headwater_tools::Tools;
 use tokio::sync::OnceCell;
@@ -273,17 +271,4 @@ fn changed_workflow(id: &str) -> Error {
          again, or give the workflow a `version` and keep the old one until its runs have ended"
     );
     Error::new(ErrorKind::UnknownWorkflow, message).with_code(WORKFLOW_CHANGED)
-}
-
-/// A fresh name that nobody can guess: `run_…`.
-pub(crate) fn fresh_id(prefix: &str) -> Result<String> {
-    let mut bytes = [0; 12];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::new(ErrorKind::Hook, format!("no random bytes for a name: {error}")))?;
-    Ok(format!("{prefix}_{}", URL_SAFE_NO_PAD.encode(bytes)))
-}
-
-/// A fresh run.
-pub(crate) fn fresh_run() -> Result<RunId> {
-    fresh_id("run").map(Into::into)
 }

@@ -13,6 +13,7 @@ mod error;
 #[cfg(feature = "yaml")]
 mod file;
 mod hooks;
+mod id;
 mod journal;
 mod keys;
 mod limits;
@@ -43,6 +44,7 @@ pub use hooks::{
     Question, Reason, ReasonFuture, Reply, State, Structured, StructuredHook, Text, ToolCallMade,
     ToolOptions,
 };
+pub use id::fresh_id;
 pub use journal::{Answer, Begun, Entry, Invalidated, Teller, Told};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};

@@ -40,8 +40,9 @@ pub use turn::{Sent, Turn};
 
 use crate::{
     Agent, Error, Result,
-    agent::{AgentInner, fresh_id},
+    agent::AgentInner,
     error::ErrorKind,
+    id::fresh_id,
     keys::{self, SessionKey},
 };
 

@@ -9,7 +9,7 @@ use headwater_protocol::{
 use headwater_store::{JournalId, ReadLimit};
 use serde_json::Value;
 
-use super::{Agent, AgentInner, RunMeta, fresh_run};
+use super::{Agent, AgentInner, RunMeta};
 use crate::{
     Error, RawJson, Result,
     error::ErrorKind,
@@ -238,7 +238,7 @@ impl Agent {
         start.check(&self.0)?;
         let run = match start.run {
             Some(run) => run,
-            None => fresh_run()?,
+            None => crate::id::fresh_run()?,
         };
         let mut begun = start.begun;
         begun.workflow = workflow.id().to_owned();

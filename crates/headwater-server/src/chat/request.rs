@@ -233,11 +233,5 @@ pub(crate) fn framing(
 
 /// A fresh name.
 pub(crate) fn fresh(prefix: &str) -> Result<String, ApiError> {
-    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-    let mut bytes = [0; 12];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        let message = format!("no random bytes for a name: {error}");
-        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "random", message)
-    })?;
-    Ok(format!("{prefix}_{}", URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(headwater_runtime::fresh_id(prefix)?)
 }

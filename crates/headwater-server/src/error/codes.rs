@@ -91,7 +91,6 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (429, "runs.too-many", "too many runs of the principal are going; see `Retry-After`"),
     (429, "streams.too-many", "too many streams of the principal are open; see `Retry-After`"),
     (500, "internal", "something went wrong inside the server: its log says what"),
-    (500, "random", "the system has no random bytes"),
     (500, "session.unreadable", "the session cannot be read; it can be deleted, and the log says what is wrong with it"),
     (500, "store", "the store failed: the log says how"),
     (500, "store.corrupt", "a part of what was asked for is damaged on disk: the log says which"),

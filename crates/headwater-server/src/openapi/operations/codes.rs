@@ -12,7 +12,6 @@ pub(super) const DIALECT: &[&str] = &[
     "answer.invalid", "approval.edited", "answers.none", "answers.repeated", "answers.several-runs",
     "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "idempotency.mismatch", "input.invalid", "tool-choice.invalid",
     "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
-    "random",
     "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.reserved-key", "value.too-large",
 ];
 
