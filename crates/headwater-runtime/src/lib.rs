@@ -30,7 +30,7 @@ mod workflow;
 
 pub use agent::{
     Agent, AgentBuilder, AgentOptions, Answered, DrivenRun, OpenQuestion, Outcome, QuestionPage, Run,
-    RunMeta, RunPage, RunPhase, Start, Tended,
+    RunFilter, RunPage, RunPlace, RunSummary, Start, Tended,
 };
 pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};
@@ -52,9 +52,9 @@ pub use page::{open_page, seal_page};
 pub use raw::RawJson;
 pub use replay::{Divergence, DivergenceKind, Replayed, replay};
 pub use session::{
-    Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, RolledBack, Sent, Session, SessionDocument,
-    SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput, Variant,
-    WhenBusy,
+    Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, QueuedMessage, RolledBack, Sent, Session,
+    SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput,
+    Variant, WhenBusy,
 };
 pub use workflow::{
     END, NodeFunction, NodeInput, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder,

@@ -99,7 +99,7 @@ fn find_among(dialects: &[&'static dyn Dialect], name: &str) -> Result<&'static 
     dialects.iter().find(|dialect| dialect.name() == name).copied().ok_or_else(|| {
         let known: Vec<_> = dialects.iter().map(|dialect| dialect.name()).collect();
         let message = format!("there is no dialect `{name}`: there are {}", known.join(", "));
-        ApiError::not_found("dialect.unknown", message)
+        ApiError::not_found("dialect.unknown", message).known(known)
     })
 }
 
@@ -112,14 +112,13 @@ pub(crate) fn profile(
     match name.filter(|name| *name != profile.name) {
         None => Ok(profile),
         Some(name) => {
-            let known: Vec<_> =
-                dialect.profiles().iter().map(|profile| format!("`{}`", profile.name)).collect();
+            let known: Vec<_> = dialect.profiles().iter().map(|profile| profile.name).collect();
             let message = format!(
-                "the dialect `{}` has no profile `{name}`: it has {}",
+                "the dialect `{}` has no profile `{name}`: it has `{}`",
                 dialect.name(),
-                known.join(", ")
+                known.join("`, `")
             );
-            Err(ApiError::bad("profile.unknown", message))
+            Err(ApiError::bad("profile.unknown", message).known(known))
         }
     }
 }

@@ -131,7 +131,7 @@ fn read_back(address: &str) -> Look {
             assert_eq!(reply.status, 200, "{session}{what}: {}", reply.body);
         }
     }
-    let runs = listed(&mut client, "/v1/runs?", "runs", "run");
+    let runs = listed(&mut client, "/v1/runs?", "runs", "id");
     for run in &runs {
         for what in ["", "/events?until=wait"] {
             let reply = client.get(&format!("/v1/runs/{run}{what}"));

@@ -13,7 +13,7 @@ use headwater_runtime::{RawJson, Session};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{ApiError, Principal, Server, agents::Served, control, idempotency, limits::ids, seeing};
+use crate::{ApiError, Principal, Server, agents::Served, extract, idempotency, limits::ids, seeing};
 
 /// A request that was read.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Asked {
     ) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let limits = &server.options().limits;
-        let body = control::whole(body).await?;
+        let body = extract::whole(body).await?;
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let headers: Vec<_> = parts
             .headers
