@@ -18,7 +18,7 @@ use crate::{
         Operation,
         describe::{Output, Sketch},
     },
-    error::{self, ErrorDocument},
+    error::{self, CODES, ErrorDocument},
     limits::ids,
     router::Route,
 };
@@ -82,6 +82,12 @@ pub(crate) fn build(server: &Server) -> Value {
         }
     }
     sketch.responses.subschema_for::<ErrorDocument>();
+    let mut schemas = sketch.definitions();
+    if let Some(code) = schemas.get_mut("Error").and_then(|error| error.pointer_mut("/properties/code")) {
+        // What each code means stands here once. A server's own context function may add further ones.
+        let known = CODES.iter().map(|(_, code, meaning)| json!({ "const": code, "description": meaning }));
+        code["anyOf"] = known.chain([json!({ "type": "string" })]).collect();
+    }
     let mut security = vec![json!({ "bearer": [] }), json!({ "apiKey": [] })];
     if server.options().authenticator.is_open() {
         security.push(json!({}));
@@ -97,7 +103,7 @@ pub(crate) fn build(server: &Server) -> Value {
         "paths": paths,
         "security": security,
         "components": {
-            "schemas": sketch.definitions(),
+            "schemas": schemas,
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer", "description": "An API key, or a JSON Web Token." },
                 "apiKey": { "type": "apiKey", "in": "header", "name": "X-Api-Key" },
@@ -186,24 +192,16 @@ fn refusals(
     if takes_query {
         codes.push("query.invalid");
     }
-    let mut all: Vec<(u16, &str, &str)> = codes
-        .iter()
-        .filter_map(|code| error::find(code).map(|(status, meaning)| (status, *code, meaning)))
-        .collect();
+    let mut all: Vec<(u16, &str)> =
+        codes.iter().filter_map(|code| error::find(code).map(|(status, _)| (status, *code))).collect();
     all.sort_unstable();
     all.dedup();
     let mut refusals = Vec::new();
     for together in all.chunk_by(|one, next| one.0 == next.0) {
-        let Some((status, ..)) = together.first() else { continue };
-        let about: Vec<_> =
-            together.iter().map(|(_, code, meaning)| format!("`{code}`: {meaning}")).collect();
-        let codes: Vec<_> = together.iter().map(|(_, code, _)| code).collect();
-        let schema = json!({
-            "allOf": [{ "$ref": "#/components/schemas/Error" }],
-            "properties": { "code": { "examples": codes } },
-        });
-        let content = json!({ "application/json": { "schema": schema } });
-        refusals.push((*status, json!({ "description": about.join("\n"), "content": content })));
+        let Some((status, _)) = together.first() else { continue };
+        let about: Vec<_> = together.iter().map(|(_, code)| format!("`{code}`")).collect();
+        let content = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } });
+        refusals.push((*status, json!({ "description": about.join(", "), "content": content })));
     }
     refusals
 }

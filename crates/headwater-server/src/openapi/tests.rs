@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::{Agents, CODES, Options};
+use crate::{Agents, Options};
 
 fn server() -> Server {
     Server::new(Agents::new(), Options::default().path("ai-sdk", "/api/chat"))

@@ -136,7 +136,9 @@ async fn sessions(world: &World, judge: &mut Judge) {
     judge.check("post", &route("/select"), &world.post(&of("/select"), &json!({})).await);
     judge.check("post", &route("/regenerate"), &world.post(&of("/regenerate"), &json!({})).await);
     session.settled().await.unwrap();
-    judge.check("post", &route("/edit"), &world.post(&of("/edit"), &json!({ "text": "bye" })).await);
+    let newest = text(&world.get("/v1/sessions/a").await.json()["checkpoint"]);
+    let edit = format!("/v1/sessions/a/checkpoints/{newest}/edit");
+    judge.check("post", &route("/edit"), &world.post(&edit, &json!({ "text": "bye" })).await);
     session.settled().await.unwrap();
     judge.check("post", "/v1/sessions/{session}/undo", &world.post("/v1/sessions/a/undo", &json!({})).await);
     judge.check("post", "/v1/sessions/{session}/stop", &world.post("/v1/sessions/a/stop", &json!({})).await);

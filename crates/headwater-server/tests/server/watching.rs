@@ -1,7 +1,7 @@
 //! What whoever operates a server sees.
 
 use headwater_server::{METRICS, Metrics, Options};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{harness::World, talk::says};
 
