@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     ApiError,
-    api::describe::{Input, Sketch},
+    api::describe::{Input, Sketch, set},
     chat, idempotency,
     limits::ids,
 };
@@ -50,10 +50,11 @@ fn never_null(mut schema: Value) -> Value {
     for alternatives in ["type", "anyOf"] {
         let Some(Value::Array(kinds)) = schema.get_mut(alternatives) else { continue };
         kinds.retain(|kind| !is_null(kind));
-        match (alternatives, kinds.as_slice()) {
-            ("type", [only]) => schema["type"] = only.clone(),
-            (_, [only]) => schema = only.clone(),
-            _ => {}
+        let [only] = kinds.as_slice() else { continue };
+        let only = only.clone();
+        match alternatives {
+            "type" => set(&mut schema, "type", only),
+            _ => schema = only,
         }
     }
     schema

@@ -16,7 +16,7 @@ use crate::{
     ApiError, Server,
     api::{
         Operation,
-        describe::{Output, Sketch},
+        describe::{Output, Sketch, set},
     },
     error::{self, CODES, ErrorDocument},
     limits::ids,
@@ -86,7 +86,7 @@ pub(crate) fn build(server: &Server) -> Value {
     if let Some(code) = schemas.get_mut("Error").and_then(|error| error.pointer_mut("/properties/code")) {
         // What each code means stands here once. A server's own context function may add further ones.
         let known = CODES.iter().map(|(_, code, meaning)| json!({ "const": code, "description": meaning }));
-        code["anyOf"] = known.chain([json!({ "type": "string" })]).collect();
+        set(code, "anyOf", known.chain([json!({ "type": "string" })]).collect());
     }
     let mut security = vec![json!({ "bearer": [] }), json!({ "apiKey": [] })];
     if server.options().authenticator.is_open() {
@@ -135,10 +135,10 @@ fn describe(sketch: &mut Sketch, method: &str, path: &str, operation: &Operation
         "responses": responses,
     });
     if let Some(body) = body {
-        described["requestBody"] = body;
+        set(&mut described, "requestBody", body);
     }
     if operation.open {
-        described["security"] = json!([]);
+        set(&mut described, "security", json!([]));
     }
     described
 }

@@ -118,7 +118,7 @@ pub(crate) async fn list(
 /// A session to create.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Create {
+pub(crate) struct CreateSession {
     /// Its id; otherwise a fresh one.
     id: Option<String>,
     /// The agent; otherwise the default.
@@ -131,7 +131,7 @@ pub(crate) struct Create {
 pub(crate) async fn create(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    OptionalBody(body): OptionalBody<Create>,
+    OptionalBody(body): OptionalBody<CreateSession>,
 ) -> Result<Created<SessionDocument>, ApiError> {
     ids::check_all([("agent", body.agent.as_deref())])?;
     let served = server.agents().find(body.agent.as_deref())?;
@@ -203,7 +203,7 @@ pub(crate) async fn messages(
 /// A message to send.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Say {
+pub(crate) struct SendMessage {
     /// What the person wrote.
     text: String,
     /// The workflow; otherwise the default of the agent.
@@ -217,12 +217,12 @@ pub(crate) async fn send(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Shown(session, served): Shown,
-    request: RepeatableBody<Say>,
+    request: RepeatableBody<SendMessage>,
 ) -> Result<Accepted<TurnSent>, ApiError> {
     server.agents().takes_turns(session.agent())?;
-    let RepeatableBody { body: say, fingerprint, key, parts } = request;
-    ids::check_all([("workflow", say.workflow.as_deref())])?;
-    served.client.check_workflow(&served.agent, say.workflow.as_deref())?;
+    let RepeatableBody { body: message, fingerprint, key, parts } = request;
+    ids::check_all([("workflow", message.workflow.as_deref())])?;
+    served.client.check_workflow(&served.agent, message.workflow.as_deref())?;
     let place = ["messages", session.id().as_str()];
     idempotency::check(session.agent(), principal.id(), place, key.as_deref(), &fingerprint).await?;
     if let Some(before) = session.sent_before(key.as_slice()).await? {
@@ -231,12 +231,12 @@ pub(crate) async fn send(
     let _permit = server.may_begin(&principal)?;
     let request = seeing::request_id_of(&parts.headers);
     let context = server.runtime_context(&principal, parts, Map::new).await?;
-    let mut start = Start::new(say.text).owner(principal.id()).request(request).runtime_context(context);
-    if let Some(workflow) = say.workflow {
+    let mut start = Start::new(message.text).owner(principal.id()).request(request).runtime_context(context);
+    if let Some(workflow) = message.workflow {
         start = start.workflow(workflow);
     }
     let mut turn = Turn::from(start);
-    if let Some(label) = say.label {
+    if let Some(label) = message.label {
         turn = turn.label(label);
     }
     let turn = key.into_iter().fold(turn, Turn::request_key);
@@ -328,7 +328,7 @@ pub(crate) async fn roll_back(
 /// A fork to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Fork {
+pub(crate) struct ForkSession {
     /// The id of the new session; otherwise a fresh one.
     id: Option<String>,
 }
@@ -337,7 +337,7 @@ pub(crate) struct Fork {
 pub(crate) async fn fork(
     Mine(session, _): Mine,
     Path((_, checkpoint)): Of,
-    OptionalBody(body): OptionalBody<Fork>,
+    OptionalBody(body): OptionalBody<ForkSession>,
 ) -> Result<Created<SessionDocument>, ApiError> {
     let forked = session.fork(&CheckpointId::from(checkpoint), body.id.as_deref()).await?;
     Ok(Created(forked.info().await?.into()))
@@ -357,7 +357,7 @@ pub(crate) async fn regenerate(
 /// Another text for a message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Edit {
+pub(crate) struct EditMessage {
     text: String,
 }
 
@@ -367,9 +367,9 @@ pub(crate) async fn edit(
     Extension(principal): Extension<Principal>,
     Mine(session, _): Mine,
     Path((_, checkpoint)): Of,
-    request: RepeatableBody<Edit>,
+    request: RepeatableBody<EditMessage>,
 ) -> Result<Accepted<TurnSent>, ApiError> {
-    let RepeatableBody { body: Edit { text }, key, parts, .. } = request;
+    let RepeatableBody { body: EditMessage { text }, key, parts, .. } = request;
     let request = Repeatable { key, parts };
     do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), request, Some(text)).await
 }

@@ -100,9 +100,10 @@ impl Agent {
                     }
                     match agent.load_summary(&run).await {
                         Ok(summary) => {
-                            page.runs.extend(summary.filter(|summary| {
+                            let wanted = |summary: &RunSummary| {
                                 summary.owner.as_deref() == owner && filter.matches(summary)
-                            }))
+                            };
+                            page.runs.extend(summary.filter(wanted));
                         }
                         Err(error) if error.code() == "run.unreadable" => {
                             agent.unlisted("run", run.as_str(), &error);

@@ -15,7 +15,7 @@ async fn step(cx: Cx, input: String) -> NodeResult {
         "ask" => {
             let choice = Choice::new("Which?").option("a", "A").option("b", "B");
             let answer = cx.interrupt(choice).id("which").await?;
-            Ok(Next::message(format!("{answer}")))
+            Ok(Next::message(answer.to_string()))
         }
         "fail" => Err(NodeError::new("it went wrong")),
         "stall" => std::future::pending().await,
@@ -94,7 +94,7 @@ async fn runs_are_listed_newest_first_by_filter() {
     assert_eq!(listed(&world.agent, &status(RunStatus::Waiting)).await, [runs[2].clone()]);
     assert_eq!(listed(&world.agent, &status(RunStatus::Cancelled)).await, Vec::<RunId>::new());
     let in_session = RunFilter { session: Some("s".into()), ..RunFilter::default() };
-    assert_eq!(listed(&world.agent, &in_session).await, [turn.clone()]);
+    assert_eq!(listed(&world.agent, &in_session).await, std::slice::from_ref(&turn));
     let since = RunFilter { since: Some(1_700_000_006_000), ..RunFilter::default() };
     assert_eq!(listed(&world.agent, &since).await, [turn, runs[3].clone()]);
     let agent = |name: &str| RunFilter { agent: Some(name.to_owned()), ..RunFilter::default() };

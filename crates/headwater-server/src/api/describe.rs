@@ -67,7 +67,7 @@ impl Sketch {
     pub(crate) fn answer(&mut self, status: StatusCode, about: &str, content: Value) {
         let mut answer = json!({ "description": about });
         if !content.is_null() {
-            answer["content"] = content;
+            set(&mut answer, "content", content);
         }
         self.answers.push((status.as_u16(), answer));
     }
@@ -84,6 +84,13 @@ impl Sketch {
         let mut all = self.requests.take_definitions(true);
         all.extend(self.responses.take_definitions(true));
         all
+    }
+}
+
+/// Sets a field of a JSON object.
+pub(crate) fn set(document: &mut Value, field: &str, value: Value) {
+    if let Value::Object(fields) = document {
+        fields.insert(field.to_owned(), value);
     }
 }
 
@@ -169,7 +176,7 @@ impl Output for EventStream {
     fn describe(sketch: &mut Sketch) {
         sketch.answer(StatusCode::OK, "The events of the run.", event_stream());
         if let Some((_, answer)) = sketch.answers.last_mut() {
-            answer["headers"] = stream_headers();
+            set(answer, "headers", stream_headers());
         }
     }
 }

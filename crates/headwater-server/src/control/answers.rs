@@ -24,7 +24,7 @@ const INTERRUPTS: &str = "interrupts";
 /// An answer to a question, a decision about a call, or the output of a call.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct AnswerBody {
+pub(crate) struct AnswerRequest {
     /// The question; may be left out where the run waits for one thing only.
     #[schemars(with = "Option<String>")]
     request: Option<RequestId>,
@@ -46,7 +46,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
-impl AnswerBody {
+impl AnswerRequest {
     fn answer(&self) -> Result<Answer, ApiError> {
         let given = [
             self.answer.is_some(),
@@ -87,7 +87,7 @@ pub(crate) async fn answer(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Path(run): Path<String>,
-    JsonBody(mut body): JsonBody<AnswerBody>,
+    JsonBody(mut body): JsonBody<AnswerRequest>,
 ) -> Result<Accepted<AnswerTaken>, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
     ids::check_all([("request", body.request.as_ref().map(RequestId::as_str))])?;
@@ -118,7 +118,7 @@ pub(crate) async fn answer_request(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Path(request): Path<String>,
-    JsonBody(body): JsonBody<AnswerBody>,
+    JsonBody(body): JsonBody<AnswerRequest>,
 ) -> Result<Accepted<AnswerTaken>, ApiError> {
     let request = RequestId::from(request);
     for served in server.agents().served() {
@@ -141,7 +141,7 @@ async fn give_again(
     served: &Served,
     principal: &Principal,
     run: &RunId,
-    body: &AnswerBody,
+    body: &AnswerRequest,
 ) -> Result<Accepted<AnswerTaken>, ApiError> {
     for question in
         served.agent.asked_questions(run).await?.iter().filter(|question| is_of(question, principal))
@@ -160,7 +160,7 @@ async fn give(
     served: &Served,
     principal: &Principal,
     request: RequestId,
-    body: &AnswerBody,
+    body: &AnswerRequest,
 ) -> Result<Accepted<AnswerTaken>, ApiError> {
     let mut answered = Answered::new(request, body.answer()?).by(Some(principal.id().to_owned()));
     if let Some(token) = &body.token {

@@ -15,7 +15,7 @@ use crate::{
 /// What a run is to do.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct StartBody {
+pub(crate) struct StartRun {
     #[serde(default)]
     /// What the person wrote.
     input: String,
@@ -35,7 +35,7 @@ pub(crate) struct StartBody {
     context: RawJson,
 }
 
-impl StartBody {
+impl StartRun {
     fn check(&self) -> Result<(), ApiError> {
         // The name of the session is checked where sessions are.
         ids::check_all([("agent", self.agent.as_deref()), ("workflow", self.workflow.as_deref())])?;
@@ -64,7 +64,7 @@ pub(crate) struct RunStarted {
 pub(crate) async fn start(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    request: RepeatableBody<StartBody>,
+    request: RepeatableBody<StartRun>,
 ) -> Result<Created<RunStarted>, ApiError> {
     let RepeatableBody { mut body, fingerprint, key, parts } = request;
     body.check()?;
@@ -88,7 +88,7 @@ struct Starting<'a> {
     principal: &'a Principal,
     served: &'a Served,
     parts: Parts,
-    body: StartBody,
+    body: StartRun,
 }
 
 impl Starting<'_> {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     api::{
         Operation, codes,
-        describe::{Output as _, Sketch, event_stream, stream_headers},
+        describe::{Output as _, Sketch, event_stream, set, stream_headers},
     },
     control::AnswerTaken,
     limits::ids,
@@ -67,11 +67,11 @@ fn describe_read(sketch: &mut Sketch) {
     sketch.header("X-Request-Id", "The sender's id of the request.", json!({ "type": "string" }));
     sketch.header("Idempotency-Key", "The same key again is the same request again.", id());
     let mut content = event_stream();
-    content["application/json"] = json!({ "schema": {} });
+    set(&mut content, "application/json", json!({ "schema": {} }));
     let about = "The run in the dialect's own form, or a document where the client asks for one.";
     sketch.answer(StatusCode::OK, about, content);
     if let Some((_, answer)) = sketch.answers.last_mut() {
-        answer["headers"] = stream_headers();
+        set(answer, "headers", stream_headers());
     }
     crate::api::describe::Accepted::<AnswerTaken>::describe(sketch);
     sketch.answer(StatusCode::NO_CONTENT, "There is nothing to resume.", Value::Null);

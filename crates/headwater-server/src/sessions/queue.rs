@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Edit, Mine, Of, documents::TurnSent};
+use super::{EditMessage, Mine, Of, documents::TurnSent};
 use crate::{
     ApiError,
     api::{
@@ -62,7 +62,7 @@ pub(crate) async fn list(Mine(session, _): Mine) -> Result<Json<Queue>, ApiError
 pub(crate) async fn edit(
     Mine(session, _): Mine,
     Path((_, run)): Of,
-    JsonBody(Edit { text }): JsonBody<Edit>,
+    JsonBody(EditMessage { text }): JsonBody<EditMessage>,
 ) -> Result<Json<QueuedDocument>, ApiError> {
     Ok(Json(session.edit_queued(&RunId::from(run), &text).await?.into()))
 }
