@@ -87,4 +87,4 @@ pub use structured::{
     StructuredStreams, StructuredUpdate,
 };
 pub use surrogate::{Mended, Surrogates, without_halves};
-pub use time::rfc3339;
+pub use time::{parse_rfc3339, rfc3339};

@@ -43,8 +43,13 @@ pub fn rfc3339(milliseconds: u64) -> String {
     Iso8601(milliseconds).to_string()
 }
 
-/// Reads a date as this module prints it, with or without fractions of a second.
-pub(crate) fn parse_iso8601(text: &str) -> Option<u64> {
+/// Reads a date in UTC as [`rfc3339`] prints it, with or without fractions of a second: milliseconds since 1970.
+///
+/// ```
+/// assert_eq!(headwater_protocol::parse_rfc3339("1970-01-01T00:00:01Z"), Some(1_000));
+/// ```
+#[must_use]
+pub fn parse_rfc3339(text: &str) -> Option<u64> {
     let text = text.strip_suffix('Z')?;
     let (date, time) = text.split_once('T')?;
     let mut date = date.split('-').map(|part| part.parse::<u64>().ok());
@@ -54,8 +59,9 @@ pub(crate) fn parse_iso8601(text: &str) -> Option<u64> {
     let (second, fraction) = clock.next().map(|text| text.split_once('.').unwrap_or((text, "")))?;
     let second = second.parse::<u64>().ok()?;
     let milli = format!("{fraction:0<3}").get(..3)?.parse::<u64>().ok()?;
-    let in_range = year >= 1970 && (1..=12).contains(&month) && (1..=31).contains(&day);
-    if !in_range || date.next().is_some() || clock.next().is_some() {
+    let in_range = (1970..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !in_range || hour > 23 || minute > 59 || second > 60 || date.next().is_some() || clock.next().is_some()
+    {
         return None;
     }
     let (year, shifted_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };

@@ -3,7 +3,7 @@
 mod build;
 mod control;
 mod drivers;
-mod meta;
+mod list;
 mod question;
 mod reach;
 mod recall;
@@ -11,6 +11,7 @@ mod rehearse;
 mod resuming;
 mod run;
 mod skip;
+mod summary;
 mod takeover;
 mod tend;
 mod token;
@@ -21,9 +22,7 @@ use std::{
     time::Duration,
 };
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_models::{Model, Models};
-use headwater_protocol::RunId;
 use headwater_store::{Clock, Secret, Store};
 use headwater_tools::Tools;
 use tokio::sync::OnceCell;
@@ -33,9 +32,11 @@ pub use control::Answered;
 pub(crate) use control::client_request;
 pub(crate) use control::taken_back;
 pub use drivers::DrivenRun;
-pub use meta::{RunMeta, RunPhase};
+pub use list::{RunFilter, RunPage, RunPlace};
 pub use question::{OpenQuestion, QuestionPage};
-pub use run::{Outcome, Run, RunPage, Start};
+pub(crate) use run::unknown as unknown_run;
+pub use run::{Outcome, Run, Start};
+pub use summary::RunSummary;
 pub use tend::Tended;
 pub(crate) use tend::stopped;
 
@@ -273,17 +274,4 @@ fn changed_workflow(id: &str) -> Error {
          again, or give the workflow a `version` and keep the old one until its runs have ended"
     );
     Error::new(ErrorKind::UnknownWorkflow, message).with_code(WORKFLOW_CHANGED)
-}
-
-/// A fresh name that nobody can guess: `run_…`.
-pub(crate) fn fresh_id(prefix: &str) -> Result<String> {
-    let mut bytes = [0; 12];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::new(ErrorKind::Hook, format!("no random bytes for a name: {error}")))?;
-    Ok(format!("{prefix}_{}", URL_SAFE_NO_PAD.encode(bytes)))
-}
-
-/// A fresh run.
-pub(crate) fn fresh_run() -> Result<RunId> {
-    fresh_id("run").map(Into::into)
 }

@@ -191,7 +191,7 @@ impl Cx {
     /// When the journal cannot be written, or the system gives no random bytes.
     pub fn id(&self) -> Result<String> {
         let key = self.node.key("id", None)?;
-        self.node.once_now(&key.text, key.kind, || crate::agent::fresh_id("id"))
+        self.node.once_now(&key.text, key.kind, || crate::id::fresh_id("id"))
     }
 
     /// What the run has used so far.

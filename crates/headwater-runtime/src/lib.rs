@@ -13,6 +13,7 @@ mod error;
 #[cfg(feature = "yaml")]
 mod file;
 mod hooks;
+mod id;
 mod journal;
 mod keys;
 mod limits;
@@ -29,7 +30,7 @@ mod workflow;
 
 pub use agent::{
     Agent, AgentBuilder, AgentOptions, Answered, DrivenRun, OpenQuestion, Outcome, QuestionPage, Run,
-    RunMeta, RunPage, RunPhase, Start, Tended,
+    RunFilter, RunPage, RunPlace, RunSummary, Start, Tended,
 };
 pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};
@@ -43,6 +44,7 @@ pub use hooks::{
     Question, Reason, ReasonFuture, Reply, State, Structured, StructuredHook, Text, ToolCallMade,
     ToolOptions,
 };
+pub use id::fresh_id;
 pub use journal::{Answer, Begun, Entry, Invalidated, Teller, Told};
 pub use model::ModelRef;
 pub use next::{Next, NodeResult};
@@ -50,9 +52,9 @@ pub use page::{open_page, seal_page};
 pub use raw::RawJson;
 pub use replay::{Divergence, DivergenceKind, Replayed, replay};
 pub use session::{
-    Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, RolledBack, Sent, Session, SessionDocument,
-    SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput, Variant,
-    WhenBusy,
+    Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, QueuedMessage, RolledBack, Sent, Session,
+    SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput,
+    Variant, WhenBusy,
 };
 pub use workflow::{
     END, NodeFunction, NodeInput, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder,

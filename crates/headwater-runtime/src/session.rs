@@ -17,6 +17,7 @@ mod look;
 mod moves;
 mod options;
 mod progress;
+mod queue;
 mod reopen;
 mod repeat;
 mod retire;
@@ -35,13 +36,15 @@ pub use history::{HistoryPage, SessionState};
 pub use list::SessionPage;
 pub use moves::{RolledBack, Variant};
 pub use options::{SessionOptions, WhenBusy};
+pub use queue::QueuedMessage;
 pub use repeat::FoundTurn;
 pub use turn::{Sent, Turn};
 
 use crate::{
     Agent, Error, Result,
-    agent::{AgentInner, fresh_id},
+    agent::AgentInner,
     error::ErrorKind,
+    id::fresh_id,
     keys::{self, SessionKey},
 };
 

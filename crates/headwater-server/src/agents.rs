@@ -6,7 +6,7 @@ use std::{
 };
 
 use headwater_protocol::{Message, RunId};
-use headwater_runtime::{Agent, ErrorKind, RunMeta};
+use headwater_runtime::{Agent, ErrorKind, RunSummary};
 
 use crate::{ApiError, ClientPolicy, Visibility};
 
@@ -163,28 +163,35 @@ impl Agents {
         match name.and_then(|name| named.agents.get(name)) {
             Some(served) => Ok(served.clone()),
             None => {
-                let known: Vec<_> = named.agents.keys().map(|name| format!("`{name}`")).collect();
-                let message = match name {
-                    Some(name) if !known.is_empty() => {
-                        format!("there is no agent `{name}`: this server has {}", known.join(", "))
-                    }
-                    _ => "this server has no agents".to_owned(),
-                };
-                Err(ApiError::not_found("agent.unknown", message))
+                let name = name.map(str::to_owned);
+                drop(named);
+                Err(self.unknown(name.as_deref()))
             }
         }
     }
 
-    /// A run's document as the readers of its agent see it, with the name that this server has for the agent: requests and
+    /// There is no agent of that name, and no default.
+    pub(crate) fn unknown(&self, name: Option<&str>) -> ApiError {
+        let known = self.names();
+        let message = match name {
+            Some(name) if !known.is_empty() => {
+                format!("there is no agent `{name}`: this server has `{}`", known.join("`, `"))
+            }
+            _ => "this server has no agents".to_owned(),
+        };
+        ApiError::not_found("agent.unknown", message).known(known)
+    }
+
+    /// The summary of a run as the readers of its agent see it, with the name that this server has for the agent: requests and
     /// documents know no other.
-    pub(crate) fn visible(&self, mut meta: RunMeta) -> RunMeta {
+    pub(crate) fn visible(&self, mut summary: RunSummary) -> RunSummary {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = named.agents.values().chain(named.retired.values());
-        let Some(served) = all.find(|served| served.agent.name() == meta.agent) else {
-            return Visibility::default().meta(meta);
+        let Some(served) = all.find(|served| served.agent.name() == summary.agent) else {
+            return Visibility::default().summary(summary);
         };
-        meta.agent.clone_from(&served.name);
-        served.visibility.meta(meta)
+        summary.agent.clone_from(&served.name);
+        served.visibility.summary(summary)
     }
 
     /// Refuses a new turn of an agent that takes none.
@@ -201,12 +208,12 @@ impl Agents {
     }
 
     /// The agent that a run is of, and what is known about the run.
-    pub(crate) async fn of_run(&self, run: &RunId) -> Result<(Served, RunMeta), ApiError> {
+    pub(crate) async fn of_run(&self, run: &RunId) -> Result<(Served, RunSummary), ApiError> {
         let all = self.served();
         let mut failed = None;
         for served in &all {
-            let meta = match served.agent.run(run.clone()).meta().await {
-                Ok(meta) => meta,
+            let summary = match served.agent.run(run.clone()).summary().await {
+                Ok(summary) => summary,
                 Err(error) if error.kind() == ErrorKind::UnknownRun => continue,
                 // Another agent's store may have it.
                 Err(error) => {
@@ -214,8 +221,8 @@ impl Agents {
                     continue;
                 }
             };
-            let owner = all.iter().find(|served| served.agent.name() == meta.agent);
-            return owner.map(|owner| (owner.clone(), meta)).ok_or_else(ApiError::no_run);
+            let owner = all.iter().find(|served| served.agent.name() == summary.agent);
+            return owner.map(|owner| (owner.clone(), summary)).ok_or_else(ApiError::no_run);
         }
         Err(failed.map_or_else(ApiError::no_run, ApiError::from))
     }

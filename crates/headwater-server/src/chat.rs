@@ -84,17 +84,20 @@ fn find_among(dialects: &[&'static dyn Dialect], name: &str) -> Result<&'static 
     dialects.iter().find(|dialect| dialect.name() == name).copied().ok_or_else(|| {
         let known: Vec<_> = dialects.iter().map(|dialect| dialect.name()).collect();
         let message = format!("there is no dialect `{name}`: there are {}", known.join(", "));
-        ApiError::not_found("dialect.unknown", message)
+        ApiError::not_found("dialect.unknown", message).known(known)
     })
 }
 
 /// A profile of a dialect by its name.
 pub(crate) fn profile(dialect: &'static dyn Dialect, name: &str) -> Result<&'static Profile, ApiError> {
     dialect.profile(name).ok_or_else(|| {
-        let known: Vec<_> = dialect.profiles().iter().map(|profile| format!("`{}`", profile.name)).collect();
-        let (dialect, known) = (dialect.name(), known.join(", "));
-        let message = format!("the dialect `{dialect}` has no profile `{name}`: it has {known}");
-        ApiError::bad("profile.unknown", message)
+        let known: Vec<_> = dialect.profiles().iter().map(|profile| profile.name).collect();
+        let message = format!(
+            "the dialect `{}` has no profile `{name}`: it has `{}`",
+            dialect.name(),
+            known.join("`, `")
+        );
+        ApiError::bad("profile.unknown", message).known(known)
     })
 }
 

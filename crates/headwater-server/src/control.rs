@@ -1,110 +1,182 @@
-//! Runs by their names: start, list, look at, follow, answer, stop.
+//! Runs by their ids: start, list, get, follow, answer, stop.
 
 mod answers;
+mod list;
 mod start;
 
-pub(crate) use answers::{AnswerBody, answer, answer_request, interrupts, question};
-pub(crate) use start::{StartBody, start};
+pub(crate) use answers::{AnswerTaken, answer, answer_request, interrupts};
+pub(crate) use list::list;
+pub(crate) use start::start;
 
 use std::time::Duration;
 
-use axum::{
-    Extension, Json,
-    body::Body,
-    extract::State,
-    http::HeaderMap,
-    response::{IntoResponse as _, Response},
-};
-use headwater_protocol::{CursorSupport, ReaderNames, RequestCursor, RunId, dialects};
-use headwater_runtime::{ErrorKind, Run, RunMeta, RunPhase, open_page, seal_page};
+use axum::{Extension, Json, extract::State, http::HeaderMap};
+use headwater_protocol::{CursorSupport, ReaderNames, RequestCursor, RunId, RunStatus, Usage, dialects};
+use headwater_runtime::{ErrorKind, Run, RunSummary};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::{
     ApiError, Principal, Server,
     agents::Served,
+    api::{Timestamp, describe::EventStream},
     chat::{self, Placed},
-    extract::{Path, Query},
+    extract::{LastEventId, Path, Query},
     follow::{Ending, From, View},
-    idempotency,
 };
+use answers::InterruptDocument;
 
-/// A run that belongs to whoever asks.
+/// A run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Run", deny_unknown_fields)]
+pub(crate) struct RunDocument {
+    id: String,
+    agent: String,
+    workflow: String,
+    /// The version of the workflow.
+    version: String,
+    status: StatusDocument,
+    /// The code of the error that ended it; `docs/http.md` lists them.
+    error: Option<String>,
+    /// The model that answers, if it is known from the start.
+    model: Option<String>,
+    usage: UsageDocument,
+    session: Option<String>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    /// When it stops waiting.
+    expires_at: Option<Timestamp>,
+    /// Why it cannot continue at present.
+    stuck: Option<String>,
+}
+
+/// The status of a run.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "RunStatus")]
+pub(crate) enum StatusDocument {
+    Running,
+    Waiting,
+    Finished,
+    Failed,
+    Cancelled,
+}
+
+impl std::convert::From<RunStatus> for StatusDocument {
+    fn from(status: RunStatus) -> Self {
+        match status {
+            RunStatus::Running => Self::Running,
+            RunStatus::Waiting => Self::Waiting,
+            RunStatus::Finished => Self::Finished,
+            RunStatus::Failed => Self::Failed,
+            RunStatus::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl StatusDocument {
+    fn status(self) -> RunStatus {
+        match self {
+            Self::Running => RunStatus::Running,
+            Self::Waiting => RunStatus::Waiting,
+            Self::Finished => RunStatus::Finished,
+            Self::Failed => RunStatus::Failed,
+            Self::Cancelled => RunStatus::Cancelled,
+        }
+    }
+}
+
+/// The tokens that the models of a run used, as far as they counted them.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Usage", deny_unknown_fields)]
+struct UsageDocument {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+    reasoning_tokens: Option<u64>,
+    cached_input_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+impl std::convert::From<Usage> for UsageDocument {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            total_tokens: usage.total_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+            cached_input_tokens: usage.cached_input_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+        }
+    }
+}
+
+impl std::convert::From<RunSummary> for RunDocument {
+    fn from(run: RunSummary) -> Self {
+        Self {
+            id: run.run.to_string(),
+            agent: run.agent,
+            workflow: run.workflow,
+            version: run.version,
+            status: run.status.into(),
+            error: run.error,
+            model: run.model,
+            usage: run.usage.into(),
+            session: run.session.map(|session| session.to_string()),
+            created_at: Timestamp(run.created),
+            updated_at: Timestamp(run.updated),
+            ended_at: run.ended.map(Timestamp),
+            expires_at: run.until.map(Timestamp),
+            stuck: run.stuck,
+        }
+    }
+}
+
+/// A run of the caller.
 pub(crate) async fn owned(
     server: &Server,
     principal: &Principal,
     run: &str,
-) -> Result<(Served, Run, RunMeta), ApiError> {
+) -> Result<(Served, Run, RunSummary), ApiError> {
     let id = RunId::from(run);
-    let (served, meta) = server.agents().of_run(&id).await?;
-    if meta.owner.as_deref() != Some(principal.id()) {
+    let (served, summary) = server.agents().of_run(&id).await?;
+    if summary.owner.as_deref() != Some(principal.id()) {
         return Err(ApiError::no_run());
     }
     let run = served.agent.run(id);
-    Ok((served, run, meta))
+    Ok((served, run, summary))
 }
 
-#[derive(Debug, Deserialize)]
+/// Where a page of a list begins, and how long it is.
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Paging {
-    after: Option<String>,
-    limit: Option<usize>,
+    /// The `next` of the page before.
+    pub(crate) after: Option<String>,
+    /// How many: 50, at most 500.
+    pub(crate) limit: Option<usize>,
 }
 
 impl Paging {
-    fn limit(&self) -> usize {
-        self.limit.unwrap_or(50).clamp(1, 500)
+    pub(crate) fn limit(&self) -> usize {
+        page_size(self.limit)
     }
 }
 
-/// A page of a list, which names what cannot be read, if there is any.
-pub(crate) fn page(mut page: Value, unreadable: &[impl Serialize]) -> Response {
-    if !unreadable.is_empty()
-        && let Some(fields) = page.as_object_mut()
-    {
-        fields.insert("unreadable".to_owned(), json!(unreadable));
-    }
-    Json(page).into_response()
+/// How many entries a page has.
+pub(crate) fn page_size(limit: Option<usize>) -> usize {
+    limit.unwrap_or(50).clamp(1, 500)
 }
 
-/// `GET /v1/runs`.
-pub(crate) async fn list(
-    State(server): State<Server>,
-    Extension(principal): Extension<Principal>,
-    Query(paging): Query<Paging>,
-) -> Result<Response, ApiError> {
-    let all = server.agents().served();
-    let Some(first) = all.first() else {
-        return Ok(Json(json!({ "runs": [], "next": null })).into_response());
-    };
-    let (owner, limit) = (Some(principal.id()), paging.limit());
-    let secret = first.agent.secret().await?;
-    let after = match &paging.after {
-        Some(after) => Some(open_page(secret, "runs", owner, after)?),
-        None => None,
-    };
-    let after = after.map(|(created, run)| (created, RunId::from(run)));
-    let mut seen: Vec<usize> = Vec::new();
-    let mut runs: Vec<RunMeta> = Vec::new();
-    let mut unreadable: Vec<RunId> = Vec::new();
-    for served in &all {
-        let store = std::sync::Arc::as_ptr(served.agent.store()).cast::<()>().addr();
-        if seen.contains(&store) {
-            continue;
-        }
-        seen.push(store);
-        let after = after.as_ref().map(|(created, run)| (*created, run));
-        let found = served.agent.runs_of(owner, after, limit + 1).await?;
-        runs.extend(found.runs);
-        unreadable.extend(found.unreadable);
-    }
-    // As each store lists them: the newest first.
-    runs.sort_by(|one, other| other.created.cmp(&one.created).then_with(|| one.run.cmp(&other.run)));
-    let more = runs.len() > limit;
-    runs.truncate(limit);
-    let last = runs.last().filter(|_| more);
-    let next = last.map(|last| seal_page(secret, "runs", owner, last.created, last.run.as_str()));
-    let runs: Vec<_> = runs.into_iter().map(|meta| server.agents().visible(meta)).collect();
-    Ok(page(json!({ "runs": runs, "next": next }), &unreadable))
+/// A run, and what it waits for.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct RunDetails {
+    run: RunDocument,
+    waits_for: Vec<InterruptDocument>,
 }
 
 /// `GET /v1/runs/{run}`.
@@ -112,25 +184,30 @@ pub(crate) async fn inspect(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Path(run): Path<String>,
-) -> Result<Response, ApiError> {
-    let (served, run, mut meta) = owned(&server, &principal, &run).await?;
-    meta.agent.clone_from(&served.name);
+) -> Result<Json<RunDetails>, ApiError> {
+    let (served, run, mut summary) = owned(&server, &principal, &run).await?;
+    summary.agent.clone_from(&served.name);
     let open = served.agent.open_questions(run.id()).await?;
-    if meta.phase != RunPhase::Ended {
-        // The journal is ahead of what is noted beside it.
-        meta.phase = if run.waits().await? { RunPhase::Waiting } else { RunPhase::Running };
+    if summary.ended.is_none() {
+        // The journal is ahead of the summary.
+        summary.status = if run.waits().await? { RunStatus::Waiting } else { RunStatus::Running };
     }
-    let open: Vec<_> = open.iter().map(question).collect();
-    let meta = served.visibility.meta(meta);
-    Ok(Json(json!({ "run": meta, "agent": served.name, "waitsFor": open })).into_response())
+    let waits_for = open.iter().map(InterruptDocument::new).collect();
+    Ok(Json(RunDetails { run: served.visibility.summary(summary).into(), waits_for }))
 }
 
-#[derive(Debug, Deserialize)]
+/// How to follow a run.
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Following {
+    /// The dialect to read it in: `native`.
     dialect: Option<String>,
+    /// The profile of the client.
     profile: Option<String>,
+    /// `sse` or `ndjson`; otherwise by `Accept`.
     framing: Option<String>,
+    /// A cursor, the number of a frame, or `now` for the state so far in the fewest frames.
     after: Option<String>,
+    /// `wait` ends the stream when the run waits, `end` when it has ended.
     until: Option<String>,
 }
 
@@ -140,8 +217,9 @@ pub(crate) async fn events(
     Extension(principal): Extension<Principal>,
     Path(run): Path<String>,
     Query(query): Query<Following>,
+    LastEventId(sent): LastEventId,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Result<EventStream, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
     let dialect = query.dialect.as_deref().map_or(Ok(dialects::NATIVE), chat::find_wire)?;
     let named = query.profile.as_deref().map(|name| chat::profile(dialect, name)).transpose()?;
@@ -152,11 +230,11 @@ pub(crate) async fn events(
         Some("wait") => Some(Ending::AtWait),
         Some("end") => Some(Ending::AtEnd),
         Some(other) => {
-            return Err(ApiError::bad("until.unknown", format!("`until` is `wait` or `end`, not `{other}`")));
+            let message = format!("`until` is `wait` or `end`, not `{other}`");
+            return Err(ApiError::bad("until.unknown", message).known(["wait", "end"]));
         }
     };
     served.agent.take_up(run.id()).await?;
-    let sent = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
     let from = match query.after.or(sent).filter(|after| !after.is_empty()) {
         None => From::Start,
         Some(now) if now == "now" => From::Reentry,
@@ -183,7 +261,17 @@ pub(crate) async fn events(
         hold: options.hold,
         waits: true,
     };
-    chat::follow(&server, Placed::at(run, from), view, ending, server.may_read(&principal)?).await
+    let permit = server.may_read(&principal)?;
+    chat::follow(&server, Placed::at(run, from), view, ending, permit).await.map(EventStream)
+}
+
+/// Whether there was something to stop.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct RunStopped {
+    run: String,
+    /// False if it had ended, or ended by itself at the same moment.
+    stopped: bool,
 }
 
 /// `POST /v1/runs/{run}/stop`.
@@ -191,14 +279,14 @@ pub(crate) async fn stop(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Path(run): Path<String>,
-) -> Result<Response, ApiError> {
+) -> Result<Json<RunStopped>, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
     let stopped = match served.agent.stop(run.id(), Some("a person asked for it")).await {
         Ok(run) => ended_by_stop(&run).await?,
         Err(error) if error.kind() == ErrorKind::Ended => false,
         Err(error) => return Err(error.into()),
     };
-    Ok(Json(json!({ "run": run.id(), "stopped": stopped })).into_response())
+    Ok(Json(RunStopped { run: run.id().to_string(), stopped }))
 }
 
 /// How long the response to a stop waits for the run to end. Models and tools have three seconds at most.
@@ -208,39 +296,4 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// the response waits counts as stopped: its stop is durable.
 pub(crate) async fn ended_by_stop(run: &Run) -> Result<bool, ApiError> {
     Ok(run.ended_by_stop(STOP_PATIENCE).await?.unwrap_or(true))
-}
-
-/// The bytes of a body, which was read within the limits before the route was found.
-pub(crate) async fn whole(body: Body) -> Result<bytes::Bytes, ApiError> {
-    let read = axum::body::to_bytes(body, usize::MAX).await;
-    read.map_err(|error| ApiError::bad("body.cut", format!("the body did not arrive: {error}")))
-}
-
-/// Reads a JSON body.
-pub(crate) async fn read_json<T: serde::de::DeserializeOwned>(body: Body) -> Result<T, ApiError> {
-    let bytes = whole(body).await?;
-    if bytes.is_empty() {
-        return Err(ApiError::bad("body.missing", "the body is empty: send a JSON object"));
-    }
-    parse(&bytes)
-}
-
-/// Reads a JSON body that may be left out.
-pub(crate) async fn read_optional_json<T: serde::de::DeserializeOwned>(body: Body) -> Result<T, ApiError> {
-    let bytes = whole(body).await?;
-    parse(if bytes.is_empty() { b"{}" } else { &bytes })
-}
-
-fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| ApiError::bad("body.invalid", format!("the body cannot be read: {error}")))
-}
-
-/// Reads a JSON body, and gives by what it is known again.
-pub(crate) async fn read_keyed_json<T: serde::de::DeserializeOwned>(
-    body: Body,
-) -> Result<(T, String), ApiError> {
-    let bytes = whole(body).await?;
-    let fingerprint = idempotency::fingerprint(&bytes);
-    Ok((read_json(Body::from(bytes)).await?, fingerprint))
 }

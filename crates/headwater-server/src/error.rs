@@ -11,11 +11,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use headwater_runtime::ErrorKind;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// What a request is told: a status, a code for machines, and a message for people.
 ///
-/// The body is `{"error": message, "code": code}`, which is also where the vendors' clients look.
+/// The body is `{"error": message, "code": code}`, with `known` where it lists what exists, which is also where the vendors' clients look.
 ///
 /// ```
 /// use axum::http::StatusCode;
@@ -30,18 +31,39 @@ pub struct ApiError {
     code: String,
     message: String,
     retry_after: Option<u64>,
+    known: Vec<String>,
+}
+
+/// An error: what went wrong, where, and what to do.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Error", deny_unknown_fields)]
+pub(crate) struct ErrorDocument {
+    /// A sentence for people.
+    error: String,
+    /// A stable code for machines; `docs/http.md` lists them.
+    code: String,
+    /// What exists, where the request named something that does not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    known: Vec<String>,
 }
 
 impl ApiError {
     /// An error with a stable code.
     pub fn new(status: StatusCode, code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { status, code: code.into(), message: message.into(), retry_after: None }
+        Self { status, code: code.into(), message: message.into(), retry_after: None, known: Vec::new() }
     }
 
     /// Says when it makes sense to ask again, in seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
+        self
+    }
+
+    /// Lists what exists, for an error about something that does not.
+    #[must_use]
+    pub fn known<S: Into<String>>(mut self, known: impl IntoIterator<Item = S>) -> Self {
+        self.known = known.into_iter().map(Into::into).collect();
         self
     }
 
@@ -150,7 +172,7 @@ fn meaning(code: &str) -> String {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         crate::seeing::note("headwater.code", &self.code);
-        let body = Json(json!({ "error": self.message, "code": self.code }));
+        let body = Json(ErrorDocument { error: self.message, code: self.code, known: self.known });
         let mut response = (self.status, body).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -1,14 +1,22 @@
-//! Parts of a request as handlers take them: what cannot be read is told as every other error is.
+//! Parts of a request as handlers take them: what cannot be read gets the same form of error everywhere.
 
 use axum::{
-    extract::{FromRequestParts, Path as AxumPath, Query as AxumQuery},
+    body::Body,
+    extract::{FromRequest, FromRequestParts, Path as AxumPath, Query as AxumQuery, Request},
     http::request::Parts,
 };
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use crate::ApiError;
+use crate::{
+    ApiError,
+    api::describe::{Input, Sketch, set},
+    chat, idempotency,
+    limits::ids,
+};
 
-/// The parameters of the query.
+/// The parameters of the query. The router has refused unknown ones.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
@@ -22,7 +30,37 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The parts of the path that are names.
+impl<T: JsonSchema> Input for Query<T> {
+    fn describe(sketch: &mut Sketch) {
+        let schema = T::json_schema(&mut sketch.requests);
+        let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+        for (name, mut schema) in fields {
+            let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            let schema = never_null(schema);
+            sketch.query.push(json!({
+                "name": name, "in": "query", "required": false, "description": about, "schema": schema,
+            }));
+        }
+    }
+}
+
+/// The schema of a parameter that is there: none is left out of the query, and never null.
+fn never_null(mut schema: Value) -> Value {
+    let is_null = |kind: &Value| kind == "null" || kind["type"] == "null";
+    for alternatives in ["type", "anyOf"] {
+        let Some(Value::Array(kinds)) = schema.get_mut(alternatives) else { continue };
+        kinds.retain(|kind| !is_null(kind));
+        let [only] = kinds.as_slice() else { continue };
+        let only = only.clone();
+        match alternatives {
+            "type" => set(&mut schema, "type", only),
+            _ => schema = only,
+        }
+    }
+    schema
+}
+
+/// The parts of the path that are ids.
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
@@ -34,4 +72,122 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
         })?;
         Ok(Self(path))
     }
+}
+
+impl<T> Input for Path<T> {}
+
+/// `Last-Event-ID`: where the reader was.
+pub(crate) struct LastEventId(pub(crate) Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let id = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok());
+        Ok(Self(id.map(str::to_owned)))
+    }
+}
+
+impl Input for LastEventId {
+    fn describe(sketch: &mut Sketch) {
+        sketch.header("Last-Event-ID", "As `after`.", json!({ "type": "string" }));
+    }
+}
+
+/// A JSON body.
+pub(crate) struct JsonBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        parse(&whole(request.into_body()).await?).map(Self)
+    }
+}
+
+impl<T: JsonSchema> Input for JsonBody<T> {
+    fn describe(sketch: &mut Sketch) {
+        sketch.takes_body::<T>(true);
+    }
+}
+
+/// A JSON body that may be left out.
+pub(crate) struct OptionalBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let bytes = whole(request.into_body()).await?;
+        parse(if bytes.is_empty() { b"{}" } else { &bytes }).map(Self)
+    }
+}
+
+impl<T: JsonSchema> Input for OptionalBody<T> {
+    fn describe(sketch: &mut Sketch) {
+        sketch.takes_body::<T>(false);
+    }
+}
+
+/// A request that may come again: the same `Idempotency-Key` is the same request.
+pub(crate) struct Repeatable {
+    pub(crate) key: Option<String>,
+    pub(crate) parts: Parts,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Repeatable {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (parts, _) = request.into_parts();
+        Ok(Self { key: chat::idempotency_key(&parts.headers), parts })
+    }
+}
+
+impl Input for Repeatable {
+    fn describe(sketch: &mut Sketch) {
+        let schema = json!({ "type": "string", "minLength": 1, "maxLength": ids::LONGEST });
+        sketch.header("Idempotency-Key", "The same key again is the same request again.", schema);
+    }
+}
+
+/// The same, with a JSON body.
+pub(crate) struct RepeatableBody<T> {
+    pub(crate) body: T,
+    /// The fingerprint of the bytes of the body.
+    pub(crate) fingerprint: String,
+    pub(crate) key: Option<String>,
+    pub(crate) parts: Parts,
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for RepeatableBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let bytes = whole(body).await?;
+        let (fingerprint, key) = (idempotency::fingerprint(&bytes), chat::idempotency_key(&parts.headers));
+        Ok(Self { body: parse(&bytes)?, fingerprint, key, parts })
+    }
+}
+
+impl<T: JsonSchema> Input for RepeatableBody<T> {
+    fn describe(sketch: &mut Sketch) {
+        Repeatable::describe(sketch);
+        sketch.takes_body::<T>(true);
+    }
+}
+
+/// The bytes of a body, which was read within the limits before the route was found.
+pub(crate) async fn whole(body: Body) -> Result<bytes::Bytes, ApiError> {
+    let read = axum::body::to_bytes(body, usize::MAX).await;
+    read.map_err(|error| ApiError::bad("body.cut", format!("the body did not arrive: {error}")))
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    if bytes.is_empty() {
+        return Err(ApiError::bad("body.missing", "the body is empty: send a JSON object"));
+    }
+    serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::bad("body.invalid", format!("the body cannot be read: {error}")))
 }

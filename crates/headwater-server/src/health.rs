@@ -2,35 +2,38 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{
-    Json,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse as _, Response},
-};
+use axum::{Json, extract::State, http::StatusCode};
 use futures_util::FutureExt as _;
 use headwater_store::Store;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{ApiError, Server};
 
 /// How long a store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How the server is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Health {
+    status: &'static str,
+}
+
 /// `GET /healthz`: the process lives, and no store of it has stopped. One that has stopped is served again when it is
 /// opened anew, so a supervisor may restart the process.
-pub(crate) async fn lives(State(server): State<Server>) -> Result<Response, ApiError> {
+pub(crate) async fn lives(State(server): State<Server>) -> Result<Json<Health>, ApiError> {
     for store in stores(&server) {
         if let Some(cause) = store.stopped().now_or_never() {
             tracing::debug!(%cause, "the store has stopped");
             return Err(ApiError::store_stopped());
         }
     }
-    Ok(Json(json!({ "status": "ok" })).into_response())
+    Ok(Json(Health { status: "ok" }))
 }
 
 /// `GET /readyz`: the stores answer, and the server is not about to leave.
-pub(crate) async fn ready(State(server): State<Server>) -> Result<Response, ApiError> {
+pub(crate) async fn ready(State(server): State<Server>) -> Result<Json<Health>, ApiError> {
     let unready = |code: &str, message: String| {
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retry_after(1)
     };
@@ -44,7 +47,7 @@ pub(crate) async fn ready(State(server): State<Server>) -> Result<Response, ApiE
             Err(_) => return Err(unready("store.slow", format!("a store took longer than {PATIENCE:?}"))),
         }
     }
-    Ok(Json(json!({ "status": "ready" })).into_response())
+    Ok(Json(Health { status: "ready" }))
 }
 
 /// The stores of all agents, each once.

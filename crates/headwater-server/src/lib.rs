@@ -13,6 +13,7 @@
 //! dialect and finds or begins the run that answers it, and `follow` writes that run's journal in the same dialect.
 
 mod agents;
+mod api;
 mod auth;
 mod chat;
 mod client_policy;

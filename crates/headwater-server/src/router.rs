@@ -11,8 +11,9 @@ use axum::{
 use headwater_protocol::{Route, dialects};
 
 use crate::{
-    Agents, ApiError, ChatPath, Options, Server, chat, control, guard, health, limits, openapi, seeing,
-    sessions,
+    Agents, ApiError, ChatPath, Options, Server,
+    api::{self, Operation, query::refuse_unknown_query},
+    chat, guard, limits, openapi, seeing,
 };
 
 /// A router that serves agents without keys: mount it in an application of your own, or serve it as it is.
@@ -28,7 +29,14 @@ pub(crate) struct Routes {
     guarded: Router<Server>,
     /// For everyone.
     open: Router<Server>,
-    listed: Vec<(&'static str, String)>,
+    listed: Vec<Route>,
+}
+
+/// A route as it is listed.
+pub(crate) struct Route {
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    pub(crate) operation: Operation,
 }
 
 /// All routes of a server.
@@ -42,20 +50,7 @@ pub(crate) fn routes(server: &Server) -> Routes {
             routes = routes.asked(&format!("/v1/{{dialect}}/{{agent}}/{}", route.path), ask);
         }
     }
-    routes = routes
-        .get("/v1/runs", control::list)
-        .post("/v1/runs", control::start)
-        .get("/v1/runs/{run}", control::inspect)
-        .get("/v1/runs/{run}/events", control::events)
-        .post("/v1/runs/{run}/stop", control::stop)
-        .post("/v1/runs/{run}/answer", control::answer)
-        .get("/v1/interrupts", control::interrupts)
-        .post("/v1/interrupts/{request}", control::answer_request);
-    routes = sessions::routes(routes)
-        .open("/healthz", health::lives)
-        .open("/readyz", health::ready)
-        .open("/metrics", seeing::metrics)
-        .open("/openapi.json", openapi::document);
+    routes = api::routes(routes);
     for (name, paths) in &server.options().paths {
         let Some(dialect) = dialects::CHAT.iter().copied().find(|dialect| dialect.name() == name) else {
             tracing::error!("there is no dialect `{name}`: its paths are not served");
@@ -63,7 +58,7 @@ pub(crate) fn routes(server: &Server) -> Routes {
         };
         for ChatPath { path, agent } in paths {
             let path = path.trim_end_matches('/');
-            let taken = routes.listed.iter().any(|(_, known)| known == path);
+            let taken = routes.listed.iter().any(|known| known.path == path);
             if let Err(fault) = check_path(path).and(if taken { Err("it is served already") } else { Ok(()) })
             {
                 tracing::error!("`{path}` of `{name}` is not served: {fault}");
@@ -108,35 +103,51 @@ pub fn check_path(path: &str) -> Result<(), &'static str> {
 }
 
 impl Routes {
-    pub(crate) fn get<T: 'static>(self, path: &str, handler: impl Handler<T, Server>) -> Self {
-        self.on("GET", path, get(handler))
+    pub(crate) fn get<T: 'static, H: Handler<T, Server>>(self, path: &str, route: (Operation, H)) -> Self {
+        let (operation, handler) = route;
+        self.on("GET", path, operation, refuse_unknown_query(operation, get(handler)))
     }
 
-    pub(crate) fn post<T: 'static>(self, path: &str, handler: impl Handler<T, Server>) -> Self {
-        self.on("POST", path, post(handler))
+    pub(crate) fn post<T: 'static, H: Handler<T, Server>>(self, path: &str, route: (Operation, H)) -> Self {
+        let (operation, handler) = route;
+        self.on("POST", path, operation, refuse_unknown_query(operation, post(handler)))
     }
 
-    pub(crate) fn delete<T: 'static>(self, path: &str, handler: impl Handler<T, Server>) -> Self {
-        self.on("DELETE", path, axum::routing::delete(handler))
+    pub(crate) fn delete<T: 'static, H: Handler<T, Server>>(self, path: &str, route: (Operation, H)) -> Self {
+        let (operation, handler) = route;
+        self.on("DELETE", path, operation, refuse_unknown_query(operation, axum::routing::delete(handler)))
+    }
+
+    /// A route that needs no key.
+    pub(crate) fn open<T: 'static, H: Handler<T, Server>>(
+        mut self,
+        path: &str,
+        route: (Operation, H),
+    ) -> Self {
+        let (operation, handler) = route;
+        let operation = Operation { open: true, ..operation };
+        self.listed.push(Route { method: "GET", path: path.to_owned(), operation });
+        Self { open: self.open.route(path, refuse_unknown_query(operation, get(handler))), ..self }
     }
 
     /// A route of a dialect: the request says what it asks for.
     fn asked<T: 'static>(self, path: &str, handler: impl Handler<T, Server>) -> Self {
-        self.get(path, handler.clone()).post(path, handler)
+        let [read, write] = openapi::dialects::operations(path);
+        self.on("GET", path, read, get(handler.clone())).on("POST", path, write, post(handler))
     }
 
-    /// A route that needs no key.
-    fn open<T: 'static>(mut self, path: &str, handler: impl Handler<T, Server>) -> Self {
-        self.listed.push(("GET", path.to_owned()));
-        Self { open: self.open.route(path, get(handler)), ..self }
-    }
-
-    fn on(mut self, method: &'static str, path: &str, route: MethodRouter<Server>) -> Self {
-        self.listed.push((method, path.to_owned()));
+    fn on(
+        mut self,
+        method: &'static str,
+        path: &str,
+        operation: Operation,
+        route: MethodRouter<Server>,
+    ) -> Self {
+        self.listed.push(Route { method, path: path.to_owned(), operation });
         Self { guarded: self.guarded.route(path, route), ..self }
     }
 
-    pub(crate) fn into_list(self) -> Vec<(&'static str, String)> {
+    pub(crate) fn into_list(self) -> Vec<Route> {
         self.listed
     }
 

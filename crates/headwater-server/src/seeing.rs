@@ -19,7 +19,7 @@ use tracing::{Instrument as _, Span, field::Empty, info_span};
 pub use prometheus::{METRICS, Metrics};
 pub(crate) use stream::OpenStream;
 
-use crate::{ApiError, Principal, Server, chat::fresh};
+use crate::{ApiError, Principal, Server, api::describe::PlainText, chat::fresh};
 
 /// The longest name of a request that is taken from its sender.
 const LONGEST: usize = 128;
@@ -123,13 +123,13 @@ pub(crate) fn note(field: &'static str, value: &str) {
 }
 
 /// `GET /metrics`.
-pub(crate) async fn metrics(State(server): State<Server>) -> Result<Response, ApiError> {
+pub(crate) async fn metrics(State(server): State<Server>) -> Result<PlainText, ApiError> {
     let Some(metrics) = &server.options().metrics else {
         return Err(ApiError::not_found("metrics.off", "this server does not show what it counts"));
     };
     metrics::gauge!("headwater_stream_bytes_held").set(gauge(server.bytes_held()));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    Ok(([(header::CONTENT_TYPE, kind)], metrics.render()).into_response())
+    Ok(PlainText(([(header::CONTENT_TYPE, kind)], metrics.render()).into_response()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nobody has so many bytes")]

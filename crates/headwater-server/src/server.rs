@@ -89,7 +89,7 @@ impl Server {
     /// ```
     #[must_use]
     pub fn routes(&self) -> Vec<(&'static str, String)> {
-        router::routes(self).into_list()
+        router::routes(self).into_list().into_iter().map(|route| (route.method, route.path)).collect()
     }
 
     /// The agents.

@@ -1,58 +1,46 @@
-//! Sessions and their checkpoints: list, look at, go back, branch, do again.
+//! Sessions and their checkpoints: list, get, roll back, fork, run again.
+
+mod documents;
+pub(crate) mod queue;
 
 use axum::{
     Extension, Json,
-    body::Body,
-    extract::{FromRequestParts, RawPathParams, Request, State},
-    http::{StatusCode, request::Parts},
+    extract::{FromRequestParts, RawPathParams, State},
+    http::request::Parts,
     response::{IntoResponse, Response},
 };
-use headwater_protocol::{CheckpointId, Message, Part, rfc3339};
-use headwater_runtime::{Checkpoint, ErrorKind, Sent, Session, SessionInfo, SessionState, Start, Turn};
+use headwater_protocol::{CheckpointId, Message, Part};
+use headwater_runtime::{ErrorKind, Sent, Session, SessionInfo, Start, Turn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+pub(crate) use documents::structured;
+use documents::{
+    CheckpointDetails, CheckpointDocument, CheckpointList, ExportDocument, MessageList, RolledBackDocument,
+    SessionDocument, SessionList, SessionStopped, TurnSent, VariantDocument, VariantList,
+};
+
 use crate::{
     ApiError, Principal, Server,
     agents::Served,
+    api::describe::{Accepted, Created, Input, NoContent},
     chat,
-    control::{self, read_json, read_keyed_json, read_optional_json},
-    extract::{Path, Query},
+    control::{self, Paging, page_size},
+    extract::{OptionalBody, Path, Query, Repeatable, RepeatableBody},
     idempotency,
     limits::ids,
-    router::Routes,
     seeing,
 };
 
-pub(crate) fn routes(routes: Routes) -> Routes {
-    const CHECKPOINT: &str = "/v1/sessions/{session}/checkpoints/{checkpoint}";
-    let of = |action: &str| format!("{CHECKPOINT}/{action}");
-    routes
-        .get("/v1/sessions", list)
-        .post("/v1/sessions", create)
-        .get("/v1/sessions/{session}", inspect)
-        .delete("/v1/sessions/{session}", delete)
-        .get("/v1/sessions/{session}/messages", messages)
-        .post("/v1/sessions/{session}/messages", send)
-        .post("/v1/sessions/{session}/stop", stop)
-        .post("/v1/sessions/{session}/undo", undo)
-        .get("/v1/sessions/{session}/export", export)
-        .get("/v1/sessions/{session}/checkpoints", checkpoints)
-        .get(CHECKPOINT, checkpoint)
-        .post(&of("rollback"), roll_back)
-        .post(&of("fork"), fork)
-        .post(&of("regenerate"), regenerate)
-        .post(&of("edit"), edit)
-        .get(&of("variants"), variants)
-        .post(&of("select"), select)
-}
-
-/// The session that the path names, which belongs to whoever asks.
-struct Mine(Session, SessionInfo);
+/// The session of the caller that the path names.
+pub(crate) struct Mine(Session, SessionInfo);
 
 /// The same, and what its readers see of it.
-struct Shown(Session, Served);
+pub(crate) struct Shown(Session, Served);
+
+impl Input for Mine {}
+impl Input for Shown {}
 
 impl FromRequestParts<Server> for Mine {
     type Rejection = Response;
@@ -99,49 +87,52 @@ async fn find_served(
     Err(ApiError::no_session())
 }
 
-#[derive(Debug, Deserialize)]
-struct Listing {
+/// Which sessions to list.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct SessionQuery {
+    /// The agent; otherwise the default.
     agent: Option<String>,
+    /// The `next` of the page before.
     after: Option<String>,
-    before: Option<u64>,
+    /// How many: 50, at most 500.
     limit: Option<usize>,
-    dialect: Option<String>,
-    at: Option<String>,
 }
 
-impl Listing {
-    fn limit(&self) -> usize {
-        self.limit.unwrap_or(50).clamp(1, 500)
-    }
-}
-
-async fn list(
+/// `GET /v1/sessions`.
+pub(crate) async fn list(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Query(query): Query<Listing>,
-) -> Result<Response, ApiError> {
+    Query(query): Query<SessionQuery>,
+) -> Result<Json<SessionList>, ApiError> {
     let served = server.agents().find(query.agent.as_deref())?;
-    let page = served.agent.sessions(Some(principal.id()), query.after.as_deref(), query.limit()).await?;
-    let sessions: Vec<_> = page.sessions.iter().map(shown).collect();
-    let document = json!({ "agent": served.name, "sessions": sessions, "next": page.next });
-    Ok(control::page(document, &page.unreadable))
+    let paging = Paging { after: query.after, limit: query.limit };
+    let page = served.agent.sessions(Some(principal.id()), paging.after.as_deref(), paging.limit()).await?;
+    Ok(Json(SessionList {
+        agent: served.name,
+        sessions: page.sessions.into_iter().map(Into::into).collect(),
+        next: page.next,
+        unreadable: page.unreadable.iter().map(ToString::to_string).collect(),
+    }))
 }
 
+/// A session to create.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Create {
+pub(crate) struct CreateSession {
+    /// Its id; otherwise a fresh one.
     id: Option<String>,
+    /// The agent; otherwise the default.
     agent: Option<String>,
-    /// A session that was exported.
+    /// An exported session.
     import: Option<Value>,
 }
 
-async fn create(
+/// `POST /v1/sessions`.
+pub(crate) async fn create(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let body: Create = read_optional_json(body).await?;
+    OptionalBody(body): OptionalBody<CreateSession>,
+) -> Result<Created<SessionDocument>, ApiError> {
     ids::check_all([("agent", body.agent.as_deref())])?;
     let served = server.agents().find(body.agent.as_deref())?;
     let owner = Some(principal.id());
@@ -155,22 +146,23 @@ async fn create(
         (None, Some(id)) => served.agent.open_session(id, owner).await?,
         (None, None) => served.agent.new_session(owner).await?,
     };
-    Ok((StatusCode::CREATED, Json(shown(&session.info().await?))).into_response())
+    Ok(Created(session.info().await?.into()))
 }
 
-async fn inspect(Mine(_, info): Mine) -> Result<Response, ApiError> {
-    Ok(Json(shown(&info)).into_response())
+/// `GET /v1/sessions/{session}`.
+pub(crate) async fn inspect(Mine(_, info): Mine) -> Result<Json<SessionDocument>, ApiError> {
+    Ok(Json(info.into()))
 }
 
 /// Deletes a session without reading it: one that cannot be read can be deleted.
-async fn delete(
+pub(crate) async fn delete(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Path(session): Path<String>,
-) -> Result<Response, ApiError> {
+) -> Result<NoContent, ApiError> {
     for served in server.agents().served() {
         match served.agent.delete_session(session.as_str(), Some(principal.id())).await {
-            Ok(()) => return Ok(StatusCode::NO_CONTENT.into_response()),
+            Ok(()) => return Ok(NoContent),
             Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {}
             Err(error) => return Err(error.into()),
         }
@@ -178,157 +170,208 @@ async fn delete(
     Err(ApiError::no_session())
 }
 
-async fn messages(Shown(session, served): Shown, Query(query): Query<Listing>) -> Result<Response, ApiError> {
+/// Which messages to list.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct MessageQuery {
+    /// The dialect to write them in; otherwise the native form.
+    dialect: Option<String>,
+    /// The checkpoint up to which; otherwise the newest.
+    at: Option<String>,
+    /// The `before` of the page before.
+    before: Option<u64>,
+    /// How many turns: 50, at most 500.
+    limit: Option<usize>,
+}
+
+/// `GET /v1/sessions/{session}/messages`.
+pub(crate) async fn messages(
+    Shown(session, served): Shown,
+    Query(query): Query<MessageQuery>,
+) -> Result<Json<MessageList>, ApiError> {
     let dialect = query.dialect.as_deref().map(chat::find_wire).transpose()?;
     ids::check_all([("at", query.at.as_deref())])?;
     let at = query.at.as_deref().map(CheckpointId::from);
-    let page = session.history(at.as_ref(), query.before, query.limit()).await?;
+    let page = session.history(at.as_ref(), query.before, page_size(query.limit)).await?;
     let write = |message: &Message| match dialect {
         Some(dialect) => dialect.page_message(message),
         None => json!(message),
     };
-    let messages: Vec<_> = served.shown(page.messages).iter().map(write).collect();
-    Ok(Json(json!({ "messages": messages, "before": page.before })).into_response())
+    let messages = served.shown(page.messages).iter().map(write).collect();
+    Ok(Json(MessageList { messages, before: page.before }))
 }
 
+/// A message to send.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Say {
+pub(crate) struct SendMessage {
+    /// What the person wrote.
     text: String,
+    /// The workflow; otherwise the default of the agent.
     workflow: Option<String>,
+    /// A label of the turn, for people; otherwise the beginning of the text.
     label: Option<String>,
 }
 
-async fn send(
+/// `POST /v1/sessions/{session}/messages`.
+pub(crate) async fn send(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    Path(session): Path<String>,
-    request: Request,
-) -> Result<Response, ApiError> {
-    let (served, session, _) = find_served(&server, &principal, &session).await?;
+    Shown(session, served): Shown,
+    request: RepeatableBody<SendMessage>,
+) -> Result<Accepted<TurnSent>, ApiError> {
     server.agents().takes_turns(session.agent())?;
-    let (parts, body) = request.into_parts();
-    let key = chat::idempotency_key(&parts.headers);
-    let (say, fingerprint): (Say, _) = read_keyed_json(body).await?;
-    ids::check_all([("workflow", say.workflow.as_deref())])?;
-    served.client.check_workflow(&served.agent, say.workflow.as_deref())?;
+    let RepeatableBody { body: message, fingerprint, key, parts } = request;
+    ids::check_all([("workflow", message.workflow.as_deref())])?;
+    served.client.check_workflow(&served.agent, message.workflow.as_deref())?;
     let place = ["messages", session.id().as_str()];
     idempotency::check(session.agent(), principal.id(), place, key.as_deref(), &fingerprint).await?;
     if let Some(before) = session.sent_before(key.as_slice()).await? {
-        return told(&before).await;
+        return accepted(&before).await;
     }
     let _permit = server.may_begin(&principal)?;
     let request = seeing::request_id_of(&parts.headers);
     let context = server.runtime_context(&principal, parts, Map::new).await?;
-    let mut start = Start::new(say.text).owner(principal.id()).request(request).runtime_context(context);
-    if let Some(workflow) = say.workflow {
+    let mut start = Start::new(message.text).owner(principal.id()).request(request).runtime_context(context);
+    if let Some(workflow) = message.workflow {
         start = start.workflow(workflow);
     }
     let mut turn = Turn::from(start);
-    if let Some(label) = say.label {
+    if let Some(label) = message.label {
         turn = turn.label(label);
     }
     let turn = key.into_iter().fold(turn, Turn::request_key);
-    told(&session.send(turn).await?).await
+    accepted(&session.send(turn).await?).await
 }
 
-/// Tells about a turn whose run can be followed, unless it waits for the turns before it.
-async fn told(turn: &Sent) -> Result<Response, ApiError> {
+/// A turn whose run can be followed, unless it waits for the turns before it.
+async fn accepted(turn: &Sent) -> Result<Accepted<TurnSent>, ApiError> {
     if !turn.queued {
-        // Whoever sends the same a second time may be faster than the first: the run that is named must be there.
+        // The same request at the same time may be faster than the first: the run that is named must exist.
         turn.begun().await?;
     }
-    Ok((StatusCode::ACCEPTED, Json(sent(turn))).into_response())
+    Ok(Accepted(turn.into()))
 }
 
-async fn stop(Mine(session, _): Mine) -> Result<Response, ApiError> {
+/// `POST /v1/sessions/{session}/stop`.
+pub(crate) async fn stop(Mine(session, _): Mine) -> Result<Json<SessionStopped>, ApiError> {
     let run = session.stop(Some("a person asked for it")).await?;
     let stopped = match &run {
-        Some(run) if control::ended_by_stop(run).await? => Some(run.id()),
+        Some(run) if control::ended_by_stop(run).await? => Some(run.id().to_string()),
         _ => None,
     };
-    Ok(Json(json!({ "stopped": stopped })).into_response())
+    Ok(Json(SessionStopped { stopped }))
 }
 
-async fn undo(Mine(session, _): Mine) -> Result<Response, ApiError> {
+/// `POST /v1/sessions/{session}/undo`.
+pub(crate) async fn undo(Mine(session, _): Mine) -> Result<Json<RolledBackDocument>, ApiError> {
     let undone = session.undo().await?;
-    Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
+    Ok(Json(undone.into()))
 }
 
-async fn export(Shown(session, served): Shown) -> Result<Response, ApiError> {
+/// `GET /v1/sessions/{session}/export`.
+pub(crate) async fn export(Shown(session, served): Shown) -> Result<Json<ExportDocument>, ApiError> {
     let document = session.export().await?.with_agent(&served.name);
     let mut document = document.retain_parts(|part| served.visibility.part(part));
     if !served.visibility.state {
         document = document.without_state();
     }
-    Ok(Json(document).into_response())
+    Ok(Json(ExportDocument(document)))
 }
 
-async fn checkpoints(Mine(session, _): Mine, Query(query): Query<Listing>) -> Result<Response, ApiError> {
-    let found = session.checkpoints(query.before, query.limit()).await?;
-    let before = (found.len() == query.limit()).then(|| found.last().map(|last| last.turn)).flatten();
-    Ok(Json(json!({ "checkpoints": found, "before": before })).into_response())
+/// Which checkpoints to list.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct CheckpointQuery {
+    /// The `before` of the page before.
+    before: Option<u64>,
+    /// How many: 50, at most 500.
+    limit: Option<usize>,
+}
+
+/// `GET /v1/sessions/{session}/checkpoints`.
+pub(crate) async fn checkpoints(
+    Mine(session, _): Mine,
+    Query(query): Query<CheckpointQuery>,
+) -> Result<Json<CheckpointList>, ApiError> {
+    let limit = page_size(query.limit);
+    let found = session.checkpoints(query.before, limit).await?;
+    let before = (found.len() == limit).then(|| found.last().map(|last| last.turn)).flatten();
+    Ok(Json(CheckpointList { checkpoints: found.into_iter().map(Into::into).collect(), before }))
 }
 
 type Of = Path<(String, String)>;
 
-async fn checkpoint(Shown(session, served): Shown, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
+/// `GET /v1/sessions/{session}/checkpoints/{checkpoint}`.
+pub(crate) async fn checkpoint(
+    Shown(session, served): Shown,
+    Path((_, checkpoint)): Of,
+) -> Result<Json<CheckpointDetails>, ApiError> {
     let id = CheckpointId::from(checkpoint);
-    let checkpoint: Checkpoint = session.checkpoint(&id).await?;
+    let checkpoint = CheckpointDocument::from(session.checkpoint(&id).await?);
     let state = session.state(Some(&id)).await?;
-    Ok(Json(json!({
-        "checkpoint": checkpoint,
-        "structured": structured(&state),
-        "workflowState": if served.visibility.state { state.workflow_state } else { Map::new() },
-        "messages": served.shown(state.messages),
+    Ok(Json(CheckpointDetails {
+        checkpoint,
+        structured: structured(&state),
+        workflow_state: if served.visibility.state { state.workflow_state } else { Map::new() },
+        messages: served.shown(state.messages).iter().map(|message| json!(message)).collect(),
     }))
-    .into_response())
 }
 
-async fn roll_back(Mine(session, _): Mine, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
+/// `POST …/rollback`.
+pub(crate) async fn roll_back(
+    Mine(session, _): Mine,
+    Path((_, checkpoint)): Of,
+) -> Result<Json<RolledBackDocument>, ApiError> {
     let undone = session.roll_back(&CheckpointId::from(checkpoint)).await?;
-    Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
+    Ok(Json(undone.into()))
 }
 
+/// A fork to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Fork {
+pub(crate) struct ForkSession {
+    /// The id of the new session; otherwise a fresh one.
     id: Option<String>,
 }
 
-async fn fork(Mine(session, _): Mine, Path((_, checkpoint)): Of, body: Body) -> Result<Response, ApiError> {
-    let body: Fork = read_optional_json(body).await?;
+/// `POST …/fork`.
+pub(crate) async fn fork(
+    Mine(session, _): Mine,
+    Path((_, checkpoint)): Of,
+    OptionalBody(body): OptionalBody<ForkSession>,
+) -> Result<Created<SessionDocument>, ApiError> {
     let forked = session.fork(&CheckpointId::from(checkpoint), body.id.as_deref()).await?;
-    Ok((StatusCode::CREATED, Json(shown(&forked.info().await?))).into_response())
+    Ok(Created(forked.info().await?.into()))
 }
 
-async fn regenerate(
+/// `POST …/regenerate`.
+pub(crate) async fn regenerate(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Mine(session, _): Mine,
     Path((_, checkpoint)): Of,
-    request: Request,
-) -> Result<Response, ApiError> {
-    let (parts, _) = request.into_parts();
-    do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), parts, None).await
+    request: Repeatable,
+) -> Result<Accepted<TurnSent>, ApiError> {
+    do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), request, None).await
 }
 
+/// Another text for a message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Edit {
+pub(crate) struct EditMessage {
     text: String,
 }
 
-async fn edit(
-    Extension(principal): Extension<Principal>,
+/// `POST …/edit`.
+pub(crate) async fn edit(
     State(server): State<Server>,
+    Extension(principal): Extension<Principal>,
     Mine(session, _): Mine,
     Path((_, checkpoint)): Of,
-    request: Request,
-) -> Result<Response, ApiError> {
-    let (parts, body) = request.into_parts();
-    let Edit { text } = read_json(body).await?;
-    do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), parts, Some(text)).await
+    request: RepeatableBody<EditMessage>,
+) -> Result<Accepted<TurnSent>, ApiError> {
+    let RepeatableBody { body: EditMessage { text }, key, parts, .. } = request;
+    let request = Repeatable { key, parts };
+    do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), request, Some(text)).await
 }
 
 /// Does a turn again, once for one key: with another text, or as it was.
@@ -337,16 +380,15 @@ async fn do_again(
     principal: &Principal,
     session: &Session,
     turn: &CheckpointId,
-    parts: Parts,
+    Repeatable { key, parts }: Repeatable,
     text: Option<String>,
-) -> Result<Response, ApiError> {
+) -> Result<Accepted<TurnSent>, ApiError> {
     server.agents().takes_turns(session.agent())?;
-    let key = chat::idempotency_key(&parts.headers);
     let fingerprint = idempotency::fingerprint(format!("{turn}\n{text:?}").as_bytes());
     let place = ["again", session.id().as_str()];
     idempotency::check(session.agent(), principal.id(), place, key.as_deref(), &fingerprint).await?;
     if let Some(before) = session.sent_before(key.as_slice()).await? {
-        return told(&before).await;
+        return accepted(&before).await;
     }
     let _permit = server.may_begin(principal)?;
     let request = seeing::request_id_of(&parts.headers);
@@ -357,46 +399,24 @@ async fn do_again(
         Some(_) => session.edit(turn, now).await?,
         None => session.regenerate_as(turn, now).await?,
     };
-    told(&again).await
+    accepted(&again).await
 }
 
-async fn variants(Mine(session, _): Mine, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
+/// `GET …/variants`.
+pub(crate) async fn variants(
+    Mine(session, _): Mine,
+    Path((_, checkpoint)): Of,
+) -> Result<Json<VariantList>, ApiError> {
     let variants = session.variants(&CheckpointId::from(checkpoint)).await?;
-    let variants: Vec<_> = variants
-        .iter()
-        .map(|variant| json!({ "checkpoint": variant.checkpoint, "selected": variant.selected }))
-        .collect();
-    Ok(Json(json!({ "variants": variants })).into_response())
+    let variants = variants.into_iter().map(VariantDocument::from).collect();
+    Ok(Json(VariantList { variants }))
 }
 
-async fn select(Mine(session, _): Mine, Path((_, checkpoint)): Of) -> Result<Response, ApiError> {
+/// `POST …/select`.
+pub(crate) async fn select(
+    Mine(session, _): Mine,
+    Path((_, checkpoint)): Of,
+) -> Result<Json<RolledBackDocument>, ApiError> {
     let undone = session.select(&CheckpointId::from(checkpoint)).await?;
-    Ok(Json(json!({ "streams": undone.streams, "requests": undone.requests })).into_response())
-}
-
-fn shown(info: &SessionInfo) -> Value {
-    json!({
-        "id": info.id,
-        "label": info.label,
-        "createdAt": rfc3339(info.created),
-        "updatedAt": rfc3339(info.updated),
-        "turns": info.turns,
-        "checkpoint": info.checkpoint,
-        "forkedFrom": info.forked.as_ref().map(|(session, checkpoint)| {
-            json!({ "session": session, "checkpoint": checkpoint })
-        }),
-        "lastRun": info.last_run,
-        "going": info.going,
-        "waiting": info.waiting,
-        "queued": info.queued,
-    })
-}
-
-fn sent(sent: &Sent) -> Value {
-    json!({ "run": sent.run, "checkpoint": sent.checkpoint, "queued": sent.queued, "repeated": sent.repeated })
-}
-
-/// The structured streams of a state, by name.
-pub(crate) fn structured(state: &SessionState) -> Value {
-    json!(state.structured)
+    Ok(Json(undone.into()))
 }

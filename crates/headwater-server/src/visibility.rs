@@ -5,7 +5,7 @@ use headwater_protocol::{
     Message, Part, READER_ERRORS, Record, ToolCall, ToolInputAvailable, ToolInputError, ToolOutput,
     ToolOutputError, ToolPart, WarningEvent, code_of, reader_text,
 };
-use headwater_runtime::RunMeta;
+use headwater_runtime::RunSummary;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -160,12 +160,12 @@ impl Visibility {
         }
     }
 
-    /// A run's document as its readers see it.
-    pub(crate) fn meta(self, mut meta: RunMeta) -> RunMeta {
-        if let (false, Some(stuck)) = (self.errors, &mut meta.stuck) {
+    /// The summary of a run as its readers see it.
+    pub(crate) fn summary(self, mut summary: RunSummary) -> RunSummary {
+        if let (false, Some(stuck)) = (self.errors, &mut summary.stuck) {
             *stuck = masked("run.stuck");
         }
-        meta
+        summary
     }
 }
 

@@ -9,8 +9,10 @@ fn dates_print_and_read_back() {
         (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
     ] {
         assert_eq!(Iso8601(ms).to_string(), text);
-        assert_eq!(parse_iso8601(text), Some(ms));
+        assert_eq!(parse_rfc3339(text), Some(ms));
     }
-    assert_eq!(parse_iso8601("2026-01-11T18:22:01Z"), Some(1_768_155_721_000));
-    assert_eq!(parse_iso8601("yesterday"), None);
+    assert_eq!(parse_rfc3339("2026-01-11T18:22:01Z"), Some(1_768_155_721_000));
+    for text in ["yesterday", "2026-01-11T24:00:00Z", "99999999999999999-01-01T00:00:00Z", "2026-01-11"] {
+        assert_eq!(parse_rfc3339(text), None, "{text}");
+    }
 }

@@ -11,7 +11,7 @@ use headwater_store::{Clock, Store, SystemClock};
 use headwater_tools::{Tool, Tools};
 use tokio::sync::OnceCell;
 
-use super::{Agent, AgentInner, AgentOptions, Versions, drivers::Drivers, fresh_id, resuming::Resuming};
+use super::{Agent, AgentInner, AgentOptions, Versions, drivers::Drivers, resuming::Resuming};
 use crate::{Error, ModelRef, Result, SessionOptions, Workflow, error::ErrorKind};
 
 /// An agent that is being put together. See [`Agent::builder`].
@@ -171,7 +171,7 @@ impl AgentBuilder {
             store,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
             secret: OnceCell::new(),
-            owner: fresh_id("process")?,
+            owner: crate::id::fresh_id("process")?,
             options: self.options,
             sessions: self.sessions,
             drivers: self.drivers,

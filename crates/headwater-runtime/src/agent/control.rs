@@ -372,8 +372,8 @@ impl AgentInner {
             self.remove_question(&wait.request).await?;
         }
         self.remove_all(&keys::inbox(run)).await?;
-        if let Some(meta) = self.get_meta(run).await.ok().flatten() {
-            self.store.remove(&self.listed_run(&meta), Expect::Any).await?;
+        if let Some(summary) = self.load_summary(run).await.ok().flatten() {
+            self.store.remove(&self.listed_run(&summary), Expect::Any).await?;
         }
         self.store.remove(&keys::run(run), Expect::Any).await?;
         self.store.delete(&journal).await?;

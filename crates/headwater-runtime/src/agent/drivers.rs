@@ -6,18 +6,17 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use headwater_protocol::{Event, MessageStarted, Role, RunId, RunStarted, RunStatus, StructuredInvalidated};
-use headwater_store::{Expect, Lease, Receipt};
+use headwater_store::{Lease, Receipt};
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use tracing::Instrument as _;
 
-use super::{Agent, AgentInner, RunMeta, RunPhase};
+use super::{Agent, AgentInner};
 use crate::{
     Error, Result, Workflow,
     error::ErrorKind,
     journal::{Beginning, Begun, Effect, History, Journal},
-    keys::{self, OwnerTag},
+    keys,
     run::{Driven, RunShared, Walk, drive},
     seeing,
 };
@@ -154,7 +153,7 @@ impl AgentInner {
                 ..Default::default()
             }))?;
         }
-        self.put_meta(&self.meta(shared, RunPhase::Running, None)).await?;
+        self.note_running(shared).await?;
         last.await?;
         Ok(())
     }
@@ -264,7 +263,7 @@ impl AgentInner {
             if snapshot != noted && shared.phase.is_driven() {
                 // Readers that re-attach through another process find it there.
                 noted = snapshot;
-                let _ = self.put_meta(&self.meta(shared, RunPhase::Running, None)).await;
+                let _ = self.note_running(shared).await;
             }
         }
     }
@@ -309,7 +308,7 @@ impl AgentInner {
     /// this process dies.
     pub(super) async fn ended(self: &Arc<Self>, shared: &RunShared) -> Result<()> {
         self.turn_over(shared).await?;
-        self.put_meta(&self.meta(shared, RunPhase::Ended, None)).await?;
+        self.note_end(shared).await?;
         self.close_questions(shared).await?;
         shared.phase.release();
         self.store.close(shared.journal.lease(), Some(self.options.keep)).await?;
@@ -318,7 +317,7 @@ impl AgentInner {
 
     async fn waiting(self: &Arc<Self>, shared: &RunShared, until: u64) -> Result<()> {
         self.turn_over(shared).await?;
-        self.put_meta(&self.meta(shared, RunPhase::Waiting, Some(until))).await?;
+        self.note_wait(shared, until).await?;
         self.note_waiting(&shared.id, until).await?;
         shared.phase.release();
         self.store.release(shared.journal.lease()).await?;
@@ -349,67 +348,6 @@ impl AgentInner {
                 .iter()
                 .filter_map(|(key, _)| keys::read_inbox(key))
                 .any(|(_, request)| request.is_none_or(|request| !history.answers.contains_key(&request)))
-    }
-
-    pub(super) fn meta(&self, shared: &RunShared, phase: RunPhase, until: Option<u64>) -> RunMeta {
-        RunMeta {
-            run: shared.id.clone(),
-            agent: shared.begun.agent.clone(),
-            workflow: shared.begun.workflow.clone(),
-            version: shared.begun.version.clone(),
-            phase,
-            owner: shared.begun.owner.clone(),
-            session: shared.begun.session.clone(),
-            created: shared.begun.created,
-            updated: self.now(),
-            snapshot: shared.journal.last_snapshot(),
-            until,
-            stuck: None,
-        }
-    }
-
-    pub(super) async fn put_meta(&self, meta: &RunMeta) -> Result<()> {
-        let bytes = serde_json::to_vec(meta).map_err(|error| {
-            Error::new(ErrorKind::State, format!("a run's meta does not serialise: {error}"))
-        })?;
-        let ttl = (meta.phase == RunPhase::Ended).then_some(self.options.keep);
-        let key = keys::run(&meta.run);
-        let put = self.store.put(&key, bytes.into(), Expect::Any, ttl);
-        if meta.phase == RunPhase::Waiting {
-            // It is listed since it began.
-            put.await?;
-        } else {
-            let listed = self.listed_run(meta);
-            let list = self.store.put(&listed, Bytes::new(), Expect::Any, ttl);
-            futures_util::try_join!(put, list)?;
-        }
-        Ok(())
-    }
-
-    /// Where a run is listed for its owner.
-    pub(super) fn listed_run(&self, meta: &RunMeta) -> String {
-        keys::listed_run(&OwnerTag::new(meta.owner.as_deref()), meta.created, &meta.run)
-    }
-
-    pub(super) async fn stuck(&self, run: &RunId, why: &Error) -> Result<()> {
-        let why = Some(why.to_string());
-        if let Some(mut meta) = self.get_meta(run).await?
-            && meta.stuck != why
-        {
-            meta.stuck = why;
-            self.put_meta(&meta).await?;
-        }
-        Ok(())
-    }
-
-    pub(super) async fn get_meta(&self, run: &RunId) -> Result<Option<RunMeta>> {
-        let value = self.store.get(&keys::run(run)).await;
-        let value = value.map_err(|error| Error::from(error).or_unreadable("run.unreadable"))?;
-        let Some(value) = value else { return Ok(None) };
-        crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
-            Error::new(ErrorKind::Store, format!("what is known about {run} cannot be read: {error}"))
-                .with_code("run.unreadable")
-        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Runs as those see them who serve them to others.
 
-use headwater_protocol::{CheckpointId, Message, RequestId, RunId, SessionId};
+use headwater_protocol::{CheckpointId, Message, RequestId, RunId, RunStatus, SessionId};
 
-use super::{Agent, OpenQuestion, Run, RunPhase};
+use super::{Agent, OpenQuestion, Run};
 use crate::{Result, TurnInput, error::ErrorKind, journal::History, keys};
 
 /// How many turns back the beginning of a run is looked for in its session.
@@ -85,7 +85,8 @@ impl Agent {
         if self.0.drives(run) {
             return Ok(());
         }
-        let running = self.0.get_meta(run).await?.is_some_and(|meta| meta.phase == RunPhase::Running);
+        let running =
+            self.0.load_summary(run).await?.is_some_and(|summary| summary.status == RunStatus::Running);
         if !running {
             return Ok(());
         }
@@ -107,9 +108,9 @@ impl Run {
     /// # Errors
     /// When there is no such run, or the store fails.
     pub async fn conversation(&self) -> Result<Vec<Message>> {
-        let meta = self.meta().await?;
-        let Some(id) = meta.session else { return Ok(Vec::new()) };
-        let session = self.agent().session(id, meta.owner.as_deref());
+        let summary = self.summary().await?;
+        let Some(id) = summary.session else { return Ok(Vec::new()) };
+        let session = self.agent().session(id, summary.owner.as_deref());
         if let Some((base, message)) = session.going(self.id()).await? {
             let mut messages = match &base {
                 Some(base) => session.history(Some(base), None, MESSAGES).await?.messages,

@@ -21,7 +21,7 @@ impl Run {
         let agent = &self.agent().0;
         let seq = match agent.snapshot_of(self.id()) {
             Some(seq) => seq,
-            None => agent.get_meta(self.id()).await?.map_or(0, |meta| meta.snapshot),
+            None => agent.load_summary(self.id()).await?.map_or(0, |summary| summary.snapshot),
         };
         if seq == 0 {
             return Ok(None);

@@ -8,7 +8,7 @@ use std::{
 use headwater_store::Store;
 use tokio::sync::OnceCell;
 
-use super::{AgentInner, Versions, fresh_id};
+use super::{AgentInner, Versions};
 use crate::Result;
 
 impl AgentInner {
@@ -40,7 +40,7 @@ impl AgentInner {
             store,
             clock: self.clock.clone(),
             secret: OnceCell::new(),
-            owner: fresh_id("replay")?,
+            owner: crate::id::fresh_id("replay")?,
             options: self.options.clone(),
             sessions: self.sessions.clone(),
             drivers: Default::default(),

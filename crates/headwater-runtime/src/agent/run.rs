@@ -9,12 +9,11 @@ use headwater_protocol::{
 use headwater_store::{JournalId, ReadLimit};
 use serde_json::Value;
 
-use super::{Agent, AgentInner, RunMeta, fresh_run};
+use super::{Agent, AgentInner};
 use crate::{
     Error, RawJson, Result,
     error::ErrorKind,
     journal::{Begun, Entry, History, is_answer},
-    keys::{self, OwnerTag, RUNS},
     limits,
 };
 
@@ -217,16 +216,6 @@ impl Outcome {
     }
 }
 
-/// Some runs of an owner, the newest first.
-#[derive(Debug, Clone, Default, PartialEq)]
-#[non_exhaustive]
-pub struct RunPage {
-    /// The runs.
-    pub runs: Vec<RunMeta>,
-    /// Runs in between that cannot be read.
-    pub unreadable: Vec<RunId>,
-}
-
 impl Agent {
     /// Starts a run. It is durable when this returns, and goes on by itself.
     ///
@@ -238,7 +227,7 @@ impl Agent {
         start.check(&self.0)?;
         let run = match start.run {
             Some(run) => run,
-            None => fresh_run()?,
+            None => crate::id::fresh_run()?,
         };
         let mut begun = start.begun;
         begun.workflow = workflow.id().to_owned();
@@ -253,54 +242,6 @@ impl Agent {
     #[must_use]
     pub fn run(&self, id: impl Into<RunId>) -> Run {
         Run { id: id.into(), agent: self.clone(), since: 0 }
-    }
-
-    /// The runs that are kept, ordered by name, after a name.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn runs(&self, after: Option<&RunId>, limit: usize) -> Result<Vec<RunMeta>> {
-        let after = after.map(keys::run);
-        let values = self.0.store.list(RUNS, after.as_deref(), limit).await?;
-        Ok(values.iter().filter_map(|(_, value)| crate::codec::decode(&value.bytes).ok()).collect())
-    }
-
-    /// The runs of an owner, of all agents that share the store, newest first, starting after the given (time, id). Runs
-    /// that cannot be read are named apart, and logged once.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn runs_of(
-        &self,
-        owner: Option<&str>,
-        after: Option<(u64, &RunId)>,
-        limit: usize,
-    ) -> Result<RunPage> {
-        let tag = OwnerTag::new(owner);
-        let prefix = keys::runs_of(&tag);
-        let mut after = after.map(|(created, run)| keys::listed_run(&tag, created, run));
-        let mut found = RunPage::default();
-        while found.runs.len() < limit {
-            let wanted = (limit - found.runs.len()).min(100);
-            let page = self.0.store.list(&prefix, after.as_deref(), wanted).await?;
-            for (key, _) in &page {
-                let Some((_, run)) = keys::read_listed(&prefix, key) else { continue };
-                let run = RunId::from(run);
-                match self.0.get_meta(&run).await {
-                    Ok(meta) => found.runs.extend(meta.filter(|meta| meta.owner.as_deref() == owner)),
-                    Err(error) if error.code() == "run.unreadable" => {
-                        self.0.unlisted("run", run.as_str(), &error);
-                        found.unreadable.push(run);
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            match page.last() {
-                Some((key, _)) if page.len() == wanted => after = Some(key.clone()),
-                _ => break,
-            }
-        }
-        Ok(found)
     }
 }
 
@@ -326,14 +267,6 @@ impl Run {
     #[must_use]
     pub fn agent(&self) -> &Agent {
         &self.agent
-    }
-
-    /// What is known about it without reading its journal.
-    ///
-    /// # Errors
-    /// When there is no such run, or the store fails.
-    pub async fn meta(&self) -> Result<RunMeta> {
-        self.agent.0.get_meta(&self.id).await?.ok_or_else(|| unknown(&self.id))
     }
 
     /// Waits for a [stopped](Agent::stop) run to end; `true` if the stop ended it, `None` on timeout.
@@ -531,6 +464,6 @@ pub(super) fn read_error(run: &RunId, error: headwater_store::Error) -> Error {
     }
 }
 
-pub(super) fn unknown(run: &RunId) -> Error {
+pub(crate) fn unknown(run: &RunId) -> Error {
     Error::new(ErrorKind::UnknownRun, format!("there is no run {run}: it never was, or is no longer kept"))
 }

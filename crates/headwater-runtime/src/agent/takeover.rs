@@ -7,7 +7,7 @@ use headwater_store::{JournalId, Lease};
 use tokio::time::Instant;
 
 use super::{
-    AgentInner, RunPhase, WORKFLOW_CHANGED,
+    AgentInner, WORKFLOW_CHANGED,
     drivers::{Seat, begin_message},
 };
 use crate::{
@@ -104,7 +104,7 @@ impl AgentInner {
         if error.kind() != ErrorKind::UnknownWorkflow || error.code() == WORKFLOW_CHANGED {
             return Ok(Some(Event::RunFailed(error.info())));
         }
-        self.stuck(run, &error).await?;
+        self.note_stuck(run, &error).await?;
         Err(error)
     }
 
@@ -112,18 +112,18 @@ impl AgentInner {
     async fn resume_unreadable(self: &Arc<Self>, run: &RunId, error: Error) -> Result<bool> {
         let stop = self.store.get(&keys::stop(run)).await?;
         let Some(stop) = stop else {
-            self.stuck(run, &error).await?;
+            self.note_stuck(run, &error).await?;
             return Err(error);
         };
         let Some(lease) = self.claim(&run.as_str().into()).await? else { return Ok(false) };
-        let meta = self.get_meta(run).await.ok().flatten();
+        let summary = self.load_summary(run).await.ok().flatten();
         let begun = Begun {
             agent: self.name.clone(),
-            session: meta.as_ref().and_then(|meta| meta.session.clone()),
-            owner: meta.as_ref().and_then(|meta| meta.owner.clone()),
-            created: meta.as_ref().map_or(0, |meta| meta.created),
-            workflow: meta.as_ref().map(|meta| meta.workflow.clone()).unwrap_or_default(),
-            version: meta.map(|meta| meta.version).unwrap_or_default(),
+            session: summary.as_ref().and_then(|summary| summary.session.clone()),
+            owner: summary.as_ref().and_then(|summary| summary.owner.clone()),
+            created: summary.as_ref().map_or(0, |summary| summary.created),
+            workflow: summary.as_ref().map(|summary| summary.workflow.clone()).unwrap_or_default(),
+            version: summary.map(|summary| summary.version).unwrap_or_default(),
             ..Begun::default()
         };
         let journal = self.journal(lease, Beginning::default());
@@ -164,7 +164,7 @@ impl AgentInner {
             }
             Err(error) => return Err(error),
         }
-        self.put_meta(&self.meta(&shared, RunPhase::Running, None)).await?;
+        self.note_running(&shared).await?;
         let workflow = self.workflow_version(&shared.begun.workflow, &shared.begun.version)?;
         let walk = Walk::new(workflow, shared.begun.input.clone(), &shared.begun.data);
         self.spawn(seat, shared, walk, recorded, true);

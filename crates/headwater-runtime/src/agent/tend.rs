@@ -62,8 +62,8 @@ impl AgentInner {
             if self.drives(&run) {
                 continue;
             }
-            match self.get_meta(&run).await {
-                Ok(Some(meta)) if meta.agent != self.name => continue,
+            match self.load_summary(&run).await {
+                Ok(Some(summary)) if summary.agent != self.name => continue,
                 Err(error) if error.is_store_down() => return Err(error),
                 // The journal says whose it is.
                 _ => {}
@@ -222,7 +222,7 @@ impl AgentInner {
         if any {
             self.go_on(run).await;
         } else if let Some(until) =
-            self.get_meta(run).await?.and_then(|meta| meta.until).filter(|until| *until > now)
+            self.load_summary(run).await?.and_then(|summary| summary.until).filter(|until| *until > now)
         {
             self.note_waiting(run, until).await?;
         }

@@ -142,7 +142,7 @@ impl StructuredHook {
             Some(stream) => stream,
             None => {
                 let key = self.node.key("structured", None)?;
-                let made = self.node.once_now(&key.text, key.kind, || crate::agent::fresh_id("stream"))?;
+                let made = self.node.once_now(&key.text, key.kind, || crate::id::fresh_id("stream"))?;
                 self.stream.get_or_init(|| made)
             }
         };

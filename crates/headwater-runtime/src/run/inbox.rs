@@ -1,11 +1,10 @@
 //! Where answers and stops wait for the run: values beside the journal, which only the holder of the lease writes.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use headwater_protocol::{RequestId, RunId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::journal::Answer;
+use crate::{id::derived_id, journal::Answer};
 
 /// An answer on its way to a run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -16,13 +15,15 @@ pub(crate) struct Sent {
     pub(crate) since: u64,
 }
 
-/// The same for the same hook of the same run, and for no other in any run.
+/// The same for the same hook of the same run, and for no other in any run: a node that asks again after a crash
+/// overwrites what it had asked.
 pub(crate) fn request_id(run: &RunId, key: &str) -> RequestId {
     let mut digest = Sha256::new();
     digest.update(run.as_str());
     digest.update([0]);
     digest.update(key);
     let digest = digest.finalize();
-    let short: Vec<u8> = digest.iter().copied().take(12).collect();
-    format!("req_{}", URL_SAFE_NO_PAD.encode(short)).into()
+    let mut content = [0; 10];
+    content.iter_mut().zip(digest).for_each(|(byte, of_digest)| *byte = of_digest);
+    derived_id("req", run, &content).into()
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::head::Said;
-use crate::{Answer, Error, Result, agent::fresh_id, error::ErrorKind};
+use crate::{Answer, Error, Result, error::ErrorKind, id::fresh_id};
 
 /// The state of a session at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -118,7 +118,7 @@ impl AgentInner {
         let mut runs: Vec<RunId> = head.active.iter().map(|Active { run, .. }| run.clone()).collect();
         runs.extend(head.chores.iter().filter_map(|chore| match chore {
             Chore::Close(live) => Some(live.run.clone()),
-            Chore::Forget { .. } => None,
+            Chore::Stop { .. } | Chore::Forget { .. } => None,
         }));
         self.look(session).await?;
         for run in &runs {

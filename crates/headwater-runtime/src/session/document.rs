@@ -21,8 +21,9 @@ use super::{
 };
 use crate::{
     Agent, Error, RawJson, Result,
-    agent::{AgentInner, fresh_id, fresh_run},
+    agent::AgentInner,
     error::ErrorKind,
+    id::{fresh_id, fresh_run},
     journal::Begun,
     keys, limits,
 };

@@ -125,6 +125,8 @@ pub(crate) struct Said {
 pub(crate) enum Chore {
     /// A run that waited is left behind: its questions are closed, and it is stopped.
     Close(Live),
+    /// The turn that is active makes room for another one.
+    Stop { run: RunId },
     /// What came after a checkpoint is gone, with its variants.
     Forget { after: Option<CheckpointId> },
 }

@@ -15,8 +15,9 @@ use super::{
 };
 use crate::{
     Error, Result,
-    agent::{AgentInner, fresh_run},
+    agent::AgentInner,
     error::ErrorKind,
+    id::fresh_run,
     keys::{self, SessionKey},
 };
 

@@ -127,18 +127,20 @@ impl AgentInner {
                 for request in &live.requests {
                     self.take_back(request).await?;
                 }
-                let stopped = Agent(self.clone()).stop(&live.run, Some("its session left it behind")).await;
-                match stopped {
-                    Err(error) if !matches!(error.kind(), ErrorKind::Ended | ErrorKind::UnknownRun) => {
-                        Err(error)
-                    }
-                    _ => Ok(()),
-                }
+                self.stop_unless_ended(&live.run, "its session left it behind").await
             }
+            Chore::Stop { run } => self.stop_unless_ended(&run, "another message came").await,
             Chore::Forget { after } => {
                 self.note_sweep(tree).await?;
                 self.remove_all(&keys::branches_at(session, after.as_ref())).await
             }
+        }
+    }
+
+    async fn stop_unless_ended(self: &Arc<Self>, run: &RunId, reason: &str) -> Result<()> {
+        match Agent(self.clone()).stop(run, Some(reason)).await {
+            Err(error) if !matches!(error.kind(), ErrorKind::Ended | ErrorKind::UnknownRun) => Err(error),
+            _ => Ok(()),
         }
     }
 

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     Answer, Error, Result,
-    agent::{fresh_id, fresh_run},
     error::ErrorKind,
+    id::{fresh_id, fresh_run},
     journal::Invalidated,
     keys,
 };

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Agent, Result,
-    agent::{fresh_id, fresh_run},
+    id::{fresh_id, fresh_run},
 };
 
 impl Agent {

@@ -183,7 +183,7 @@ impl Sent {
             let there = agent.store.info(&self.run.as_str().into()).await?.is_some();
             let going = head.active.iter().chain(&head.queue).any(|turn| turn.run == self.run);
             // A run is known by its name only a moment after it has a journal.
-            match run.meta().await {
+            match run.summary().await {
                 Ok(_) if there => return Ok(run),
                 Err(error) if error.kind() != ErrorKind::UnknownRun => return Err(error),
                 _ if there && !going => return Ok(run),
@@ -221,7 +221,10 @@ impl Session {
             if let Some(sent) = begun {
                 return Ok(sent);
             }
-            let doing = Doing::Message(Box::new(given.clone().said(&run)));
+            let mut said = given.clone().said(&run);
+            // Until it begins: when it was sent.
+            said.begun.created = agent.now();
+            let doing = Doing::Message(Box::new(said));
             let turn = Active { run: run.clone(), checkpoint: checkpoint.clone(), doing };
             let busy = head.active.as_ref().map(|active| active.run.clone());
             match busy {

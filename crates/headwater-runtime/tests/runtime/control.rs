@@ -337,7 +337,7 @@ async fn an_unknown_run_is_an_error_and_a_name_is_taken_once() {
     let world = World::of(one(ask));
     let error = world.agent.run("run_nothing").outcome().await.unwrap_err();
     assert_eq!(error.code(), "run.unknown", "{error}");
-    assert_eq!(world.agent.run("run_nothing").meta().await.unwrap_err().code(), "run.unknown");
+    assert_eq!(world.agent.run("run_nothing").summary().await.unwrap_err().code(), "run.unknown");
     world.start(Start::new("").run("mine")).await;
     let error = world.agent.start(Start::new("").run("mine")).await.unwrap_err();
     assert_eq!(error.code(), "run.exists", "{error}");

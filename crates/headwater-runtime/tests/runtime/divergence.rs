@@ -231,7 +231,7 @@ async fn a_run_of_a_version_that_is_not_registered_keeps_waiting_and_says_which_
     }
     let second = agent(&store, "2", false, steps());
     second.answer(Answered::given(asked.request, "yes").by(None)).await.unwrap();
-    let stuck = second.run(run.id().clone()).meta().await.unwrap().stuck.unwrap();
+    let stuck = second.run(run.id().clone()).summary().await.unwrap().stuck.unwrap();
     assert!(stuck.contains("version 1") && stuck.contains("registered are 2"), "{stuck}");
     let tended = second.tend().await.unwrap();
     assert_eq!(tended.stuck.len(), 1, "{tended:?}");

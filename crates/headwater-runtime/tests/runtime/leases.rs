@@ -13,7 +13,7 @@ use std::{
 
 use headwater_models::scripted::{Rule, ScriptedModel, When};
 use headwater_protocol::{RunId, RunStatus};
-use headwater_runtime::{Agent, AgentOptions, Cx, Next, NodeResult, RunPhase, Start};
+use headwater_runtime::{Agent, AgentOptions, Cx, Next, NodeResult, Start};
 use headwater_store::{Clock as _, Embedded, Store, Time};
 use headwater_tools::{FunctionTool, ToolContext, ToolError, Unfinished};
 use schemars::JsonSchema;
@@ -182,7 +182,7 @@ async fn a_run_that_only_ever_dies_is_given_up() {
     let ran = world.settled(&run).await;
     assert_eq!(ran.code(), "run.abandoned");
     assert!(ran.error().contains("taken over 10 times"), "{}", ran.error());
-    assert_eq!(ran.run.meta().await.unwrap().phase, RunPhase::Ended);
+    assert_eq!(ran.run.summary().await.unwrap().status, RunStatus::Failed);
     assert_eq!(talker.asked(), u64::from(most) + 1, "and the model is not asked any more");
     clock.advance(Duration::from_secs(60));
     assert_eq!(world.agent.tend().await.unwrap(), headwater_runtime::Tended::default());

@@ -33,6 +33,7 @@ mod replays;
 mod seeing;
 mod sessions;
 mod stalling;
+mod summaries;
 mod talker;
 mod tools;
 mod values;

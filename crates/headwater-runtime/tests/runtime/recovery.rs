@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use headwater_protocol::{RunId, RunStatus};
-use headwater_runtime::{Agent, AgentBuilder, Cx, ErrorKind, Next, NodeResult, RunPhase, Start, Text, Turn};
+use headwater_runtime::{Agent, AgentBuilder, Cx, ErrorKind, Next, NodeResult, Start, Text, Turn};
 use headwater_store::{Class, Expect, JournalId};
 
 use crate::{
@@ -113,13 +113,13 @@ async fn a_run_that_cannot_be_read_says_so_and_can_be_stopped() {
     world.clock.advance(Duration::from_secs(60));
     let tended = world.agent.tend().await.unwrap();
     assert_eq!(tended.stuck.len(), 1, "{tended:?}");
-    let meta = ran.run.meta().await.unwrap();
-    assert!(meta.stuck.unwrap().contains("cannot be read"));
-    assert_eq!(meta.phase, RunPhase::Waiting);
+    let summary = ran.run.summary().await.unwrap();
+    assert!(summary.stuck.unwrap().contains("cannot be read"));
+    assert_eq!(summary.status, RunStatus::Waiting);
 
     world.agent.stop(ran.id(), None).await.unwrap();
     world.idle().await;
-    assert_eq!(ran.run.meta().await.unwrap().phase, RunPhase::Ended);
+    assert_eq!(ran.run.summary().await.unwrap().status, RunStatus::Cancelled);
     assert!(world.store.info(&journal).await.unwrap().unwrap().tail.closed);
     let error = Agent::stop(&world.agent, ran.id(), None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ended);

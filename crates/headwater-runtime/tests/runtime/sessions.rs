@@ -8,6 +8,7 @@ mod lessons;
 mod model;
 mod owners;
 mod people;
+mod queue;
 mod retention;
 mod serving;
 mod unreadable;

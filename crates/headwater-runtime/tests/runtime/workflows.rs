@@ -501,17 +501,17 @@ async fn a_run_whose_version_is_missing_keeps_waiting_says_which_it_needs_and_go
     let answered = headwater_runtime::Answered::given(question.request.clone(), "yes")
         .token(crate::harness::token(question));
     let run = without.agent.answer(answered).await.unwrap();
-    let meta = run.meta().await.unwrap();
-    let stuck = meta.stuck.unwrap();
+    let summary = run.summary().await.unwrap();
+    let stuck = summary.stuck.unwrap();
     assert!(stuck.contains("needs version 1 of workflow `w`, registered are 2"), "{stuck}");
-    assert_eq!(meta.phase, headwater_runtime::RunPhase::Waiting);
+    assert_eq!(summary.status, headwater_protocol::RunStatus::Waiting);
 
     let back = first.restarted(|agent| agent.workflow(asking("1")).workflow(asking("2")));
     let tended = back.agent.tend().await.unwrap();
     assert_eq!(tended.answered, [ran.id().clone()], "the answer was kept");
     let ran = back.settled(ran.id()).await;
     assert_eq!(ran.text(), "version 1");
-    assert_eq!(ran.run.meta().await.unwrap().stuck, None);
+    assert_eq!(ran.run.summary().await.unwrap().stuck, None);
 }
 
 #[tokio::test]

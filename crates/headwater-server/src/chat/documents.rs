@@ -77,8 +77,8 @@ async fn active<'a>(asked: &Asked, info: &'a SessionInfo) -> Result<Option<&'a R
     }
     let Some(last) = &info.last_run else { return Ok(None) };
     let run = asked.served.agent.run(last.clone());
-    match run.meta().await {
-        Ok(meta) if !is_old(asked, &meta) => {}
+    match run.summary().await {
+        Ok(summary) if !is_old(asked, &summary) => {}
         Err(error) if error.kind() != ErrorKind::UnknownRun => return Err(error.into()),
         _ => return Ok(None),
     }

@@ -14,7 +14,7 @@ use headwater_runtime::{RawJson, Session};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{ApiError, Principal, Server, agents::Served, control, idempotency, limits::ids, seeing};
+use crate::{ApiError, Principal, Server, agents::Served, extract, idempotency, limits::ids, seeing};
 
 /// A request that was read.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Asked {
     ) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let limits = &server.options().limits;
-        let body = control::whole(body).await?;
+        let body = extract::whole(body).await?;
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let headers: Vec<_> = parts
             .headers
@@ -236,11 +236,5 @@ pub(crate) fn framing(
 
 /// A fresh name.
 pub(crate) fn fresh(prefix: &str) -> Result<String, ApiError> {
-    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-    let mut bytes = [0; 12];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        let message = format!("no random bytes for a name: {error}");
-        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "random", message)
-    })?;
-    Ok(format!("{prefix}_{}", URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(headwater_runtime::fresh_id(prefix)?)
 }

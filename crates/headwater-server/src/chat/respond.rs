@@ -58,8 +58,8 @@ pub(super) async fn respond(
     if let Ok(id) = HeaderValue::from_str(&asked.request_id) {
         headers.insert("x-request-id", id);
     }
-    if let Ok(meta) = run.meta().await
-        && let Some(session) = meta.session
+    if let Ok(summary) = run.summary().await
+        && let Some(session) = summary.session
         && let Ok(session) = HeaderValue::from_str(session.as_str())
     {
         seeing::note("gen_ai.conversation.id", session.to_str().unwrap_or_default());

@@ -5,7 +5,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use headwater_protocol::{RequestCursor, RunId};
-use headwater_runtime::{ErrorKind, Run, RunMeta, RunPhase};
+use headwater_runtime::{ErrorKind, Run, RunSummary};
 use serde_json::json;
 
 use super::{
@@ -22,8 +22,8 @@ use crate::{
 /// The run that a page comes back to, and where it goes on; none if there is nothing to come back to.
 pub(super) async fn place(asked: &Asked) -> Result<Option<Placed>, ApiError> {
     let Some((run, known)) = find(asked).await? else { return Ok(None) };
-    let meta = owned(asked, &run).await?;
-    if asked.chat.cursor.is_none() && !asked.dialect.resumes_ended_runs() && is_old(asked, &meta) {
+    let summary = owned(asked, &run).await?;
+    if asked.chat.cursor.is_none() && !asked.dialect.resumes_ended_runs() && is_old(asked, &summary) {
         return Ok(None);
     }
     // Nobody may be driving it since its process died: it goes on before anyone is told about it.
@@ -80,8 +80,8 @@ async fn find(asked: &Asked) -> Result<Option<(Run, Option<Known>)>, ApiError> {
         Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
             // Where a page names a run in the place of a session.
             let run = agent.run(session.as_str());
-            match run.meta().await {
-                Ok(meta) => Ok(is_own(asked, &meta).then_some((run, None))),
+            match run.summary().await {
+                Ok(summary) => Ok(is_own(asked, &summary).then_some((run, None))),
                 Err(error) if error.kind() == ErrorKind::UnknownRun => Ok(None),
                 Err(error) => Err(error.into()),
             }
@@ -91,20 +91,20 @@ async fn find(asked: &Asked) -> Result<Option<(Run, Option<Known>)>, ApiError> {
 }
 
 /// What is known about a run that must belong to whoever asks.
-async fn owned(asked: &Asked, run: &Run) -> Result<RunMeta, ApiError> {
-    let meta = run.meta().await?;
-    if is_own(asked, &meta) { Ok(meta) } else { Err(ApiError::no_run()) }
+async fn owned(asked: &Asked, run: &Run) -> Result<RunSummary, ApiError> {
+    let summary = run.summary().await?;
+    if is_own(asked, &summary) { Ok(summary) } else { Err(ApiError::no_run()) }
 }
 
 /// Whether a run is of the agent, and theirs who ask.
-fn is_own(asked: &Asked, meta: &RunMeta) -> bool {
-    meta.owner.as_deref() == Some(asked.owner()) && meta.agent == asked.served.agent.name()
+fn is_own(asked: &Asked, summary: &RunSummary) -> bool {
+    summary.owner.as_deref() == Some(asked.owner()) && summary.agent == asked.served.agent.name()
 }
 
 /// Whether a run ended so long ago that its page has it from elsewhere.
-pub(super) fn is_old(asked: &Asked, meta: &RunMeta) -> bool {
+pub(super) fn is_old(asked: &Asked, summary: &RunSummary) -> bool {
     let kept = u64::try_from(asked.server.options().replay.as_millis()).unwrap_or(u64::MAX);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
-    meta.phase == RunPhase::Ended && now.saturating_sub(meta.updated) > kept
+    summary.ended.is_some() && now.saturating_sub(summary.updated) > kept
 }

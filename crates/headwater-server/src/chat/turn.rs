@@ -170,7 +170,7 @@ async fn meant(asked: &Asked, session: &Session, message: Option<&Message>) -> R
             None if asked.chat.message.as_ref() == message.map(|message| &message.id) => {
                 Meant::Regenerate(checkpoint)
             }
-            None => match asked.served.agent.run(found.turn.run.clone()).meta().await {
+            None => match asked.served.agent.run(found.turn.run.clone()).summary().await {
                 Ok(_) => Meant::Repeated(Box::new(found.turn)),
                 Err(error) if error.kind() == ErrorKind::UnknownRun => Meant::New,
                 Err(error) => return Err(error.into()),

@@ -1,25 +1,20 @@
-//! What waits for somebody, and what they answer.
+//! Interrupts: what waits for a person or a page, and the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use axum::{
-    Extension, Json,
-    body::Body,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse as _, Response},
-};
+use axum::{Extension, Json, extract::State};
 use headwater_protocol::{RequestId, RunId};
 use headwater_runtime::{Answer, Answered, OpenQuestion, open_page, seal_page};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Paging, owned, read_json};
+use super::{Paging, owned};
 use crate::{
     ApiError, Principal, Server,
     agents::Served,
-    extract::{Path, Query},
+    api::{Timestamp, describe::Accepted},
+    extract::{JsonBody, Path, Query},
     limits::ids,
 };
 
@@ -29,7 +24,7 @@ const INTERRUPTS: &str = "interrupts";
 /// An answer to a question, a decision about a call, or the output of a call.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct AnswerBody {
+pub(crate) struct AnswerRequest {
     /// The question; may be left out where the run waits for one thing only.
     #[schemars(with = "Option<String>")]
     request: Option<RequestId>,
@@ -51,7 +46,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
-impl AnswerBody {
+impl AnswerRequest {
     fn answer(&self) -> Result<Answer, ApiError> {
         let given = [
             self.answer.is_some(),
@@ -78,15 +73,23 @@ impl AnswerBody {
     }
 }
 
+/// An answer that is kept: the run continues.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct AnswerTaken {
+    run: String,
+    /// The number of the last event before the answer.
+    since: u64,
+}
+
 /// `POST /v1/runs/{run}/answer`.
 pub(crate) async fn answer(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Path(run): Path<String>,
-    body: Body,
-) -> Result<Response, ApiError> {
+    JsonBody(mut body): JsonBody<AnswerRequest>,
+) -> Result<Accepted<AnswerTaken>, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
-    let mut body: AnswerBody = read_json(body).await?;
     ids::check_all([("request", body.request.as_ref().map(RequestId::as_str))])?;
     let request = match body.request.take() {
         Some(request) => match served.agent.asked_question(&request).await? {
@@ -115,9 +118,8 @@ pub(crate) async fn answer_request(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Path(request): Path<String>,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let body: AnswerBody = read_json(body).await?;
+    JsonBody(body): JsonBody<AnswerRequest>,
+) -> Result<Accepted<AnswerTaken>, ApiError> {
     let request = RequestId::from(request);
     for served in server.agents().served() {
         let question = served.agent.asked_question(&request).await?;
@@ -129,7 +131,7 @@ pub(crate) async fn answer_request(
     Err(ApiError::no_request())
 }
 
-/// Whether a question is theirs who ask.
+/// Whether a question belongs to the caller.
 fn is_of(question: &OpenQuestion, principal: &Principal) -> bool {
     question.owner.as_deref() == Some(principal.id())
 }
@@ -139,8 +141,8 @@ async fn give_again(
     served: &Served,
     principal: &Principal,
     run: &RunId,
-    body: &AnswerBody,
-) -> Result<Response, ApiError> {
+    body: &AnswerRequest,
+) -> Result<Accepted<AnswerTaken>, ApiError> {
     for question in
         served.agent.asked_questions(run).await?.iter().filter(|question| is_of(question, principal))
     {
@@ -158,14 +160,81 @@ async fn give(
     served: &Served,
     principal: &Principal,
     request: RequestId,
-    body: &AnswerBody,
-) -> Result<Response, ApiError> {
+    body: &AnswerRequest,
+) -> Result<Accepted<AnswerTaken>, ApiError> {
     let mut answered = Answered::new(request, body.answer()?).by(Some(principal.id().to_owned()));
     if let Some(token) = &body.token {
         answered = answered.token(token);
     }
     let run = served.agent.answer(answered).await?;
-    Ok((StatusCode::ACCEPTED, Json(json!({ "run": run.id(), "since": run.since_seq() }))).into_response())
+    Ok(Accepted(AnswerTaken { run: run.id().to_string(), since: run.since_seq() }))
+}
+
+/// A question, an approval or a call of a page's tool that waits for an answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Interrupt", deny_unknown_fields)]
+pub(crate) struct InterruptDocument {
+    /// Its id, which an answer names.
+    request: String,
+    run: String,
+    session: Option<String>,
+    /// The node that asks.
+    node: String,
+    asked_at: Timestamp,
+    expires_at: Timestamp,
+    /// Goes with the answer.
+    token: Option<String>,
+    kind: InterruptKind,
+    /// The question, of kind `question`; `docs/native.md` has its form.
+    interrupt: Option<Value>,
+    /// The call, of the other kinds; `docs/native.md` has its form.
+    tool: Option<Value>,
+    /// The input of the call.
+    input: Option<Value>,
+}
+
+/// What waits for an answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum InterruptKind {
+    Question,
+    Approval,
+    ClientTool,
+}
+
+impl InterruptDocument {
+    pub(super) fn new(question: &OpenQuestion) -> Self {
+        let (kind, call) = match (question.approval(), question.client_tool()) {
+            (Some(call), _) => (InterruptKind::Approval, Some(call)),
+            (_, Some(call)) => (InterruptKind::ClientTool, Some(call)),
+            _ => (InterruptKind::Question, None),
+        };
+        Self {
+            request: question.request.to_string(),
+            run: question.run.to_string(),
+            session: question.session.as_ref().map(ToString::to_string),
+            node: question.node.clone(),
+            asked_at: Timestamp(question.asked),
+            expires_at: Timestamp(question.expires),
+            token: question.token().map(str::to_owned),
+            kind,
+            interrupt: question.interrupt().map(|interrupt| json!(interrupt)),
+            tool: call.map(|(tool, _)| json!(tool)),
+            input: call.map(|(_, input)| input.clone()),
+        }
+    }
+}
+
+/// A page of what waits for the caller.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct InterruptList {
+    interrupts: Vec<InterruptDocument>,
+    /// The `after` of the next page; null at the end of the list.
+    next: Option<String>,
+    /// Interrupts in between that cannot be read.
+    unreadable: Vec<String>,
 }
 
 /// `GET /v1/interrupts`.
@@ -173,10 +242,10 @@ pub(crate) async fn interrupts(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
     Query(paging): Query<Paging>,
-) -> Result<Response, ApiError> {
+) -> Result<Json<InterruptList>, ApiError> {
     let all = server.agents().served();
     let Some(first) = all.first() else {
-        return Ok(Json(json!({ "interrupts": [], "next": null })).into_response());
+        return Ok(Json(InterruptList { interrupts: Vec::new(), next: None, unreadable: Vec::new() }));
     };
     let (owner, limit) = (Some(principal.id()), paging.limit());
     let secret = first.agent.secret().await?;
@@ -197,34 +266,7 @@ pub(crate) async fn interrupts(
     let last = open.last().filter(|_| more);
     // The list is ordered by request alone.
     let next = last.map(|last| seal_page(secret, INTERRUPTS, owner, 0, last.request.as_str()));
-    let interrupts: Vec<_> = open.iter().map(question).collect();
-    let unreadable: Vec<_> = unreadable.into_iter().collect();
-    Ok(super::page(json!({ "interrupts": interrupts, "next": next }), &unreadable))
-}
-
-/// A question as a document.
-pub(crate) fn question(question: &OpenQuestion) -> Value {
-    let mut shown = json!({
-        "request": question.request,
-        "run": question.run,
-        "session": question.session,
-        "node": question.node,
-        "askedAt": question.asked,
-        "expiresAt": question.expires,
-        "token": question.token(),
-    });
-    let Value::Object(fields) = &mut shown else { return shown };
-    if let Some(interrupt) = question.interrupt() {
-        fields.insert("kind".to_owned(), json!("question"));
-        fields.insert("interrupt".to_owned(), json!(interrupt));
-    } else if let Some((tool, input)) = question.approval() {
-        fields.insert("kind".to_owned(), json!("approval"));
-        fields.insert("tool".to_owned(), json!(tool));
-        fields.insert("input".to_owned(), input.clone());
-    } else if let Some((tool, input)) = question.client_tool() {
-        fields.insert("kind".to_owned(), json!("client-tool"));
-        fields.insert("tool".to_owned(), json!(tool));
-        fields.insert("input".to_owned(), input.clone());
-    }
-    shown
+    let interrupts = open.iter().map(InterruptDocument::new).collect();
+    let unreadable = unreadable.iter().map(ToString::to_string).collect();
+    Ok(Json(InterruptList { interrupts, next, unreadable }))
 }

@@ -1,28 +1,29 @@
 //! Starting a run: once for one key, in a session or alone.
 
-use axum::{
-    Extension, Json,
-    extract::{Request, State},
-    http::{StatusCode, request::Parts},
-    response::{IntoResponse as _, Response},
-};
+use axum::{Extension, extract::State, http::request::Parts};
 use headwater_protocol::RunId;
 use headwater_runtime::{ErrorKind, RawJson, Start, Turn};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::read_keyed_json;
-use crate::{ApiError, Principal, Server, agents::Served, chat, idempotency, limits::ids, seeing};
+use crate::{
+    ApiError, Principal, Server, agents::Served, api::describe::Created, chat, extract::RepeatableBody,
+    idempotency, limits::ids, seeing,
+};
 
 /// What a run is to do.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct StartBody {
+pub(crate) struct StartRun {
     #[serde(default)]
+    /// What the person wrote.
     input: String,
+    /// The agent; otherwise the default.
     agent: Option<String>,
+    /// The workflow; otherwise the default of the agent.
     workflow: Option<String>,
+    /// The session in which it is a turn, created if there is none.
     session: Option<String>,
     /// What the first node finds beside the input.
     #[serde(default)]
@@ -34,7 +35,7 @@ pub(crate) struct StartBody {
     context: RawJson,
 }
 
-impl StartBody {
+impl StartRun {
     fn check(&self) -> Result<(), ApiError> {
         // The name of the session is checked where sessions are.
         ids::check_all([("agent", self.agent.as_deref()), ("workflow", self.workflow.as_deref())])?;
@@ -47,19 +48,29 @@ impl StartBody {
     }
 }
 
+/// A run that was started.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct RunStarted {
+    run: String,
+    agent: String,
+    /// Whether it waits behind other turns of its session: it can be followed when it has begun.
+    queued: bool,
+    /// Whether it was started before, with the same key.
+    repeated: bool,
+}
+
 /// `POST /v1/runs`.
 pub(crate) async fn start(
     State(server): State<Server>,
     Extension(principal): Extension<Principal>,
-    request: Request,
-) -> Result<Response, ApiError> {
-    let (parts, body) = request.into_parts();
-    let (mut body, fingerprint): (StartBody, _) = read_keyed_json(body).await?;
+    request: RepeatableBody<StartRun>,
+) -> Result<Created<RunStarted>, ApiError> {
+    let RepeatableBody { mut body, fingerprint, key, parts } = request;
     body.check()?;
     let served = server.agents().find(body.agent.as_deref())?;
     served.client.check_workflow(&served.agent, body.workflow.as_deref())?;
     served.client.check_data(!body.data.is_null())?;
-    let key = chat::idempotency_key(&parts.headers);
     let session = body.session.take();
     let place = ["/v1/runs", session.as_deref().unwrap_or_default()];
     idempotency::check(&served.agent, principal.id(), place, key.as_deref(), &fingerprint).await?;
@@ -68,8 +79,7 @@ pub(crate) async fn start(
         Some(session) => start.in_session(session, key).await?,
         None => start.alone(key).await?,
     };
-    let told = json!({ "run": run, "agent": served.name, "queued": queued, "repeated": repeated });
-    Ok((StatusCode::CREATED, Json(told)).into_response())
+    Ok(Created(RunStarted { run: run.to_string(), agent: served.name, queued, repeated }))
 }
 
 /// A run that is asked for. It is begun once for one key.
@@ -78,7 +88,7 @@ struct Starting<'a> {
     principal: &'a Principal,
     served: &'a Served,
     parts: Parts,
-    body: StartBody,
+    body: StartRun,
 }
 
 impl Starting<'_> {
@@ -113,9 +123,9 @@ impl Starting<'_> {
             None => None,
         };
         if let Some(name) = &name {
-            match agent.run(name.clone()).meta().await {
+            match agent.run(name.clone()).summary().await {
                 Err(error) if error.kind() == ErrorKind::UnknownRun => {}
-                known => return known.map(|meta| (meta.run, false, true)).map_err(ApiError::from),
+                known => return known.map(|summary| (summary.run, false, true)).map_err(ApiError::from),
             }
         }
         let _permit = server.may_begin(principal)?;

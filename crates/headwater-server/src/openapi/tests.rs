@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::{Agents, CODES, Options};
+use crate::{Agents, Options};
 
 fn server() -> Server {
     Server::new(Agents::new(), Options::default().path("ai-sdk", "/api/chat"))
@@ -18,7 +18,7 @@ fn documented(document: &Value) -> BTreeMap<(String, String), Value> {
 }
 
 #[test]
-fn the_document_has_every_route_and_the_table_no_other() {
+fn document_has_every_route_once_with_its_responses() {
     let server = server();
     let routes = server.routes();
     let routed: BTreeSet<_> =
@@ -28,11 +28,29 @@ fn the_document_has_every_route_and_the_table_no_other() {
     assert_eq!(documented.keys().cloned().collect::<BTreeSet<_>>(), routed);
     for (route, operation) in &documented {
         assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{route:?}");
-        assert!(!operation["responses"].as_object().unwrap().is_empty(), "{route:?}");
+        assert!(operation["operationId"].as_str().is_some_and(|id| !id.is_empty()), "{route:?}");
+        let responses = operation["responses"].as_object().unwrap();
+        let good = responses.iter().find(|(status, _)| status.starts_with('2'));
+        let (_, good) = good.unwrap_or_else(|| panic!("{route:?} never succeeds"));
+        assert!(!good["description"].as_str().unwrap().is_empty(), "{route:?}");
+        for parameter in operation["parameters"].as_array().unwrap() {
+            assert!(
+                !parameter["description"].as_str().unwrap_or_default().is_empty(),
+                "{route:?}: {parameter}"
+            );
+        }
     }
-    let known: BTreeSet<_> = routes.iter().map(|(method, path)| (*method, path.as_str())).collect();
-    for operation in operations::all() {
-        assert!(known.contains(&operation), "the table has {operation:?}, the router has not");
+}
+
+#[test]
+fn types_of_requests_and_responses_do_not_share_a_name() {
+    let mut sketch = Sketch::new();
+    for route in crate::router::routes(&server()).into_list() {
+        (route.operation.describe)(&mut sketch);
+    }
+    let requests = sketch.requests.take_definitions(true);
+    for (name, schema) in sketch.responses.take_definitions(true) {
+        assert!(requests.get(&name).is_none_or(|other| *other == schema), "{name} has two forms");
     }
 }
 
@@ -59,9 +77,14 @@ fn every_code_is_told_by_some_route() {
 
 #[test]
 fn the_codes_of_operations_are_in_the_list() {
-    for (method, path) in operations::all() {
-        for code in operations::find(method, path).unwrap().codes {
-            assert!(error::find(code).is_some(), "{method} {path} tells `{code}`, which is not in CODES");
+    for route in crate::router::routes(&server()).into_list() {
+        for code in route.operation.codes {
+            assert!(
+                error::find(code).is_some(),
+                "{} {} has `{code}`, not in CODES",
+                route.method,
+                route.path
+            );
         }
     }
 }

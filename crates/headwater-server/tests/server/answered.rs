@@ -97,7 +97,7 @@ async fn a_whole_answer_does_not_end_at_a_wait_that_was_answered() {
     let key = [("idempotency-key", "k1")];
     let first = world.post_with("/v1/kortyx/chat", &body, &key).await;
     assert!(!first.body.contains("So you are"), "{}", first.body);
-    let run = agent.run(world.get("/v1/runs").await.json()["runs"][0]["run"].as_str().unwrap());
+    let run = agent.run(world.get("/v1/runs").await.json()["runs"][0]["id"].as_str().unwrap());
 
     open.send_replace(false);
     let answer = world.post(&format!("/v1/runs/{}/answer", run.id()), &json!({ "output": "Oslo" })).await;

@@ -228,7 +228,7 @@ async fn a_tampered_token_answers_nothing() {
         let said = world.post(&answer, &json!({ "approved": true, "token": tampered })).await;
         told("tampered", &said, 403, "token.invalid");
     }
-    assert_eq!(world.get(&format!("/v1/runs/{run}")).await.json()["run"]["phase"], "waiting");
+    assert_eq!(world.get(&format!("/v1/runs/{run}")).await.json()["run"]["status"], "waiting");
     assert_eq!(world.post(&answer, &json!({ "approved": true, "token": token })).await.status, 202);
 }
 

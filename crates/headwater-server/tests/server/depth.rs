@@ -162,7 +162,7 @@ async fn read_all(world: &World) -> usize {
     loop {
         let page = world.get(&format!("/v1/runs?limit=500{after}")).await.json();
         for run in page["runs"].as_array().unwrap() {
-            let run = run["run"].as_str().unwrap();
+            let run = run["id"].as_str().unwrap();
             let said = world.get(&format!("/v1/runs/{run}")).await;
             assert_eq!(said.status, 200, "{run}: {}", said.body);
             let said = world.get(&format!("/v1/runs/{run}/events?until=wait")).await;

@@ -68,3 +68,19 @@ fn every_route_is_described_and_no_other() {
     }
     assert_eq!(described.len(), routes.len(), "docs/http.md has a route that is not there");
 }
+
+#[tokio::test]
+async fn copy_of_the_openapi_document_is_what_the_server_sends() {
+    let sent = crate::harness::World::new().await.get("/openapi.json").await.json();
+    let expected = serde_json::to_string_pretty(&sent).unwrap() + "\n";
+    let path = page("openapi.json");
+    if std::env::var_os("HEADWATER_BLESS").is_some() {
+        fs::write(&path, expected).unwrap();
+        return;
+    }
+    let copy = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        copy == expected,
+        "docs/openapi.json is not what the code says; HEADWATER_BLESS=1 writes it anew"
+    );
+}

@@ -47,7 +47,7 @@ async fn runs_of_several_stores_are_listed_page_by_page_and_none_is_left_out() {
             let page = world.get_with(&format!("/v1/runs?limit={limit}{after}"), &[ANN]).await.json();
             let runs = page["runs"].as_array().unwrap();
             assert!(runs.len() <= limit, "{page}");
-            listed.extend(runs.iter().map(|run| run["run"].as_str().unwrap().to_owned()));
+            listed.extend(runs.iter().map(|run| run["id"].as_str().unwrap().to_owned()));
             let Some(next) = page["next"].as_str() else { break };
             after = format!("&after={next}");
         }

@@ -58,7 +58,7 @@ async fn two_agents(second: &str, options: Options) -> World {
 async fn agent_of(world: &World, said: &Said) -> String {
     assert_eq!(said.status, 200, "{}", said.body);
     let run = world.get(&format!("/v1/runs/{}", said.header("x-run-id"))).await.json();
-    run["agent"].as_str().unwrap().to_owned()
+    run["run"]["agent"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]

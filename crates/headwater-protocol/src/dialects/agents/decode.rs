@@ -23,7 +23,7 @@ use crate::{
     framing::Frame,
     id::{MessageId, PartId, ToolCallId},
     json,
-    time::parse_iso8601,
+    time::parse_rfc3339,
 };
 
 /// Reads a stream of named events.
@@ -538,7 +538,7 @@ fn report(out: &mut Decoded, frame: &Frame<'_>, kind: ErrorKind, message: impl I
 
 fn read_date(date: Option<&str>, frame: &Frame<'_>, out: &mut Decoded) -> u64 {
     let Some(date) = date else { return 0 };
-    parse_iso8601(date).unwrap_or_else(|| {
+    parse_rfc3339(date).unwrap_or_else(|| {
         let message = format!("`createdAt` must be an ISO 8601 date in UTC, not {date:?}");
         report(out, frame, ErrorKind::Field, message);
         0

@@ -8,7 +8,7 @@ use super::NAMES;
 use crate::{
     framing::Frame,
     lint::{Findings, Lint, Rule},
-    time::parse_iso8601,
+    time::parse_rfc3339,
 };
 
 /// The rules of the linter.
@@ -246,7 +246,7 @@ fn check_fields(name: &str, data: &Value, findings: &mut Findings) {
             {
                 "a string"
             }
-            "createdAt" if value.as_str().is_some_and(|date| parse_iso8601(date).is_none()) => {
+            "createdAt" if value.as_str().is_some_and(|date| parse_rfc3339(date).is_none()) => {
                 findings.add("date", format!("`{name}` with `{field}` {value}"), "an ISO 8601 date in UTC");
                 continue;
             }

@@ -614,7 +614,7 @@ impl<'a> Speaker<'a> {
         let used = |id: &String| !self.call.node.run.replay().tool_calls.insert(id.clone());
         let (call, replaced) = match given {
             Some(id) if check_id(&id).is_ok() && !used(&id) => (id, None),
-            given => (crate::agent::fresh_id("call")?, given),
+            given => (crate::id::fresh_id("call")?, given),
         };
         let call = ToolCallId::from(call);
         let said = SaidCall {

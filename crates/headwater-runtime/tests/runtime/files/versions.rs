@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::{Event, RunStatus};
-use headwater_runtime::{Agent, AgentFile, Answered, FileOptions, Run, RunPhase, Start, Turn};
+use headwater_runtime::{Agent, AgentFile, Answered, FileOptions, Run, Start, Turn};
 use headwater_store::{ManualClock, Memory, MemoryOptions, Store};
 
 use super::examples::answer;
@@ -125,7 +125,7 @@ async fn editing_a_file_without_a_version_never_blocks_a_conversation() {
     }
     assert_eq!(of(2).outcome().await.unwrap().status(), RunStatus::Cancelled, "the session left it behind");
     // What nobody asks for keeps waiting: the file may be put back.
-    assert_eq!(of(3).meta().await.unwrap().phase, RunPhase::Waiting);
+    assert_eq!(of(3).summary().await.unwrap().status, RunStatus::Waiting);
     idle(&after).await;
     assert_eq!(after.tend().await.unwrap().stuck, []);
 }
@@ -168,7 +168,7 @@ async fn a_run_whose_given_version_is_missing_waits_for_it_and_can_be_stopped() 
     let after = file("    version: \"2\"\n", "Good day").build(FileOptions::new(store)).unwrap();
     let request = waits.state.interrupts()[0].request.clone();
     after.answer(Answered::given(request, "Ada").by(None)).await.unwrap();
-    assert!(run.meta().await.unwrap().stuck.unwrap().contains("needs version 1 of workflow `w`"));
+    assert!(run.summary().await.unwrap().stuck.unwrap().contains("needs version 1 of workflow `w`"));
     let stopped = after.stop(run.id(), None).await.unwrap();
     assert_eq!(stopped.ended_by_stop(Duration::from_secs(60)).await.unwrap(), Some(true));
     let sent = after.session("s", None).send(Turn::new("y")).await.unwrap();

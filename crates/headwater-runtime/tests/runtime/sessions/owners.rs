@@ -1,7 +1,7 @@
 //! Names of sessions belong to their owner: those of two owners never meet, whatever characters they have.
 
 use headwater_protocol::{Message, Part, Role};
-use headwater_runtime::Turn;
+use headwater_runtime::{RunFilter, Turn};
 use serde_json::json;
 
 use super::{agent, send, texts};
@@ -93,10 +93,12 @@ async fn lists_of_an_owner_go_on_with_their_own_next_only() {
         assert_eq!(agent.sessions(Some("bob"), Some(next), 2).await.unwrap_err().code(), "page.invalid");
     }
     assert_eq!(seen, ["s/4", "s/3", "s/2", "s/1", "s/0"]);
-    let runs = agent.runs_of(Some("ann"), None, 3).await.unwrap().runs;
+    let page = agent.runs_of(Some("ann"), &RunFilter::default(), None, 3).await.unwrap();
+    assert_eq!(page.next, page.runs.last().map(|run| (run.created, run.run.clone())));
+    let runs = page.runs;
     assert_eq!(runs.len(), 3);
     assert!(runs.is_sorted_by_key(|run| std::cmp::Reverse(run.created)));
-    let rest = agent.runs_of(Some("ann"), Some((runs[2].created, &runs[2].run)), 10).await.unwrap().runs;
+    let rest = agent.runs_of(Some("ann"), &RunFilter::default(), page.next.as_ref(), 10).await.unwrap().runs;
     assert_eq!(rest.len(), 2);
     assert!(runs.iter().chain(&rest).all(|run| run.owner.as_deref() == Some("ann")));
 }

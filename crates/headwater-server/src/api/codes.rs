@@ -2,7 +2,7 @@
 
 /// Of the dialects' own routes, which do nearly everything.
 #[rustfmt::skip]
-pub(super) const DIALECT: &[&str] = &[
+pub(crate) const DIALECT: &[&str] = &[
     "dialect.unknown", "agent.unknown", "workflow.unknown", "workflow.version", "request.invalid",
     "profile.unknown", "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy",
     "session.invalid", "session.missing", "session.unknown", "session.unreadable", "session.busy", "session.exists", "session.queue-full", "session.too-large",
@@ -12,13 +12,12 @@ pub(super) const DIALECT: &[&str] = &[
     "answer.invalid", "approval.edited", "answers.none", "answers.repeated", "answers.several-runs",
     "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "idempotency.mismatch", "input.invalid", "tool-choice.invalid",
     "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
-    "random",
     "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.reserved-key", "value.too-large",
 ];
 
 /// Of starting a run.
 #[rustfmt::skip]
-pub(super) const START: &[&str] = &[
+pub(crate) const START: &[&str] = &[
     "agent.unknown", "workflow.unknown", "session.invalid", "session.unknown", "session.unreadable", "session.busy",
     "session.queue-full", "session.too-large", "data.refused", "idempotency.mismatch", "input.invalid", "state.invalid", "state.too-large", "limit", "runs.too-many",
     "value.too-deep",
@@ -26,7 +25,7 @@ pub(super) const START: &[&str] = &[
 
 /// Of following a run.
 #[rustfmt::skip]
-pub(super) const FOLLOW: &[&str] = &[
+pub(crate) const FOLLOW: &[&str] = &[
     "run.unknown", "run.busy", "dialect.unknown", "profile.unknown", "framing.unknown", "framing.unsupported", "until.unknown",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
     "workflow.version", "streams.too-many",
@@ -34,7 +33,7 @@ pub(super) const FOLLOW: &[&str] = &[
 
 /// Of answering.
 #[rustfmt::skip]
-pub(super) const ANSWER: &[&str] = &[
+pub(crate) const ANSWER: &[&str] = &[
     "run.unknown", "run.ended", "run.busy", "request.unknown", "request.ambiguous", "request.not-open",
     "request.answered", "request.taken-back", "interrupt.expired", "answer.unclear", "answer.invalid", "approval.edited",
     "token.invalid", "workflow.version",
@@ -42,10 +41,10 @@ pub(super) const ANSWER: &[&str] = &[
 ];
 
 /// Of looking at a session.
-pub(super) const SESSION: &[&str] = &["session.unknown", "session.unreadable"];
+pub(crate) const SESSION: &[&str] = &["session.unknown", "session.unreadable"];
 
 /// Of a checkpoint.
-pub(super) const CHECKPOINT: &[&str] = &[
+pub(crate) const CHECKPOINT: &[&str] = &[
     "session.unknown",
     "session.unreadable",
     "session.busy",
@@ -56,15 +55,38 @@ pub(super) const CHECKPOINT: &[&str] = &[
 
 /// Of branching off.
 #[rustfmt::skip]
-pub(super) const FORK: &[&str] = &[
+pub(crate) const FORK: &[&str] = &[
     "session.invalid", "session.unknown", "session.unreadable", "session.exists", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
 ];
 
 /// Of a turn.
 #[rustfmt::skip]
-pub(super) const TURN: &[&str] = &[
+pub(crate) const TURN: &[&str] = &[
     "agent.unknown", "session.unknown", "session.unreadable", "session.busy", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone", "turn.answer", "turn.seeded",
     "workflow.unknown", "workflow.version", "idempotency.mismatch", "input.invalid", "runs.too-many",
 ];
+
+/// Of creating a session.
+#[rustfmt::skip]
+pub(crate) const CREATE: &[&str] = &[
+    "agent.unknown", "session.invalid", "session.unknown", "session.exists", "session.too-large", "document.invalid",
+    "import.refused", "value.too-deep",
+];
+
+/// Of reading messages.
+#[rustfmt::skip]
+pub(crate) const MESSAGES: &[&str] = &[
+    "session.unknown", "session.unreadable", "dialect.unknown", "checkpoint.unknown", "checkpoint.retired",
+];
+
+/// Of a message that waits for its turn.
+#[rustfmt::skip]
+pub(crate) const QUEUE: &[&str] = &[
+    "session.unknown", "session.unreadable", "session.too-large", "run.unknown", "queue.begun",
+];
+
+/// Of readiness.
+pub(crate) const READY: &[&str] =
+    &["server.leaving", "store.busy", "store.failed", "store.slow", "store.stopped"];

@@ -1,0 +1,149 @@
+//! The queue of a session: messages that wait behind the turn that is active. They can be seen, edited, removed and sent
+//! ahead of the others until their turn begins.
+//!
+//! The queue is part of the head, so every change is one compare-and-set: a message either begins as it was or as it was
+//! edited, and never both begins and is removed.
+
+use headwater_protocol::{CheckpointId, Message, Part, RunId, TextPart};
+
+use super::{
+    Sent, Session,
+    head::{Active, Chore, Doing, Head, Said, Seen},
+};
+use crate::{Error, Result, agent::unknown_run, error::ErrorKind};
+
+/// A message that waits for its turn.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct QueuedMessage {
+    /// The run that will answer it, by which it is edited, removed and sent.
+    pub run: RunId,
+    /// The checkpoint that its turn will leave.
+    pub checkpoint: CheckpointId,
+    /// The message.
+    pub message: Message,
+    /// A label for people.
+    pub label: Option<String>,
+    /// When it was queued, in milliseconds since 1970.
+    pub queued: u64,
+}
+
+impl Session {
+    /// The messages that wait for their turn, the next one first.
+    ///
+    /// # Errors
+    /// As [`Session::info`].
+    pub async fn queue(&self) -> Result<Vec<QueuedMessage>> {
+        Ok(self.seen().await?.head.queue.iter().filter_map(queued).collect())
+    }
+
+    /// Gives a message that waits another text. Its files and its place stay.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownRun`] when no such message waits, [`ErrorKind::SessionBusy`] when its turn has begun, and as
+    /// [`Session::info`].
+    pub async fn edit_queued(&self, run: &RunId, text: &str) -> Result<QueuedMessage> {
+        self.change_queue(run, |head, at| {
+            let turn = head.queue.get_mut(at)?;
+            if let Doing::Message(said) = &mut turn.doing {
+                replace_text(said, text);
+            }
+            queued(turn)
+        })
+        .await
+    }
+
+    /// Removes a message that waits: its turn never begins.
+    ///
+    /// # Errors
+    /// As [`Session::edit_queued`].
+    pub async fn remove_queued(&self, run: &RunId) -> Result<QueuedMessage> {
+        self.change_queue(run, |head, at| queued(&head.queue.remove(at)?)).await
+    }
+
+    /// Sends a message that waits ahead of the others, and stops the turn that is active. What that turn had said is
+    /// kept. Both are durable when this returns.
+    ///
+    /// # Errors
+    /// As [`Session::edit_queued`].
+    pub async fn send_queued(&self, run: &RunId) -> Result<Sent> {
+        let checkpoint = self
+            .change_queue(run, |head, at| {
+                let turn = head.queue.remove(at)?;
+                let checkpoint = turn.checkpoint.clone();
+                head.queue.push_front(turn);
+                // Done by the next look at the session, in this process or another: it cannot be lost between the two.
+                head.chores.extend(head.active.iter().map(|active| Chore::Stop { run: active.run.clone() }));
+                Some(checkpoint)
+            })
+            .await?;
+        let head = self.seen().await?.head;
+        let queued = head.queue.iter().any(|turn| turn.run == *run);
+        Ok(Sent { run: run.clone(), checkpoint, queued, repeated: false, session: self.clone() })
+    }
+
+    /// Changes the queue where a message waits.
+    async fn change_queue<T>(
+        &self,
+        run: &RunId,
+        change: impl Fn(&mut Head, usize) -> Option<T>,
+    ) -> Result<T> {
+        loop {
+            let Seen { mut head, version } = self.seen().await?;
+            let at = head.queue.iter().position(|turn| turn.run == *run);
+            let Some(changed) = at.and_then(|at| change(&mut head, at)) else {
+                return Err(self.not_queued(&head, run).await?);
+            };
+            if self.agent.0.swap(head, version).await? {
+                return Ok(changed);
+            }
+        }
+    }
+
+    /// Why a run cannot be found in the queue. That a run of another session exists is not disclosed.
+    async fn not_queued(&self, head: &Head, run: &RunId) -> Result<Error> {
+        let active = head.active.as_ref().is_some_and(|active| active.run == *run);
+        let begun = active
+            || match self.agent.run(run.clone()).summary().await {
+                Ok(known) => known.session.as_ref() == Some(&self.id) && known.owner == self.owner,
+                Err(error) if error.kind() == ErrorKind::UnknownRun => false,
+                Err(error) => return Err(error),
+            };
+        Ok(if begun {
+            let message = format!("the turn of run {run} has begun: stop it, or edit it when it has ended");
+            Error::new(ErrorKind::SessionBusy, message).with_code("queue.begun")
+        } else {
+            unknown_run(run)
+        })
+    }
+}
+
+fn queued(turn: &Active) -> Option<QueuedMessage> {
+    let Doing::Message(said) = &turn.doing else { return None };
+    Some(QueuedMessage {
+        run: turn.run.clone(),
+        checkpoint: turn.checkpoint.clone(),
+        message: said.message.clone(),
+        label: said.label.clone(),
+        queued: said.begun.created,
+    })
+}
+
+/// Replaces the text of a message: its first text part has the new text, further ones go, and all else stays.
+fn replace_text(said: &mut Said, text: &str) {
+    let mut first = true;
+    said.message.parts.retain_mut(|part| match part {
+        Part::Text(part) if first => {
+            first = false;
+            text.clone_into(&mut part.text);
+            true
+        }
+        Part::Text(_) => false,
+        _ => true,
+    });
+    if first {
+        let part = TextPart { text: text.to_owned(), ..TextPart::done("text") };
+        said.message.parts.insert(0, Part::Text(part));
+    }
+    text.clone_into(&mut said.begun.input);
+}

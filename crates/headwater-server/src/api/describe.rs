@@ -1,0 +1,250 @@
+//! Handlers that describe themselves: what a route takes and gives is read off the signature of its handler, so that the
+//! OpenAPI document cannot differ from the code.
+//!
+//! [`Input`] is what a handler takes, [`Output`] what it gives, and [`ApiHandler`] a handler of both.
+
+use axum::{
+    Extension, Json,
+    extract::State,
+    handler::Handler,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::{ApiError, Principal, Server};
+
+/// What a handler's signature says about its operation.
+#[derive(Debug)]
+pub(crate) struct Sketch {
+    /// The types of requests. A field that may be left out is not required in them.
+    pub(crate) requests: SchemaGenerator,
+    /// The types of responses, in which every field that is always written is required.
+    pub(crate) responses: SchemaGenerator,
+    pub(crate) query: Vec<Value>,
+    pub(crate) headers: Vec<Value>,
+    pub(crate) body: Option<Value>,
+    pub(crate) answers: Vec<(u16, Value)>,
+}
+
+impl Sketch {
+    pub(crate) fn new() -> Self {
+        let settings = || {
+            let mut settings = SchemaSettings::draft2020_12();
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+            settings
+        };
+        Self {
+            requests: settings().for_deserialize().into_generator(),
+            responses: settings().for_serialize().into_generator(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: None,
+            answers: Vec::new(),
+        }
+    }
+
+    /// Describes one operation. The types that were met before stay known.
+    pub(crate) fn begin(&mut self) {
+        (self.query, self.headers, self.body, self.answers) = Default::default();
+    }
+
+    pub(crate) fn header(&mut self, name: &str, about: &str, schema: Value) {
+        self.headers.push(json!({
+            "name": name, "in": "header", "required": false, "description": about, "schema": schema,
+        }));
+    }
+
+    pub(crate) fn takes_body<T: JsonSchema>(&mut self, required: bool) {
+        let schema = self.requests.subschema_for::<T>();
+        self.body =
+            Some(json!({ "required": required, "content": { "application/json": { "schema": schema } } }));
+    }
+
+    pub(crate) fn answer(&mut self, status: StatusCode, about: &str, content: Value) {
+        let mut answer = json!({ "description": about });
+        if !content.is_null() {
+            set(&mut answer, "content", content);
+        }
+        self.answers.push((status.as_u16(), answer));
+    }
+
+    pub(crate) fn document<T: JsonSchema>(&mut self, status: StatusCode) {
+        let about = T::json_schema(&mut self.responses);
+        let about = about.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let schema = self.responses.subschema_for::<T>();
+        self.answer(status, &about, json!({ "application/json": { "schema": schema } }));
+    }
+
+    /// The definitions of all types that were met.
+    pub(crate) fn definitions(mut self) -> Map<String, Value> {
+        let mut all = self.requests.take_definitions(true);
+        all.extend(self.responses.take_definitions(true));
+        all
+    }
+}
+
+/// Sets a field of a JSON object.
+pub(crate) fn set(document: &mut Value, field: &str, value: Value) {
+    if let Value::Object(fields) = document {
+        fields.insert(field.to_owned(), value);
+    }
+}
+
+/// Something that a handler takes.
+pub(crate) trait Input {
+    fn describe(_: &mut Sketch) {}
+}
+
+impl Input for State<Server> {}
+impl Input for Extension<Principal> {}
+impl Input for HeaderMap {}
+
+/// Something that a handler gives.
+pub(crate) trait Output {
+    fn describe(sketch: &mut Sketch);
+}
+
+impl<T: Serialize + JsonSchema> Output for Json<T> {
+    fn describe(sketch: &mut Sketch) {
+        sketch.document::<T>(StatusCode::OK);
+    }
+}
+
+/// 201 and a document.
+#[derive(Debug)]
+pub(crate) struct Created<T>(pub(crate) T);
+
+impl<T: Serialize> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::CREATED, Json(self.0)).into_response()
+    }
+}
+
+impl<T: Serialize + JsonSchema> Output for Created<T> {
+    fn describe(sketch: &mut Sketch) {
+        sketch.document::<T>(StatusCode::CREATED);
+    }
+}
+
+/// 202 and a document.
+#[derive(Debug)]
+pub(crate) struct Accepted<T>(pub(crate) T);
+
+impl<T: Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
+}
+
+impl<T: Serialize + JsonSchema> Output for Accepted<T> {
+    fn describe(sketch: &mut Sketch) {
+        sketch.document::<T>(StatusCode::ACCEPTED);
+    }
+}
+
+/// 204.
+#[derive(Debug)]
+pub(crate) struct NoContent;
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+impl Output for NoContent {
+    fn describe(sketch: &mut Sketch) {
+        sketch.answer(StatusCode::NO_CONTENT, "Done.", Value::Null);
+    }
+}
+
+/// A stream of events.
+#[derive(Debug)]
+pub(crate) struct EventStream(pub(crate) Response);
+
+impl IntoResponse for EventStream {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Output for EventStream {
+    fn describe(sketch: &mut Sketch) {
+        sketch.answer(StatusCode::OK, "The events of the run.", event_stream());
+        if let Some((_, answer)) = sketch.answers.last_mut() {
+            set(answer, "headers", stream_headers());
+        }
+    }
+}
+
+/// The content of a stream. The schema is that of one event, which is how readers of such documents take it.
+pub(crate) fn event_stream() -> Value {
+    json!({
+        "text/event-stream": { "schema": {
+            "type": "object",
+            "properties": {
+                "id": { "type": "string", "description": "The cursor, where the dialect has one." },
+                "event": { "type": "string", "description": "The kind, where the dialect names it." },
+                "data": { "type": "string", "description": "JSON of the dialect, or `[DONE]`." },
+            },
+        } },
+        "application/x-ndjson": { "schema": { "type": "string" } },
+    })
+}
+
+pub(crate) fn stream_headers() -> Value {
+    json!({
+        "x-run-id": { "description": "The run.", "schema": { "type": "string" } },
+        "x-session-id": { "description": "The session.", "schema": { "type": "string" } },
+    })
+}
+
+/// Plain text.
+#[derive(Debug)]
+pub(crate) struct PlainText(pub(crate) Response);
+
+impl IntoResponse for PlainText {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Output for PlainText {
+    fn describe(sketch: &mut Sketch) {
+        let content = json!({ "text/plain": { "schema": { "type": "string" } } });
+        sketch.answer(StatusCode::OK, "The text.", content);
+    }
+}
+
+/// A handler whose signature describes its operation.
+pub(crate) trait ApiHandler<T>: Handler<T, Server> {
+    fn describe(sketch: &mut Sketch);
+}
+
+macro_rules! api_handler {
+    ($($input:ident),+) => {
+        impl<F, Fut, R, M, $($input,)+> ApiHandler<(M, $($input,)+)> for F
+        where
+            F: Handler<(M, $($input,)+), Server> + FnOnce($($input),+) -> Fut,
+            Fut: Future<Output = Result<R, ApiError>>,
+            R: Output,
+            $($input: Input,)+
+        {
+            fn describe(sketch: &mut Sketch) {
+                $($input::describe(sketch);)+
+                R::describe(sketch);
+            }
+        }
+    };
+}
+
+api_handler!(A);
+api_handler!(A, B);
+api_handler!(A, B, C);
+api_handler!(A, B, C, D);
+api_handler!(A, B, C, D, E);
+api_handler!(A, B, C, D, E, G);

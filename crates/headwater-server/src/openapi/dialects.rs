@@ -1,0 +1,89 @@
+//! The routes of the dialects in the OpenAPI document: their bodies are those of other projects' clients, so they are
+//! described in general terms.
+
+use axum::http::StatusCode;
+use headwater_protocol::dialects;
+use schemars::JsonSchema;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    api::{
+        Operation, codes,
+        describe::{Output as _, Sketch, event_stream, set, stream_headers},
+    },
+    control::AnswerTaken,
+    limits::ids,
+};
+
+/// The ids of the operations by path: reading and writing.
+const IDS: [(&str, &str, &str); 7] = [
+    ("/v1/{dialect}/chat", "readChat", "chat"),
+    ("/v1/{dialect}/chat/{*rest}", "resumeChat", "answerChat"),
+    ("/v1/{dialect}/checkpoints", "readCheckpoints", "changeCheckpoints"),
+    ("/v1/{dialect}/onboarding", "readOnboarding", "onboard"),
+    ("/v1/{dialect}/{agent}/chat", "readChatOfAgent", "chatWithAgent"),
+    ("/v1/{dialect}/{agent}/chat/{*rest}", "resumeChatOfAgent", "answerChatOfAgent"),
+    ("/v1/{dialect}/{agent}/checkpoints", "readCheckpointsOfAgent", "changeCheckpointsOfAgent"),
+];
+
+/// The two operations of a dialect's route. A configured path does what the dialect's own does.
+pub(crate) fn operations(path: &str) -> [Operation; 2] {
+    let own = match path.ends_with("/{*rest}") {
+        true => "/v1/{dialect}/chat/{*rest}",
+        false => "/v1/{dialect}/chat",
+    };
+    let of = |wanted: &str| IDS.iter().find(|(path, ..)| *path == wanted);
+    let (_, read, write) = of(path).or_else(|| of(own)).copied().unwrap_or_default();
+    let operation = Operation {
+        id: read,
+        summary: "Resume a run, or read a conversation, as the dialect's client does it.",
+        codes: codes::DIALECT,
+        open: false,
+        describe: describe_read,
+    };
+    let summary = "Send a message, answer or stop, as the dialect's client does it.";
+    [operation, Operation { id: write, summary, describe: describe_write, ..operation }]
+}
+
+/// What the clients of a dialect send; `docs/dialects.md` has it for each.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct DialectRequest(Map<String, Value>);
+
+fn describe_read(sketch: &mut Sketch) {
+    for (name, about) in [
+        ("agent", "The agent; otherwise the default."),
+        ("profile", "The profile of the client; `docs/dialects.md` lists them."),
+        ("framing", "`sse` or `ndjson`; otherwise by `Accept`."),
+    ] {
+        let schema = json!({ "type": "string" });
+        sketch.query.push(json!({
+            "name": name, "in": "query", "required": false, "description": about, "schema": schema,
+        }));
+    }
+    let id = || json!({ "type": "string", "minLength": 1, "maxLength": ids::LONGEST });
+    sketch.header("Last-Event-ID", "Where the reader was.", json!({ "type": "string" }));
+    sketch.header("X-Run-Id", "The page's id of the run.", id());
+    sketch.header("X-Request-Id", "The sender's id of the request.", json!({ "type": "string" }));
+    sketch.header("Idempotency-Key", "The same key again is the same request again.", id());
+    let mut content = event_stream();
+    set(&mut content, "application/json", json!({ "schema": {} }));
+    let about = "The run in the dialect's own form, or a document where the client asks for one.";
+    sketch.answer(StatusCode::OK, about, content);
+    if let Some((_, answer)) = sketch.answers.last_mut() {
+        set(answer, "headers", stream_headers());
+    }
+    crate::api::describe::Accepted::<AnswerTaken>::describe(sketch);
+    sketch.answer(StatusCode::NO_CONTENT, "There is nothing to resume.", Value::Null);
+}
+
+fn describe_write(sketch: &mut Sketch) {
+    describe_read(sketch);
+    sketch.takes_body::<DialectRequest>(true);
+}
+
+/// The schema of the name of a dialect.
+pub(super) fn name_schema() -> Value {
+    let names: Vec<_> = dialects::CHAT.iter().map(|dialect| dialect.name()).collect();
+    json!({ "type": "string", "enum": names })
+}

@@ -1,0 +1,83 @@
+//! The queue of a session: messages that wait behind the active run.
+
+use axum::Json;
+use headwater_protocol::RunId;
+use headwater_runtime::QueuedMessage;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{EditMessage, Mine, Of, documents::TurnSent};
+use crate::{
+    ApiError,
+    api::{
+        Timestamp,
+        describe::{Accepted, NoContent},
+    },
+    extract::{JsonBody, Path},
+};
+
+/// A message that waits for its turn.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "QueuedMessage", deny_unknown_fields)]
+pub(crate) struct QueuedDocument {
+    /// The run that will answer it, by which it is edited, removed and sent.
+    run: String,
+    /// The checkpoint that its turn will leave.
+    checkpoint: String,
+    text: String,
+    /// The whole message in the native form, with its files.
+    message: Value,
+    label: Option<String>,
+    queued_at: Timestamp,
+}
+
+impl From<QueuedMessage> for QueuedDocument {
+    fn from(queued: QueuedMessage) -> Self {
+        Self {
+            run: queued.run.to_string(),
+            checkpoint: queued.checkpoint.to_string(),
+            text: queued.message.plain_text(),
+            message: json!(queued.message),
+            label: queued.label,
+            queued_at: Timestamp(queued.queued),
+        }
+    }
+}
+
+/// The messages that wait for their turn, the next one first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Queue {
+    queue: Vec<QueuedDocument>,
+}
+
+/// `GET /v1/sessions/{session}/queue`.
+pub(crate) async fn list(Mine(session, _): Mine) -> Result<Json<Queue>, ApiError> {
+    Ok(Json(Queue { queue: session.queue().await?.into_iter().map(Into::into).collect() }))
+}
+
+/// `POST …/queue/{run}/edit`.
+pub(crate) async fn edit(
+    Mine(session, _): Mine,
+    Path((_, run)): Of,
+    JsonBody(EditMessage { text }): JsonBody<EditMessage>,
+) -> Result<Json<QueuedDocument>, ApiError> {
+    Ok(Json(session.edit_queued(&RunId::from(run), &text).await?.into()))
+}
+
+/// `DELETE …/queue/{run}`.
+pub(crate) async fn remove(Mine(session, _): Mine, Path((_, run)): Of) -> Result<NoContent, ApiError> {
+    session.remove_queued(&RunId::from(run)).await?;
+    Ok(NoContent)
+}
+
+/// `POST …/queue/{run}/send`.
+pub(crate) async fn send_now(
+    Mine(session, _): Mine,
+    Path((_, run)): Of,
+) -> Result<Accepted<TurnSent>, ApiError> {
+    let sent = session.send_queued(&RunId::from(run)).await?;
+    Ok(Accepted(TurnSent::from(&sent)))
+}
