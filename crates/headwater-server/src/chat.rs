@@ -19,6 +19,7 @@ use axum::{
 use headwater_protocol::{Action, Dialect, Profile, dialects};
 use headwater_runtime::{Run, Sent};
 
+pub(crate) use documents::add_unanswered;
 pub(crate) use request::{Asked, framing, fresh, idempotency_key};
 pub(crate) use respond::{conversation_before, follow};
 pub(crate) use turn::name_of;

@@ -5,7 +5,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use headwater_protocol::{CheckpointAction, CheckpointId, Message, RunId, RunStatus, rfc3339};
-use headwater_runtime::{ErrorKind, Session, SessionInfo};
+use headwater_runtime::{Agent, ErrorKind, Session, SessionInfo};
 use serde_json::{Value, json};
 
 use super::{Asked, resume::is_old};
@@ -48,9 +48,7 @@ async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Va
     let page = session.history(None, before, limit).await?;
     let mut messages = page.messages;
     if before.is_none() {
-        let going = going(asked, info).await?;
-        // What was answered and goes on is there already.
-        messages.extend(going.filter(|going| messages.iter().all(|message| message.id != going.id)));
+        add_unanswered(&asked.served.agent, info, &mut messages).await?;
     }
     let messages = asked.served.shown(messages);
     let following = match asked.dialect.habits().joins_runs {
@@ -67,10 +65,17 @@ struct Following<'a> {
     interrupts: Value,
 }
 
-/// What was asked and is being answered, and so is not in the history yet.
-async fn going(asked: &Asked, info: &SessionInfo) -> Result<Option<Message>, ApiError> {
-    let Some(run) = &info.going else { return Ok(None) };
-    Ok(asked.served.agent.run(run.clone()).conversation().await?.pop())
+/// Adds the message that is being answered: it enters the history together with its answer.
+pub(crate) async fn add_unanswered(
+    agent: &Agent,
+    info: &SessionInfo,
+    messages: &mut Vec<Message>,
+) -> Result<(), ApiError> {
+    let Some(run) = &info.going else { return Ok(()) };
+    let asked = agent.run(run.clone()).conversation().await?.pop();
+    // A run that was resumed by an answer has its message in the history already.
+    messages.extend(asked.filter(|asked| messages.iter().all(|message| message.id != asked.id)));
+    Ok(())
 }
 
 /// The run that a page has to follow: one that goes on or waits, or that failed a moment ago, which messages do not tell.
