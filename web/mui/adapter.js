@@ -3,13 +3,18 @@
 //   import { createHeadwaterAdapter } from './adapter.js';
 //   <ChatBox adapter={createHeadwaterAdapter({ url: 'https://example.com/v1/mui/chat' })} … />
 //
-// MUI has no wire format: its client is given parsed chunks. This adapter reads the server's envelopes, comes back by
-// itself after a cut (MUI's own reconnection loses the open text and is tried only once), and tells failures, which
-// MUI's chunks cannot say.
+// MUI has no wire format: its client is given parsed chunks. This adapter reads the server's envelopes, reconnects by
+// itself after a cut (MUI's own reconnection loses the open text and is tried only once), and reports failures, which
+// MUI's chunks cannot express. A conversation that is opened while a run is active, after a reload or in a second tab, is
+// followed: MUI's client asks for no stream there.
+
+import { StreamedMessage } from './message.js';
 
 /** How often a cut stream is asked for again without a new chunk in between, and how long it waits each time. */
 const ATTEMPTS = 8;
 const PAUSE = 250;
+/** How often the message of a followed run is reported at most, in milliseconds: each report draws it anew. */
+const REPORT = 40;
 
 /**
  * `url` is where the dialect `mui` is served. `agent` picks one of several. `headers` is an object, or a function that
@@ -19,6 +24,8 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
   const listeners = new Set();
   /** What is being read: stopping needs its conversation and its message. */
   let current = null;
+  /** Ends the following of the conversation that was opened last. */
+  let leave = () => {};
 
   const address = (path = '', query = {}) => {
     const target = new URL(url, globalThis.location?.href);
@@ -54,14 +61,49 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
     current = reading;
     const key = globalThis.crypto.randomUUID();
     const first = () => ask(address(), { body, signal, headers: { 'idempotency-key': key } });
-    const again = () => {
-      // Where nothing came at all the server may not know of it: the same key makes it the same request.
-      if (reading.messageId === undefined) return first();
-      const { conversationId, messageId, runId, lastEventId } = reading;
-      const target = address('/stream', { conversationId, messageId, runId });
-      return ask(target, { signal, headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId } });
-    };
+    // Where nothing came at all the server may not know of it: the same key makes it the same request.
+    const again = () => (reading.messageId === undefined ? first() : reconnect(reading, signal));
     return chunks(first, again, reading, listeners, signal);
+  };
+
+  const reconnect = ({ conversationId, messageId, runId, lastEventId }, signal) => {
+    const target = address('/stream', { conversationId, messageId, runId });
+    return ask(target, { signal, headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId } });
+  };
+
+  /** Reports the message of the run that is active in a conversation, until it ends. */
+  const follow = async (conversationId) => {
+    leave();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const reading = { conversationId, messageId: undefined, runId: undefined, lastEventId: undefined };
+    const again = () => reconnect(reading, signal);
+    const streamed = new StreamedMessage(conversationId);
+    let timer;
+    const report = () => {
+      timer = undefined;
+      if (signal.aborted || !streamed.message) return;
+      for (const listener of listeners) listener({ type: 'message-updated', message: streamed.message });
+    };
+    leave = () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+    try {
+      const response = await again();
+      // Nothing is active.
+      if (response.status === 204) return;
+      current = reading;
+      for await (const chunk of received(async () => response, again, reading, signal)) {
+        streamed.apply(chunk);
+        timer ??= setTimeout(report, REPORT);
+      }
+    } catch {
+      // The run failed, or the server is gone: what is there stays, and is marked.
+      streamed.fail();
+    }
+    clearTimeout(timer);
+    report();
   };
 
   return {
@@ -98,7 +140,11 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
 
     async listMessages({ conversationId, cursor, direction }) {
       const response = await checked(await ask(address('', { conversationId, cursor, direction })));
-      return response.json();
+      const page = await response.json();
+      // The newest page is asked for when the conversation is opened. MUI takes the page before the first event comes,
+      // because that needs another request.
+      if (cursor === undefined) void follow(conversationId);
+      return page;
     },
 
     subscribe({ onEvent }) {
