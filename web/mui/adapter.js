@@ -24,8 +24,10 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
   const listeners = new Set();
   /** What is being read: stopping needs its conversation and its message. */
   let current = null;
-  /** Ends the following of the conversation that was opened last. */
-  let leave = () => {};
+  /** The conversations whose answer is being read because the page asked for it. */
+  const answering = new Set();
+  /** The conversation that was opened last: whether its active run was found, and how to leave it. */
+  let followed = { isFound: () => false, leave() {} };
 
   const address = (path = '', query = {}) => {
     const target = new URL(url, globalThis.location?.href);
@@ -59,11 +61,14 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
   const stream = (body, signal) => {
     const reading = { conversationId: body.conversationId, messageId: undefined, runId: undefined, lastEventId: undefined };
     current = reading;
+    // What has not been found yet would be the run of this very request, and be shown twice.
+    if (!followed.isFound()) followed.leave();
+    answering.add(body.conversationId);
     const key = globalThis.crypto.randomUUID();
     const first = () => ask(address(), { body, signal, headers: { 'idempotency-key': key } });
     // Where nothing came at all the server may not know of it: the same key makes it the same request.
     const again = () => (reading.messageId === undefined ? first() : reconnect(reading, signal));
-    return chunks(first, again, reading, listeners, signal);
+    return chunks(first, again, reading, listeners, signal, () => answering.delete(body.conversationId));
   };
 
   const reconnect = ({ conversationId, messageId, runId, lastEventId }, signal) => {
@@ -73,7 +78,7 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
 
   /** Reports the message of the run that is active in a conversation, until it ends. */
   const follow = async (conversationId) => {
-    leave();
+    followed.leave();
     const controller = new AbortController();
     const { signal } = controller;
     const reading = { conversationId, messageId: undefined, runId: undefined, lastEventId: undefined };
@@ -85,15 +90,18 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
       if (signal.aborted || !streamed.message) return;
       for (const listener of listeners) listener({ type: 'message-updated', message: streamed.message });
     };
-    leave = () => {
-      clearTimeout(timer);
-      controller.abort();
+    followed = {
+      isFound: () => streamed.message !== undefined,
+      leave() {
+        clearTimeout(timer);
+        controller.abort();
+      },
     };
     try {
       const response = await again();
       // Nothing is active.
       if (response.status === 204) return;
-      current = reading;
+      if (!signal.aborted) current = reading;
       for await (const chunk of received(async () => response, again, reading, signal)) {
         streamed.apply(chunk);
         timer ??= setTimeout(report, REPORT);
@@ -143,7 +151,7 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
       const page = await response.json();
       // The newest page is asked for when the conversation is opened. MUI takes the page before the first event comes,
       // because that needs another request.
-      if (cursor === undefined) void follow(conversationId);
+      if (cursor === undefined && !answering.has(conversationId)) void follow(conversationId);
       return page;
     },
 
@@ -164,25 +172,30 @@ async function checked(response) {
  * One stream of chunks for MUI, over as many connections as it takes. They come in order and once, so they go without
  * their envelopes: numbers are given again when a run is taken up by another process, and MUI would wait for others.
  */
-function chunks(first, again, reading, listeners, signal) {
+function chunks(first, again, reading, listeners, signal, onEnd) {
   const items = received(first, again, reading, signal);
   return new ReadableStream(
     {
       async pull(controller) {
         try {
           const { value: chunk, done } = await items.next();
-          if (done) return controller.close();
+          if (done) {
+            onEnd();
+            return controller.close();
+          }
           // The parts that stay when an attempt is taken back: exactly here, between the chunks around it.
           if (chunk.type === 'message-updated') {
             for (const listener of listeners) listener({ type: 'message-updated', message: chunk.message });
           }
           controller.enqueue(chunk);
         } catch (error) {
+          onEnd();
           // A plain error is shown with its text.
           controller.error(error);
         }
       },
       async cancel() {
+        onEnd();
         await items.return();
       },
     },
