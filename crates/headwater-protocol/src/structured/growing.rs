@@ -60,7 +60,7 @@ impl GrowingObjects {
         let due = match growth.time {
             None => true,
             Some(_) if complete => true,
-            Some(_) if unsent * SHARE >= growth.size && growth.size > SMALL => true,
+            Some(_) if unsent * SHARE >= growth.size => true,
             Some(sent) => unsent > 0 && growth.size <= SMALL && time.saturating_sub(sent) >= PAUSE,
         };
         due.then(|| {
@@ -141,9 +141,17 @@ mod tests {
     }
 
     #[test]
+    fn small_object_is_sent_again_when_it_has_grown_by_a_quarter() {
+        let mut objects = GrowingObjects::default();
+        assert!(objects.apply(&append(&"a".repeat(20)), 0).is_some());
+        assert!(objects.apply(&append("b"), 0).is_none());
+        assert!(objects.apply(&append(&"c".repeat(8)), 0).is_some());
+    }
+
+    #[test]
     fn small_object_is_sent_again_as_time_passes() {
         let mut objects = GrowingObjects::default();
-        assert!(objects.apply(&append("a"), 1_000).is_some());
+        assert!(objects.apply(&append(&"a".repeat(64)), 1_000).is_some());
         assert!(objects.apply(&append("b"), 1_100).is_none());
         assert!(objects.apply(&append("c"), 1_250).is_some());
         assert!(objects.unsent().next().is_none());
