@@ -9,6 +9,7 @@ mod garbage;
 mod mcp;
 mod models;
 mod native;
+mod pages;
 mod recorded;
 mod report;
 mod test;
