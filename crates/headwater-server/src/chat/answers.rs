@@ -186,10 +186,13 @@ async fn awaited_questions(
 ) -> Result<Vec<OpenQuestion>, ApiError> {
     let deadline = tokio::time::Instant::now() + EARLY;
     loop {
+        // Looked at before the questions: a run that begins to wait in between has its question among them.
+        let driven =
+            asked.served.agent.driven().iter().any(|run| run.owner.as_deref() == Some(asked.owner()));
         let open = open_questions(asked, session).await?;
         let early = !asked.chat.tool_results.is_empty()
             && !open.iter().any(|question| answer_to(asked, question).is_some())
-            && asked.served.agent.driven().iter().any(|run| run.owner.as_deref() == Some(asked.owner()))
+            && driven
             && answered_before(asked, session, pending).await?.is_none();
         if !early || tokio::time::Instant::now() >= deadline {
             return Ok(open);
