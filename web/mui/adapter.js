@@ -3,13 +3,18 @@
 //   import { createHeadwaterAdapter } from './adapter.js';
 //   <ChatBox adapter={createHeadwaterAdapter({ url: 'https://example.com/v1/mui/chat' })} … />
 //
-// MUI has no wire format: its client is given parsed chunks. This adapter reads the server's envelopes, comes back by
-// itself after a cut (MUI's own reconnection loses the open text and is tried only once), and tells failures, which
-// MUI's chunks cannot say.
+// MUI has no wire format: its client is given parsed chunks. This adapter reads the server's envelopes, reconnects by
+// itself after a cut (MUI's own reconnection loses the open text and is tried only once), and reports failures, which
+// MUI's chunks cannot express. A conversation that is opened while a run is active, after a reload or in a second tab, is
+// followed: MUI's client asks for no stream there.
+
+import { StreamedMessage } from './message.js';
 
 /** How often a cut stream is asked for again without a new chunk in between, and how long it waits each time. */
 const ATTEMPTS = 8;
 const PAUSE = 250;
+/** How often the message of a followed run is reported at most, in milliseconds: each report draws it anew. */
+const REPORT = 40;
 
 /**
  * `url` is where the dialect `mui` is served. `agent` picks one of several. `headers` is an object, or a function that
@@ -19,6 +24,10 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
   const listeners = new Set();
   /** What is being read: stopping needs its conversation and its message. */
   let current = null;
+  /** The conversations whose answer is being read because the page asked for it. */
+  const answering = new Set();
+  /** The conversation that was opened last: whether its active run was found, and how to leave it. */
+  let followed = { isFound: () => false, leave() {} };
 
   const address = (path = '', query = {}) => {
     const target = new URL(url, globalThis.location?.href);
@@ -39,11 +48,16 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
     });
   };
 
-  /** An answer counts once, however often it is sent: what the network lost is sent again. */
+  /**
+   * An answer counts once, however often it is sent: what the network lost is sent again. So is the output of a tool for
+   * which the run does not wait yet, because the call is shown before that.
+   */
   const tell = async (body) => {
     for (let attempt = 1; ; attempt += 1) {
       const response = await ask(address(), { body }).catch((error) => error);
-      if (response instanceof Response) return checked(response);
+      const lost = !(response instanceof Response);
+      const early = !lost && response.status === 409 && 'output' in body && (await isNotOpen(response));
+      if (!lost && (!early || attempt > ATTEMPTS)) return checked(response);
       if (attempt > ATTEMPTS) throw response;
       await pause(PAUSE);
     }
@@ -52,16 +66,57 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
   const stream = (body, signal) => {
     const reading = { conversationId: body.conversationId, messageId: undefined, runId: undefined, lastEventId: undefined };
     current = reading;
+    // What has not been found yet would be the run of this very request, and be shown twice.
+    if (!followed.isFound()) followed.leave();
+    answering.add(body.conversationId);
     const key = globalThis.crypto.randomUUID();
     const first = () => ask(address(), { body, signal, headers: { 'idempotency-key': key } });
-    const again = () => {
-      // Where nothing came at all the server may not know of it: the same key makes it the same request.
-      if (reading.messageId === undefined) return first();
-      const { conversationId, messageId, runId, lastEventId } = reading;
-      const target = address('/stream', { conversationId, messageId, runId });
-      return ask(target, { signal, headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId } });
+    // Where nothing came at all the server may not know of it: the same key makes it the same request.
+    const again = () => (reading.messageId === undefined ? first() : reconnect(reading, signal));
+    return chunks(first, again, reading, listeners, signal, () => answering.delete(body.conversationId));
+  };
+
+  const reconnect = ({ conversationId, messageId, runId, lastEventId }, signal) => {
+    const target = address('/stream', { conversationId, messageId, runId });
+    return ask(target, { signal, headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId } });
+  };
+
+  /** Reports the message of the run that is active in a conversation, until it ends. */
+  const follow = async (conversationId) => {
+    followed.leave();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const reading = { conversationId, messageId: undefined, runId: undefined, lastEventId: undefined };
+    const again = () => reconnect(reading, signal);
+    const streamed = new StreamedMessage(conversationId);
+    let timer;
+    const report = () => {
+      timer = undefined;
+      if (signal.aborted || !streamed.message) return;
+      for (const listener of listeners) listener({ type: 'message-updated', message: streamed.message });
     };
-    return chunks(first, again, reading, listeners, signal);
+    followed = {
+      isFound: () => streamed.message !== undefined,
+      leave() {
+        clearTimeout(timer);
+        controller.abort();
+      },
+    };
+    try {
+      const response = await again();
+      // Nothing is active.
+      if (response.status === 204) return;
+      if (!signal.aborted) current = reading;
+      for await (const chunk of received(async () => response, again, reading, signal)) {
+        streamed.apply(chunk);
+        timer ??= setTimeout(report, REPORT);
+      }
+    } catch {
+      // The run failed, or the server is gone: what is there stays, and is marked.
+      streamed.fail();
+    }
+    clearTimeout(timer);
+    report();
   };
 
   return {
@@ -98,7 +153,11 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
 
     async listMessages({ conversationId, cursor, direction }) {
       const response = await checked(await ask(address('', { conversationId, cursor, direction })));
-      return response.json();
+      const page = await response.json();
+      // The newest page is asked for when the conversation is opened. MUI takes the page before the first event comes,
+      // because that needs another request.
+      if (cursor === undefined && !answering.has(conversationId)) void follow(conversationId);
+      return page;
     },
 
     subscribe({ onEvent }) {
@@ -106,6 +165,11 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
       return () => listeners.delete(onEvent);
     },
   };
+}
+
+async function isNotOpen(response) {
+  const { code } = await response.clone().json().catch(() => ({}));
+  return code === 'request.not-open';
 }
 
 async function checked(response) {
@@ -118,25 +182,30 @@ async function checked(response) {
  * One stream of chunks for MUI, over as many connections as it takes. They come in order and once, so they go without
  * their envelopes: numbers are given again when a run is taken up by another process, and MUI would wait for others.
  */
-function chunks(first, again, reading, listeners, signal) {
+function chunks(first, again, reading, listeners, signal, onEnd) {
   const items = received(first, again, reading, signal);
   return new ReadableStream(
     {
       async pull(controller) {
         try {
           const { value: chunk, done } = await items.next();
-          if (done) return controller.close();
+          if (done) {
+            onEnd();
+            return controller.close();
+          }
           // The parts that stay when an attempt is taken back: exactly here, between the chunks around it.
           if (chunk.type === 'message-updated') {
             for (const listener of listeners) listener({ type: 'message-updated', message: chunk.message });
           }
           controller.enqueue(chunk);
         } catch (error) {
+          onEnd();
           // A plain error is shown with its text.
           controller.error(error);
         }
       },
       async cancel() {
+        onEnd();
         await items.return();
       },
     },

@@ -7,7 +7,7 @@ use crate::report::Outcome;
 use crate::{clients, tools, vendors};
 
 /// Where the tests live.
-const FOLDER: &str = "conformance/browser";
+pub(crate) const FOLDER: &str = "conformance/browser";
 
 /// Runs the page's tests.
 pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {

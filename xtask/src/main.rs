@@ -10,6 +10,7 @@ mod garbage;
 mod mcp;
 mod models;
 mod native;
+mod pages;
 mod recorded;
 mod report;
 mod table;

@@ -6,7 +6,9 @@ use std::process::{Command, ExitCode};
 use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
-use crate::{Optional, attack, browser, clients, endure, garbage, mcp, models, native, root, tools, vendors};
+use crate::{
+    Optional, attack, browser, clients, endure, garbage, mcp, models, native, pages, root, tools, vendors,
+};
 
 /// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -48,6 +50,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(refused.or(unnamed), "native", || native::test(&root));
     let unseen = without.contains(&Optional::Browser).then_some("--without browser");
     report.part_unless(unseen.or(refused), "browser", || browser::test(&root, filter));
+    report.part_unless(unseen.or(refused), "pages", || pages::test(&root, filter));
     let only = filter.is_some().then_some("only the named tests run");
     report.part_unless(refused.or(only), "requests to models", || models::test(&root));
     let unnamed =

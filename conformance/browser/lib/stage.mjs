@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before } from 'node:test';
-import { chromium } from 'playwright-core';
 import { Server } from '../../clients/lib/server.mjs';
+import { launch } from './browser.mjs';
 import { Chat } from './chat.mjs';
 
 /** How long a page may take for one thing; it is there so that a page that hangs fails by name. */
@@ -18,12 +18,7 @@ export function stage({ pace = '2ms' } = {}) {
   before(async () => {
     stage.server = await Server.start(binary, { keepsPort: true, pace });
     stage.base = `http://127.0.0.1:${await stage.server.port}`;
-    const executablePath = process.env.CHROME ?? '/usr/bin/chromium';
-    // In a container Chromium is root's and has no sandbox, and little shared memory.
-    const args = [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), '--disable-dev-shm-usage'];
-    // A page elsewhere, for the tests that need one: its name is not one of this machine.
-    args.push('--host-resolver-rules=MAP elsewhere.test 127.0.0.1');
-    stage.browser = await chromium.launch({ executablePath, args });
+    stage.browser = await launch();
   });
   after(async () => {
     await stage.browser?.close();

@@ -14,7 +14,10 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::{
-    BlockDelta, BlockEnded, BlockKind, BlockStarted, Decoded, Decoder, Dialect, EncodeOptions, Encoder, Event, FinishReason, Frame, FrameReader, Framing, MessageStarted, Origin, Reader, Record, Role, RunFinished, RunStarted, RunState, StructuredOp, StructuredUpdate, ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput, dialects,
+    BlockDelta, BlockEnded, BlockKind, BlockStarted, Decoded, Decoder, Dialect, EncodeOptions, Encoder,
+    Event, FinishReason, Frame, FrameReader, Framing, MessageStarted, Origin, Reader, Record, Role,
+    RunFinished, RunStarted, RunState, StructuredOp, StructuredUpdate, ToolCall, ToolInputAvailable,
+    ToolInputDelta, ToolOutput, dialects,
 };
 use serde_json::{Value, json};
 

@@ -20,6 +20,7 @@ use headwater_protocol::{Action, Dialect, Profile, ReaderNames, Route, dialects}
 use headwater_runtime::{Run, Sent};
 use serde::Deserialize;
 
+pub(crate) use documents::add_unanswered;
 pub(crate) use request::{Asked, framing, fresh, idempotency_key};
 pub(crate) use respond::{conversation_before, follow};
 pub(crate) use turn::name_of;

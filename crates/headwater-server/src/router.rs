@@ -8,7 +8,7 @@ use axum::{
     middleware,
     routing::{MethodRouter, get, post},
 };
-use headwater_protocol::{Route, dialects};
+use headwater_protocol::{Route as DialectRoute, dialects};
 
 use crate::{
     Agents, ApiError, ChatPath, Options, Server,
@@ -76,8 +76,8 @@ pub(crate) fn routes(server: &Server) -> Routes {
 }
 
 /// The routes of all dialects, each once.
-fn dialect_routes() -> Vec<Route> {
-    let mut routes: Vec<Route> = Vec::new();
+fn dialect_routes() -> Vec<DialectRoute> {
+    let mut routes: Vec<DialectRoute> = Vec::new();
     for route in dialects::CHAT.iter().flat_map(|dialect| dialect.routes()) {
         if !routes.contains(route) {
             routes.push(*route);

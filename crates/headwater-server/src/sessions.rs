@@ -191,7 +191,19 @@ pub(crate) async fn messages(
     let dialect = query.dialect.as_deref().map(chat::find_wire).transpose()?;
     ids::check_all([("at", query.at.as_deref())])?;
     let at = query.at.as_deref().map(CheckpointId::from);
-    let page = session.history(at.as_ref(), query.before, page_size(query.limit)).await?;
+    let mut info = session.info().await?;
+    let page = loop {
+        let mut page = session.history(at.as_ref(), query.before, page_size(query.limit)).await?;
+        if at.is_none() && query.before.is_none() {
+            chat::add_unanswered(&served.agent, &info, &mut page.messages).await?;
+        }
+        // A turn that began or ended while the history was read would be missing.
+        let now = session.info().await?;
+        if now == info {
+            break page;
+        }
+        info = now;
+    };
     let write = |message: &Message| match dialect {
         Some(dialect) => dialect.page_message(message),
         None => json!(message),

@@ -42,7 +42,7 @@ use crate::{
     lint::{Lint, Rule},
     reader::Reader,
     request::{ChatRequest, RawRequest},
-    state::{Message, Part, Rules},
+    state::{Message, Part, Rules, ToolState},
 };
 
 /// AG-UI.
@@ -220,12 +220,45 @@ fn page_message(message: &Message) -> Value {
             ));
             continue;
         }
-        let stretch = Message { parts: stretch.to_vec(), ..message.clone() };
+        // A question is an interrupt here, and no part of a message.
+        let shown = stretch.iter().filter(|part| !matches!(part, Part::Question(_)));
+        let stretch = Message { parts: shown.cloned().collect(), ..message.clone() };
         if let Some(Value::Array(more)) = super::tanstack::page_message(&stretch).get_mut("parts") {
             parts.append(more);
         }
     }
+    settle_calls(message, &mut parts);
     json!({ "id": message.id, "role": message.role, "parts": parts })
+}
+
+/// Gives each call what the client makes of its result when the stream brings it.
+fn settle_calls(message: &Message, parts: &mut [Value]) {
+    let tools = message.parts.iter().filter_map(|part| match part {
+        Part::Tool(tool) if tool.state.is_settled() => Some(tool),
+        _ => None,
+    });
+    for tool in tools {
+        let failure = match tool.state {
+            ToolState::OutputError => Some(tool.error.as_deref().unwrap_or_default()),
+            ToolState::OutputDenied => Some(denial(tool)),
+            _ => None,
+        };
+        let state = if failure.is_some() || tool.is_error { "error" } else { "complete" };
+        for part in parts.iter_mut() {
+            if part["type"] == "tool-call" && part["id"] == tool.call.as_str() {
+                part["state"] = json!(state);
+                if let Some(failure) = failure {
+                    part["output"] = json!(failure);
+                }
+            } else if part["type"] == "tool-result" && part["toolCallId"] == tool.call.as_str() {
+                part["state"] = json!(state);
+                if let Some(failure) = failure {
+                    part["content"] = json!(failure);
+                    part["error"] = json!(failure);
+                }
+            }
+        }
+    }
 }
 
 fn is_object(part: &Part) -> bool {

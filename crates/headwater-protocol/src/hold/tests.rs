@@ -11,10 +11,7 @@ fn a_retracted_attempt_is_never_seen_but_for_what_it_did_and_a_finished_one_is_s
     let mut hold = Hold::default();
     let mut seen = Vec::new();
     let records = [
-        Record::new(
-            0,
-            Event::AttemptStarted(AttemptStarted { attempt: "a".into(), ..Default::default() }),
-        ),
+        Record::new(0, Event::AttemptStarted(AttemptStarted { attempt: "a".into(), ..Default::default() })),
         said("a", "dead"),
         Record { event: Event::ToolInputStart(ToolCall::new("c1", "pay")), ..said("a", "") },
         Record {
@@ -29,10 +26,7 @@ fn a_retracted_attempt_is_never_seen_but_for_what_it_did_and_a_finished_one_is_s
             0,
             Event::AttemptRetracted(AttemptRetracted { attempt: "a".into(), ..Default::default() }),
         ),
-        Record::new(
-            0,
-            Event::AttemptStarted(AttemptStarted { attempt: "b".into(), ..Default::default() }),
-        ),
+        Record::new(0, Event::AttemptStarted(AttemptStarted { attempt: "b".into(), ..Default::default() })),
         said("b", "alive"),
         Record::new(0, Event::Message { content: "between".into() }),
         Record::new(0, Event::AttemptFinished { attempt: "b".into() }),

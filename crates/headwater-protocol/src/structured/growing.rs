@@ -60,7 +60,7 @@ impl GrowingObjects {
         let due = match growth.time {
             None => true,
             Some(_) if complete => true,
-            Some(_) if unsent * SHARE >= growth.size && growth.size > SMALL => true,
+            Some(_) if unsent * SHARE >= growth.size => true,
             Some(sent) => unsent > 0 && growth.size <= SMALL && time.saturating_sub(sent) >= PAUSE,
         };
         due.then(|| {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use headwater_protocol::{
-    AttemptRetracted, Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, EventKind, Framing, Part, Reader, Record, RunState, Support, ToolOutput, dialects, lint,
+    AttemptRetracted, Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, EventKind,
+    Framing, Part, Reader, Record, RunState, Support, ToolOutput, dialects, lint,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};

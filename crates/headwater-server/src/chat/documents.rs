@@ -8,7 +8,7 @@ use headwater_protocol::{
     CheckpointAction, CheckpointEntry, CheckpointId, CheckpointReply, HistoryPage, Message, RunId, RunState,
     RunStatus, SessionEntry, SessionList,
 };
-use headwater_runtime::{ErrorKind, Session, SessionInfo};
+use headwater_runtime::{Agent, ErrorKind, Session, SessionInfo};
 use serde_json::Value;
 
 use super::{Asked, resume::is_old};
@@ -51,9 +51,7 @@ async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Va
     let page = session.history(None, before, limit).await?;
     let mut messages = page.messages;
     if before.is_none() {
-        let going = going(asked, info).await?;
-        // What was answered and goes on is there already.
-        messages.extend(going.filter(|going| messages.iter().all(|message| message.id != going.id)));
+        add_unanswered(&asked.served.agent, info, &mut messages).await?;
     }
     let messages = asked.served.shown(messages);
     let (run, waiting) = match asked.dialect.history_names_run() {
@@ -64,10 +62,17 @@ async fn read(asked: &Asked, session: &Session, info: &SessionInfo) -> Result<Va
     Ok(asked.dialect.history(&HistoryPage { messages: &messages, before: page.before, run, waiting }))
 }
 
-/// What was asked and is being answered, and so is not in the history yet.
-async fn going(asked: &Asked, info: &SessionInfo) -> Result<Option<Message>, ApiError> {
-    let Some(run) = &info.going else { return Ok(None) };
-    Ok(asked.served.agent.run(run.clone()).conversation().await?.pop())
+/// Adds the message that is being answered: it enters the history together with its answer.
+pub(crate) async fn add_unanswered(
+    agent: &Agent,
+    info: &SessionInfo,
+    messages: &mut Vec<Message>,
+) -> Result<(), ApiError> {
+    let Some(run) = &info.going else { return Ok(()) };
+    let asked = agent.run(run.clone()).conversation().await?.pop();
+    // A run that was resumed by an answer has its message in the history already.
+    messages.extend(asked.filter(|asked| messages.iter().all(|message| message.id != asked.id)));
+    Ok(())
 }
 
 /// The run that a page has to follow: one that goes on or waits, or that failed a moment ago, which messages do not tell.

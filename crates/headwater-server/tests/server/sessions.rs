@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     harness::World,
+    resume::cut,
     talk::{DIALECTS, says},
 };
 
@@ -51,6 +52,18 @@ async fn a_page_that_is_opened_again_finds_its_conversation_in_its_own_form() {
     assert_eq!(listed["conversations"][0]["title"], "weather please");
     assert_eq!(world.get("/v1/ag-ui/chat?threadId=nobody").await.json()["messages"], json!([]));
     assert_eq!(DIALECTS.len(), 6);
+}
+
+#[tokio::test]
+async fn message_that_is_being_answered_is_in_the_conversation() {
+    let world = World::new().await;
+    for dialect in ["ai-sdk", "mui", "kortyx", "native"] {
+        let session = format!("s-{dialect}");
+        cut(&world, "ai-sdk", &session, "slow", |read| read.contains("surely")).await;
+        let target = format!("/v1/sessions/{session}/messages?dialect={dialect}");
+        let document = world.get(&target).await;
+        assert_eq!(texts(&document.json()["messages"])[0], "slow", "{dialect}: {}", document.body);
+    }
 }
 
 #[tokio::test]

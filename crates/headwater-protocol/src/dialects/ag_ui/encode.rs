@@ -100,7 +100,8 @@ fn at<'a>(record: &Record) -> Base<'a> {
 impl Encoder {
     /// An encoder at the beginning of a stream.
     pub(super) fn new(options: &EncodeOptions) -> Self {
-        let mut ids = Ids::default();
+        let tanstack = options.profile == Some(super::TANSTACK);
+        let mut ids = Ids::new(tanstack);
         let mut history = options.messages.clone();
         for message in &mut history {
             // Every run counts its attempts anew: those of earlier ones are never taken back.
@@ -115,7 +116,7 @@ impl Encoder {
         }
         Self {
             legacy: options.profile != Some(super::V1),
-            tanstack: options.profile == Some(super::TANSTACK),
+            tanstack,
             history,
             held_thought: options.thought.clone(),
             state: RunState::with_rules(super::rules()),
@@ -340,7 +341,7 @@ impl Encoder {
         let thought = self.ids.retract(attempt, &left);
         if shown && self.texts.is_empty() && self.calls.is_empty() {
             // The ids of a re-entry: the client puts a message with another id at the end.
-            let mut ids = Ids::default();
+            let mut ids = Ids::new(self.tanstack);
             self.conversation().for_each(|message| ids.adopt(message));
             self.ids = ids;
         }

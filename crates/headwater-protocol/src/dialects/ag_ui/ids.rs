@@ -4,6 +4,9 @@
 //! message, and the calls before or after it, go into a message with our message's id. A text after a call, and a
 //! call after a result, begin the next one: `<id>-1`, `<id>-2` … So do thoughts and results, which are messages of
 //! their own there. The ids depend on nothing but the order of the parts.
+//!
+//! TanStack's page shows an object in a message of its own, but keeps a whole message of ours as one when it is loaded
+//! again. What follows an object must not go into that one, where it would stand before the object: it begins the next.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,6 +25,8 @@ pub(super) const KEY: &str = "headwater";
 /// The ids that were given out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
+    /// What follows an object begins the next message.
+    splits_at_objects: bool,
     used: HashSet<Arc<str>>,
     messages: HashMap<MessageId, Turns>,
     calls: HashMap<ToolCallId, CallIds>,
@@ -35,6 +40,8 @@ struct Turns {
     has_text: bool,
     has_calls: bool,
     has_results: bool,
+    /// An object came last.
+    after_object: bool,
     thoughts_alone: bool,
     next: u32,
     /// The texts and thoughts so far, in order.
@@ -59,6 +66,17 @@ pub(super) struct CallIds {
 }
 
 impl Ids {
+    pub(super) fn new(splits_at_objects: bool) -> Self {
+        Self { splits_at_objects, ..Self::default() }
+    }
+
+    /// Takes note of a new object.
+    pub(super) fn object(&mut self, message: &MessageId, role: Role) {
+        if self.splits_at_objects {
+            self.turns(message, role).after_object = true;
+        }
+    }
+
     /// The message for a new text or thought.
     pub(super) fn text(
         &mut self,
@@ -70,13 +88,14 @@ impl Ids {
         let turns = self.turns(message, role);
         let own = match (turns.thoughts_alone, kind) {
             (true, BlockKind::Reasoning) => turns.slots.is_empty(),
-            (false, BlockKind::Text) => !turns.has_text && !turns.has_calls,
+            (false, BlockKind::Text) => !turns.has_text && !turns.has_calls && !turns.after_object,
             _ => false,
         };
         let wire = if own { turns.wire.clone() } else { self.fresh(message) };
         let turns = self.turns(message, role);
         if kind == BlockKind::Text {
             (turns.has_text, turns.has_calls, turns.has_results) = (true, false, false);
+            turns.after_object = false;
             turns.wire = wire.clone();
         }
         turns.slots.push(Slot { wire: wire.clone(), kind, attempt: attempt.cloned() });
@@ -88,10 +107,12 @@ impl Ids {
         if let Some(known) = self.calls.get(call) {
             return known.parent.clone();
         }
-        if self.turns(message, role).has_results {
+        let turns = self.turns(message, role);
+        if turns.has_results || turns.after_object {
             let wire = self.fresh(message);
             let turns = self.turns(message, role);
             (turns.has_text, turns.has_calls, turns.has_results) = (false, false, false);
+            turns.after_object = false;
             turns.wire = wire;
         }
         let turns = self.turns(message, role);
@@ -146,6 +167,7 @@ impl Ids {
         if matches!(message.role, Role::User | Role::System | Role::Developer | Role::Activity) {
             return;
         }
+        let is_new = !self.messages.contains_key(&message.id);
         let known = self.messages.get(&message.id).map_or(0, |turns| turns.slots.len());
         let mut texts = 0;
         // Calls of one step were all made before the first of them had a result.
@@ -161,6 +183,8 @@ impl Ids {
                 }
             } else if let Part::Tool(tool) = part {
                 together.push(tool);
+            } else if is_new && matches!(part, Part::Structured(_)) {
+                self.object(&message.id, message.role);
             }
         }
         self.adopt_calls(message, &together);
@@ -230,6 +254,7 @@ impl Ids {
                 has_text: false,
                 has_calls: false,
                 has_results: false,
+                after_object: false,
                 thoughts_alone: role == Role::Reasoning,
                 next: 0,
                 slots: Vec::new(),

@@ -1,5 +1,7 @@
 //! Streams of our own, written and read.
 
+mod tanstack;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -531,20 +533,6 @@ fn object_is_an_activity_that_patches_change() {
     let all = events(&encode(&EncodeOptions::profile(super::TANSTACK), &records));
     let last = all.iter().rfind(|event| event["name"] == "structured-output.complete").unwrap();
     assert_eq!(last["value"]["object"], json!({ "rows": [1, 2, 3] }));
-}
-
-#[test]
-fn question_is_bound_to_its_run_for_tanstack() {
-    let question = Event::InterruptRequested(Box::new(Interrupt::text("q1", "Which city?")));
-    let waiting = Event::RunWaiting(RunWaiting::default());
-    let records = [Record::new(0, started()), record(None, question), record(None, waiting)];
-    let body = encode(&EncodeOptions::profile(super::TANSTACK), &records);
-    let end = events(&body).pop().unwrap();
-    let asked = &end["outcome"]["interrupts"][0];
-    let binding =
-        json!({ "v": 1, "kind": "generic", "interruptId": "q1", "interruptedRunId": "r1", "generation": 0 });
-    assert_eq!(asked["metadata"]["tanstack:interruptBinding"], binding);
-    assert_eq!(asked.get("responseSchema"), None);
 }
 
 #[test]

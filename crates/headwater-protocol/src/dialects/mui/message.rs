@@ -108,6 +108,7 @@ fn part(part: &Part) -> Value {
     }
 }
 
+/// A call without its title: MUI's chunks have none, so the call would change its name when the page is loaded again.
 fn invocation(tool: &ToolPart) -> Value {
     let decision = tool.approval.as_ref().and_then(|approval| {
         let decision = json!({ "approved": approval.approved? });
@@ -123,7 +124,6 @@ fn invocation(tool: &ToolPart) -> Value {
             ("approval", decision),
             ("approvalId", approval.map(|id| json!(id))),
             ("providerExecuted", (tool.executor == Executor::Provider).then_some(Value::Bool(true))),
-            ("title", tool.title.as_ref().map(|title| json!(title))),
             ("callProviderMetadata", tool.metadata.clone()),
             ("preliminary", tool.preliminary.then_some(Value::Bool(true))),
         ],
@@ -151,8 +151,8 @@ pub(super) fn read(value: &Value, at: &str) -> Result<Message, Error> {
         Some("system") => Role::System,
         _ => return Err(refused(&format!("{at}.role"), "it must be \"user\", \"assistant\" or \"system\"")),
     };
+    // A message that arrived here is no longer `sending`, and would say so on the page for ever.
     let status = match fields.get("status").and_then(Value::as_str) {
-        Some("sending") => MessageStatus::Sending,
         Some("streaming") => MessageStatus::Streaming,
         Some("cancelled") => MessageStatus::Cancelled,
         Some("error") => MessageStatus::Error,

@@ -28,9 +28,17 @@ fn bytes_sent_stay_linear_in_the_size_of_the_object() {
 }
 
 #[test]
+fn small_object_is_sent_again_when_it_has_grown_by_a_quarter() {
+    let mut objects = GrowingObjects::default();
+    assert!(objects.apply(&append(&"a".repeat(20)), 0).is_some());
+    assert!(objects.apply(&append("b"), 0).is_none());
+    assert!(objects.apply(&append(&"c".repeat(8)), 0).is_some());
+}
+
+#[test]
 fn small_object_is_sent_again_as_time_passes() {
     let mut objects = GrowingObjects::default();
-    assert!(objects.apply(&append("a"), 1_000).is_some());
+    assert!(objects.apply(&append(&"a".repeat(64)), 1_000).is_some());
     assert!(objects.apply(&append("b"), 1_100).is_none());
     assert!(objects.apply(&append("c"), 1_250).is_some());
     assert!(objects.unsent().next().is_none());

@@ -96,12 +96,13 @@ impl Encoder {
             let place = self.state.messages().iter().rev().find_map(|message| {
                 message.parts.iter().find_map(|part| match part {
                     Part::Structured(part) if part.stream == stream => {
-                        Some(messages::object_id(message, part))
+                        Some((message.id.clone(), message.role, messages::object_id(message, part)))
                     }
                     _ => None,
                 })
             });
-            let Some(id) = place else { return };
+            let Some((message, role, id)) = place else { return };
+            self.ids.object(&message, role);
             if self.tanstack {
                 say_message(record, &id, sink);
                 self.say_structured_output(record, &id, &content, sink);

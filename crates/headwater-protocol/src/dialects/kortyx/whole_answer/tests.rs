@@ -29,10 +29,7 @@ fn what_was_taken_back_was_never_said_but_an_effect_stays() {
         ..Default::default()
     });
     let records = [
-        Record::new(
-            0,
-            Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() }),
-        ),
+        Record::new(0, Event::AttemptStarted(AttemptStarted { attempt: "a1".into(), ..Default::default() })),
         said(Some("a1"), "dead"),
         call("paid"),
         call("never made"),

@@ -39,7 +39,7 @@ fn a_send_has_the_whole_thread_and_the_new_message_once() {
     assert_eq!(request.action, Action::Chat);
     assert_eq!(request.session.as_ref().map(crate::id::SessionId::as_str), Some("conv"));
     assert_eq!(request.messages.len(), 2);
-    assert_eq!((request.messages[1].role, request.messages[1].status), (Role::User, MessageStatus::Sending));
+    assert_eq!((request.messages[1].role, request.messages[1].status), (Role::User, MessageStatus::Sent));
     assert_eq!(request.messages[1].plain_text(), "Hello");
     assert_eq!(request.messages[0].parts.len(), 6);
     assert_eq!(request.approvals.len(), 1);

@@ -409,7 +409,7 @@ fn object_is_a_call_named_after_its_type_with_the_object_as_result() {
         text("A"),
         update(StructuredOp::append("rows", [1])),
         update(StructuredOp::append("rows", [2])),
-        update(StructuredOp::finish(json!({ "rows": [1, 2] }))),
+        update(StructuredOp::finish(json!({ "rows": [1, 2, 3] }))),
         text("B"),
         finished(),
     ];
@@ -419,6 +419,7 @@ fn object_is_a_call_named_after_its_type_with_the_object_as_result() {
         "done tool_calls",
         r#"result s {"rows":[1]}"#,
         r#"result s {"rows":[1,2]}"#,
+        r#"result s {"rows":[1,2,3]}"#,
         r#"text "B" of """#,
         "done stop",
     ];

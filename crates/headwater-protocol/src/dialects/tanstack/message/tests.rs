@@ -10,11 +10,7 @@ fn a_call_that_was_denied_has_the_result_that_the_stream_gives_it() {
         let tool = ToolCall::new("c1", "delete");
         let events = [
             Event::ToolInputAvailable(ToolInputAvailable::new(tool.clone(), json!({}))),
-            Event::ApprovalRequested(ApprovalRequested {
-                approval: "q1".into(),
-                tool,
-                ..Default::default()
-            }),
+            Event::ApprovalRequested(ApprovalRequested { approval: "q1".into(), tool, ..Default::default() }),
             Event::ToolDenied(ToolDenied {
                 call: "c1".into(),
                 reason: reason.map(str::to_owned),
