@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use headwater_protocol::{Event, MessageStarted, Role, RunId, RunStarted, RunStatus, StructuredInvalidated};
+use headwater_protocol::{
+    Event, MessageStarted, Role, RunId, RunStarted, RunState, RunStatus, StructuredInvalidated,
+};
 use headwater_store::{Lease, Receipt};
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use tracing::Instrument as _;
@@ -383,6 +385,19 @@ impl Agent {
             runs.then(|| DrivenRun { run: run.id.clone(), owner, going })
         });
         going.collect()
+    }
+
+    /// Whether a run that this process drives has made a call that has no result yet, or has asked a question of that id:
+    /// it waits for the answer, or is about to.
+    #[must_use]
+    pub fn awaits(&self, owner: &str, id: &str) -> bool {
+        let runs: Vec<_> = self.0.drivers().all.values().filter_map(|driver| driver.run.upgrade()).collect();
+        let asks = |state: &RunState| {
+            let tools = state.messages().iter().filter_map(|message| message.tool(id));
+            let question = state.interrupts().iter().any(|interrupt| interrupt.request.as_str() == id);
+            question || tools.last().is_some_and(|tool| !tool.state.is_settled())
+        };
+        runs.iter().any(|run| run.begun.owner.as_deref() == Some(owner) && run.journal.with_state(asks))
     }
 
     /// How many runs this process drives.

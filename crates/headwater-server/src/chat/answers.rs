@@ -12,8 +12,9 @@ use super::{
 };
 use crate::{ApiError, follow::From};
 
-/// How long an output of a page's tool waits for the run to ask for it, and how often that is looked at.
-const EARLY: Duration = Duration::from_secs(2);
+/// How long an output of a page's tool waits for the run to ask for it, and how often that is looked at. Other tools of the
+/// same step, or a slow disk, may come first.
+const EARLY: Duration = Duration::from_secs(30);
 const EARLY_CHECK: Duration = Duration::from_millis(10);
 
 /// How many open questions of one person are looked at to find one by its call.
@@ -187,12 +188,14 @@ async fn awaited_questions(
 ) -> Result<Vec<OpenQuestion>, ApiError> {
     let deadline = tokio::time::Instant::now() + EARLY;
     loop {
-        // Looked at first: a run that comes to wait in between is no longer driven, and its question is in the list.
-        let driven =
-            asked.served.agent.driven().iter().any(|run| run.owner.as_deref() == Some(asked.owner()));
+        // Looked at first: a run that begins to wait in between has its question among the open ones.
+        let awaited = asked
+            .chat
+            .tool_results
+            .iter()
+            .any(|result| asked.served.agent.awaits(asked.owner(), result.call.as_str()));
         let open = open_questions(asked, session).await?;
-        let early = driven
-            && !asked.chat.tool_results.is_empty()
+        let early = awaited
             && !open.iter().any(|question| answer_to(asked, question).is_some())
             && answered_before(asked, session, pending).await?.is_none();
         if !early || tokio::time::Instant::now() >= deadline {

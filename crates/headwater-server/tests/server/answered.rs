@@ -1,9 +1,9 @@
 //! Waits that were answered, or nearly: while the run has said nothing since, and when the answer was refused.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use headwater_models::scripted::{Rule, Script, ScriptedModel, When};
-use headwater_protocol::ToolSpec;
+use headwater_protocol::{Event, ToolSpec};
 use headwater_runtime::{Agent, Cx, END, Entry, Next, NodeResult, START, Workflow};
 use headwater_server::{Agents, Options, Server};
 use headwater_store::Memory;
@@ -192,4 +192,58 @@ async fn told_once(apart: &str, sent: &Value) -> Said {
     assert!(third.body.contains("It is sunny."), "{apart}: {}", third.body);
     assert!(!third.body.contains("deleted Rome"), "{apart}: it was told before: {}", third.body);
     said
+}
+
+/// An agent whose model calls a tool of the page, and goes on to speak for a while before the run waits for its output.
+fn talkative_agent() -> Agent {
+    let node = async |cx: Cx, input: String| {
+        cx.reason(cx.model("model")?).input(input).agent_tools(["locate"]).await?;
+        NodeResult::Ok(Next::go())
+    };
+    let script = Script::new("script")
+        .rule(Rule::when(When::after_tool("locate")).text("So you are in {tool.locate}."))
+        .rule(Rule::always().tool("locate", json!({})).delay(Duration::from_millis(200)).text("Let me see."));
+    let workflow = Workflow::new("reply").node("reply", node).edge(START, "reply").edge("reply", END);
+    Agent::builder()
+        .workflow(workflow.build().unwrap())
+        .model("model", ScriptedModel::new(script))
+        .tool(ClientTool::new(ToolSpec::new("locate", json!({ "type": "object" }))))
+        .store(Arc::new(Memory::new()))
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn output_that_comes_before_the_run_waits_for_it_is_taken_when_it_does() {
+    let agent = talkative_agent();
+    let server = Server::new(Agents::new().add("demo", agent.clone()), Options::default());
+    let world = Arc::new(World::of(agent.clone(), server).await);
+    let asks = world.clone();
+    let asking =
+        tokio::spawn(async move { asks.post("/v1/mui/chat", &says("mui", "c", "u1", "where am I")).await });
+    let call = loop {
+        let [run] = &*agent.driven() else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let entries = agent.run(run.run.clone()).entries().await.unwrap();
+        let called = entries.iter().find_map(|entry| match entry {
+            Entry::Event(record) => match &record.event {
+                Event::ToolInputAvailable(call) => Some(call.tool.call.clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        match called {
+            Some(call) => break call,
+            None => tokio::task::yield_now().await,
+        }
+    };
+    let output = |call: &str| json!({ "conversationId": "c", "toolCallId": call, "output": "Oslo" });
+    let given = world.post("/v1/mui/chat", &output(call.as_str())).await;
+    assert_eq!(given.status, 202, "{}", given.body);
+    let unknown = world.post("/v1/mui/chat", &output("another-call")).await;
+    assert_eq!((unknown.status, &unknown.json()["code"]), (409, &json!("request.not-open")));
+    let asked = asking.await.unwrap();
+    assert!(asked.text("mui").ends_with("So you are in Oslo."), "{}", asked.body);
 }

@@ -233,6 +233,6 @@ fn what_waited_behind_the_terminal_chunk_is_not_read() {
     let finish = json!({ "type": "finish", "messageId": "m" });
     let out =
         decode(&[numbered(0, start), numbered(3, text("late")), numbered(2, finish), numbered(1, text("a"))]);
-    assert_eq!(kinds(&out.records), ["message-started", "text-delta", "run-finished"]);
+    assert_eq!(kinds(&out.records), ["message-started", "block-delta", "run-finished"]);
     assert_eq!(out.errors, []);
 }
