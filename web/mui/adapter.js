@@ -48,16 +48,11 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
     });
   };
 
-  /**
-   * An answer counts once, however often it is sent: what the network lost is sent again. So is the output of a tool for
-   * which the run does not wait yet, because the call is shown before that.
-   */
+  /** An answer counts once, however often it is sent: what the network lost is sent again. */
   const tell = async (body) => {
     for (let attempt = 1; ; attempt += 1) {
       const response = await ask(address(), { body }).catch((error) => error);
-      const lost = !(response instanceof Response);
-      const early = !lost && response.status === 409 && 'output' in body && (await isNotOpen(response));
-      if (!lost && (!early || attempt > ATTEMPTS)) return checked(response);
+      if (response instanceof Response) return checked(response);
       if (attempt > ATTEMPTS) throw response;
       await pause(PAUSE);
     }
@@ -165,11 +160,6 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
       return () => listeners.delete(onEvent);
     },
   };
-}
-
-async function isNotOpen(response) {
-  const { code } = await response.clone().json().catch(() => ({}));
-  return code === 'request.not-open';
 }
 
 async function checked(response) {

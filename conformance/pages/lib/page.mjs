@@ -4,8 +4,6 @@ import assert from 'node:assert/strict';
 
 /** A conversation that the server does not know yet is asked for once. */
 const UNKNOWN = /the server responded with a status of 404/;
-/** Our adapter for MUI sends an output again that came before the run waited for it. */
-const EARLY = /the server responded with a status of (404|409)/;
 
 /** How the pages ask for their conversation. */
 const HISTORY = /\/messages\?dialect=|\/chat\?(conversationId|threadId)=/;
@@ -20,7 +18,7 @@ export class Page {
   constructor(tab, name) {
     this.tab = tab;
     this.name = name;
-    this.expects = name === 'mui' ? EARLY : UNKNOWN;
+    this.expects = UNKNOWN;
   }
 
   async open(url) {
