@@ -5,11 +5,12 @@ use headwater_protocol::dialects::{self, table};
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dialects.md");
 
 /// The tables by the name that their markers have.
-fn tables() -> [(&'static str, String); 3] {
+fn tables() -> [(&'static str, String); 4] {
     [
         ("events", table::event_table()),
         ("capabilities", table::capability_table()),
         ("lint", table::lint_table()),
+        ("sizes", crate::sizes::table()),
     ]
 }
 

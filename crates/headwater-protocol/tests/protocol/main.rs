@@ -25,6 +25,7 @@ mod mui;
 mod responses;
 mod round_trip;
 mod runs;
+mod sizes;
 mod structured_laws;
 mod structured_reference;
 mod structured_vectors;
