@@ -1,4 +1,11 @@
 //! The schema and the TypeScript types of the native wire are those of the Rust types. `HEADWATER_BLESS=1` writes them anew.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "all of this is test code"
+)]
 
 mod schema;
 mod typescript;

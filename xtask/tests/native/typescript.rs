@@ -53,7 +53,7 @@ fn expression(schema: &Value, indent: &str) -> String {
     }
     if let Some(members) = ["oneOf", "anyOf"].iter().find_map(|key| schema.get(*key)?.as_array()) {
         let union = union(members, indent);
-        parts.push(if parts.is_empty() { union } else { format!(" ({}\n{indent})", union) });
+        parts.push(if parts.is_empty() { union } else { format!(" ({union}\n{indent})") });
     }
     if let Some(value) = schema.get("const") {
         parts.push(format!(" {value}"));

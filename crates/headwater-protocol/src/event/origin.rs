@@ -104,6 +104,7 @@ impl Record {
     /// # Errors
     ///
     /// Returns `next` if it is something else; this record is unchanged then.
+    #[expect(clippy::result_large_err, reason = "what is returned is the argument")]
     pub fn merge(&mut self, next: Self) -> Result<(), Self> {
         match (&mut self.event, &next.event) {
             (Event::BlockDelta(block), Event::BlockDelta(more))

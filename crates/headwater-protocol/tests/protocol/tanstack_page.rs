@@ -158,7 +158,7 @@ impl Page {
                 self.output(call.as_str(), output, !preliminary);
             }
             Event::ToolOutputError(ToolOutputError { call, error, .. }) => {
-                self.output(call.as_str(), failed(error), true)
+                self.output(call.as_str(), failed(error), true);
             }
             Event::ToolDenied(ToolDenied { call, reason, .. }) => {
                 let reason = reason.as_deref().unwrap_or("the call was denied");

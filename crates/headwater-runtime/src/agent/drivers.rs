@@ -393,9 +393,9 @@ impl Agent {
     pub fn awaits(&self, owner: &str, id: &str) -> bool {
         let runs: Vec<_> = self.0.drivers().all.values().filter_map(|driver| driver.run.upgrade()).collect();
         let asks = |state: &RunState| {
-            let tools = state.messages().iter().filter_map(|message| message.tool(id));
+            let mut tools = state.messages().iter().filter_map(|message| message.tool(id));
             let question = state.interrupts().iter().any(|interrupt| interrupt.request.as_str() == id);
-            question || tools.last().is_some_and(|tool| !tool.state.is_settled())
+            question || tools.next_back().is_some_and(|tool| !tool.state.is_settled())
         };
         runs.iter().any(|run| run.begun.owner.as_deref() == Some(owner) && run.journal.with_state(asks))
     }

@@ -171,16 +171,16 @@ impl Encoder {
 
             Event::ToolInputStart(tool) => self.start_call(record, tool, sink),
             Event::ToolInputDelta(ToolInputDelta { call, delta, .. }) => {
-                self.grow_call(record, call, delta, sink)
+                self.grow_call(record, call, delta, sink);
             }
             Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
-                self.end_call(record, tool, input.as_ref(), sink)
+                self.end_call(record, tool, input.as_ref(), sink);
             }
             Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
                 self.refuse_call(record, tool, input.as_ref(), error, sink);
             }
             Event::ApprovalRequested(ApprovalRequested { tool, input, .. }) => {
-                self.ask(record, tool, input.as_ref(), sink)
+                self.ask(record, tool, input.as_ref(), sink);
             }
             Event::ToolOutput(_) | Event::ToolOutputError(_) | Event::ToolDenied(_) => {
                 self.answer_call(record, sink);

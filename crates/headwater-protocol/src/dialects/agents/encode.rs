@@ -106,7 +106,7 @@ impl AgentsEncoder {
                 send("status", &[("state", text("waiting"))], out);
             }
             Event::AttemptRetracted(AttemptRetracted { attempt, reason, .. }) => {
-                self.retract(attempt, reason.as_ref(), out)
+                self.retract(attempt, reason.as_ref(), out);
             }
 
             Event::MessageStarted(MessageStarted { message, role, .. }) => {

@@ -117,10 +117,10 @@ impl Encoder {
         let Record { origin, event, .. } = record;
         match event {
             Event::BlockDelta(BlockDelta { kind: BlockKind::Text, id, delta, .. }) => {
-                sink(&self.text(id, origin, false).delta(delta))
+                sink(&self.text(id, origin, false).delta(delta));
             }
             Event::BlockStarted(BlockStarted { kind: BlockKind::Text, id, .. }) => {
-                sink(&Chunk::TextStart(self.text(id, origin, true).chunk()))
+                sink(&Chunk::TextStart(self.text(id, origin, true).chunk()));
             }
             Event::BlockEnded(BlockEnded { kind: BlockKind::Text, id, .. }) => {
                 let piece = self.text(id, origin, false);
@@ -188,7 +188,7 @@ impl Encoder {
                     session_id: Cow::Borrowed(session.as_str()),
                     turn_index: *turn,
                     label: text(label),
-                }))
+                }));
             }
             Event::Trace(TraceEvent { trace, span, run, .. }) => sink(&Chunk::Trace(Trace {
                 trace_id: Cow::Borrowed(trace),

@@ -206,7 +206,7 @@ impl Encoder {
             Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. })
             | Event::Message { content: delta } => self.text(sink, delta),
             Event::BlockDelta(BlockDelta { kind: BlockKind::Reasoning, id, delta, .. }) => {
-                self.thought(sink, id, delta)
+                self.thought(sink, id, delta);
             }
 
             Event::ToolInputStart(_)

@@ -73,7 +73,7 @@ impl Encoder {
                 self.phase = Phase::Finished;
             }
             Event::RunWaiting(RunWaiting { tool_calls, usage, .. }) => {
-                self.wait(record, tool_calls, usage.as_ref(), sink)
+                self.wait(record, tool_calls, usage.as_ref(), sink);
             }
             Event::RunFailed(ErrorInfo { message, code, .. }) => {
                 self.failed(record, message, code.as_deref(), sink);

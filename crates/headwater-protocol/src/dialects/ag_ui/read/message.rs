@@ -133,7 +133,7 @@ fn whole_part(part: Part) -> Vec<Event> {
             let mut events = vec![Event::ToolInputStart(call.clone())];
             match tool.input {
                 Some(input) => {
-                    events.push(Event::ToolInputAvailable(ToolInputAvailable::new(call, Some(input))))
+                    events.push(Event::ToolInputAvailable(ToolInputAvailable::new(call, Some(input))));
                 }
                 None => {
                     events

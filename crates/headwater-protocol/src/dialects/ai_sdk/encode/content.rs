@@ -25,7 +25,7 @@ impl Encoder {
         let attempt = record.origin.attempt.as_ref();
         match &record.event {
             Event::MessageStarted(MessageStarted { message, role, .. }) => {
-                self.start_message(message, *role, out)
+                self.start_message(message, *role, out);
             }
             Event::MessageMetadata { metadata } if metadata.is_object() => {
                 let message_metadata = Cow::Borrowed(metadata);
@@ -98,7 +98,7 @@ impl Encoder {
             }
             Event::Structured(update) => self.structured(update, record.time, out),
             Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
-                self.invalidate(stream, out)
+                self.invalidate(stream, out);
             }
 
             Event::AttemptStarted(AttemptStarted { attempt, .. }) => self.start_attempt(attempt, out),
@@ -126,7 +126,7 @@ impl Encoder {
                 self.waiting = true;
             }
             Event::Unknown(UnknownEvent { name, data, .. }) if self.audience == Audience::Ai7 => {
-                self.unknown(name, data, out)
+                self.unknown(name, data, out);
             }
             // What is left is about tools, or has no place on the page.
             _ => self.tool_event(record, out),

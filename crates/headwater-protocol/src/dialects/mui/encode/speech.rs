@@ -409,7 +409,7 @@ fn found(event: &Event, sink: Sink<'_>) {
                 source_id: source.into(),
                 title: title.as_deref().map(Cow::Borrowed),
                 text: text.as_deref().map(Cow::Borrowed),
-            }))
+            }));
         }
         Event::File(FileEvent { url, media_type, filename, id, .. }) => sink(&Chunk::File(File {
             media_type: media_type.into(),

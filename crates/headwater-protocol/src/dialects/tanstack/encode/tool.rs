@@ -26,7 +26,7 @@ impl Encoder {
             }
             Event::ToolInputDelta(ToolInputDelta { call, delta, .. }) => self.input_delta(sink, call, delta),
             Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
-                self.input(sink, tool, input.as_ref())
+                self.input(sink, tool, input.as_ref());
             }
             Event::ToolInputError(ToolInputError { tool, input, .. }) => {
                 self.show(sink, tool, input.as_ref());
