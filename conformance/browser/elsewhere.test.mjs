@@ -34,7 +34,7 @@ const BODY = JSON.stringify({ agent: 'chat', session: 'stolen', input: 'hello' }
 /** The runs that a page elsewhere has begun: all but those of the test that may. */
 async function stolen() {
   const { runs } = await (await fetch(`${here.base}/v1/runs`)).json();
-  return runs.filter(({ run }) => run !== allowed);
+  return runs.filter(({ id }) => id !== allowed);
 }
 
 test('a page elsewhere can neither start a run nor read one by fetch', async () => {
