@@ -174,8 +174,9 @@ impl Server {
             let mut after = String::new();
             loop {
                 let page = self.get(&format!("/v1/sessions?agent={agent}&limit=500{after}"), &["-f"])?;
-                if let Some(unreadable) = page.get("unreadable") {
-                    return Err(format!("sessions of {agent} cannot be read: {unreadable}"));
+                let unreadable = page.get("unreadable").and_then(serde_json::Value::as_array);
+                if unreadable.is_none_or(|sessions| !sessions.is_empty()) {
+                    return Err(format!("sessions of {agent} cannot be read: {page}"));
                 }
                 let sessions = page
                     .get("sessions")

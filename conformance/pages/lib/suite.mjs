@@ -131,9 +131,10 @@ export function suite(name, { shows, retracts, answered }) {
     const page = await here.visit(name, 'tools');
     await page.say('everything');
     await page.button('Approve').click();
-    await page.shows(/I deleted notes\.txt\. You are in Bergen\./);
+    const last = /I deleted notes\.txt\. You are in Bergen\. Rome is 7 degrees warmer than Paris\./;
+    await page.shows(last);
     await page.selects({ '.tool': 4 });
-    await page.isSameAfterReload(() => page.shows(/You are in Bergen\./));
+    await page.isSameAfterReload(() => page.shows(last));
   });
 
   test(`${name}: tools shows why a call failed`, async () => {

@@ -10,6 +10,8 @@ use super::generate::Request;
 
 /// How long the server may take until it begins to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How much of a body the kernel may hold that the server has not read.
+const LARGE: usize = 16 << 10;
 /// How much of an answer is read.
 const READ: u64 = 4 << 20;
 
@@ -51,8 +53,9 @@ impl Client {
     fn read(&mut self, request: &Request, streams: Streams) -> io::Result<Reply> {
         let reused = self.open.is_some();
         match self.attempt(request, streams) {
-            // The server may close a connection that was idle just when the request is sent.
-            Err(_) if reused => self.attempt(request, streams),
+            // The server may close a connection that was idle just when the request is sent. One that answers before it has
+            // read a large body, and then closes, may have its answer destroyed by the reset.
+            Err(_) if reused || request.body.len() > LARGE => self.attempt(request, streams),
             reply => reply,
         }
     }
