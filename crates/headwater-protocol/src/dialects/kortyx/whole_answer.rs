@@ -17,8 +17,8 @@ use crate::{
 /// The answer to a request with `stream: false`: one JSON document.
 ///
 /// Its text is what was streamed, or, if nothing was, the whole messages of the nodes. Kortyx' own server
-/// puts a space between two blocks of text; this one adds nothing that nobody said. Nor is there anything in it
-/// that was taken back, since nobody has seen it.
+/// puts a space between two blocks of text; this one adds nothing to them. What was retracted is left out: no
+/// reader has seen it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct WholeAnswer {
     chunks: Vec<Box<RawValue>>,
