@@ -183,7 +183,7 @@ impl Server {
                     .and_then(serde_json::Value::as_array)
                     .ok_or_else(|| format!("no list: {page}"))?;
                 for id in sessions.iter().filter_map(|session| text(session, "id")) {
-                    self.get(&format!("/v1/sessions/{}/messages?agent={agent}", escape(id)), &["-f"])?;
+                    self.get(&format!("/v1/sessions/{}/messages", escape(id)), &["-f"])?;
                     read += 1;
                 }
                 match text(&page, "next") {
