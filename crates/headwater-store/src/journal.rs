@@ -114,7 +114,7 @@ pub struct Page {
 /// How far a journal goes, for those who may see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
-    /// The last sequence that may be seen, 0 if there is none.
+    /// The last sequence that may be seen; 0 without one.
     pub last: u64,
     /// Whether nothing will follow it.
     pub closed: bool,

@@ -50,7 +50,7 @@ pub struct RunSummary {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
-    /// The newest snapshot in its journal, 0 if there is none.
+    /// The newest snapshot in its journal; 0 without one.
     #[serde(default)]
     pub snapshot: u64,
     /// When it stops waiting.

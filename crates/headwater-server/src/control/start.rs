@@ -23,7 +23,7 @@ pub(crate) struct StartRun {
     agent: Option<String>,
     /// The workflow; otherwise the default of the agent.
     workflow: Option<String>,
-    /// The session in which it is a turn, created if there is none.
+    /// The session that the run is a turn of; created if it does not exist.
     session: Option<String>,
     /// What the first node finds beside the input.
     #[serde(default)]
