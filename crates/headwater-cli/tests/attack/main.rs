@@ -19,6 +19,8 @@ mod report;
 #[path = "../cli/server.rs"]
 #[allow(dead_code, reason = "the other suite uses all of it")]
 mod server;
+#[path = "../cli/table.rs"]
+mod table;
 mod tokens;
 
 use std::{

@@ -17,6 +17,8 @@ mod runs;
 #[allow(dead_code, reason = "the other suite uses all of it")]
 mod server;
 mod soak;
+#[path = "../cli/table.rs"]
+mod table;
 
 use std::path::{Path, PathBuf};
 
