@@ -101,6 +101,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Value>>;
 
     /// Puts a value if what is there is what one expects, for so long or for ever; durable when done. Gives its version.
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict) when something else is there. Whoever reads after that finds it, or what
+    /// came after it.
     fn put<'a>(
         &'a self,
         key: &'a str,

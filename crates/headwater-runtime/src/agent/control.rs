@@ -1,6 +1,5 @@
 //! What is sent to a run from outside: answers, and the wish to stop it.
 
-use bytes::Bytes;
 use headwater_protocol::{RequestId, RunId, ToolCallId};
 use headwater_store::{Expect, JournalId};
 use serde_json::Value;
@@ -20,9 +19,6 @@ use crate::{
     limits,
     run::{Sent, request_id},
 };
-
-/// How often an answer is put where another one was found that was gone at the next look.
-const SENDS: usize = 16;
 
 /// An answer that fits what was asked.
 enum Fitting {
@@ -290,28 +286,21 @@ impl AgentInner {
             Error::new(ErrorKind::Answer, format!("the answer does not serialise: {error}"))
         })?;
         let ttl = Some(self.options.max_wait + self.options.keep);
-        let bytes = Bytes::from(bytes);
-        for _ in 0..SENDS {
-            match self.store.put(&key, bytes.clone(), Expect::Absent, ttl).await {
-                Ok(_) => return Ok(since),
-                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
+        match self.store.put(&key, bytes.into(), Expect::Absent, ttl).await {
+            Ok(_) => Ok(since),
+            Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
+                let there = self.store.get(&key).await?;
+                let there = there.and_then(|value| crate::codec::decode::<Sent>(&value.bytes).ok());
+                let taken = match there {
+                    Some(there) => Some(Taken { hash: hash(&there.answer), since: there.since }),
+                    // It was taken just now.
+                    None => self.question(request).await?.and_then(|question| question.taken),
+                };
+                let same = taken.filter(|taken| taken.hash == hash(&sent.answer));
+                same.map(|taken| taken.since).ok_or_else(|| already(request))
             }
-            let there = self.store.get(&key).await?;
-            let there = there.and_then(|value| crate::codec::decode::<Sent>(&value.bytes).ok());
-            let taken = match there {
-                Some(there) => Some(Taken { hash: hash(&there.answer), since: there.since }),
-                // It was taken just now.
-                None => match self.question(request).await? {
-                    // What was there was removed without being taken, so the question is as open as before.
-                    Some(question) if question.closed.is_none() => continue,
-                    question => question.and_then(|question| question.taken),
-                },
-            };
-            let same = taken.filter(|taken| taken.hash == hash(&sent.answer));
-            return same.map(|taken| taken.since).ok_or_else(|| already(request));
+            Err(error) => Err(error.into()),
         }
-        Err(already(request))
     }
 
     /// Gives up a request, unless it was answered in time.

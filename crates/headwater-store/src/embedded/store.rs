@@ -40,6 +40,18 @@ impl Embedded {
         batch.wait().await
     }
 
+    /// Refuses the write of a value. A conflict is reported only when the write it lost to can be read: the caller's next
+    /// step is to read it.
+    async fn refuse<T>(&self, key: &str, error: Error) -> Result<T> {
+        if matches!(error.kind(), ErrorKind::Conflict { .. }) {
+            let pending = self.shared.core().settle_value(key)?;
+            if let Some(batch) = pending {
+                self.wait_for(batch).await?;
+            }
+        }
+        Err(error)
+    }
+
     fn read_page(&self, journal: &JournalId, after: u64, mut limit: ReadLimit) -> Result<Page> {
         let mut records = Vec::new();
         let mut from = after.saturating_add(1);
@@ -207,7 +219,7 @@ impl Store for Embedded {
                 let put = self.shared.core().put(key, bytes.clone(), expect, expires, retention.now());
                 match put {
                     Err(error) if *error.kind() == ErrorKind::Busy => self.shared.room.wait().await,
-                    Err(error) => return Err(error),
+                    Err(error) => return self.refuse(key, error).await,
                     Ok((version, batch)) => return self.wait_for(batch).await.map(|()| version),
                 }
             }
@@ -217,11 +229,12 @@ impl Store for Embedded {
     fn remove<'a>(&'a self, key: &'a str, expect: Expect) -> Pending<'a, bool> {
         Box::pin(async move {
             let now = self.shared.retention.now();
-            let (was_there, batch) = self.shared.core().remove(key, expect, now)?;
-            if let Some(batch) = batch {
-                self.wait_for(batch).await?;
+            let removed = self.shared.core().remove(key, expect, now);
+            match removed {
+                Err(error) => self.refuse(key, error).await,
+                Ok((was_there, None)) => Ok(was_there),
+                Ok((was_there, Some(batch))) => self.wait_for(batch).await.map(|()| was_there),
             }
-            Ok(was_there)
         })
     }
 

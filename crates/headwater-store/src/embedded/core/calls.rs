@@ -297,8 +297,12 @@ impl Core {
             return Ok((true, Some(self.remove_any(key.into()))));
         }
         // Nobody is told that it is gone before that is durable.
-        let batch = if self.values.is_pending(key) { Some(self.flush()?) } else { None };
-        Ok((false, batch))
+        Ok((false, self.settle_value(key)?))
+    }
+
+    /// The commit after which the newest write of a value can be read, if one is under way.
+    pub(in crate::embedded) fn settle_value(&mut self, key: &str) -> Result<Option<Arc<Batch>>> {
+        if self.values.is_pending(key) { self.flush().map(Some) } else { Ok(None) }
     }
 
     pub(super) fn remove_any(&mut self, key: Arc<str>) -> Arc<Batch> {

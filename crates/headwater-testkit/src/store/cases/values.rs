@@ -17,6 +17,7 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "a put that expects something else changes nothing", run: |s| Box::pin(puts(s)) },
     Case { name: "a removal that expects something else changes nothing", run: |s| Box::pin(removes(s)) },
     Case { name: "a version is never used twice", run: |s| Box::pin(versions(s)) },
+    Case { name: "what a put lost to can be read", run: |s| Box::pin(conflicts(s)) },
     Case { name: "of many writers that expect the same version one wins", run: |s| Box::pin(counter(s)) },
     Case { name: "a value goes when its time is over", run: |s| Box::pin(expires(s)) },
     Case {
@@ -116,6 +117,30 @@ async fn versions(s: Subject) -> Outcome {
     s.advance(TTL);
     s.store.sweep().await?;
     holds("the version after an expired one is higher", put(&s, "c", "x", Expect::Absent).await? > lives)
+}
+
+async fn conflicts(s: Subject) -> Outcome {
+    for round in 0..50 {
+        let key = format!("key/{round}");
+        let first = s.store.put(&key, "first".into(), Expect::Absent, None);
+        let second = async {
+            let put = s.store.put(&key, "second".into(), Expect::Absent, None).await;
+            (put, s.store.get(&key).await)
+        };
+        let (first, (second, seen)) = tokio::join!(first, second);
+        let at = ErrorKind::Conflict { current: Some(first?) };
+        refused("the second put", second, &at)?;
+        let seen = seen?.map(|value| value.bytes);
+        same("what the loser of a conflict reads", seen, Some("first".into()))?;
+        let (removed, (put, seen)) = tokio::join!(s.store.remove(&key, Expect::Any), async {
+            let put = s.store.put(&key, "late".into(), Expect::Version(1), None).await;
+            (put, s.store.get(&key).await)
+        });
+        same("the removal", removed?, true)?;
+        refused("a put on what is being removed", put, &ErrorKind::Conflict { current: None })?;
+        same("what the loser of a removal reads", seen?, None)?;
+    }
+    Ok(())
 }
 
 async fn counter(s: Subject) -> Outcome {
