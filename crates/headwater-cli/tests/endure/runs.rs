@@ -96,12 +96,12 @@ fn runs_under_a_server_that_is_stopped_go_on_with_the_next() {
     at_once(async {
         let address = server.address.clone();
         let events = |run: String| {
-            let (address, path) =
-                (address.clone(), format!("/v1/runs/{run}/events?dialect=ai-sdk&until=end"));
+            // The answers that were cut short are taken back while these readers look: a wire must be able to do that.
+            let (address, path) = (address.clone(), format!("/v1/runs/{run}/events?until=end"));
             async move { ask(&address, "GET", &path, "").await.unwrap() }
         };
         for (number, answer) in join_all(runs.into_iter().map(events)).await.into_iter().enumerate() {
-            let (status, text) = answer.shown("ai-sdk");
+            let (status, text) = answer.shown("native");
             let expected =
                 format!("slow {number}: one two three four five six seven eight nine ten eleven twelve.");
             assert_eq!((status, text), (RunStatus::Finished, expected));
