@@ -16,6 +16,7 @@ mod list;
 mod look;
 mod moves;
 mod options;
+mod position;
 mod progress;
 mod queue;
 mod reopen;

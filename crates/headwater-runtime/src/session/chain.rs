@@ -23,9 +23,11 @@ pub(crate) struct Branch {
 }
 
 impl AgentInner {
-    /// Gives a new node its jump, from the node before it: as far as makes every ancestor near. What the turns in between
-    /// touched is noted with it, so that going back need not look at each of them.
-    pub(crate) async fn jump_after(&self, parent: Option<&Node>, node: &mut Node) -> Result<()> {
+    /// Links a new node to the node before it: what was said up to it, and its jump, as far as makes every ancestor near.
+    /// What the turns in between touched is noted with that, so that going back need not look at each of them.
+    pub(crate) async fn link(&self, parent: Option<&Node>, node: &mut Node) -> Result<()> {
+        let before = parent.map(|parent| parent.history.clone()).unwrap_or_default();
+        node.history = before.then_all(node.messages.iter().map(|change| &change.message));
         node.touched = node.structured.keys().cloned().collect();
         node.jump = Link::default();
         let Some(parent) = parent else { return Ok(()) };
@@ -196,7 +198,7 @@ impl AgentInner {
 
 /// The turn to which the node of a turn jumps: it depends on nothing else.
 fn jump_turn(turn: u64) -> u64 {
-    // As `jump_after` does it, from the beginning.
+    // As `link` does it, from the beginning.
     let (mut at, mut jumps) = (0, vec![0]);
     while at < turn {
         let jump = jumps.last().copied().unwrap_or(0);

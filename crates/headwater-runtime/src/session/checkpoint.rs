@@ -6,7 +6,7 @@ use headwater_protocol::{CheckpointId, Message, RequestId, RunId, RunState, Sess
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::head::Said;
+use super::{head::Said, position::HistoryHash};
 use crate::{Answer, Error, Result, error::ErrorKind, id::fresh_id};
 
 /// The state of a session at the end of a turn.
@@ -93,6 +93,9 @@ pub enum TurnInput {
 pub(crate) struct Node {
     #[serde(flatten)]
     pub(crate) checkpoint: Checkpoint,
+    /// All that people said up to here.
+    #[serde(default, skip_serializing_if = "HistoryHash::is_empty")]
+    pub(crate) history: HistoryHash,
     /// An ancestor further away with the number of its turn, so that any ancestor is found in few steps.
     #[serde(default, skip_serializing_if = "Link::is_beginning")]
     pub(crate) jump: Link,

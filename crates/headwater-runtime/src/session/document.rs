@@ -17,6 +17,7 @@ use super::{
     head::Head,
     look::short,
     moves::exists,
+    position::HistoryHash,
     sweep::Marked,
 };
 use crate::{
@@ -289,14 +290,14 @@ impl AgentInner {
             Some(parent) => Some(self.node(parent).await?),
             None => None,
         };
-        self.jump_after(parent.as_ref(), &mut node).await?;
+        self.link(parent.as_ref(), &mut node).await?;
         self.put_node(&node).await
     }
 }
 
 /// Takes out what is no part of the conversation: tokens, keys, and what the server knew about whoever wrote.
 fn strip(node: &mut Node) {
-    (node.jump, node.summarised) = (Link::default(), None);
+    (node.history, node.jump, node.summarised) = (HistoryHash::default(), Link::default(), None);
     node.touched.clear();
     node.keys.clear();
     if let Input::Message(said) = &mut node.input {

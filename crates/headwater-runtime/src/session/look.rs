@@ -10,6 +10,7 @@ use headwater_store::{Expect, JournalId};
 use super::{
     checkpoint::{Change, Checkpoint, CheckpointStatus, Input, Link, Node, fresh_checkpoint},
     head::{Active, Chore, Doing, Head, Said, Seen},
+    position::HistoryHash,
     progress::Progress,
 };
 use crate::{
@@ -225,6 +226,7 @@ impl AgentInner {
             messages.insert(0, Change { keep: 0, message: said.message.clone() });
         }
         let mut node = Node {
+            history: HistoryHash::default(),
             jump: Link::default(),
             touched: BTreeSet::new(),
             checkpoint: Checkpoint {
@@ -254,7 +256,7 @@ impl AgentInner {
             structured: progress.structured(),
             state: progress.state(),
         };
-        self.jump_after(parent.as_ref(), &mut node).await?;
+        self.link(parent.as_ref(), &mut node).await?;
         match self.put_node(&node).await {
             Err(error) if error.kind() == ErrorKind::Limit => {
                 // A turn that cannot be kept must not keep the session from others.

@@ -278,12 +278,7 @@ impl Session {
             if let Some(at) = &head.checkpoint {
                 let tip = agent.node(at).await?;
                 let common = agent.common(tip.clone(), to.clone()).await?;
-                let turn = common.as_ref().map_or(0, Node::turn);
-                if let Some(left) =
-                    agent.ancestor(tip.clone(), turn + 1).await?.filter(|left| left.turn() > turn)
-                {
-                    agent.note_branch(&self.key, common.as_ref().map(Node::id), left.id(), tip.id()).await?;
-                }
+                self.note_left(&tip, common.as_ref()).await?;
                 undone = self.stand_at(&mut head, tip, common.as_ref()).await?;
             }
             head.checkpoint = Some(to.id().clone());
@@ -293,6 +288,38 @@ impl Session {
                 agent.look(&self.key).await?;
                 return Ok(undone);
             }
+        }
+    }
+
+    /// Moves a head to an earlier turn, or to the beginning, and then after messages from elsewhere. What is left behind
+    /// can be selected again.
+    pub(super) async fn branch_at(
+        &self,
+        head: &mut Head,
+        to: Option<&Node>,
+        messages: Vec<Message>,
+    ) -> Result<()> {
+        let agent = &self.agent.0;
+        if let Some(at) = &head.checkpoint {
+            let tip = agent.node(at).await?;
+            self.note_left(&tip, to).await?;
+            self.stand_at(head, tip, to).await?;
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        // If the head is not swapped after all, what was put is swept.
+        agent.note_sweep(&head.tree).await?;
+        agent.seed(head, to, messages).await
+    }
+
+    /// Notes the branch from a node to a tip that is left, so that it can be selected again.
+    async fn note_left(&self, tip: &Node, from: Option<&Node>) -> Result<()> {
+        let agent = &self.agent.0;
+        let turn = from.map_or(0, Node::turn);
+        match agent.ancestor(tip.clone(), turn + 1).await?.filter(|left| left.turn() > turn) {
+            Some(left) => agent.note_branch(&self.key, from.map(Node::id), left.id(), tip.id()).await,
+            None => Ok(()),
         }
     }
 

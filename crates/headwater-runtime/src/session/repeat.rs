@@ -141,10 +141,11 @@ impl Session {
 
 /// Whether two messages say the same: their text, their files and their data. What a page notes beside them may change.
 pub(super) fn says_the_same(one: &Message, other: &Message) -> bool {
-    one.plain_text() == other.plain_text() && shown(one).eq(shown(other))
+    one.plain_text() == other.plain_text() && shown_parts(one).eq(shown_parts(other))
 }
 
-fn shown(message: &Message) -> impl Iterator<Item = (&str, Option<&Value>)> {
+/// What a message shows beside its text: its files by their addresses, and its data.
+pub(super) fn shown_parts(message: &Message) -> impl Iterator<Item = (&str, Option<&Value>)> {
     message.parts.iter().filter_map(|part| match part {
         Part::File(file) => Some((file.url.as_str(), None)),
         Part::Data(data) => Some((data.name.as_str(), Some(&data.data))),

@@ -12,9 +12,11 @@ use super::{
     head::Head,
     look::{beginning, short},
     moves::exists,
+    position::HistoryHash,
 };
 use crate::{
     Agent, Result,
+    agent::AgentInner,
     id::{fresh_id, fresh_run},
 };
 
@@ -39,13 +41,8 @@ impl Agent {
         let session = self.session(id.clone(), owner);
         agent.check_free(&session.key).await?;
         let mut head = Head::new(id.clone(), fresh_tree()?, agent, session.owner.clone());
-        let label = messages.iter().find(|message| message.role == Role::User).and_then(beginning);
         if !messages.is_empty() {
-            let node = seed(&head, label.clone(), messages)?;
-            head.checkpoint = Some(node.id().clone());
-            head.turn = 1;
-            head.label = label.map(short);
-            agent.put_node(&node).await?;
+            agent.seed(&mut head, None, messages).await?;
         }
         if agent.create_head(&head).await? {
             return Ok(session);
@@ -57,32 +54,53 @@ impl Agent {
     }
 }
 
-fn seed(head: &Head, label: Option<String>, messages: Vec<Message>) -> Result<Node> {
-    Ok(Node {
-        checkpoint: Checkpoint {
-            id: fresh_checkpoint(&head.tree)?,
-            session: head.id.clone(),
-            turn: 1,
-            label,
-            created_at: head.created,
-            run: fresh_run()?,
-            seq: 0,
-            parent: None,
-            status: CheckpointStatus::Finished,
-            workflow: String::new(),
-            position: Vec::new(),
-            questions: Vec::new(),
-        },
-        jump: Link::default(),
-        touched: BTreeSet::new(),
-        summarised: None,
-        base: None,
-        instructed: messages.first().is_some_and(is_instruction),
-        imported: false,
-        input: Input::Seed,
-        keys: Vec::new(),
-        messages: messages.into_iter().map(|message| Change { keep: 0, message }).collect(),
-        structured: BTreeMap::new(),
-        state: Map::new(),
-    })
+impl AgentInner {
+    /// Lets a head stand after messages that came from elsewhere, as one turn after a checkpoint or the beginning.
+    pub(super) async fn seed(
+        &self,
+        head: &mut Head,
+        after: Option<&Node>,
+        messages: Vec<Message>,
+    ) -> Result<()> {
+        let label = messages.iter().find(|message| message.role == Role::User).and_then(beginning);
+        let mut node = Node {
+            checkpoint: Checkpoint {
+                id: fresh_checkpoint(&head.tree)?,
+                session: head.id.clone(),
+                turn: after.map_or(0, Node::turn) + 1,
+                label: label.clone(),
+                created_at: self.now(),
+                run: fresh_run()?,
+                seq: 0,
+                parent: after.map(|after| after.id().clone()),
+                status: CheckpointStatus::Finished,
+                workflow: String::new(),
+                position: Vec::new(),
+                questions: Vec::new(),
+            },
+            history: HistoryHash::default(),
+            jump: Link::default(),
+            touched: BTreeSet::new(),
+            summarised: self.summarised_at(after).await?,
+            base: None,
+            instructed: match after {
+                Some(after) => after.instructed,
+                None => messages.first().is_some_and(is_instruction),
+            },
+            imported: false,
+            input: Input::Seed,
+            keys: Vec::new(),
+            messages: messages.into_iter().map(|message| Change { keep: 0, message }).collect(),
+            structured: BTreeMap::new(),
+            state: Map::new(),
+        };
+        self.link(after, &mut node).await?;
+        self.put_node(&node).await?;
+        head.checkpoint = Some(node.id().clone());
+        head.turn = node.turn();
+        if head.turn == 1 {
+            head.label = label.map(short);
+        }
+        Ok(())
+    }
 }

@@ -8,6 +8,7 @@ use super::{
     Session,
     head::{Active, Doing, Said, Seen},
     idempotency::Claim,
+    position::Position,
 };
 use crate::{Agent, Error, Result, Run, Start, WhenBusy, agent::AgentInner, error::ErrorKind, keys};
 
@@ -31,6 +32,8 @@ pub struct Turn {
     keys: Vec<String>,
     /// Those of its keys that name a request.
     requests: Vec<String>,
+    after: Option<Vec<Message>>,
+    when_busy: Option<WhenBusy>,
 }
 
 impl Turn {
@@ -77,6 +80,30 @@ impl Turn {
         let key = key.into();
         self.requests.push(key.clone());
         self.key(key)
+    }
+
+    /// Says after which messages it comes, as its page shows them. Where that is not where the session stands, the session
+    /// goes back to the last turn that both have, and branches there: what the run gets of the conversation is what the
+    /// page shows. The turns that were there are kept as variants. Messages that the session never had become a turn
+    /// without a run.
+    ///
+    /// ```
+    /// use headwater_runtime::Turn;
+    ///
+    /// // The page was cleared, and begins anew.
+    /// let turn = Turn::new("Another question").after(Vec::new());
+    /// ```
+    pub fn after(mut self, messages: Vec<Message>) -> Self {
+        self.after = Some(messages);
+        self
+    }
+
+    /// Says what happens if a run of the session is going; otherwise [`SessionOptions::when_busy`] does.
+    ///
+    /// [`SessionOptions::when_busy`]: crate::SessionOptions::when_busy
+    pub fn when_busy(mut self, when: WhenBusy) -> Self {
+        self.when_busy = Some(when);
+        self
     }
 
     pub(super) fn requests(&self) -> &[String] {
@@ -138,7 +165,15 @@ fn message(given: Option<Message>, text: &str, run: &RunId) -> Message {
 
 impl From<Start> for Turn {
     fn from(start: Start) -> Self {
-        Self { start, message: None, label: None, keys: Vec::new(), requests: Vec::new() }
+        Self {
+            start,
+            message: None,
+            label: None,
+            keys: Vec::new(),
+            requests: Vec::new(),
+            after: None,
+            when_busy: None,
+        }
     }
 }
 
@@ -212,6 +247,7 @@ impl Session {
         let given = turn.into();
         self.agent.check_turn(&given)?;
         let agent = &self.agent.0;
+        let when_busy = given.when_busy.unwrap_or(agent.sessions.when_busy);
         let (busy, run, checkpoint) = loop {
             let Seen { mut head, version } = self.seen().await?;
             if let Some(sent) = self.last_turn_of(&head, given.keys(), None).await? {
@@ -220,6 +256,24 @@ impl Session {
             let (Claim { run, checkpoint }, begun) = self.claim(&head, &given).await?;
             if let Some(sent) = begun {
                 return Ok(sent);
+            }
+            if let Some(after) = &given.after {
+                match self.position(&head, after).await? {
+                    Position::Newest => {}
+                    Position::Variant(variant) => {
+                        self.select(&variant).await?;
+                        continue;
+                    }
+                    // A page that waits its turn has not seen what comes before it yet.
+                    _ if head.active.is_some() && when_busy == WhenBusy::Queue => {}
+                    _ if head.active.is_some() && when_busy == WhenBusy::Refuse => return Err(self.busy()),
+                    _ if head.active.is_some() => {
+                        self.make_room().await?;
+                        continue;
+                    }
+                    Position::Earlier(to) => self.branch_at(&mut head, to.as_ref(), Vec::new()).await?,
+                    Position::Apart(to, messages) => self.branch_at(&mut head, to.as_ref(), messages).await?,
+                }
             }
             let mut said = given.clone().said(&run);
             // Until it begins: when it was sent.
@@ -232,7 +286,7 @@ impl Session {
                     head.leave_waiting();
                     head.active = Some(turn);
                 }
-                Some(_) if agent.sessions.when_busy == WhenBusy::Refuse => return Err(self.busy()),
+                Some(_) if when_busy == WhenBusy::Refuse => return Err(self.busy()),
                 Some(_) if head.queue.len() >= agent.sessions.max_queue => {
                     let message =
                         format!("{} messages wait in session {} already", head.queue.len(), self.id);
@@ -249,7 +303,7 @@ impl Session {
             }
         };
         agent.look(&self.key).await?;
-        if let (Some(going), WhenBusy::Stop) = (&busy, agent.sessions.when_busy) {
+        if let (Some(going), WhenBusy::Stop) = (&busy, when_busy) {
             self.stop_run(going, Some("another message came")).await?;
         }
         Ok(Sent { run, checkpoint, queued: busy.is_some(), repeated: false, session: self.clone() })
@@ -264,6 +318,26 @@ impl Session {
         match self.seen().await?.head.active {
             Some(active) => self.stop_run(&active.run, reason).await,
             None => Ok(None),
+        }
+    }
+
+    /// Stops what is going, takes back what waits for its turn, and waits until nothing goes on.
+    ///
+    /// # Errors
+    /// As [`Session::info`].
+    pub async fn make_room(&self) -> Result<()> {
+        let agent = &self.agent.0;
+        let mut watch = agent.store.watch(&keys::session(&self.key));
+        loop {
+            let Seen { mut head, version } = self.seen().await?;
+            if !head.queue.is_empty() {
+                head.queue.clear();
+                agent.swap(head, version).await?;
+                continue;
+            }
+            let Some(active) = head.active else { return Ok(()) };
+            self.stop_run(&active.run, Some("another message came")).await?;
+            let _ = tokio::time::timeout(LOOK_AGAIN, watch.changed()).await;
         }
     }
 

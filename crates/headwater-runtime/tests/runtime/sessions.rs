@@ -8,6 +8,7 @@ mod lessons;
 mod model;
 mod owners;
 mod people;
+mod positions;
 mod queue;
 mod retention;
 mod serving;

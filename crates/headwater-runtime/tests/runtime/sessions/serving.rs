@@ -16,7 +16,7 @@ use super::{agent, agent_on, answer, send, texts};
 use crate::harness::{World, one, scripted};
 
 /// An agent whose runs go on when they are told to, and tell when they have begun.
-fn held(store: Arc<dyn Store>, options: SessionOptions) -> (Agent, Arc<Notify>, Arc<Notify>) {
+pub(super) fn held(store: Arc<dyn Store>, options: SessionOptions) -> (Agent, Arc<Notify>, Arc<Notify>) {
     let (go, began) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (inner, told) = (go.clone(), began.clone());
     let wait = move |_cx: Cx, input: String| {
