@@ -208,6 +208,7 @@ async fn server_options(settings: &Settings) -> Result<Options, Failure> {
     options.limits = limits;
     options.padding = settings.padding;
     options.replay = settings.replay;
+    options.when_busy = settings.when_busy;
     options.seam.clone_from(&settings.seam);
     options.hold = settings.hold;
     for origin in &settings.cors {

@@ -85,6 +85,11 @@ pub trait Dialect: fmt::Debug + Sync {
         true
     }
 
+    /// Whether its clients stop an answer by closing the connection, so that nothing tells a stop from a page that is closed.
+    fn stops_by_leaving(&self) -> bool {
+        true
+    }
+
     /// The names by which a client knows its run.
     fn reader_names(&self, request: &ChatRequest, http: HttpNames<'_>) -> ReaderNames {
         let _ = (request, http);

@@ -92,6 +92,8 @@ pub struct ChatRequest {
     pub action: Action,
     /// The conversation as the page holds it, the newest message last. A message has an empty id where the page gave none.
     pub messages: Vec<Message>,
+    /// Whether these are all messages that the page shows; otherwise only what is new.
+    pub complete: bool,
     /// The session.
     pub session: Option<SessionId>,
     /// The run, where the page names it.
@@ -131,6 +133,7 @@ impl Default for ChatRequest {
         Self {
             action: Action::Chat,
             messages: Vec::new(),
+            complete: false,
             session: None,
             run: None,
             parent_run: None,

@@ -40,7 +40,9 @@ pub use summary::RunSummary;
 pub use tend::Tended;
 pub(crate) use tend::stopped;
 
-use crate::{Error, Result, SessionOptions, Workflow, error::ErrorKind, workflow::is_content_version};
+use crate::{
+    Error, Result, SessionOptions, WhenBusy, Workflow, error::ErrorKind, workflow::is_content_version,
+};
 
 /// An agent. Cheap to clone; all clones are one.
 ///
@@ -143,6 +145,12 @@ impl Agent {
     /// Begins an agent.
     pub fn builder() -> AgentBuilder {
         AgentBuilder::default()
+    }
+
+    /// What happens to a message that comes while a run of its session is going, where the agent says it.
+    #[must_use]
+    pub fn when_busy(&self) -> Option<WhenBusy> {
+        self.0.sessions.when_busy
     }
 
     /// Its name among the agents that share a store.

@@ -27,8 +27,9 @@ pub struct ClientPolicy {
     /// Whether `system` and `developer` messages of clients reach the model, as system messages. Otherwise they are
     /// dropped.
     pub system: bool,
-    /// Whether a conversation that the server does not know is begun with the text that the page has of it, and
-    /// whether a session may be imported. Otherwise only the newest message counts.
+    /// Whether a conversation that the server does not know is begun with the text that the page has of it, whether a page
+    /// may bring along messages that its session does not have, and whether a session may be imported. Otherwise the
+    /// session's own messages count: a page may go back to an earlier one, and a page that shows others is refused.
     pub seed: bool,
     /// The workflows that a client may name beside the default one; `*` is any.
     pub workflows: Vec<String>,
@@ -58,14 +59,16 @@ impl ClientPolicy {
         }
     }
 
-    /// Text, files, sources and data of the page's history; no tool calls or approvals.
+    /// What a session is begun with of the page's history.
     pub(crate) fn history(&self, prior: &[Message]) -> Vec<Message> {
-        let instructions_only = !self.seed;
-        let prior = prior.iter().filter(|message| match instructions_only {
-            true => self.system && is_instruction(message),
-            false => self.may_seed(message.role),
-        });
-        let admitted = prior.map(written_message);
+        let mut shown = self.shown(prior);
+        shown.retain(|message| self.seed || is_instruction(message));
+        shown
+    }
+
+    /// What the page shows of the conversation: text, files, sources and data; no tool calls or approvals.
+    pub(crate) fn shown(&self, prior: &[Message]) -> Vec<Message> {
+        let admitted = prior.iter().filter(|message| self.may_seed(message.role)).map(written_message);
         admitted.filter(|message| !message.parts.is_empty()).collect()
     }
 

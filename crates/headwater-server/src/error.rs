@@ -196,6 +196,7 @@ impl From<headwater_runtime::Error> for ApiError {
         let status = match error.kind() {
             ErrorKind::UnknownWorkflow if error.code() == "workflow.version" => S::SERVICE_UNAVAILABLE,
             ErrorKind::Input if error.code() == "session.invalid" => S::BAD_REQUEST,
+            ErrorKind::Input if error.code() == "history.differs" => S::CONFLICT,
             ErrorKind::UnknownWorkflow
             | ErrorKind::UnknownRun
             | ErrorKind::UnknownSession

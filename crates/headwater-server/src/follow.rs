@@ -11,7 +11,7 @@ mod shared;
 mod view;
 
 pub(crate) use body::{Ending, Opening, Source, body};
-pub(crate) use shared::Streams;
+pub(crate) use shared::{Attached, Streams};
 pub(crate) use view::View;
 
 use headwater_protocol::RequestCursor;

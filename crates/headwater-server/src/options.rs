@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use axum::http::request::Parts;
+use headwater_runtime::WhenBusy;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -43,6 +44,10 @@ pub struct Options {
     pub padding: usize,
     /// How long after its end a run is still given to a page that comes back for its stream: 5 minutes.
     pub replay: Duration,
+    /// What happens to a message that comes while its session's last one is being answered, where neither the agent nor the
+    /// request says it. Without it the answer is stopped where a client's stop button only closes the connection, and the
+    /// message waits elsewhere.
+    pub when_busy: Option<WhenBusy>,
     /// The text between a failed attempt and the next one, where the failed one cannot be taken back.
     pub seam: String,
     /// Whether an attempt's text is held back until the attempt has ended.
@@ -122,6 +127,7 @@ impl Default for Options {
             heartbeat: Duration::from_secs(15),
             padding: 0,
             replay: Duration::from_secs(5 * 60),
+            when_busy: None,
             seam: String::new(),
             hold: false,
             recovery: Recovery::Automatic,

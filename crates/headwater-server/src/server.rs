@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use axum::{Router, http::request::Parts};
+use headwater_protocol::RunId;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -136,6 +137,12 @@ impl Server {
 
     pub(crate) fn downgrade(&self) -> WeakServer {
         WeakServer(Arc::downgrade(&self.0))
+    }
+
+    /// How many readers follow a run at this server.
+    #[must_use]
+    pub fn readers(&self, run: &RunId) -> usize {
+        self.0.streams.readers(run)
     }
 
     /// How many bytes are kept for those who read the same run in the same way, however slow they are.

@@ -4,6 +4,7 @@ use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use headwater_models::http::Timeouts;
 use headwater_protocol::{Dialect, dialects};
+use headwater_runtime::WhenBusy;
 use headwater_server::{Agents, ChatPath, Options, Server, check_path};
 use headwater_store::embedded::Fsync;
 
@@ -36,6 +37,7 @@ pub(crate) struct Settings {
     pub(crate) heartbeat: Duration,
     pub(crate) padding: usize,
     pub(crate) replay: Duration,
+    pub(crate) when_busy: Option<WhenBusy>,
     pub(crate) seam: String,
     pub(crate) hold: bool,
     /// Further paths by dialect.
@@ -236,6 +238,10 @@ impl Settings {
             })?,
             padding: read.with("padding", parse::size)?,
             replay: read.with("replay", parse::length)?,
+            when_busy: read.with("when-busy", |text| match text {
+                "" => Ok(None),
+                text => text.parse().map(Some),
+            })?,
             seam: read.one("seam"),
             hold: read.with("hold", parse::switch)?,
             paths,

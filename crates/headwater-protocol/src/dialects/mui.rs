@@ -128,6 +128,11 @@ impl Dialect for Mui {
         Box::new(encode::Encoder::new(options))
     }
 
+    /// The adapter asks the server to stop.
+    fn stops_by_leaving(&self) -> bool {
+        false
+    }
+
     fn answers(&self) -> AnswerFlow {
         AnswerFlow::OpenStream
     }

@@ -25,7 +25,8 @@ use super::{
     servers::{Cassette, Servers},
 };
 use crate::{
-    Agent, AgentOptions, Cx, END, Error, NodeFunction, NodeOptions, OnError, Result, Retry, START, Workflow,
+    Agent, AgentOptions, Cx, END, Error, NodeFunction, NodeOptions, OnError, Result, Retry, START,
+    SessionOptions, Workflow,
     workflow::{Handler, erase},
 };
 
@@ -177,6 +178,9 @@ impl AgentFile {
             }
         }
         builder = builder.options(self.agent_options(&with));
+        if let Some(when) = self.0.when_busy {
+            builder = builder.sessions(SessionOptions::default().when_busy(when));
+        }
         let mut errors = Vec::new();
         let servers = Arc::new(Servers::new(&self.0, with.cassette.as_ref(), &mut errors));
         FileErrors::check(errors)?;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use self::{duration::Length, mcp::McpText, node::NodeText, script::ScriptText};
 use super::place::{Named, Placed, text_or_map};
+use crate::WhenBusy;
 
 /// An agent: its models, its tools, and the workflows that it runs.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -43,6 +44,9 @@ pub(super) struct AgentText {
     /// What its clients may decide.
     #[serde(default)]
     pub(super) client: FileClient,
+    /// What happens to a message that comes while the session's last one is being answered: `stop` the answer, `queue` the
+    /// message, or `refuse` it. Otherwise the server's setting counts.
+    pub(super) when_busy: Option<WhenBusy>,
     /// The workflow of runs that name none; otherwise the first one.
     pub(super) default_workflow: Option<Placed<String>>,
     /// The workflows, by their names.

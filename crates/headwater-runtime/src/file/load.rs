@@ -16,6 +16,8 @@ use super::{
     place::{Place, Placed, Source},
 };
 
+use crate::WhenBusy;
+
 /// How large a file may be: far larger than anybody writes.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -44,6 +46,7 @@ pub(super) struct Parts {
     pub(super) limits: Option<LimitsText>,
     pub(super) visibility: FileVisibility,
     pub(super) client: FileClient,
+    pub(super) when_busy: Option<WhenBusy>,
     pub(super) default_workflow: Option<Placed<String>>,
     pub(super) models: Vec<Defined<Placed<ModelText>>>,
     pub(super) tools: Vec<Defined<()>>,
@@ -75,6 +78,7 @@ pub(super) fn load(path: &Path, text: String) -> Result<Parts, Vec<FileError>> {
             limits: None,
             visibility: read.visibility,
             client: read.client.clone(),
+            when_busy: read.when_busy,
             default_workflow: read.default_workflow.clone(),
             models: Vec::new(),
             tools: Vec::new(),

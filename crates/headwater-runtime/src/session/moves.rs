@@ -7,6 +7,7 @@ use super::{
     checkpoint::{Checkpoint, GivenAnswer, Input, Node, fresh_checkpoint, unknown},
     head::{Active, Chore, Doing, Head, Seen},
     idempotency::Claim,
+    repeat::says_the_same,
     turn::{Sent, Turn},
 };
 use crate::{
@@ -300,7 +301,8 @@ impl Session {
         messages: Vec<Message>,
     ) -> Result<()> {
         let agent = &self.agent.0;
-        if let Some(at) = &head.checkpoint {
+        let left = head.checkpoint.clone();
+        if let Some(at) = &left {
             let tip = agent.node(at).await?;
             self.note_left(&tip, to).await?;
             self.stand_at(head, tip, to).await?;
@@ -308,9 +310,30 @@ impl Session {
         if messages.is_empty() {
             return Ok(());
         }
+        let messages = self.known_messages(left, messages).await?;
         // If the head is not swapped after all, what was put is swept.
         agent.note_sweep(&head.tree).await?;
         agent.seed(head, to, messages).await
+    }
+
+    /// Messages from elsewhere, with the session's own in the place of those that say the same under the same name: they
+    /// have calls of tools, which a page cannot vouch for.
+    async fn known_messages(&self, at: Option<CheckpointId>, messages: Vec<Message>) -> Result<Vec<Message>> {
+        let own = self.agent.0.state_at(at).await?.messages;
+        let same = |message: &Message| {
+            own.iter()
+                .find(|own| own.id == message.id && own.role == message.role && says_the_same(own, message))
+        };
+        let taken = messages.into_iter().map(|mut message| {
+            if let Some(own) = same(&message) {
+                return Ok(own.clone());
+            }
+            if message.id == "" || own.iter().any(|own| own.id == message.id) {
+                message.id = fresh_id("msg")?.into();
+            }
+            Ok(message)
+        });
+        taken.collect()
     }
 
     /// Notes the branch from a node to a tip that is left, so that it can be selected again.

@@ -1,6 +1,9 @@
 //! How an agent treats its sessions.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, str::FromStr, time::Duration};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::budget::{Summarise, SummaryRequest};
 use crate::Result;
@@ -15,8 +18,9 @@ use crate::Result;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionOptions {
-    /// What happens to a message that comes while a run of the session is going.
-    pub when_busy: WhenBusy,
+    /// What happens to a message that comes while a run of the session is going, where its sender does not say: it waits.
+    /// Servers know it better where this is not set: a page's stop button may only close the connection.
+    pub when_busy: Option<WhenBusy>,
     /// How many messages may wait for their turn: 16.
     pub max_queue: usize,
     /// How many of the messages before a turn its run gets, the newest: 50.
@@ -33,7 +37,7 @@ pub struct SessionOptions {
 impl Default for SessionOptions {
     fn default() -> Self {
         Self {
-            when_busy: WhenBusy::Queue,
+            when_busy: None,
             max_queue: 16,
             last_messages: 50,
             last_tokens: None,
@@ -48,7 +52,7 @@ impl SessionOptions {
     /// Says what happens to a message that comes while a run is going.
     #[must_use]
     pub fn when_busy(mut self, when: WhenBusy) -> Self {
-        self.when_busy = when;
+        self.when_busy = Some(when);
         self
     }
 
@@ -105,7 +109,14 @@ impl SessionOptions {
 }
 
 /// What happens to a message that comes while a run of its session is going.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+///
+/// ```
+/// use headwater_runtime::WhenBusy;
+///
+/// assert_eq!("stop".parse(), Ok(WhenBusy::Stop));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum WhenBusy {
     /// It waits for its turn.
@@ -115,4 +126,17 @@ pub enum WhenBusy {
     Refuse,
     /// It stops the run, and then has its turn. What the run had said is kept.
     Stop,
+}
+
+impl FromStr for WhenBusy {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "queue" => Ok(Self::Queue),
+            "refuse" => Ok(Self::Refuse),
+            "stop" => Ok(Self::Stop),
+            _ => Err(format!("`{text}` is none of `stop`, `queue` and `refuse`")),
+        }
+    }
 }

@@ -32,8 +32,16 @@ pub struct Turn {
     keys: Vec<String>,
     /// Those of its keys that name a request.
     requests: Vec<String>,
-    after: Option<Vec<Message>>,
+    after: Option<After>,
     when_busy: Option<WhenBusy>,
+}
+
+/// The messages that a turn comes after.
+#[derive(Debug, Clone)]
+struct After {
+    messages: Vec<Message>,
+    /// Whether the session must have them all.
+    known: bool,
 }
 
 impl Turn {
@@ -94,7 +102,13 @@ impl Turn {
     /// let turn = Turn::new("Another question").after(Vec::new());
     /// ```
     pub fn after(mut self, messages: Vec<Message>) -> Self {
-        self.after = Some(messages);
+        self.after = Some(After { messages, known: false });
+        self
+    }
+
+    /// As [`Turn::after`], for messages that are all the session's own: others are refused.
+    pub fn after_known(mut self, messages: Vec<Message>) -> Self {
+        self.after = Some(After { messages, known: true });
         self
     }
 
@@ -247,7 +261,7 @@ impl Session {
         let given = turn.into();
         self.agent.check_turn(&given)?;
         let agent = &self.agent.0;
-        let when_busy = given.when_busy.unwrap_or(agent.sessions.when_busy);
+        let when_busy = given.when_busy.or(agent.sessions.when_busy).unwrap_or_default();
         let (busy, run, checkpoint) = loop {
             let Seen { mut head, version } = self.seen().await?;
             if let Some(sent) = self.last_turn_of(&head, given.keys(), None).await? {
@@ -258,7 +272,7 @@ impl Session {
                 return Ok(sent);
             }
             if let Some(after) = &given.after {
-                match self.position(&head, after).await? {
+                match self.position(&head, &after.messages).await? {
                     Position::Newest => {}
                     Position::Variant(variant) => {
                         self.select(&variant).await?;
@@ -272,6 +286,13 @@ impl Session {
                         continue;
                     }
                     Position::Earlier(to) => self.branch_at(&mut head, to.as_ref(), Vec::new()).await?,
+                    Position::Apart(..) if after.known => {
+                        let message = format!(
+                            "the page shows messages that session {} does not have: load the conversation again",
+                            self.id
+                        );
+                        return Err(Error::new(ErrorKind::Input, message).with_code("history.differs"));
+                    }
                     Position::Apart(to, messages) => self.branch_at(&mut head, to.as_ref(), messages).await?,
                 }
             }

@@ -17,6 +17,9 @@ use crate::{ApiError, follow::From};
 const EARLY: Duration = Duration::from_secs(30);
 const EARLY_CHECK: Duration = Duration::from_millis(10);
 
+/// How long a request waits for a decision that comes in another one.
+const DECISION: Duration = Duration::from_secs(5);
+
 /// How many open questions of one person are looked at to find one by its call.
 const LOOKED_AT: usize = 1_000;
 
@@ -51,14 +54,34 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
         let run = asked.served.agent.run(known.run);
         return Ok(Some(Placed::at(run, begin_again(asked, known.since))));
     }
-    // A page that asks to go on before its decision has arrived waits for it here.
     let waiting = open.iter().find(|question| call_of(question).is_some_and(|call| pending.contains(call)));
-    if let Some(question) = waiting.filter(|_| !spoke) {
-        let since = told(asked, session, &question.run).await?;
-        let run = asked.served.agent.run(question.run.clone());
-        return Ok(Some(Placed::at(run, From::Response(since))));
+    match waiting.filter(|_| !spoke) {
+        Some(question) => undecided(asked, session, question).await.map(Some),
+        None => Ok(None),
     }
-    Ok(None)
+}
+
+/// A page asks to go on before its decision has arrived. That may be on its way in another request; if it does not come,
+/// the page is told once more what the run waits for.
+async fn undecided(
+    asked: &Asked,
+    session: Option<&Session>,
+    question: &OpenQuestion,
+) -> Result<Placed, ApiError> {
+    let agent = &asked.served.agent;
+    let since = told(asked, session, &question.run).await?;
+    let deadline = tokio::time::Instant::now() + DECISION;
+    loop {
+        let run = agent.run(question.run.clone());
+        let open = agent.open_questions(&question.run).await?;
+        if !open.iter().any(|open| open.request == question.request) {
+            return Ok(Placed::at(run, From::Response(since)));
+        }
+        if tokio::time::Instant::now() >= deadline {
+            return Ok(Placed::at(run, From::Reentry));
+        }
+        tokio::time::sleep(EARLY_CHECK).await;
+    }
 }
 
 /// Where a response begins that is sent again. A client that may hold a part of it and cannot be sent the same chunks twice

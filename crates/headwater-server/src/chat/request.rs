@@ -10,7 +10,7 @@ use headwater_protocol::{
     Action, ChatRequest, Dialect, Framing, Message, MessageId, Profile, RawRequest, Role, RunId,
     is_positional_id,
 };
-use headwater_runtime::{RawJson, Session};
+use headwater_runtime::{RawJson, Session, WhenBusy};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -115,6 +115,34 @@ impl Asked {
     /// Whether the page has a name for a message.
     pub(crate) fn names(&self, message: &Message) -> bool {
         !self.unnamed.contains(&message.id)
+    }
+
+    /// The messages before the newest one, as the page shows them, if it sent them all. Those without a name have an empty one.
+    pub(crate) fn shown(&self, prior: &[Message]) -> Option<Vec<Message>> {
+        let mut shown = self.served.client.shown(prior);
+        for message in shown.iter_mut().filter(|message| self.unnamed.contains(&message.id)) {
+            message.id = MessageId::default();
+        }
+        // A page that may bring nothing along may send its newest message alone.
+        (self.chat.complete && (self.served.client.seed || !shown.is_empty())).then_some(shown)
+    }
+
+    /// What happens to a run that is going when another message comes.
+    pub(crate) fn when_busy(&self, going: Option<&RunId>) -> WhenBusy {
+        let set = self.served.agent.when_busy().or(self.server.options().when_busy);
+        let left = || going.is_some_and(|run| self.server.streams().readers(run) == 0);
+        match set {
+            None if self.dialect.stops_by_leaving() => WhenBusy::Stop,
+            None => WhenBusy::Queue,
+            Some(_) if self.dialect.stops_by_leaving() && left() => WhenBusy::Stop,
+            Some(set) => set,
+        }
+    }
+
+    /// Whether the page asks for a run of another name than those before, for a message of the person.
+    pub(crate) fn asks_for_another_run(&self) -> bool {
+        let spoke = self.chat.messages.last().is_some_and(|message| message.role == Role::User);
+        spoke && self.run_name().is_some()
     }
 
     /// What the page calls the run.

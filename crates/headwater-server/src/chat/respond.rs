@@ -97,8 +97,8 @@ pub(crate) async fn follow(
         headers.insert("x-run-id", id);
     }
     seeing::note("headwater.run", run.id().as_str());
-    let stream = OpenStream::new(dialect.name(), framing, permit);
     let streams = server.streams().clone();
+    let stream = OpenStream::new(dialect.name(), framing, permit, streams.attach(run.id()));
     let mut opening: Opening = Box::pin(async move {
         if let Some(sent) = sent {
             sent.begun().await?;

@@ -2,8 +2,8 @@
 //!
 //! What a request means is decided before anything is begun: only what begins something needs leave to begin.
 
-use headwater_protocol::{Action, CheckpointId, HttpNames, Message, ReaderNames, Role};
-use headwater_runtime::{ErrorKind, Sent, Session, Start, Turn};
+use headwater_protocol::{Action, CheckpointId, HttpNames, Message, ReaderNames, Role, RunId};
+use headwater_runtime::{ErrorKind, Sent, Session, Start, Turn, WhenBusy};
 
 use super::{
     Asked, Placed, answers,
@@ -67,6 +67,14 @@ async fn existing(asked: &Asked) -> Result<Option<Session>, ApiError> {
         Err(error) if error.kind() == ErrorKind::UnknownSession => Ok(None),
         // An answer begins no session: to whoever gives it another's is as none.
         Err(error) if error.kind() == ErrorKind::Foreign && asked.chat.action == Action::Answer => Ok(None),
+        // Each owner has names of their own, so this is a session of the same person.
+        Err(error) if error.kind() == ErrorKind::Foreign => {
+            let message = format!(
+                "conversation `{id}` was begun with another agent than `{}`: go on with that one, or begin a new conversation",
+                asked.served.name
+            );
+            Err(ApiError::conflict("session.other-agent", message))
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -110,8 +118,10 @@ async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError
     asked.check_key().await?;
     let said = asked.chat.messages.iter().rposition(|message| message.role == Role::User);
     let message = said.and_then(|at| asked.chat.messages.get(at));
+    let prior = asked.chat.messages.get(..said.unwrap_or_default()).unwrap_or_default();
+    let shown = asked.shown(prior);
     let meant = match &session {
-        Some(session) => meant(asked, session, message).await?,
+        Some(session) => meant(asked, session, message, shown.as_deref()).await?,
         None => Meant::New,
     };
     // What begins nothing needs no leave to begin.
@@ -127,16 +137,30 @@ async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError
         }
         (_, session) => {
             asked.served.agent.check_turn(&turn)?;
-            let prior = asked.chat.messages.get(..said.unwrap_or_default()).unwrap_or_default();
-            let prior = asked.served.client.history(prior);
-            let session = match session {
-                Some(session) => session,
-                None => begin(asked, &prior).await?,
-            };
-            session.send(keyed(turn, asked.keys())).await?
+            let turn = keyed(turn, asked.keys());
+            match session {
+                Some(session) => session.send(standing(asked, &session, turn, shown).await?).await?,
+                None => begin(asked, &asked.served.client.history(prior)).await?.send(turn).await?,
+            }
         }
     };
     placed(asked, sent).await
+}
+
+/// A turn of a session that is there, after what its page shows.
+async fn standing(
+    asked: &Asked,
+    session: &Session,
+    turn: Turn,
+    shown: Option<Vec<Message>>,
+) -> Result<Turn, ApiError> {
+    let going = session.info().await?.going;
+    let turn = turn.when_busy(asked.when_busy(going.as_ref()));
+    Ok(match shown {
+        Some(shown) if asked.served.client.seed => turn.after(shown),
+        Some(shown) => turn.after_known(shown),
+        None => turn,
+    })
 }
 
 /// A turn that is known again by its request, and by its message where that is one of the keys.
@@ -148,22 +172,34 @@ fn keyed(turn: Turn, keys: Vec<String>) -> Turn {
 }
 
 /// What the request asks for in a session that is there.
-async fn meant(asked: &Asked, session: &Session, message: Option<&Message>) -> Result<Meant, ApiError> {
-    let regenerates = asked.chat.action == Action::Regenerate;
+async fn meant(
+    asked: &Asked,
+    session: &Session,
+    message: Option<&Message>,
+    shown: Option<&[Message]>,
+) -> Result<Meant, ApiError> {
     if let Some(sent) = session.sent_before(&asked.request_keys()).await? {
         return Ok(Meant::Repeated(Box::new(sent)));
     }
+    // A page that shows all that was said says something new.
+    if let Some(shown) = shown
+        && session.is_at(shown).await?
+    {
+        return Ok(Meant::New);
+    }
+    let regenerates = asked.chat.action == Action::Regenerate;
     let found = match message.filter(|message| asked.names(message)) {
         Some(message) => session.turn_of(message, TURNS_BACK).await?,
         None => None,
     };
     let Some(found) = found else {
-        return if regenerates { last(session).await } else { Ok(Meant::New) };
+        return if regenerates { last(asked, session).await } else { Ok(Meant::New) };
     };
+    let anew = regenerates || asked.asks_for_another_run();
     let checkpoint = found.turn.checkpoint.clone();
     Ok(match (found.over, found.same) {
         (true, false) => Meant::Edit(checkpoint),
-        (true, true) if regenerates => Meant::Regenerate(checkpoint),
+        (true, true) if anew => Meant::Regenerate(checkpoint),
         (true, true) => match session.sent_before(&asked.keys()).await? {
             Some(last) => Meant::Repeated(Box::new(last)),
             // Not a late copy of the request that said it: the page goes back to it.
@@ -177,19 +213,40 @@ async fn meant(asked: &Asked, session: &Session, message: Option<&Message>) -> R
             },
         },
         // It is being answered.
-        (false, true) => Meant::Repeated(Box::new(found.turn)),
-        (false, false) => return Err(busy(session)),
+        (false, true) if !anew || !stops(asked, &found.turn.run) => Meant::Repeated(Box::new(found.turn)),
+        (false, same) => {
+            if !stops(asked, &found.turn.run) {
+                return Err(busy(session));
+            }
+            session.make_room().await?;
+            match session.checkpoint(&checkpoint).await {
+                Ok(_) if same => Meant::Regenerate(checkpoint),
+                Ok(_) => Meant::Edit(checkpoint),
+                // It never began.
+                Err(error) if error.kind() == ErrorKind::UnknownCheckpoint => Meant::New,
+                Err(error) => return Err(error.into()),
+            }
+        }
     })
 }
 
 /// The last turn once more, where the page does not say which one it means.
-async fn last(session: &Session) -> Result<Meant, ApiError> {
-    let info = session.info().await?;
+async fn last(asked: &Asked, session: &Session) -> Result<Meant, ApiError> {
+    let mut info = session.info().await?;
     // While a turn is going the session stands at the one before it.
-    if info.going.is_some() {
-        return Err(busy(session));
+    if let Some(going) = &info.going {
+        if !stops(asked, going) {
+            return Err(busy(session));
+        }
+        session.make_room().await?;
+        info = session.info().await?;
     }
     Ok(info.checkpoint.map_or(Meant::New, Meant::Regenerate))
+}
+
+/// Whether the page has done with what is going.
+fn stops(asked: &Asked, going: &RunId) -> bool {
+    asked.when_busy(Some(going)) == WhenBusy::Stop
 }
 
 fn busy(session: &Session) -> ApiError {

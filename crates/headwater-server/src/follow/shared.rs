@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use headwater_protocol::RunId;
 use headwater_runtime::Run;
 use tokio::sync::{Mutex, watch};
 
@@ -21,11 +22,39 @@ pub(crate) struct Streams {
     known: Known,
     pace: Arc<Pace>,
     closing: watch::Sender<bool>,
+    readers: Readers,
+}
+
+/// How many readers each run has.
+type Readers = Arc<StdMutex<HashMap<RunId, usize>>>;
+
+/// A reader of a run, counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    run: RunId,
+    readers: Readers,
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = readers.get_mut(&self.run) {
+            *count -= 1;
+            if *count == 0 {
+                readers.remove(&self.run);
+            }
+        }
+    }
 }
 
 impl Default for Streams {
     fn default() -> Self {
-        Self { known: Known::default(), pace: Arc::default(), closing: watch::Sender::new(false) }
+        Self {
+            known: Known::default(),
+            pace: Arc::default(),
+            closing: watch::Sender::new(false),
+            readers: Readers::default(),
+        }
     }
 }
 
@@ -38,6 +67,18 @@ impl Streams {
     /// Whether its readers are let go.
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
+    }
+
+    /// Counts a reader of a run.
+    pub(crate) fn attach(&self, run: &RunId) -> Attached {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        *readers.entry(run.clone()).or_default() += 1;
+        Attached { run: run.clone(), readers: self.readers.clone() }
+    }
+
+    /// How many readers a run has here.
+    pub(crate) fn readers(&self, run: &RunId) -> usize {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).get(run).copied().unwrap_or(0)
     }
 
     /// How many bytes are kept for readers that share a stream.

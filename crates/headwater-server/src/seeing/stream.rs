@@ -7,7 +7,7 @@ use headwater_protocol::Framing;
 use memchr::{memchr_iter, memmem};
 use metrics::{Counter, Gauge, counter, gauge};
 
-use crate::limits::Permit;
+use crate::{follow::Attached, limits::Permit};
 
 /// Counts a stream for as long as it is open, and what is sent in it.
 #[derive(Debug)]
@@ -17,10 +17,11 @@ pub(crate) struct OpenStream {
     bytes: Counter,
     frames: Counter,
     permit: Permit,
+    _reader: Attached,
 }
 
 impl OpenStream {
-    pub(crate) fn new(dialect: &'static str, framing: Framing, permit: Permit) -> Self {
+    pub(crate) fn new(dialect: &'static str, framing: Framing, permit: Permit, reader: Attached) -> Self {
         let open = gauge!("headwater_streams_open", "dialect" => dialect);
         open.increment(1.0);
         Self {
@@ -29,6 +30,7 @@ impl OpenStream {
             bytes: counter!("headwater_stream_bytes_total", "dialect" => dialect),
             frames: counter!("headwater_stream_frames_total", "dialect" => dialect),
             permit,
+            _reader: reader,
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     harness::{Said, World},
     limits::{ANN, holding},
-    talk::{path, says},
+    talk::{after, path, says},
 };
 
 /// Those whose pages name their messages.
@@ -65,7 +65,7 @@ async fn ends_once(
     gate: &tokio::sync::Semaphore,
     going: reqwest::Response,
     dialect: &str,
-    turn: u64,
+    turn: usize,
 ) {
     gate.add_permits(1);
     assert!(going.text().await.unwrap().contains("done"));
@@ -99,8 +99,11 @@ async fn the_same_edit_again_after_its_end_is_the_same_run() {
     for dialect in NAMING {
         for turn in 1..=2 {
             let message = format!("u{turn}");
-            let first = world.post(&path(dialect), &edits(dialect, dialect, &message, "hello", 0)).await;
-            let body = edits(dialect, dialect, &message, "goodbye", 1);
+            let before = [("u1", "goodbye")];
+            let page =
+                |text, nth| after(dialect, &before[..turn - 1], edits(dialect, dialect, &message, text, nth));
+            let first = world.post(&path(dialect), &page("hello", 0)).await;
+            let body = page("goodbye", 1);
             let edited = world.post(&path(dialect), &body).await;
             assert_ne!(edited.header("x-run-id"), first.header("x-run-id"), "{dialect}");
             for _ in 0..2 {
@@ -120,13 +123,15 @@ async fn the_same_edit_again_while_it_goes_is_the_same_run_and_another_is_refuse
         for turn in 1..=2 {
             let message = format!("u{turn}");
             gate.add_permits(1);
-            let first = edits(dialect, dialect, &message, "hold", 0);
-            world.post_with(&path(dialect), &first, &[ANN]).await;
-            let body = edits(dialect, dialect, &message, "hold on", 1);
-            let edited = run_of(&open(&world, dialect, &body, &[]).await);
+            let before = [("u1", "hold on")];
+            let page =
+                |text, nth| after(dialect, &before[..turn - 1], edits(dialect, dialect, &message, text, nth));
+            world.post_with(&path(dialect), &page("hold", 0), &[ANN]).await;
+            let body = page("hold on", 1);
+            let edited = open(&world, dialect, &body, &[]).await;
             let again = open(&world, dialect, &body, &[]).await;
-            assert_eq!(run_of(&again), edited, "{dialect}, turn {turn}");
-            let other = edits(dialect, dialect, &message, "hold still", 2);
+            assert_eq!(run_of(&again), run_of(&edited), "{dialect}, turn {turn}");
+            let other = page("hold still", 2);
             let other = world.post_with(&path(dialect), &other, &[ANN]).await;
             busy(&other, dialect);
             ends_once(&world, &gate, again, dialect, turn).await;
@@ -175,8 +180,14 @@ async fn an_older_message_that_comes_again_begins_nothing_unless_it_is_edited() 
     let world = World::new().await;
     for dialect in NAMING {
         let first = world.post(&path(dialect), &edits(dialect, dialect, "u1", "one", 0)).await;
-        world.post(&path(dialect), &edits(dialect, dialect, "u2", "two", 0)).await;
-        let late = world.post(&path(dialect), &says(dialect, dialect, "u1", "one")).await;
+        let second = after(dialect, &[("u1", "one")], edits(dialect, dialect, "u2", "two", 0));
+        world.post(&path(dialect), &second).await;
+        let late = match dialect {
+            // The same request has the same name of the run.
+            "ag-ui" => edits(dialect, dialect, "u1", "one", 0),
+            _ => says(dialect, dialect, "u1", "one"),
+        };
+        let late = world.post(&path(dialect), &late).await;
         assert_eq!(late.header("x-run-id"), first.header("x-run-id"), "{dialect}");
         assert_eq!(turns(&world, dialect).await, 2, "{dialect}");
         let edited = world.post(&path(dialect), &edits(dialect, dialect, "u1", "uno", 1)).await;
@@ -189,7 +200,7 @@ async fn an_older_message_that_comes_again_begins_nothing_unless_it_is_edited() 
 async fn the_ai_sdks_page_does_an_older_turn_again_without_changing_its_message() {
     let world = World::new().await;
     let first = world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u1", "one")).await;
-    world.post("/v1/ai-sdk/chat", &says("ai-sdk", "c", "u2", "two")).await;
+    world.post("/v1/ai-sdk/chat", &after("ai-sdk", &[("u1", "one")], says("ai-sdk", "c", "u2", "two"))).await;
     let body = edits("ai-sdk", "c", "u1", "one", 1);
     let again = world.post("/v1/ai-sdk/chat", &body).await;
     assert_ne!(again.header("x-run-id"), first.header("x-run-id"));
@@ -206,8 +217,10 @@ async fn the_same_regenerate_again_after_its_end_is_the_same_run() {
             let session = format!("{dialect}-{header}");
             for turn in 1..=2 {
                 let message = format!("u{turn}");
-                let first = world.post(&path(dialect), &says(dialect, &session, &message, "hello")).await;
-                let body = regenerates(dialect, &session, &message, "hello");
+                let before = &[("u1", "hello")][..turn - 1];
+                let first = after(dialect, before, says(dialect, &session, &message, "hello"));
+                let first = world.post(&path(dialect), &first).await;
+                let body = after(dialect, before, regenerates(dialect, &session, &message, "hello"));
                 let key = format!("again-{turn}");
                 let second = world.post_with(&path(dialect), &body, &[(header, &key)]).await;
                 assert_eq!(second.status, 200, "{}", second.body);
@@ -232,10 +245,13 @@ async fn the_same_regenerate_again_while_it_goes_is_the_same_run() {
         for turn in 1..=2 {
             let message = format!("u{turn}");
             gate.add_permits(1);
-            world.post_with(&path(dialect), &says(dialect, dialect, &message, "hold"), &[ANN]).await;
-            let body = regenerates(dialect, dialect, &message, "hold");
+            let before = &[("u1", "hold")][..turn - 1];
+            let first = after(dialect, before, says(dialect, dialect, &message, "hold"));
+            world.post_with(&path(dialect), &first, &[ANN]).await;
+            let body = after(dialect, before, regenerates(dialect, dialect, &message, "hold"));
             let key = format!("again-{turn}");
-            let going = run_of(&open(&world, dialect, &body, &[("idempotency-key", &key)]).await);
+            let held = open(&world, dialect, &body, &[("idempotency-key", &key)]).await;
+            let going = run_of(&held);
             let again = open(&world, dialect, &body, &[("idempotency-key", &key)]).await;
             assert_eq!(run_of(&again), going, "{dialect}, turn {turn}");
             let without = open(&world, dialect, &body, &[]).await;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::RunStatus;
-use headwater_runtime::{Agent, Choice, Cx, END, Next, START, Workflow};
+use headwater_runtime::{Agent, Choice, Cx, END, Next, START, WhenBusy, Workflow};
 use headwater_server::{Agents, ApiKeys, Limits, Options, Server};
 use headwater_store::Memory;
 use serde_json::json;
@@ -23,6 +23,15 @@ const PIECE: usize = 64 << 10;
 
 /// An agent whose runs go on until they are let go.
 pub(crate) async fn holding(limits: Limits) -> (World, Arc<Semaphore>) {
+    holding_with(|options| {
+        options.limits = limits;
+        options.when_busy = Some(WhenBusy::Queue);
+    })
+    .await
+}
+
+/// The same, with other options.
+pub(crate) async fn holding_with(change: impl FnOnce(&mut Options)) -> (World, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
     let hold = move |cx: Cx, input: String| {
@@ -36,8 +45,12 @@ pub(crate) async fn holding(limits: Limits) -> (World, Arc<Semaphore>) {
                     cx.emit().data("piece", Some("only"), json!("x".repeat(PIECE)))?;
                     tokio::task::yield_now().await;
                 }
-            } else {
-                held.acquire().await?.forget();
+            } else if input.contains("hold") {
+                let cancelled = cx.cancelled();
+                tokio::select! {
+                    permit = held.acquire() => permit?.forget(),
+                    () = cancelled.cancelled() => {}
+                }
             }
             Ok(Next::message("done"))
         }
@@ -47,7 +60,8 @@ pub(crate) async fn holding(limits: Limits) -> (World, Arc<Semaphore>) {
     let agent =
         Agent::builder().name("hold").workflow(workflow).store(Arc::new(Memory::new())).build().unwrap();
     let keys = ApiKeys::new().add("ann", "key-of-ann").add("bob", "key-of-bob");
-    let options = Options::default().authenticator(keys).limits(limits);
+    let mut options = Options::default().authenticator(keys);
+    change(&mut options);
     let server = Server::new(Agents::new().add("hold", agent.clone()), options);
     (World::of(agent, server).await, gate)
 }

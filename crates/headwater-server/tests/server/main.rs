@@ -25,6 +25,7 @@ mod principals;
 mod recovery;
 mod resume;
 mod sessions;
+mod standing;
 mod store_keys;
 mod stores;
 mod talk;

@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 use crate::{
     harness::World,
     resume::cut,
-    talk::{DIALECTS, says},
+    talk::{DIALECTS, says, says_next},
 };
 
 async fn say(world: &World, session: &str, message: &str, text: &str) {
-    let said = world.post("/v1/ai-sdk/chat", &says("ai-sdk", session, message, text)).await;
+    let body = says_next(world, "ai-sdk", session, message, text).await;
+    let said = world.post("/v1/ai-sdk/chat", &body).await;
     assert_eq!(said.status, 200, "{}", said.body);
 }
 

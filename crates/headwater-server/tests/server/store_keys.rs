@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     harness::World,
-    talk::{DIALECTS, path, says},
+    talk::{DIALECTS, path, says, says_next},
 };
 
 fn text(value: &Value) -> String {
@@ -173,7 +173,8 @@ async fn message_with_an_unknown_part_leaves_the_session_whole() {
         let messages = world.get(&format!("/v1/sessions/{dialect}/messages?dialect={dialect}")).await;
         assert_eq!(messages.status, 200, "{dialect}: {}", messages.body);
         assert!(messages.body.contains(r#""type":"my-widget""#), "{dialect}: {}", messages.body);
-        let next = world.post(&path(dialect), &says(dialect, dialect, "u2", "more")).await;
+        let next = says_next(&world, dialect, dialect, "u2", "more").await;
+        let next = world.post(&path(dialect), &next).await;
         assert_eq!(next.text(dialect), "You said: more, in turn 2.");
     }
     assert_eq!(world.get("/v1/sessions").await.json()["sessions"].as_array().unwrap().len(), 3);

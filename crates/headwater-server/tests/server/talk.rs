@@ -6,7 +6,10 @@ use headwater_server::{Agents, Options, Server};
 use headwater_store::{Memory, Store};
 use serde_json::{Value, json};
 
-use crate::harness::{Said, World, agent_named};
+use crate::{
+    harness::{Said, World, agent_named},
+    limits::ANN,
+};
 
 /// What a dialect's client sends to say something.
 pub(crate) fn says(dialect: &str, session: &str, message: &str, text: &str) -> Value {
@@ -25,6 +28,32 @@ pub(crate) fn says(dialect: &str, session: &str, message: &str, text: &str) -> V
     }
 }
 
+/// The same, with what was said before it, as a page sends all that it shows.
+pub(crate) fn after(dialect: &str, before: &[(&str, &str)], mut body: Value) -> Value {
+    if let Some(messages) = body["messages"].as_array_mut().filter(|_| dialect != "mui") {
+        let before =
+            before.iter().map(|(message, text)| says(dialect, "", message, text)["messages"][0].clone());
+        messages.splice(0..0, before);
+    }
+    body
+}
+
+/// What a page sends to say something that shows all that its session has.
+pub(crate) async fn says_next(
+    world: &World,
+    dialect: &str,
+    session: &str,
+    message: &str,
+    text: &str,
+) -> Value {
+    let kept = world.get_with(&format!("/v1/sessions/{session}/messages"), &[ANN]).await.json();
+    let users = kept["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "user");
+    let users: Vec<_> = users
+        .map(|message| (message["id"].as_str().unwrap(), message["parts"][0]["text"].as_str().unwrap()))
+        .collect();
+    after(dialect, &users, says(dialect, session, message, text))
+}
+
 pub(crate) const DIALECTS: [&str; 6] = ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"];
 
 pub(crate) fn path(dialect: &str) -> String {
@@ -41,7 +70,8 @@ async fn the_same_text_is_said_in_every_dialect_and_the_session_goes_on() {
         assert_eq!(said.header("x-accel-buffering"), "no");
         assert_eq!(said.header("x-session-id"), dialect);
         assert_eq!(said.text(dialect), "You said: hello, in turn 1.", "{dialect}: {}", said.body);
-        let second = world.post(&path(dialect), &says(dialect, dialect, "u2", "again")).await;
+        let second = says_next(&world, dialect, dialect, "u2", "again").await;
+        let second = world.post(&path(dialect), &second).await;
         assert_eq!(second.text(dialect), "You said: again, in turn 2.", "{dialect}: {}", second.body);
     }
 }

@@ -181,8 +181,8 @@ async fn asked_after_import(policy: ClientPolicy, document: &Value) -> Vec<Model
     let said = world.post("/v1/sessions", &json!({ "import": document })).await;
     assert_eq!(said.status, 201, "{}", said.body);
     let session = said.json()["id"].as_str().unwrap().to_owned();
-    let body = json!({ "id": session, "messages": [
-        { "id": "new", "role": "user", "parts": [{ "type": "text", "text": "hello" }] }] });
+    let body = json!({ "id": session,
+        "message": { "id": "new", "role": "user", "parts": [{ "type": "text", "text": "hello" }] } });
     let said = world.post("/v1/ai-sdk/chat", &body).await;
     assert_eq!(said.text("ai-sdk"), "Yes.", "{}", said.body);
     model.calls().last().unwrap().messages.clone()

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     harness::World,
-    talk::{DIALECTS, says},
+    talk::{DIALECTS, says, says_next},
 };
 
 /// What the model thinks, what it calls a tool with, and what the tool gives.
@@ -106,7 +106,7 @@ async fn everything(visibility: Visibility) -> Told {
                 runs.push(decided(&world, dialect, text).await);
                 continue;
             }
-            let body = says(dialect, dialect, message, text);
+            let body = says_next(&world, dialect, dialect, message, text).await;
             let headers = [("idempotency-key", message)];
             let streamed = world.post_with(&chat, &body, &headers).await;
             assert_eq!(streamed.status, 200, "{dialect}: {}", streamed.body);

@@ -42,6 +42,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     chat.state = body.shift_remove("state").filter(|state| !state.is_null());
     chat.tools = tools(&mut body)?;
     read_messages(&mut body, &mut chat)?;
+    chat.complete = !chat.messages.is_empty();
     read_answers(&mut body, &mut chat)?;
     chat.context = context(body);
     chat.cursor = request.header("last-event-id").map(|id| RequestCursor::EventId(id.to_owned()));

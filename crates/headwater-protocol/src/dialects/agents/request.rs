@@ -44,6 +44,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         Some(other) => return Err(wrong("messages", "an array of UI messages", &other)),
         None => Vec::new(),
     };
+    chat.complete = !chat.messages.is_empty();
     if let Some(last) = chat.messages.last() {
         answers_within(&last.clone(), &mut chat);
     }

@@ -23,7 +23,9 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let Value::Object(mut body) = body else {
         return Err(wrong("the body must be a JSON object with `id` and `messages`".to_owned()));
     };
+    let complete = body.contains_key("messages");
     let mut chat = ChatRequest {
+        complete,
         action: action(body.shift_remove("trigger"))?,
         messages: messages(&mut body)?,
         session: text(&mut body, "id")?.map(Into::into),

@@ -39,7 +39,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         return Ok(answer);
     }
 
-    let mut chat = ChatRequest::default();
+    let mut chat = ChatRequest { complete: true, ..ChatRequest::default() };
     let Some(messages) = body.remove("messages") else {
         return Err(wrong("`messages` is missing: send the conversation"));
     };
