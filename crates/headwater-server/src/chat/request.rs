@@ -139,10 +139,12 @@ impl Asked {
         }
     }
 
-    /// Whether the page asks for a run of another name than those before, for a message of the person.
+    /// Whether the page names a run, and wants it for a message of the person rather than for an answer to a question.
     pub(crate) fn asks_for_another_run(&self) -> bool {
+        let ChatRequest { answers, approvals, tool_results, .. } = &self.chat;
+        let answered = !answers.is_empty() || !approvals.is_empty() || !tool_results.is_empty();
         let spoke = self.chat.messages.last().is_some_and(|message| message.role == Role::User);
-        spoke && self.run_name().is_some()
+        spoke && !answered && self.run_name().is_some()
     }
 
     /// What the page calls the run.

@@ -86,7 +86,7 @@ async fn next_message_stops_what_is_being_said_where_stop_is_a_closed_connection
             let next = world.post_with(&path(dialect), &next, &[ANN]).await;
             assert_eq!((next.status, next.text(dialect).as_str()), (200, "done"), "{dialect}, {when:?}");
             let stopped = world.get_with(&format!("/v1/runs/{run}"), &[ANN]).await.json();
-            assert_eq!(stopped["status"], "cancelled", "{dialect}, {when:?}");
+            assert_eq!(stopped["run"]["status"], "cancelled", "{dialect}, {when:?}");
         }
     }
 }
