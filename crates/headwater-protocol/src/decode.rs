@@ -1,12 +1,13 @@
 //! Bytes in, records out.
 
+use headwater_json::Surrogates;
+
 use crate::{
     error::{Error, ErrorKind},
     event::Record,
     framing::{Frame, FrameReader, Framing},
     reader::Reader,
     state::Message,
-    surrogate::Surrogates,
 };
 
 /// A dialect's own decoder: it is given whole frames.

@@ -31,15 +31,13 @@ mod hold;
 mod id;
 mod json;
 mod lint;
-mod prompt;
 mod reader;
-mod reader_error;
 mod request;
 mod secrets;
 mod state;
 mod structured;
-mod surrogate;
 mod time;
+mod tool_spec;
 pub mod ui_message;
 
 pub use decode::{Decode, Decoded, Decoder};
@@ -67,11 +65,7 @@ pub use id::{
     SessionId, ToolCallId, check_id, is_positional_id,
 };
 pub use lint::{Finding, Findings, Lint, Rule, lint};
-pub use prompt::{
-    ContentPart, FileData, ModelMessage, PromptOptions, ToolResultOutput, ToolSpec, to_model_messages,
-};
 pub use reader::Reader;
-pub use reader_error::{READER_ERRORS, code_of, coded, reader_text};
 pub use request::{
     Action, ApprovalAnswer, ChatRequest, CheckpointAction, ClientTool, InterruptAnswer, RawRequest,
     RequestCursor, ToolResult,
@@ -86,5 +80,5 @@ pub use structured::{
     StructuredError, StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredStatus,
     StructuredStreams, StructuredUpdate,
 };
-pub use surrogate::{Mended, Surrogates, without_halves};
 pub use time::{parse_rfc3339, rfc3339};
+pub use tool_spec::ToolSpec;

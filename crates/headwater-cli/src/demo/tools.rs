@@ -2,8 +2,11 @@
 
 mod input;
 
-use headwater_models::scripted::{Call, Rule};
-use headwater_protocol::{ToolResultOutput, ToolSpec};
+use headwater_models::{
+    ToolResultOutput,
+    scripted::{Call, Rule},
+};
+use headwater_protocol::ToolSpec;
 use headwater_runtime::{Error, ErrorKind, Result};
 use headwater_tools::{Approval, ClientTool, FunctionTool, ToolError, Tools};
 use schemars::JsonSchema;

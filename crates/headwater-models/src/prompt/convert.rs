@@ -1,13 +1,11 @@
 //! How a conversation becomes a prompt.
 
+use headwater_protocol::{
+    Approval, Error, ErrorKind, Executor, FilePart, Message, Part, Role, TextPart, ToolPart, ToolState,
+};
 use serde_json::{Map, Value};
 
 use super::{ContentPart, FileData, ModelMessage, ToolResultOutput};
-use crate::{
-    error::{Error, ErrorKind},
-    event::{Executor, Role},
-    state::{Approval, FilePart, Message, Part, TextPart, ToolPart, ToolState},
-};
 
 /// How a prompt is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
-use super::*;
-use crate::ui_message;
+use headwater_protocol::ui_message;
 use serde_json::json;
+
+use super::*;
 
 fn prompt(messages: Value, options: &PromptOptions) -> Value {
     let messages = messages.as_array().unwrap().iter();

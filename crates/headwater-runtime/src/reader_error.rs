@@ -1,7 +1,7 @@
 //! What a reader is shown of an error: a stable code and a fixed sentence. The text behind it is the operator's, because it
 //! may name files, commands, addresses, or repeat a prompt.
 
-use crate::ErrorInfo;
+use headwater_protocol::ErrorInfo;
 
 /// The codes with which runs, attempts and tool calls fail, and the sentence that a reader is shown for each.
 pub const READER_ERRORS: &[(&str, &str)] = &[
@@ -78,7 +78,7 @@ const UNKNOWN: &str = "error";
 /// An error's text with its code before it: `mcp.ended: the MCP server …`. So errors travel where there is room for one text.
 ///
 /// ```
-/// use headwater_protocol::{code_of, coded};
+/// use headwater_runtime::{code_of, coded};
 ///
 /// let error = coded("mcp.ended", "the MCP server `node`: it ended with exit status: 1");
 /// assert_eq!(code_of(&error), Some("mcp.ended"));
@@ -99,7 +99,7 @@ pub fn code_of(text: &str) -> Option<&'static str> {
 /// The fixed sentence for a code. A code that is not in the list has the sentence of its family, or a general one.
 ///
 /// ```
-/// use headwater_protocol::reader_text;
+/// use headwater_runtime::reader_text;
 ///
 /// assert_eq!(reader_text("mcp.ended"), "A tool's server ended.");
 /// assert_eq!(reader_text("store.full"), "The server cannot store the run.");
@@ -120,22 +120,28 @@ pub fn reader_text(code: &str) -> &'static str {
     }
 }
 
-impl ErrorInfo {
-    /// The error as a reader is shown it: the code, its fixed sentence, and the request under which the log has the rest.
-    #[must_use]
-    pub fn for_reader(&self) -> Self {
-        let code = self.code.as_deref().filter(|code| is_code(code)).unwrap_or(UNKNOWN);
-        let sentence = reader_text(code);
-        let message = match &self.request {
-            Some(request) => format!("{sentence} ({code}, request {request})"),
-            None => format!("{sentence} ({code})"),
-        };
-        Self {
-            message,
-            code: Some(code.to_owned()),
-            retryable: self.retryable,
-            request: self.request.clone(),
-        }
+/// The error as a reader is shown it: the code, its fixed sentence, and the request under which the log has the rest.
+///
+/// ```
+/// use headwater_protocol::ErrorInfo;
+/// use headwater_runtime::error_for_reader;
+///
+/// let error = ErrorInfo::new("openai: invalid key sk-x").code("model.timeout");
+/// assert_eq!(error_for_reader(&error).message, "The model did not answer in time. (model.timeout)");
+/// ```
+#[must_use]
+pub fn error_for_reader(error: &ErrorInfo) -> ErrorInfo {
+    let code = error.code.as_deref().filter(|code| is_code(code)).unwrap_or(UNKNOWN);
+    let sentence = reader_text(code);
+    let message = match &error.request {
+        Some(request) => format!("{sentence} ({code}, request {request})"),
+        None => format!("{sentence} ({code})"),
+    };
+    ErrorInfo {
+        message,
+        code: Some(code.to_owned()),
+        retryable: error.retryable,
+        request: error.request.clone(),
     }
 }
 
