@@ -55,6 +55,7 @@ mod options;
 mod parser;
 mod partial;
 mod path;
+mod present;
 mod surrogate;
 mod visit;
 
@@ -68,5 +69,6 @@ pub use options::{LeadIn, Limits, Options, Trailing};
 pub use parser::Parser;
 pub use partial::PartialValue;
 pub use path::Segment;
+pub use present::present;
 pub use surrogate::{Mended, Surrogates, without_halves};
 pub use visit::Visit;

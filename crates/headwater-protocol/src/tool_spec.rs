@@ -1,4 +1,4 @@
-//! The description of a tool, which tools give and models read.
+//! Descriptions of tools: those that models read, and those that a page sends along.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,4 +55,24 @@ impl ToolSpec {
         self.description = Some(description.into());
         self
     }
+}
+
+/// A tool that the page can execute, as its request describes it.
+///
+/// ```
+/// use headwater_protocol::ClientTool;
+///
+/// let tool: ClientTool = serde_json::from_str(r#"{"name":"position"}"#).unwrap();
+/// assert_eq!(tool.parameters, None);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientTool {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Value>,
 }

@@ -7,6 +7,7 @@ mod words;
 
 use std::{io::Write as _, path::PathBuf, sync::Arc};
 
+use answer::{Answer, Call, Turn};
 use clap::Args;
 use futures_util::StreamExt as _;
 use headwater_models::{
@@ -14,8 +15,6 @@ use headwater_models::{
 };
 use headwater_tools::{McpClient, Schema, ToolContext, ToolOutput, Tools};
 use serde_json::Value;
-
-use answer::{Answer, Call, Turn};
 use show::Show;
 
 use crate::{

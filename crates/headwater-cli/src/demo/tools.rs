@@ -9,12 +9,12 @@ use headwater_models::{
 use headwater_protocol::ToolSpec;
 use headwater_runtime::{Error, ErrorKind, Result};
 use headwater_tools::{Approval, ClientTool, FunctionTool, ToolError, Tools};
+use input::Wanted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::improvised::{Asked, Called, literal};
-use input::Wanted;
 
 /// The tools, by their names.
 pub(super) fn tools() -> Result<Tools> {

@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
+use headwater_dialects::ui_message;
 use headwater_json::without_halves;
 use headwater_models::{PromptOptions, to_model_messages};
-use headwater_protocol::ui_message;
 use serde_json::{Value, json};
 
 use crate::recorded::register;

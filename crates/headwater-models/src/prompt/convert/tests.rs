@@ -1,4 +1,4 @@
-use headwater_protocol::ui_message;
+use headwater_dialects::ui_message;
 use serde_json::json;
 
 use super::*;

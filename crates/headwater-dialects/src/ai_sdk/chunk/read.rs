@@ -1,0 +1,129 @@
+//! From text to a chunk.
+
+use std::borrow::Cow;
+
+use headwater_protocol::{Error, ErrorKind};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Chunk, Data, fields::present};
+
+impl<'a> Chunk<'a> {
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    /// Text that is not JSON, a type that is not known, a field that is missing, `null` or of the wrong type. The client reads
+    /// no further then.
+    pub(in super::super) fn read(text: &'a str) -> Result<Self, Error> {
+        // The client's parser refuses keys that reach an object's prototype.
+        if text.contains("proto") && reaches_prototype(&value(text)?) {
+            let message = "a key would reach an object's prototype; the client refuses such JSON";
+            return Err(Error::fatal(ErrorKind::Json, message));
+        }
+        let tag = tag(text)?;
+        if let Some(name) = tag.strip_prefix("data-") {
+            return data(name, text);
+        }
+        Ok(match &*tag {
+            "text-delta" => Self::TextDelta(fields(text)?),
+            "reasoning-delta" => Self::ReasoningDelta(fields(text)?),
+            "tool-input-delta" => Self::ToolInputDelta(fields(text)?),
+            "start" => Self::Start(fields(text)?),
+            "finish" => Self::Finish(fields(text)?),
+            "abort" => Self::Abort(fields(text)?),
+            "error" => Self::Error(fields(text)?),
+            "message-metadata" => Self::MessageMetadata(fields(text)?),
+            "start-step" => empty(text, Self::StartStep)?,
+            "finish-step" => empty(text, Self::FinishStep)?,
+            "reset-step" => empty(text, Self::ResetStep)?,
+            "text-start" => Self::TextStart(fields(text)?),
+            "text-end" => Self::TextEnd(fields(text)?),
+            "reasoning-start" => Self::ReasoningStart(fields(text)?),
+            "reasoning-end" => Self::ReasoningEnd(fields(text)?),
+            "reasoning-file" => Self::ReasoningFile(fields(text)?),
+            "custom" => Self::Custom(fields(text)?),
+            "source-url" => Self::SourceUrl(fields(text)?),
+            "source-document" => Self::SourceDocument(fields(text)?),
+            "file" => Self::File(fields(text)?),
+            "tool-input-start" => Self::ToolInputStart(fields(text)?),
+            "tool-input-available" => Self::ToolInputAvailable(fields(text)?),
+            "tool-input-error" => Self::ToolInputError(fields(text)?),
+            "tool-approval-request" => Self::ToolApprovalRequest(fields(text)?),
+            "tool-approval-response" => Self::ToolApprovalResponse(fields(text)?),
+            "tool-output-available" => Self::ToolOutputAvailable(fields(text)?),
+            "tool-output-error" => Self::ToolOutputError(fields(text)?),
+            "tool-output-denied" => Self::ToolOutputDenied(fields(text)?),
+            "steering-message" => Self::SteeringMessage(fields(text)?),
+            unknown => {
+                value(text)?;
+                let message = format!("the client knows no chunk of type `{unknown}` and gives up at one");
+                return Err(Error::fatal(ErrorKind::UnknownType, message));
+            }
+        })
+    }
+}
+
+/// The chunk's type. Nearly every sender writes it first.
+fn tag(text: &str) -> Result<Cow<'_, str>, Error> {
+    if let Some(rest) = text.strip_prefix(r#"{"type":""#)
+        && let Some((tag, _)) = rest.split_once('"')
+        && !tag.contains('\\')
+    {
+        return Ok(Cow::Borrowed(tag));
+    }
+    match value(text)?.get("type") {
+        Some(Value::String(tag)) => Ok(Cow::Owned(tag.clone())),
+        Some(_) => Err(Error::fatal(ErrorKind::Field, "`type` must be a string")),
+        None => Err(Error::fatal(ErrorKind::Field, "a chunk must be a JSON object with a string `type`")),
+    }
+}
+
+fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
+    let error = match serde_json::from_str(text) {
+        Ok(fields) => return Ok(fields),
+        Err(error) => error,
+    };
+    // Of a key that comes twice the client takes the last; a tree does the same.
+    T::deserialize(value(text)?).map_err(|_| Error::fatal(ErrorKind::Field, error.to_string()))
+}
+
+fn empty<'a>(text: &str, chunk: Chunk<'a>) -> Result<Chunk<'a>, Error> {
+    #[derive(Deserialize)]
+    struct Nothing {}
+    fields::<Nothing>(text).map(|_| chunk)
+}
+
+fn data<'a>(name: &str, text: &str) -> Result<Chunk<'a>, Error> {
+    #[derive(Deserialize)]
+    struct DataFields {
+        #[serde(default, deserialize_with = "present")]
+        id: Option<String>,
+        data: Value,
+        #[serde(default, deserialize_with = "present")]
+        transient: Option<bool>,
+    }
+    let DataFields { id, data, transient } = fields(text)?;
+    let (name, id, data) = (Cow::Owned(name.to_owned()), id.map(Cow::Owned), Cow::Owned(data));
+    Ok(Chunk::Data(Data { name, id, data, transient }))
+}
+
+/// The text as a tree.
+pub(in super::super) fn value(text: &str) -> Result<Value, Error> {
+    serde_json::from_str(text).map_err(|error| {
+        let head: String = text.chars().take(40).collect();
+        let message = format!("the frame is not JSON: {error}; it begins with {head:?}");
+        Error::fatal(ErrorKind::Json, message)
+    })
+}
+
+fn reaches_prototype(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(reaches_prototype),
+        Value::Object(map) => {
+            map.contains_key("__proto__")
+                || map.get("constructor").is_some_and(|held| held.get("prototype").is_some())
+                || map.values().any(reaches_prototype)
+        }
+        _ => false,
+    }
+}
