@@ -165,7 +165,7 @@ impl Reader for AgUi {
         let Ok(name) = crate::json::type_of(frame) else { return 0 };
         match &*name {
             "RUN_STARTED" => 100,
-            name if decode::is_event(name) => 95,
+            name if chunk::Chunk::TYPES.contains(&name) => 95,
             name if name.starts_with("THINKING_") => 80,
             _ => 0,
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use headwater_json::InputLimits;
 use headwater_protocol::{Error, ErrorKind, Frame};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// The `type` of a chunk.
@@ -40,6 +40,13 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(frame: &Frame<'a>) -> Result<T, Error
             not_json(frame, &error)
         }
     })
+}
+
+/// Reads an optional text, which borrows from the frame where it has no escapes: serde copies it inside an `Option`.
+pub(crate) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'a, str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'a>>::deserialize(from)?.map(|Text(text)| text))
 }
 
 fn not_json(frame: &Frame<'_>, error: &serde_json::Error) -> Error {

@@ -29,6 +29,7 @@
 pub mod ag_ui;
 pub mod agents;
 pub mod ai_sdk;
+mod chunk;
 mod decode;
 mod dialect;
 mod documents;

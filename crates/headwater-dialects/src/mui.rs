@@ -31,6 +31,8 @@ pub use message::UiMessage;
 use headwater_protocol::{Error, EventKind, Frame, Framing, Rules, ToolScope};
 use serde::{Deserialize, de::IgnoredAny};
 
+use chunk::is_known;
+
 use crate::{
     decode::Decode,
     dialect::{AnswerFlow, CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
@@ -57,19 +59,6 @@ const PROFILES: &[Profile] = &[Profile {
     coalesce: false,
     wait_is_end: false,
 }];
-
-/// Whether the client, or our adapter, does something with a chunk of that type.
-#[rustfmt::skip]
-fn is_known(kind: &str) -> bool {
-    kind.starts_with("data-") || matches!(
-        kind,
-        "start" | "finish" | "abort" | "start-step" | "finish-step" | "text-start" | "text-delta" | "text-end"
-            | "reasoning-start" | "reasoning-delta" | "reasoning-end" | "tool-input-start" | "tool-input-delta"
-            | "tool-input-available" | "tool-input-error" | "tool-approval-request" | "tool-output-available"
-            | "tool-output-error" | "tool-output-denied" | "source-url" | "source-document" | "file"
-            | "message-metadata" | "message-updated" | "error"
-    )
-}
 
 impl Dialect for Mui {
     fn name(&self) -> &'static str {

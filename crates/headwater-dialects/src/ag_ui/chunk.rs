@@ -8,55 +8,199 @@ use headwater_protocol::{Role, Usage};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// One event of an AG-UI stream.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE")]
-pub(super) enum Chunk<'a> {
-    RunStarted(RunStarted<'a>),
-    RunFinished(RunFinished<'a>),
-    RunError(RunError<'a>),
-    StepStarted(Step<'a>),
-    StepFinished(Step<'a>),
-    TextMessageStart(TextMessageStart<'a>),
-    TextMessageContent(MessageDelta<'a>),
-    TextMessageEnd(MessageRef<'a>),
-    TextMessageChunk(TextMessageChunk<'a>),
-    ToolCallStart(ToolCallStart<'a>),
-    ToolCallArgs(ToolCallArgs<'a>),
-    ToolCallEnd(ToolCallEnd<'a>),
-    ToolCallChunk(ToolCallChunk<'a>),
-    ToolCallResult(ToolCallResult<'a>),
-    StateSnapshot(StateSnapshot<'a>),
-    StateDelta(StateDelta<'a>),
-    MessagesSnapshot(MessagesSnapshot<'a>),
-    ActivitySnapshot(ActivitySnapshot<'a>),
-    ActivityDelta(ActivityDelta<'a>),
-    ReasoningStart(MessageRef<'a>),
-    ReasoningMessageStart(ReasoningMessageStart<'a>),
-    ReasoningMessageContent(MessageDelta<'a>),
-    ReasoningMessageEnd(MessageRef<'a>),
-    ReasoningMessageChunk(ReasoningMessageChunk<'a>),
-    ReasoningEnd(MessageRef<'a>),
-    ReasoningEncryptedValue(ReasoningEncryptedValue<'a>),
-    SubagentStarted(SubagentStarted<'a>),
-    SubagentFinished(SubagentFinished<'a>),
-    SubagentError(SubagentError<'a>),
-    Raw(Raw<'a>),
-    Custom(Custom<'a>),
+use crate::chunk::chunks;
+
+chunks! {
+    /// One event of an AG-UI stream.
+    enum Chunk by read(Value) -> serde_json::Error {
+        "RUN_STARTED" => RunStarted(RunStarted<'a>),
+        "RUN_FINISHED" => RunFinished(RunFinished<'a>),
+        "RUN_ERROR" => RunError(RunError<'a>),
+        "STEP_STARTED" => StepStarted(Step<'a>),
+        "STEP_FINISHED" => StepFinished(Step<'a>),
+        "TEXT_MESSAGE_START" => TextMessageStart(TextMessageStart<'a>),
+        "TEXT_MESSAGE_CONTENT" => TextMessageContent(MessageDelta<'a>),
+        "TEXT_MESSAGE_END" => TextMessageEnd(MessageRef<'a>),
+        "TEXT_MESSAGE_CHUNK" => TextMessageChunk(TextMessageChunk<'a>),
+        "TOOL_CALL_START" => ToolCallStart(ToolCallStart<'a>),
+        "TOOL_CALL_ARGS" => ToolCallArgs(ToolCallArgs<'a>),
+        "TOOL_CALL_END" => ToolCallEnd(ToolCallEnd<'a>),
+        "TOOL_CALL_CHUNK" => ToolCallChunk(ToolCallChunk<'a>),
+        "TOOL_CALL_RESULT" => ToolCallResult(ToolCallResult<'a>),
+        "STATE_SNAPSHOT" => StateSnapshot(StateSnapshot<'a>),
+        "STATE_DELTA" => StateDelta(StateDelta<'a>),
+        "MESSAGES_SNAPSHOT" => MessagesSnapshot(MessagesSnapshot<'a>),
+        "ACTIVITY_SNAPSHOT" => ActivitySnapshot(ActivitySnapshot<'a>),
+        "ACTIVITY_DELTA" => ActivityDelta(ActivityDelta<'a>),
+        "REASONING_START" => ReasoningStart(MessageRef<'a>),
+        "REASONING_MESSAGE_START" => ReasoningMessageStart(ReasoningMessageStart<'a>),
+        "REASONING_MESSAGE_CONTENT" => ReasoningMessageContent(MessageDelta<'a>),
+        "REASONING_MESSAGE_END" => ReasoningMessageEnd(MessageRef<'a>),
+        "REASONING_MESSAGE_CHUNK" => ReasoningMessageChunk(ReasoningMessageChunk<'a>),
+        "REASONING_END" => ReasoningEnd(MessageRef<'a>),
+        "REASONING_ENCRYPTED_VALUE" => ReasoningEncryptedValue(ReasoningEncryptedValue<'a>),
+        "SUBAGENT_STARTED" => SubagentStarted(SubagentStarted<'a>),
+        "SUBAGENT_FINISHED" => SubagentFinished(SubagentFinished<'a>),
+        "SUBAGENT_ERROR" => SubagentError(SubagentError<'a>),
+        "RAW" => Raw(Raw<'a>),
+        "CUSTOM" => Custom(Custom<'a>),
+    } else {}
+
+    struct RunStarted<'a> {
+        thread_id: text,
+        run_id: text,
+        parent_run_id?: text,
+        protocol_version?: text,
+        input?: RunInput<'a>,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct RunFinished<'a> {
+        thread_id: text,
+        run_id: text,
+        result?: Cow<'a, Value>,
+        outcome?: Outcome<'a>,
+        usage?: Vec<TokenUsage<'a>>,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct RunError<'a> { message: text, code?: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct Step<'a> { step_name: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct TextMessageStart<'a> {
+        message_id: text,
+        role?: text,
+        name?: text,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct MessageDelta<'a> { message_id: text, delta: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct MessageRef<'a> { message_id: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct TextMessageChunk<'a> {
+        message_id?: text,
+        role?: text,
+        delta?: text,
+        name?: text,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct ToolCallStart<'a> {
+        tool_call_id: text,
+        tool_call_name: text,
+        parent_message_id?: text,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct ToolCallArgs<'a> { tool_call_id: text, delta: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct ToolCallEnd<'a> { tool_call_id: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct ToolCallChunk<'a> {
+        tool_call_id?: text,
+        tool_call_name?: text,
+        parent_message_id?: text,
+        delta?: text,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct ToolCallResult<'a> {
+        message_id: text,
+        tool_call_id: text,
+        content: Content<'a>,
+        role?: text,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct StateSnapshot<'a> { snapshot: Cow<'a, Value>, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct StateDelta<'a> { delta: Cow<'a, [Value]>, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct MessagesSnapshot<'a> {
+        #[serde(borrow)] messages: WireMessages<'a>,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct ActivitySnapshot<'a> {
+        message_id: text,
+        activity_type: text,
+        content: Cow<'a, Value>,
+        replace?: bool,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct ActivityDelta<'a> {
+        message_id: text,
+        activity_type: text,
+        patch: Cow<'a, [Value]>,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct ReasoningMessageStart<'a> { message_id: text, role: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct ReasoningMessageChunk<'a> { message_id?: text, delta?: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct ReasoningEncryptedValue<'a> {
+        subtype: text,
+        entity_id: text,
+        encrypted_value: text,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct SubagentStarted<'a> {
+        name: text,
+        description?: text,
+        parent_subagent_run_id?: text,
+        parent_tool_call_id?: text,
+        parent_message_id?: text,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct SubagentFinished<'a> {
+        result?: Cow<'a, Value>,
+        outcome?: Cow<'a, Value>,
+        #[serde(borrow, flatten)] base: Base<'a>,
+    }
+    struct SubagentError<'a> { message: text, code?: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct Raw<'a> { event: Cow<'a, Value>, source?: text, #[serde(borrow, flatten)] base: Base<'a>, }
+    struct Custom<'a> { name: text, value: Cow<'a, Value>, #[serde(borrow, flatten)] base: Base<'a>, }
+    /// A message in a snapshot or a request. Which fields it has depends on its role.
+    struct WireMessage<'a> {
+        id: text,
+        role: Role,
+        content?: Content<'a>,
+        name?: text,
+        tool_calls?: Vec<WireCall<'a>>,
+        tool_call_id?: text,
+        error?: text,
+        activity_type?: text,
+        encrypted_value?: text,
+        metadata?: Map<String, Value>,
+        subagent_run_id?: text,
+    }
+    struct WireCall<'a> {
+        id: text,
+        r#type: text,
+        function: Function<'a>,
+        encrypted_value?: text,
+        metadata?: Map<String, Value>,
+    }
+    struct Function<'a> { name: text, arguments: text, }
+    /// A question that a run waits for.
+    struct Interrupt<'a> {
+        id: text,
+        reason: text,
+        message?: text,
+        tool_call_id?: text,
+        response_schema?: Cow<'a, Value>,
+        expires_at?: text,
+        metadata?: Map<String, Value>,
+    }
+    /// The request as `RUN_STARTED` repeats it.
+    struct RunInput<'a> { #[serde(borrow)] messages: WireMessages<'a>, }
+    struct TokenUsage<'a> {
+        provider?: text,
+        input_tokens?: u64,
+        output_tokens?: u64,
+        total_tokens?: u64,
+        reasoning_tokens?: u64,
+        cached_input_tokens?: u64,
+        cache_write_input_tokens?: u64,
+    }
+
+    /// What every event may have.
+    struct Base<'a> {
+        /// In milliseconds since 1970.
+        timestamp?: i64,
+        /// Merged into the message or the call that the event is about.
+        metadata?: Map<String, Value>,
+        subagent_run_id?: text,
+    }
 }
 
-/// What every event may have.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Base<'a> {
-    /// In milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) timestamp: Option<i64>,
-    /// Merged into the message or the call that the event is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) metadata: Option<Map<String, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) subagent_run_id: Option<Cow<'a, str>>,
+/// Reads the fields of an event.
+fn read<'de, T: Deserialize<'de>>(event: Value) -> Result<T, serde_json::Error> {
+    T::deserialize(event)
 }
 
 impl Base<'_> {
@@ -71,136 +215,23 @@ impl Base<'_> {
     }
 }
 
-/// Structs with the required fields in braces and the optional ones in brackets.
-macro_rules! wire {
-    ($($(#[$attribute:meta])* $name:ident
-        { $($field:ident: $type:ty),* $(,)? } [ $($optional:ident: $optional_type:ty),* $(,)? ] $($base:ident)?;)*
-    ) => {$(
-        $(#[$attribute])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        pub(super) struct $name<'a> {
-            $(pub(super) $field: $type,)*
-            $(
-                #[serde(default, skip_serializing_if = "Option::is_none")]
-                pub(super) $optional: Option<$optional_type>,
-            )*
-            $(#[serde(flatten)] pub(super) $base: Base<'a>,)?
-        }
-    )*};
-}
-
-wire! {
-    RunStarted { thread_id: Cow<'a, str>, run_id: Cow<'a, str> }
-        [parent_run_id: Cow<'a, str>, protocol_version: Cow<'a, str>, input: RunInput<'a>] base;
-    RunFinished { thread_id: Cow<'a, str>, run_id: Cow<'a, str> }
-        [result: Cow<'a, Value>, outcome: Outcome<'a>, usage: Vec<TokenUsage<'a>>] base;
-    RunError { message: Cow<'a, str> } [code: Cow<'a, str>] base;
-    Step { step_name: Cow<'a, str> } [] base;
-    TextMessageStart { message_id: Cow<'a, str> } [role: Cow<'a, str>, name: Cow<'a, str>] base;
-    MessageDelta { message_id: Cow<'a, str>, delta: Cow<'a, str> } [] base;
-    MessageRef { message_id: Cow<'a, str> } [] base;
-    TextMessageChunk {}
-        [message_id: Cow<'a, str>, role: Cow<'a, str>, delta: Cow<'a, str>, name: Cow<'a, str>] base;
-    ToolCallStart { tool_call_id: Cow<'a, str>, tool_call_name: Cow<'a, str> }
-        [parent_message_id: Cow<'a, str>] base;
-    ToolCallArgs { tool_call_id: Cow<'a, str>, delta: Cow<'a, str> } [] base;
-    ToolCallEnd { tool_call_id: Cow<'a, str> } [] base;
-    ToolCallChunk {} [
-        tool_call_id: Cow<'a, str>,
-        tool_call_name: Cow<'a, str>,
-        parent_message_id: Cow<'a, str>,
-        delta: Cow<'a, str>,
-    ] base;
-    ToolCallResult { message_id: Cow<'a, str>, tool_call_id: Cow<'a, str>, content: Content<'a> }
-        [role: Cow<'a, str>] base;
-    StateSnapshot { snapshot: Cow<'a, Value> } [] base;
-    StateDelta { delta: Cow<'a, [Value]> } [] base;
-    MessagesSnapshot { messages: WireMessages<'a> } [] base;
-    ActivitySnapshot { message_id: Cow<'a, str>, activity_type: Cow<'a, str>, content: Cow<'a, Value> }
-        [replace: bool] base;
-    ActivityDelta { message_id: Cow<'a, str>, activity_type: Cow<'a, str>, patch: Cow<'a, [Value]> } [] base;
-    ReasoningMessageStart { message_id: Cow<'a, str>, role: Cow<'a, str> } [] base;
-    ReasoningMessageChunk {} [message_id: Cow<'a, str>, delta: Cow<'a, str>] base;
-    ReasoningEncryptedValue { subtype: Cow<'a, str>, entity_id: Cow<'a, str>, encrypted_value: Cow<'a, str> }
-        [] base;
-    SubagentStarted { name: Cow<'a, str> } [
-        description: Cow<'a, str>,
-        parent_subagent_run_id: Cow<'a, str>,
-        parent_tool_call_id: Cow<'a, str>,
-        parent_message_id: Cow<'a, str>,
-    ] base;
-    SubagentFinished {} [result: Cow<'a, Value>, outcome: Cow<'a, Value>] base;
-    SubagentError { message: Cow<'a, str> } [code: Cow<'a, str>] base;
-    Raw { event: Cow<'a, Value> } [source: Cow<'a, str>] base;
-    Custom { name: Cow<'a, str>, value: Cow<'a, Value> } [] base;
-
-    /// A message in a snapshot or a request. Which fields it has depends on its role.
-    WireMessage { id: Cow<'a, str>, role: Role } [
-        content: Content<'a>,
-        name: Cow<'a, str>,
-        tool_calls: Vec<WireCall<'a>>,
-        tool_call_id: Cow<'a, str>,
-        error: Cow<'a, str>,
-        activity_type: Cow<'a, str>,
-        encrypted_value: Cow<'a, str>,
-        metadata: Map<String, Value>,
-        subagent_run_id: Cow<'a, str>,
-    ];
-    WireCall { id: Cow<'a, str>, r#type: Cow<'a, str>, function: Function<'a> }
-        [encrypted_value: Cow<'a, str>, metadata: Map<String, Value>];
-    Function { name: Cow<'a, str>, arguments: Cow<'a, str> } [];
-    /// A question that a run waits for.
-    Interrupt { id: Cow<'a, str>, reason: Cow<'a, str> } [
-        message: Cow<'a, str>,
-        tool_call_id: Cow<'a, str>,
-        response_schema: Cow<'a, Value>,
-        expires_at: Cow<'a, str>,
-        metadata: Map<String, Value>,
-    ];
-    /// The request as `RUN_STARTED` repeats it.
-    RunInput { messages: WireMessages<'a> } [];
-    #[derive(Default)]
-    TokenUsage {} [
-        provider: Cow<'a, str>,
-        input_tokens: u64,
-        output_tokens: u64,
-        total_tokens: u64,
-        reasoning_tokens: u64,
-        cached_input_tokens: u64,
-        cache_write_input_tokens: u64,
-    ];
-}
-
 /// Messages without those of a role that is not known, which the client leaves out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct WireMessages<'a>(pub(super) Vec<WireMessage<'a>>);
 
-impl<'de> Deserialize<'de> for WireMessages<'_> {
+impl<'de: 'a, 'a> Deserialize<'de> for WireMessages<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut list = Vec::<Value>::deserialize(deserializer)?;
         let known = |role: &Value| !role.is_string() || Role::deserialize(role).is_ok();
         list.retain(|message| message.get("role").is_none_or(known));
-        let read = list.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
+        let read = list.into_iter().map(WireMessage::deserialize).collect::<Result<_, _>>();
         read.map(Self).map_err(serde::de::Error::custom)
     }
 }
 
 impl<'a> WireMessage<'a> {
     pub(super) fn new(id: impl Into<Cow<'a, str>>, role: Role) -> Self {
-        Self {
-            id: id.into(),
-            role,
-            content: None,
-            name: None,
-            tool_calls: None,
-            tool_call_id: None,
-            error: None,
-            activity_type: None,
-            encrypted_value: None,
-            metadata: None,
-            subagent_run_id: None,
-        }
+        Self { id: id.into(), role, ..Self::default() }
     }
 }
 
@@ -214,6 +245,7 @@ pub(super) enum Outcome<'a> {
         pending_tool_call_ids: Option<Vec<Cow<'a, str>>>,
     },
     Interrupt {
+        #[serde(borrow)]
         interrupts: Vec<Interrupt<'a>>,
     },
     Cancelled {},
@@ -265,4 +297,10 @@ pub(super) enum Content<'a> {
     Text(Cow<'a, str>),
     /// Parts, or an activity's object.
     Json(Cow<'a, Value>),
+}
+
+impl Default for Content<'_> {
+    fn default() -> Self {
+        Self::Text(Cow::Borrowed(""))
+    }
 }

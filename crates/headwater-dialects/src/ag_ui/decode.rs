@@ -88,27 +88,14 @@ pub(super) enum Known {
 
 /// Reads the fields that an event of this type has.
 pub(super) fn typed(name: &str, event: Map<String, Value>) -> Result<Known, Error> {
-    if !is_event(name) {
+    if !Chunk::TYPES.contains(&name) {
         return Ok(Known::Other(event));
     }
-    let chunk = serde_json::from_value(Value::Object(event))
-        .map_err(|error| Error::fatal(ErrorKind::Field, format!("{name}: {error}")))?;
-    Ok(Known::Chunk(Box::new(chunk)))
-}
-
-/// Whether it is the type of an event of AG-UI 1.0.
-#[rustfmt::skip]
-pub(super) fn is_event(name: &str) -> bool {
-    matches!(
-        name,
-        "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" | "STEP_STARTED" | "STEP_FINISHED" | "TEXT_MESSAGE_START"
-            | "TEXT_MESSAGE_CONTENT" | "TEXT_MESSAGE_END" | "TEXT_MESSAGE_CHUNK" | "TOOL_CALL_START" | "TOOL_CALL_ARGS"
-            | "TOOL_CALL_END" | "TOOL_CALL_CHUNK" | "TOOL_CALL_RESULT" | "STATE_SNAPSHOT" | "STATE_DELTA"
-            | "MESSAGES_SNAPSHOT" | "ACTIVITY_SNAPSHOT" | "ACTIVITY_DELTA" | "REASONING_START"
-            | "REASONING_MESSAGE_START" | "REASONING_MESSAGE_CONTENT" | "REASONING_MESSAGE_END"
-            | "REASONING_MESSAGE_CHUNK" | "REASONING_END" | "REASONING_ENCRYPTED_VALUE" | "SUBAGENT_STARTED"
-            | "SUBAGENT_FINISHED" | "SUBAGENT_ERROR" | "RAW" | "CUSTOM"
-    )
+    match Chunk::read_as(name, Value::Object(event)) {
+        Ok(Some(chunk)) => Ok(Known::Chunk(Box::new(chunk))),
+        Ok(None) => Ok(Known::Other(Map::new())),
+        Err(error) => Err(Error::fatal(ErrorKind::Field, format!("{name}: {error}"))),
+    }
 }
 
 /// The events that reasoning had before it had a name.

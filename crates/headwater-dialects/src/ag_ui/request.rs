@@ -6,6 +6,7 @@ mod tests;
 use headwater_protocol::{
     Approval, ApprovalId, ClientTool, Error, ErrorKind, Message, Part, Role, ToolCallId, ToolState,
 };
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::{
@@ -135,7 +136,7 @@ fn read_messages(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Resul
         }
     }
     let WireMessages(wires) =
-        serde_json::from_value(raw).map_err(|error| wrong(format!("cannot read `messages`: {error}")))?;
+        WireMessages::deserialize(raw).map_err(|error| wrong(format!("cannot read `messages`: {error}")))?;
     chat.messages = messages::read(&wires, &mut EmbeddedJson::of_request());
     // A long conversation must not turn the answers after it into text.
     let mut json = EmbeddedJson::of_request();

@@ -5,9 +5,9 @@
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
-    ops::Deref,
 };
 
+use headwater_json::present;
 use headwater_protocol::{
     ApprovalAnswered, ApprovalRequested, BlockDelta, BlockEnded, BlockKind, BlockStarted, DataEvent, Error,
     ErrorEvent, ErrorInfo, ErrorKind, Event, FileEvent, FinishReason, Frame, MessageId, MessageStarted,
@@ -15,10 +15,10 @@ use headwater_protocol::{
     ToolCallId, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolOutput, ToolOutputError, UnknownEvent,
     Usage, parse_rfc3339,
 };
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
+    chunk::chunks,
     decode::{Decode, Decoded},
     json,
 };
@@ -65,73 +65,23 @@ struct CallPlace {
     called: bool,
 }
 
-/// The fields of all events: none of them means two things.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Chunk<'a> {
-    #[serde(borrow)]
-    message_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    part_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    delta: Option<Text<'a>>,
-    #[serde(borrow)]
-    tool_call_id: Option<Text<'a>>,
-    tool_name: Option<String>,
-    #[serde(deserialize_with = "headwater_json::present")]
-    input: Option<Value>,
-    #[serde(deserialize_with = "headwater_json::present")]
-    output: Option<Value>,
-    #[serde(deserialize_with = "headwater_json::present")]
-    data: Option<Value>,
-    approval: Option<ApprovalFields>,
-    error_text: Option<String>,
-    #[serde(borrow)]
-    state: Option<Text<'a>>,
-    reason: Option<String>,
-    role: Option<String>,
-    created_at: Option<String>,
-    source_id: Option<String>,
-    url: Option<String>,
-    title: Option<String>,
-    media_type: Option<String>,
-    filename: Option<String>,
-    name: Option<String>,
-    data_id: Option<String>,
-    transient: bool,
-    message: Option<String>,
-    code: Option<String>,
-    retryable: Option<bool>,
-    terminal: Option<bool>,
-    run_id: Option<String>,
-    session_id: Option<String>,
-    conversation_id: Option<String>,
-    request_id: Option<String>,
-    model: Option<String>,
-    endpoint: Option<String>,
-    finish_reason: Option<String>,
-    usage: Option<Usage>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ApprovalFields {
-    id: String,
-    approved: Option<bool>,
-    reason: Option<String>,
-    signature: Option<String>,
-    is_automatic: bool,
-}
-
-/// Text that is borrowed from the frame where it has no escapes, also inside an `Option`.
-#[derive(Debug, Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl Deref for Text<'_> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
+chunks! {
+    /// The fields of all events: none of them means two things.
+    #[serde(default)]
+    struct Chunk<'a> {
+        message_id?: text, part_id?: text, delta?: text, tool_call_id?: text, tool_name?: String,
+        input?: Value = "present", output?: Value = "present", data?: Value = "present",
+        approval?: ApprovalFields,
+        error_text?: String, state?: text, reason?: String, role?: String, created_at?: String,
+        source_id?: String, url?: String, title?: String, media_type?: String, filename?: String,
+        name?: String, data_id?: String, transient: bool,
+        message?: String, code?: String, retryable?: bool, terminal?: bool,
+        run_id?: String, session_id?: String, conversation_id?: String, request_id?: String, model?: String,
+        endpoint?: String, finish_reason?: String, usage?: Usage,
+    }
+    #[serde(default)]
+    struct ApprovalFields {
+        id: String, approved?: bool, reason?: String, signature?: String, is_automatic: bool,
     }
 }
 
@@ -258,7 +208,7 @@ impl AgentsDecoder {
             }
             "status" => {
                 self.waiting = chunk.state.as_deref() == Some("waiting");
-                let state = chunk.state.map(|state| state.0.into_owned());
+                let state = chunk.state.map(|state| state.into_owned());
                 self.push(out, None, StatusEvent { state, message: chunk.message, ..Default::default() });
             }
             "error" => self.error(chunk, frame, out)?,

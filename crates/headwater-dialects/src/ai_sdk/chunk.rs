@@ -3,156 +3,175 @@
 //! Optional fields are absent or of their type, never `null`: the client's schema refuses it. What else the schema demands is
 //! left to the real client.
 
-mod fields;
 mod read;
+mod schema;
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
+use headwater_json::present;
+use headwater_protocol::Error;
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-pub(super) use fields::is_provider_metadata;
+use crate::chunk::chunks;
+use read::fields;
+
 pub(super) use read::value;
+pub(super) use schema::is_provider_metadata;
 
 type Text<'a> = Cow<'a, str>;
 type Json<'a> = Cow<'a, Value>;
 
-/// One chunk of the stream. A version in brackets is the first that knows it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub(super) enum Chunk<'a> {
-    Start(Start<'a>),
-    Finish(Finish<'a>),
-    Abort(Abort<'a>),
-    /// The chat client reads no further.
-    Error(ErrorText<'a>),
-    MessageMetadata(MessageMetadata<'a>),
-    StartStep,
-    FinishStep,
-    /// The parts of the current step are dropped (7.0.70).
-    ResetStep,
-    TextStart(Block<'a>),
-    TextDelta(BlockDelta<'a>),
-    TextEnd(TextEnd<'a>),
-    ReasoningStart(Block<'a>),
-    ReasoningDelta(BlockDelta<'a>),
-    ReasoningEnd(Block<'a>),
-    /// (7.0)
-    ReasoningFile(File<'a>),
-    /// Something of a provider's own (7.0).
-    Custom(Custom<'a>),
-    SourceUrl(SourceUrl<'a>),
-    SourceDocument(SourceDocument<'a>),
-    File(File<'a>),
-    ToolInputStart(ToolInputStart<'a>),
-    ToolInputDelta(ToolInputDelta<'a>),
-    ToolInputAvailable(ToolInput<'a>),
-    ToolInputError(ToolInputError<'a>),
-    /// (6.0)
-    ToolApprovalRequest(ToolApprovalRequest<'a>),
-    /// (7.0)
-    ToolApprovalResponse(ToolApprovalResponse<'a>),
-    ToolOutputAvailable(ToolOutput<'a>),
-    ToolOutputError(ToolOutputError<'a>),
-    /// (6.0)
-    ToolOutputDenied(ToolOutputDenied<'a>),
-    /// A person's words in the middle of a run (7.0.163).
-    SteeringMessage(SteeringMessage<'a>),
-    /// Data of the application's own, `data-<name>`.
-    #[serde(untagged)]
-    Data(Data<'a>),
-    /// A chunk as it came.
-    #[serde(untagged)]
-    Raw(Json<'a>),
-}
+chunks! {
+    /// One chunk of the stream. A version in brackets is the first that knows it.
+    enum Chunk by fields(&'a str) -> Error {
+        "start" => Start(Start<'a>),
+        "finish" => Finish(Finish<'a>),
+        "abort" => Abort(Abort<'a>),
+        /// The chat client reads no further.
+        "error" => Error(ErrorText<'a>),
+        "message-metadata" => MessageMetadata(MessageMetadata<'a>),
+        "start-step" => StartStep(Empty),
+        "finish-step" => FinishStep(Empty),
+        /// The parts of the current step are dropped (7.0.70).
+        "reset-step" => ResetStep(Empty),
+        "text-start" => TextStart(Block<'a>),
+        "text-delta" => TextDelta(BlockDelta<'a>),
+        "text-end" => TextEnd(TextEnd<'a>),
+        "reasoning-start" => ReasoningStart(Block<'a>),
+        "reasoning-delta" => ReasoningDelta(BlockDelta<'a>),
+        "reasoning-end" => ReasoningEnd(Block<'a>),
+        /// (7.0)
+        "reasoning-file" => ReasoningFile(File<'a>),
+        /// Something of a provider's own (7.0).
+        "custom" => Custom(Custom<'a>),
+        "source-url" => SourceUrl(SourceUrl<'a>),
+        "source-document" => SourceDocument(SourceDocument<'a>),
+        "file" => File(File<'a>),
+        "tool-input-start" => ToolInputStart(ToolInputStart<'a>),
+        "tool-input-delta" => ToolInputDelta(ToolInputDelta<'a>),
+        "tool-input-available" => ToolInputAvailable(ToolInput<'a>),
+        "tool-input-error" => ToolInputError(ToolInputError<'a>),
+        /// (6.0)
+        "tool-approval-request" => ToolApprovalRequest(ToolApprovalRequest<'a>),
+        /// (7.0)
+        "tool-approval-response" => ToolApprovalResponse(ToolApprovalResponse<'a>),
+        "tool-output-available" => ToolOutputAvailable(ToolOutput<'a>),
+        "tool-output-error" => ToolOutputError(ToolOutputError<'a>),
+        /// (6.0)
+        "tool-output-denied" => ToolOutputDenied(ToolOutputDenied<'a>),
+        /// A person's words in the middle of a run (7.0.163).
+        "steering-message" => SteeringMessage(SteeringMessage<'a>),
+    } else {
+        /// Data of the application's own, `data-<name>`.
+        Data(Data<'a>),
+        /// A chunk as it came.
+        Raw(Json<'a>),
+    }
 
-/// The fields of a chunk: those that must be there, and those that may, each with the function that reads it.
-macro_rules! fields {
-    ($($name:ident { $($field:ident: $type:ty),* } { $($optional:ident: $kind:ty = $read:literal),* })*) => {$(
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        pub(super) struct $name<'a> {
-            $(#[serde(borrow)] pub(super) $field: $type,)*
-            $(
-                #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = $read)]
-                pub(super) $optional: Option<$kind>,
-            )*
-        }
-    )*};
-}
-
-fields! {
-    Start {} { message_id: Text<'a> = "fields::present", message_metadata: Json<'a> = "fields::anything" }
-    Finish {} { finish_reason: Text<'a> = "fields::present", message_metadata: Json<'a> = "fields::anything" }
-    Abort {} { reason: Text<'a> = "fields::present" }
-    ErrorText { error_text: Text<'a> } {}
-    MessageMetadata { message_metadata: Json<'a> } {}
-    Block { id: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
-    BlockDelta { id: Text<'a>, delta: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
-    TextEnd { id: Text<'a> } {
-        provider_metadata: Json<'a> = "fields::provider_metadata",
-        citations: Json<'a> = "fields::anything"
+    struct Start<'a> { message_id?: text = "present", message_metadata?: Json<'a> = "present", }
+    struct Finish<'a> { finish_reason?: text = "present", message_metadata?: Json<'a> = "present", }
+    struct Abort<'a> { reason?: text = "present", }
+    struct ErrorText<'a> { error_text: text, }
+    struct MessageMetadata<'a> { message_metadata: Json<'a>, }
+    struct Block<'a> { id: text, provider_metadata?: Json<'a> = "schema::provider_metadata", }
+    struct BlockDelta<'a> {
+        id: text,
+        delta: text,
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
     }
-    Custom { kind: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
-    SourceUrl { source_id: Text<'a>, url: Text<'a> } {
-        title: Text<'a> = "fields::present",
-        provider_metadata: Json<'a> = "fields::provider_metadata"
+    struct TextEnd<'a> {
+        id: text,
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
+        citations?: Json<'a> = "present",
     }
-    SourceDocument { source_id: Text<'a>, media_type: Text<'a>, title: Text<'a> } {
-        filename: Text<'a> = "fields::present",
-        provider_metadata: Json<'a> = "fields::provider_metadata"
+    struct Custom<'a> { kind: text, provider_metadata?: Json<'a> = "schema::provider_metadata", }
+    struct SourceUrl<'a> {
+        source_id: text,
+        url: text,
+        title?: text = "present",
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
     }
-    File { url: Text<'a>, media_type: Text<'a> } { provider_metadata: Json<'a> = "fields::provider_metadata" }
-    ToolInputStart { tool_call_id: Text<'a>, tool_name: Text<'a> } {
-        provider_executed: bool = "fields::present",
-        provider_metadata: Json<'a> = "fields::provider_metadata",
-        tool_metadata: Json<'a> = "fields::tool_metadata",
-        dynamic: bool = "fields::present",
-        title: Text<'a> = "fields::present",
-        input_encoding: Text<'a> = "fields::present"
+    struct SourceDocument<'a> {
+        source_id: text,
+        media_type: text,
+        title: text,
+        filename?: text = "present",
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
     }
-    ToolInputDelta { tool_call_id: Text<'a>, input_text_delta: Text<'a> } {}
-    ToolInput { tool_call_id: Text<'a>, tool_name: Text<'a>, input: Json<'a> } {
-        provider_executed: bool = "fields::present",
-        provider_metadata: Json<'a> = "fields::provider_metadata",
-        tool_metadata: Json<'a> = "fields::tool_metadata",
-        dynamic: bool = "fields::present",
-        title: Text<'a> = "fields::present"
+    struct File<'a> {
+        url: text,
+        media_type: text,
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
     }
-    ToolInputError { tool_call_id: Text<'a>, tool_name: Text<'a>, input: Json<'a>, error_text: Text<'a> } {
-        provider_executed: bool = "fields::present",
-        provider_metadata: Json<'a> = "fields::provider_metadata",
-        tool_metadata: Json<'a> = "fields::tool_metadata",
-        dynamic: bool = "fields::present",
-        title: Text<'a> = "fields::present"
+    struct ToolInputStart<'a> {
+        tool_call_id: text,
+        tool_name: text,
+        provider_executed?: bool = "present",
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
+        tool_metadata?: Json<'a> = "schema::tool_metadata",
+        dynamic?: bool = "present",
+        title?: text = "present",
+        input_encoding?: text = "present",
     }
-    ToolApprovalRequest { approval_id: Text<'a>, tool_call_id: Text<'a> } {
-        signature: Text<'a> = "fields::present",
-        approval_descriptor: Json<'a> = "fields::anything",
-        input_schema_input: Json<'a> = "fields::anything",
-        is_automatic: bool = "fields::present",
-        reason: Text<'a> = "fields::present"
+    struct ToolInputDelta<'a> { tool_call_id: text, input_text_delta: text, }
+    struct ToolInput<'a> {
+        tool_call_id: text,
+        tool_name: text,
+        input: Json<'a>,
+        provider_executed?: bool = "present",
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
+        tool_metadata?: Json<'a> = "schema::tool_metadata",
+        dynamic?: bool = "present",
+        title?: text = "present",
     }
-    ToolApprovalResponse { approval_id: Text<'a>, approved: Cow<'a, bool> } {
-        reason: Text<'a> = "fields::present",
-        provider_executed: bool = "fields::present",
-        provider_metadata: Json<'a> = "fields::provider_metadata"
+    struct ToolInputError<'a> {
+        tool_call_id: text,
+        tool_name: text,
+        input: Json<'a>,
+        error_text: text,
+        provider_executed?: bool = "present",
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
+        tool_metadata?: Json<'a> = "schema::tool_metadata",
+        dynamic?: bool = "present",
+        title?: text = "present",
     }
-    ToolOutput { tool_call_id: Text<'a>, output: Json<'a> } {
-        preliminary: bool = "fields::present",
-        provider_executed: bool = "fields::present",
-        provider_metadata: Json<'a> = "fields::provider_metadata",
-        tool_metadata: Json<'a> = "fields::tool_metadata",
-        dynamic: bool = "fields::present"
+    struct ToolApprovalRequest<'a> {
+        approval_id: text,
+        tool_call_id: text,
+        signature?: text = "present",
+        approval_descriptor?: Json<'a> = "present",
+        input_schema_input?: Json<'a> = "present",
+        is_automatic?: bool = "present",
+        reason?: text = "present",
     }
-    ToolOutputError { tool_call_id: Text<'a>, error_text: Text<'a> } {
-        provider_executed: bool = "fields::present",
-        provider_metadata: Json<'a> = "fields::provider_metadata",
-        tool_metadata: Json<'a> = "fields::tool_metadata",
-        dynamic: bool = "fields::present"
+    struct ToolApprovalResponse<'a> {
+        approval_id: text,
+        approved: bool,
+        reason?: text = "present",
+        provider_executed?: bool = "present",
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
     }
-    ToolOutputDenied { tool_call_id: Text<'a> } {}
-    SteeringMessage { id: Text<'a> } { parts: Json<'a> = "fields::steering_parts" }
+    struct ToolOutput<'a> {
+        tool_call_id: text,
+        output: Json<'a>,
+        preliminary?: bool = "present",
+        provider_executed?: bool = "present",
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
+        tool_metadata?: Json<'a> = "schema::tool_metadata",
+        dynamic?: bool = "present",
+    }
+    struct ToolOutputError<'a> {
+        tool_call_id: text,
+        error_text: text,
+        provider_executed?: bool = "present",
+        provider_metadata?: Json<'a> = "schema::provider_metadata",
+        tool_metadata?: Json<'a> = "schema::tool_metadata",
+        dynamic?: bool = "present",
+    }
+    struct ToolOutputDenied<'a> { tool_call_id: text, }
+    struct SteeringMessage<'a> { id: text, parts?: Json<'a> = "schema::steering_parts", }
+    struct Empty {}
 }
 
 /// Data of the application's own; its name is in its type.

@@ -126,12 +126,12 @@ impl Decoder {
                 self.metadata(Some(chunk.message_metadata), out)?;
                 return Ok(None);
             }
-            Chunk::StartStep => {
+            Chunk::StartStep(_) => {
                 self.known.start_step();
                 Event::StepStarted { name: None }
             }
-            Chunk::FinishStep => Event::StepFinished { name: None },
-            Chunk::ResetStep => {
+            Chunk::FinishStep(_) => Event::StepFinished { name: None },
+            Chunk::ResetStep(_) => {
                 self.known.reset_step();
                 Event::Unknown(UnknownEvent::new("reset-step".to_owned(), value(text)?))
             }
@@ -193,7 +193,7 @@ impl Decoder {
             Chunk::ToolApprovalResponse(chunk) => Event::ApprovalAnswered(ApprovalAnswered {
                 call: self.known.asked(&chunk.approval_id)?,
                 approval: chunk.approval_id.into(),
-                approved: *chunk.approved,
+                approved: chunk.approved,
                 reason: chunk.reason.map(Cow::into_owned),
                 ..Default::default()
             }),

@@ -17,7 +17,7 @@ use headwater_protocol::{
 use serde_json::Value;
 
 use super::{
-    chunk::{self, BlockDelta, Chunk, Data, ErrorText, Finish, Start, TextEnd, ToolInputDelta},
+    chunk::{self, BlockDelta, Chunk, Data, Empty, ErrorText, Finish, Start, TextEnd, ToolInputDelta},
     decode::DONE,
 };
 use crate::{
@@ -182,7 +182,7 @@ impl Encoder {
 
     fn finish_step(&mut self, out: &mut FrameWriter) {
         if std::mem::take(&mut self.step.open) {
-            self.put(&Chunk::FinishStep, out);
+            self.put(&Chunk::FinishStep(Empty {}), out);
         }
     }
 
@@ -207,7 +207,7 @@ impl Encoder {
             return;
         }
         self.finish_step(out);
-        self.put(&Chunk::StartStep, out);
+        self.put(&Chunk::StartStep(Empty {}), out);
         self.step = Step { open: true, seen: true, ..Step::default() };
     }
 

@@ -166,19 +166,19 @@ impl Linter {
             }
             Chunk::Error(_) => self.failed = true,
             Chunk::MessageMetadata(chunk) => self.metadata(Some(&chunk.message_metadata), findings)?,
-            Chunk::StartStep => {
+            Chunk::StartStep(_) => {
                 self.known.start_step();
                 if std::mem::replace(&mut self.in_step, true) {
                     findings.add("step-nesting", "`start-step` in a step", "`finish-step` first");
                 }
             }
-            Chunk::FinishStep => {
+            Chunk::FinishStep(_) => {
                 if !std::mem::replace(&mut self.in_step, false) {
                     findings.add("step-nesting", "`finish-step` without a step", "`start-step` first");
                 }
                 self.blocks_ended("`finish-step`", findings);
             }
-            Chunk::ResetStep => self.known.reset_step(),
+            Chunk::ResetStep(_) => self.known.reset_step(),
             Chunk::TextStart(block) => self.start_block(BlockKind::Text, &block.id, findings),
             Chunk::ReasoningStart(block) => self.start_block(BlockKind::Reasoning, &block.id, findings),
             Chunk::TextDelta(chunk) => drop(self.known.block(BlockKind::Text, &chunk.id)?),

@@ -5,170 +5,164 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use headwater_json::present;
+use serde::Serialize;
 use serde_json::Value;
 
-use super::{lenient, message::Parts};
+use super::{
+    lenient::{flag, object, option, text, undefined, word},
+    message::Parts,
+};
+use crate::chunk::chunks;
 
 type Text<'a> = Cow<'a, str>;
 type Json<'a> = Cow<'a, Value>;
 
-/// One chunk, as it stands in an envelope.
-#[derive(Debug, Clone, Serialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub(super) enum Chunk<'a> {
-    Start(Start<'a>),
-    Finish(Finish<'a>),
-    Abort(Abort<'a>),
-    TextStart(BlockStart<'a>),
-    TextDelta(BlockDelta<'a>),
-    TextEnd(BlockEnd<'a>),
-    ReasoningStart(BlockStart<'a>),
-    ReasoningDelta(BlockDelta<'a>),
-    ReasoningEnd(BlockEnd<'a>),
-    ToolInputStart(ToolInputStart<'a>),
-    /// More of its input's JSON text, which the real client throws away.
-    ToolInputDelta(ToolInputDelta<'a>),
-    ToolInputAvailable(ToolInputAvailable<'a>),
-    ToolInputError(ToolInputError<'a>),
-    ToolApprovalRequest(ToolApprovalRequest<'a>),
-    ToolOutputAvailable(ToolOutputAvailable<'a>),
-    ToolOutputError(ToolOutputError<'a>),
-    ToolOutputDenied(ToolOutputDenied<'a>),
-    SourceUrl(SourceUrl<'a>),
-    SourceDocument(SourceDocument<'a>),
-    File(File<'a>),
-    StartStep,
-    /// The step ended; the real client does nothing.
-    FinishStep,
-    MessageMetadata(MessageMetadata<'a>),
-    /// Ours: the run failed.
-    Error(ErrorText<'a>),
-    /// Ours: the message has these parts now. Our adapter hands it on as the realtime event of this name.
-    MessageUpdated(MessageUpdated<'a>),
-    /// Data of the application's own; its type begins with `data-`.
-    #[serde(untagged)]
-    Data(Data<'a>),
-    /// A chunk of a type that we do not know, as it came.
-    #[serde(untagged)]
-    Unknown(Cow<'a, Value>),
-}
-
-/// The fields of a chunk: texts with what stands for a missing one and the function that reads them, then optional fields.
-macro_rules! fields {
-    ($($(#[$doc:meta])* $name:ident
-        { $($text:ident = $missing:literal $read:literal),* } { $($optional:ident: $kind:ty = $option:literal),* }
-    )*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, Serialize, Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        pub(super) struct $name<'a> {
-            $(
-                #[serde(default = $missing, deserialize_with = $read)]
-                pub(super) $text: Text<'a>,
-            )*
-            $(
-                #[serde(default, deserialize_with = $option, skip_serializing_if = "Option::is_none")]
-                pub(super) $optional: Option<$kind>,
-            )*
-        }
-    )*};
-}
-
-fields! {
-    /// Without an id the client takes one of its own.
-    Start {} { message_id: Text<'a> = "lenient::option", author: Json<'a> = "lenient::present" }
-    Finish {} { message_id: Text<'a> = "lenient::option", finish_reason: Text<'a> = "lenient::option" }
-    Abort {} { message_id: Text<'a> = "lenient::option" }
-    BlockStart { id = "lenient::undefined" "lenient::text" } {}
-    BlockDelta { id = "lenient::undefined" "lenient::text", delta = "lenient::undefined" "lenient::text" } {}
-    BlockEnd { id = "lenient::undefined" "lenient::text" } {}
-    SourceUrl { source_id = "Text::default" "lenient::word", url = "Text::default" "lenient::word" } {
-        title: Text<'a> = "lenient::option"
+chunks! {
+    /// One chunk, as it stands in an envelope.
+    enum Chunk by object(&'a str) -> serde_json::Error {
+        "start" => Start(Start<'a>),
+        "finish" => Finish(Finish<'a>),
+        "abort" => Abort(Abort<'a>),
+        "text-start" => TextStart(BlockRef<'a>),
+        "text-delta" => TextDelta(BlockDelta<'a>),
+        "text-end" => TextEnd(BlockRef<'a>),
+        "reasoning-start" => ReasoningStart(BlockRef<'a>),
+        "reasoning-delta" => ReasoningDelta(BlockDelta<'a>),
+        "reasoning-end" => ReasoningEnd(BlockRef<'a>),
+        "tool-input-start" => ToolInputStart(ToolInputStart<'a>),
+        /// More of its input's JSON text, which the real client throws away.
+        "tool-input-delta" => ToolInputDelta(ToolInputDelta<'a>),
+        "tool-input-available" => ToolInputAvailable(ToolInputAvailable<'a>),
+        "tool-input-error" => ToolInputError(ToolError<'a>),
+        "tool-approval-request" => ToolApprovalRequest(ToolApprovalRequest<'a>),
+        "tool-output-available" => ToolOutputAvailable(ToolOutputAvailable<'a>),
+        "tool-output-error" => ToolOutputError(ToolError<'a>),
+        "tool-output-denied" => ToolOutputDenied(ToolOutputDenied<'a>),
+        "source-url" => SourceUrl(SourceUrl<'a>),
+        "source-document" => SourceDocument(SourceDocument<'a>),
+        "file" => File(File<'a>),
+        "start-step" => StartStep(Empty),
+        /// The step ended; the real client does nothing.
+        "finish-step" => FinishStep(Empty),
+        "message-metadata" => MessageMetadata(MessageMetadata<'a>),
+        /// Ours: the run failed.
+        "error" => Error(ErrorText<'a>),
+    } else {
+        /// Ours: the message has these parts now. Our adapter hands it on as the realtime event of this name.
+        MessageUpdated(MessageUpdated<'a>),
+        /// Data of the application's own; its type begins with `data-`.
+        Data(Data<'a>),
+        /// A chunk of a type that we do not know, as it came.
+        Unknown(Cow<'a, Value>),
     }
-    SourceDocument { source_id = "Text::default" "lenient::word" } {
-        title: Text<'a> = "lenient::option",
-        text: Text<'a> = "lenient::option"
+
+    /// Without an id the client takes one of its own.
+    struct Start<'a> { message_id?: text = "option", author?: Json<'a> = "present", }
+    struct Finish<'a> { message_id?: text = "option", finish_reason?: text = "option", }
+    struct Abort<'a> { message_id?: text = "option", }
+    struct BlockRef<'a> { #[serde(default = "undefined")] id: text = "text", }
+    struct BlockDelta<'a> {
+        #[serde(default = "undefined")] id: text = "text",
+        #[serde(default = "undefined")] delta: text = "text",
+    }
+    struct SourceUrl<'a> {
+        #[serde(default)] source_id: text = "word",
+        #[serde(default)] url: text = "word",
+        title?: text = "option",
+    }
+    struct SourceDocument<'a> {
+        #[serde(default)] source_id: text = "word",
+        title?: text = "option",
+        text?: text = "option",
     }
     /// The real client throws the id away.
-    File { media_type = "Text::default" "lenient::word", url = "Text::default" "lenient::word" } {
-        filename: Text<'a> = "lenient::option",
-        id: Text<'a> = "lenient::option"
+    struct File<'a> {
+        #[serde(default)] media_type: text = "word",
+        #[serde(default)] url: text = "word",
+        filename?: text = "option",
+        id?: text = "option",
     }
-    ToolInputStart {
-        tool_call_id = "lenient::undefined" "lenient::text",
-        tool_name = "Text::default" "lenient::word"
-    } { dynamic: bool = "lenient::flag" }
-    ToolInputDelta {
-        tool_call_id = "lenient::undefined" "lenient::text",
-        input_text_delta = "Text::default" "lenient::word"
-    } {}
-    ToolInputAvailable {
-        tool_call_id = "lenient::undefined" "lenient::text",
-        tool_name = "Text::default" "lenient::word"
-    } { input: Json<'a> = "lenient::present", dynamic: bool = "lenient::flag" }
-    ToolInputError {
-        tool_call_id = "lenient::undefined" "lenient::text",
-        error_text = "Text::default" "lenient::word"
-    } {}
+    struct ToolInputStart<'a> {
+        #[serde(default = "undefined")] tool_call_id: text = "text",
+        #[serde(default)] tool_name: text = "word",
+        dynamic?: bool = "flag",
+    }
+    struct ToolInputDelta<'a> {
+        #[serde(default = "undefined")] tool_call_id: text = "text",
+        #[serde(default)] input_text_delta: text = "word",
+    }
+    struct ToolInputAvailable<'a> {
+        #[serde(default = "undefined")] tool_call_id: text = "text",
+        #[serde(default)] tool_name: text = "word",
+        input?: Json<'a> = "present",
+        dynamic?: bool = "flag",
+    }
     /// What it leaves out, the real client erases. The answer names the `approvalId` and nothing else, so it must be unique
     /// everywhere.
-    ToolApprovalRequest {
-        tool_call_id = "lenient::undefined" "lenient::text",
-        tool_name = "Text::default" "lenient::word"
-    } { input: Json<'a> = "lenient::present", approval_id: Text<'a> = "lenient::option", dynamic: bool = "lenient::flag" }
-    ToolOutputError {
-        tool_call_id = "lenient::undefined" "lenient::text",
-        error_text = "Text::default" "lenient::word"
-    } {}
+    struct ToolApprovalRequest<'a> {
+        #[serde(default = "undefined")] tool_call_id: text = "text",
+        #[serde(default)] tool_name: text = "word",
+        input?: Json<'a> = "present",
+        approval_id?: text = "option",
+        dynamic?: bool = "flag",
+    }
+    struct ToolOutputAvailable<'a> {
+        #[serde(default = "undefined")] tool_call_id: text = "text",
+        #[serde(default)] output: Json<'a>,
+        preliminary?: bool = "flag",
+    }
+    struct ToolError<'a> {
+        #[serde(default = "undefined")] tool_call_id: text = "text",
+        #[serde(default)] error_text: text = "word",
+    }
     /// Without a reason the client forgets the one that it was given.
-    ToolOutputDenied { tool_call_id = "lenient::undefined" "lenient::text" } { reason: Text<'a> = "lenient::option" }
+    struct ToolOutputDenied<'a> {
+        #[serde(default = "undefined")] tool_call_id: text = "text",
+        reason?: text = "option",
+    }
+    /// Merged at the top level only.
+    struct MessageMetadata<'a> { #[serde(default)] metadata: Json<'a>, }
     /// Our adapter makes it the stream's error; MUI's client passes over it, and reports the end without a terminal chunk
     /// that follows.
-    ErrorText { error_text = "Text::default" "lenient::word" } {}
+    struct ErrorText<'a> { #[serde(default)] error_text: text = "word", }
+    struct Data<'a> {
+        /// `data-` and the name.
+        #[serde(rename = "type")]
+        kind: text,
+        /// The same id again does not replace the data: the real client adds it once more.
+        id?: text = "option",
+        #[serde(default)]
+        data: Json<'a>,
+        /// Meant to be seen once; the real client keeps it all the same.
+        transient?: bool = "flag",
+    }
+    struct Empty {}
 }
 
-/// Merged at the top level only.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct MessageMetadata<'a> {
-    #[serde(default)]
-    pub(super) metadata: Json<'a>,
-}
+/// The type of [`MessageUpdated`].
+pub(super) const MESSAGE_UPDATED: &str = "message-updated";
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Data<'a> {
-    /// `data-` and the name.
-    #[serde(rename = "type")]
-    pub(super) kind: Text<'a>,
-    /// The same id again does not replace the data: the real client adds it once more.
-    #[serde(default, deserialize_with = "lenient::option", skip_serializing_if = "Option::is_none")]
-    pub(super) id: Option<Text<'a>>,
-    #[serde(default)]
-    pub(super) data: Json<'a>,
-    /// Meant to be seen once; the real client keeps it all the same.
-    #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
-    pub(super) transient: Option<bool>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolOutputAvailable<'a> {
-    #[serde(default = "lenient::undefined", deserialize_with = "lenient::text")]
-    pub(super) tool_call_id: Text<'a>,
-    #[serde(default)]
-    pub(super) output: Json<'a>,
-    #[serde(default, deserialize_with = "lenient::flag", skip_serializing_if = "Option::is_none")]
-    pub(super) preliminary: Option<bool>,
-}
-
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct MessageUpdated<'a> {
-    pub(super) message: UpdatedMessage<'a>,
+    r#type: &'static str,
+    message: UpdatedMessage<'a>,
 }
 
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct UpdatedMessage<'a> {
-    pub(super) id: Text<'a>,
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct UpdatedMessage<'a> {
+    id: Text<'a>,
     /// All parts of the message.
-    pub(super) parts: Parts<'a>,
+    parts: Parts<'a>,
+}
+
+impl<'a> MessageUpdated<'a> {
+    pub(super) fn new(id: Text<'a>, parts: Parts<'a>) -> Self {
+        Self { r#type: MESSAGE_UPDATED, message: UpdatedMessage { id, parts } }
+    }
+}
+
+/// Whether it is the type of a chunk that the client acts on.
+pub(super) fn is_known(kind: &str) -> bool {
+    kind.starts_with("data-") || kind == MESSAGE_UPDATED || Chunk::TYPES.contains(&kind)
 }

@@ -11,6 +11,7 @@ use sequence::Sequencer;
 use serde_json::{Value, value::RawValue};
 use wire::{Brief, Head, Line};
 
+use super::lenient;
 use crate::decode::{Decode, Decoded};
 
 /// Reads a stream for MUI X Chat.
@@ -123,7 +124,7 @@ impl Decoder {
 
     /// Opens an envelope, or takes a raw chunk as it is.
     fn line(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
-        let head: Head<'_> = match wire::object(frame.data) {
+        let head: Head<'_> = match lenient::object(frame.data) {
             Ok(head) => head,
             Err(_) => return self.mended(frame, out),
         };
@@ -178,7 +179,7 @@ impl Decoder {
     /// JavaScript takes the last of two fields with one name; what only differs in that is read again.
     fn mended(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
         let text = wire::single_fields(frame.data)?;
-        let Ok(head) = wire::object::<Head<'_>>(&text) else {
+        let Ok(head) = lenient::object::<Head<'_>>(&text) else {
             return Err(wire::no_chunk());
         };
         if head.chunk.is_none() {

@@ -33,11 +33,12 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     Ok(Value::deserialize(deserializer)?.as_bool())
 }
 
-/// A value that is there, even if it is `null`.
-pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
+/// Reads a JSON object: serde would take an array for one, too.
+pub(super) fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
+    if json.trim_start().starts_with('[') {
+        return Err(serde::de::Error::custom("an array is no chunk"));
+    }
+    serde_json::from_str(json)
 }
 
 /// What `{...value}` gives in JavaScript: arrays and texts have their indices as keys.

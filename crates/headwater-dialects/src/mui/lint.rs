@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use headwater_protocol::{BlockKind, Frame};
 use serde_json::{Map, Value};
 
-use super::lenient;
+use super::{chunk::is_known, lenient};
 use crate::lint::{Findings, Lint, Rule};
 
 /// What the contract demands.
@@ -138,7 +138,7 @@ impl Linter {
         self.fields(kind, fields, findings);
         match kind {
             "error" => self.ended = true,
-            kind if !super::is_known(kind) => return,
+            kind if !is_known(kind) => return,
             "start" => return self.start(fields, findings),
             _ => {}
         }
@@ -277,7 +277,7 @@ impl Linter {
         for field in
             ["title", "text", "filename", "reason", "finishReason", "approvalId", "dynamic", "preliminary"]
         {
-            if super::is_known(kind) && fields.get(field) == Some(&Value::Null) {
+            if is_known(kind) && fields.get(field) == Some(&Value::Null) {
                 findings.add("field", format!("`{field}` is null"), "no such field");
             }
         }

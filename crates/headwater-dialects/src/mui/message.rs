@@ -43,7 +43,7 @@ impl Serialize for UiMessage<'_> {
 }
 
 /// The parts of all messages of a run: a stream has one message for MUI's client, whatever the run says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Parts<'a>(pub(super) &'a RunState);
 
 impl Serialize for Parts<'_> {

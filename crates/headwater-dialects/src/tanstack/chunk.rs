@@ -6,11 +6,14 @@ mod loose;
 
 use std::borrow::Cow;
 
+use headwater_json::present;
 use headwater_protocol::{Error, ErrorKind, Frame};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json;
+use crate::{
+    chunk::chunks,
+    json::{read, type_of},
+};
 
 /// What all chunks begin with.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,186 +24,125 @@ pub(super) struct Base<'a> {
     pub(super) timestamp: Option<u64>,
 }
 
-/// Declares chunks: the fields of [`Base`], then optional texts, then the others, in the order of the documentation.
-macro_rules! chunks {
-    ($($(#[$doc:meta])* $name:ident { $($text:ident),*; $($(#[$about:meta])* $field:ident: $type:ty),* })*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        pub(super) struct $name<'a> {
-            #[serde(borrow, default, deserialize_with = "loose::text", skip_serializing_if = "Option::is_none")]
-            pub(super) id: Option<Cow<'a, str>>,
-            #[serde(borrow, default, deserialize_with = "loose::text", skip_serializing_if = "Option::is_none")]
-            pub(super) model: Option<Cow<'a, str>>,
-            #[serde(default, deserialize_with = "loose::number", skip_serializing_if = "Option::is_none")]
-            pub(super) timestamp: Option<u64>,
-            $(
-                #[serde(borrow, default, deserialize_with = "loose::text", skip_serializing_if = "Option::is_none")]
-                pub(super) $text: Option<Cow<'a, str>>,
-            )*
-            $($(#[$about])* pub(super) $field: $type,)*
-        }
+chunks! {
+    enum Chunk by read(&Frame<'a>) -> Error {
+        "content" => Content(Content<'a>),
+        "tool_call" => ToolCall(ToolCall<'a>),
+        "tool_result" => ToolResult(ToolResult<'a>),
+        "done" => Done(Done<'a>),
+        "error" => Failure(Failure<'a>),
+        "approval-requested" => ApprovalRequested(ApprovalRequested<'a>),
+        "tool-input-available" => ToolInputAvailable(ToolInputAvailable<'a>),
+        "thinking" => Thinking(Thinking<'a>),
+    } else {
+        /// Something else, which the client passes over. It is read and never written.
+        Other(Cow<'a, Value>),
+    }
 
-        impl<'a> $name<'a> {
+    /// More text. The client reads `content`, the text so far, only to see whether a new segment begins.
+    struct Content<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        delta?: text = "loose::text", content?: text = "loose::text", role?: text = "loose::text",
+    }
+    struct Thinking<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        delta?: text = "loose::text", content?: text = "loose::text",
+    }
+    /// More of a tool call's input. The client fails without `toolCall`.
+    struct ToolCall<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        #[serde(borrow)]
+        tool_call?: Call<'a>,
+        index?: u64 = "loose::number",
+    }
+    /// The output is text, mostly JSON.
+    struct ToolResult<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        tool_call_id?: text = "loose::text", content?: Value = "present",
+    }
+    /// A model call, or the response, came to its end. A missing reason is sent as `null`.
+    struct Done<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        #[serde(borrow, default)]
+        finish_reason: Option<Cow<'a, str>> = "loose::text",
+        usage?: TokenUsage = "loose::or_none",
+    }
+    /// The client fails without `error`.
+    struct Failure<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        #[serde(borrow)]
+        error?: ErrorBody<'a>,
+    }
+    /// The client fails without `approval`.
+    struct ApprovalRequested<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        tool_call_id?: text = "loose::text", tool_name?: text = "loose::text",
+        input?: Cow<'a, Value> = "present",
+        #[serde(borrow)]
+        approval?: ApprovalBody<'a>,
+    }
+    /// The page is to execute a call.
+    struct ToolInputAvailable<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        tool_call_id?: text = "loose::text", tool_name?: text = "loose::text",
+        input?: Cow<'a, Value> = "present",
+    }
+
+    /// A call within a [`ToolCall`] chunk.
+    struct Call<'a> {
+        id?: text = "loose::text",
+        #[serde(rename = "type")]
+        kind?: text = "loose::text",
+        #[serde(borrow)]
+        function?: Function<'a>,
+    }
+    /// What a [`Call`] calls.
+    struct Function<'a> { name?: text = "loose::text", arguments?: text = "loose::falsy_or_text", }
+    /// What a model call used.
+    #[derive(Copy)]
+    struct TokenUsage {
+        #[serde(default)] prompt_tokens: u64,
+        #[serde(default)] completion_tokens: u64,
+        #[serde(default)] total_tokens: u64,
+    }
+    /// What went wrong.
+    struct ErrorBody<'a> { message?: text = "loose::text", code?: text = "loose::text", }
+    /// A request for an approval.
+    struct ApprovalBody<'a> {
+        id?: text = "loose::text",
+        #[serde(default)]
+        needs_approval: bool = "loose::flag",
+    }
+}
+
+/// Gives each chunk what all chunks begin with.
+macro_rules! with_base {
+    ($($name:ident)*) => {
+        $(impl<'a> $name<'a> {
             pub(super) fn at(base: Base<'a>) -> Self {
                 let Base { id, model, timestamp } = base;
                 Self { id, model, timestamp, ..Self::default() }
             }
+        })*
 
-            fn base(&self) -> Base<'_> {
-                let text = |text: &'_ Option<Cow<'a, str>>| text.clone();
-                Base { id: text(&self.id), model: text(&self.model), timestamp: self.timestamp }
+        impl Chunk<'_> {
+            pub(super) fn base(&self) -> Base<'_> {
+                match self {
+                    $(Self::$name(chunk) => Base {
+                        id: chunk.id.as_deref().map(Cow::Borrowed),
+                        model: chunk.model.as_deref().map(Cow::Borrowed),
+                        timestamp: chunk.timestamp,
+                    },)*
+                    Self::Other(_) => Base::default(),
+                }
             }
         }
-    )*};
+    };
 }
 
-chunks! {
-    /// More text. The client reads `content`, the text so far, only to see whether a new segment begins.
-    Content { delta, content, role; }
-    Thinking { delta, content; }
-    /// More of a tool call's input. The client fails without `toolCall`.
-    ToolCall {
-        ;
-        #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-        tool_call: Option<Call<'a>>,
-        #[serde(default, deserialize_with = "loose::number", skip_serializing_if = "Option::is_none")]
-        index: Option<u64>
-    }
-    /// The output is text, mostly JSON.
-    ToolResult {
-        tool_call_id;
-        #[serde(default, deserialize_with = "loose::present", skip_serializing_if = "Option::is_none")]
-        content: Option<Value>
-    }
-    /// A model call, or the response, came to its end. A missing reason is sent as `null`.
-    Done {
-        ;
-        #[serde(borrow, default, deserialize_with = "loose::text")]
-        finish_reason: Option<Cow<'a, str>>,
-        #[serde(default, deserialize_with = "loose::or_none", skip_serializing_if = "Option::is_none")]
-        usage: Option<TokenUsage>
-    }
-    /// The client fails without `error`.
-    Failure {
-        ;
-        #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-        error: Option<ErrorBody<'a>>
-    }
-    /// The client fails without `approval`.
-    ApprovalRequested {
-        tool_call_id, tool_name;
-        #[serde(default, deserialize_with = "loose::present_cow", skip_serializing_if = "Option::is_none")]
-        input: Option<Cow<'a, Value>>,
-        #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-        approval: Option<ApprovalBody<'a>>
-    }
-    /// The page is to execute a call.
-    ToolInputAvailable {
-        tool_call_id, tool_name;
-        #[serde(default, deserialize_with = "loose::present_cow", skip_serializing_if = "Option::is_none")]
-        input: Option<Cow<'a, Value>>
-    }
-}
-
-/// A call within a [`ToolCall`] chunk.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Call<'a> {
-    #[serde(borrow, default, deserialize_with = "loose::text", skip_serializing_if = "Option::is_none")]
-    pub(super) id: Option<Cow<'a, str>>,
-    #[serde(
-        borrow,
-        default,
-        rename = "type",
-        deserialize_with = "loose::text",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub(super) kind: Option<Cow<'a, str>>,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(super) function: Option<Function<'a>>,
-}
-
-/// What a [`Call`] calls.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Function<'a> {
-    #[serde(borrow, default, deserialize_with = "loose::text", skip_serializing_if = "Option::is_none")]
-    pub(super) name: Option<Cow<'a, str>>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "loose::falsy_or_text",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub(super) arguments: Option<Cow<'a, str>>,
-}
-
-/// What a model call used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct TokenUsage {
-    pub(super) prompt_tokens: u64,
-    pub(super) completion_tokens: u64,
-    pub(super) total_tokens: u64,
-}
-
-/// What went wrong.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct ErrorBody<'a> {
-    #[serde(borrow, default, deserialize_with = "loose::text", skip_serializing_if = "Option::is_none")]
-    pub(super) message: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "loose::text", skip_serializing_if = "Option::is_none")]
-    pub(super) code: Option<Cow<'a, str>>,
-}
-
-/// A request for an approval.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ApprovalBody<'a> {
-    #[serde(borrow, default, deserialize_with = "loose::text", skip_serializing_if = "Option::is_none")]
-    pub(super) id: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "loose::flag")]
-    pub(super) needs_approval: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "type")]
-pub(super) enum Chunk<'a> {
-    #[serde(rename = "content")]
-    Content(Content<'a>),
-    #[serde(rename = "tool_call")]
-    ToolCall(ToolCall<'a>),
-    #[serde(rename = "tool_result")]
-    ToolResult(ToolResult<'a>),
-    #[serde(rename = "done")]
-    Done(Done<'a>),
-    #[serde(rename = "error")]
-    Failure(Failure<'a>),
-    #[serde(rename = "approval-requested")]
-    ApprovalRequested(ApprovalRequested<'a>),
-    #[serde(rename = "tool-input-available")]
-    ToolInputAvailable(ToolInputAvailable<'a>),
-    #[serde(rename = "thinking")]
-    Thinking(Thinking<'a>),
-    /// Something else, which the client passes over. It is read and never written.
-    #[serde(untagged)]
-    Other(Cow<'a, Value>),
-}
+with_base! { Content Thinking ToolCall ToolResult Done Failure ApprovalRequested ToolInputAvailable }
 
 impl<'a> Chunk<'a> {
-    pub(super) fn base(&self) -> Base<'_> {
-        match self {
-            Self::Content(chunk) => chunk.base(),
-            Self::ToolCall(chunk) => chunk.base(),
-            Self::ToolResult(chunk) => chunk.base(),
-            Self::Done(chunk) => chunk.base(),
-            Self::Failure(chunk) => chunk.base(),
-            Self::ApprovalRequested(chunk) => chunk.base(),
-            Self::ToolInputAvailable(chunk) => chunk.base(),
-            Self::Thinking(chunk) => chunk.base(),
-            Self::Other(_) => Base::default(),
-        }
-    }
-
     /// Reads the chunk of a frame.
     ///
     /// # Errors
@@ -209,7 +151,7 @@ impl<'a> Chunk<'a> {
     pub(super) fn of_frame(frame: &Frame<'a>) -> Result<Self, Error> {
         match leading_type(frame.data) {
             Some(kind) => Self::of_type(kind, frame),
-            None => match json::type_of(frame) {
+            None => match type_of(frame) {
                 Ok(kind) => Self::of_type(&kind, frame),
                 Err(error) if error.kind() == ErrorKind::Json => Err(error),
                 Err(_) => Self::other(frame),
@@ -218,25 +160,16 @@ impl<'a> Chunk<'a> {
     }
 
     fn of_type(kind: &str, frame: &Frame<'a>) -> Result<Self, Error> {
-        let chunk = match kind {
-            "content" => json::read(frame).map(Self::Content),
-            "tool_call" => json::read(frame).map(Self::ToolCall),
-            "tool_result" => json::read(frame).map(Self::ToolResult),
-            "done" => json::read(frame).map(Self::Done),
-            "error" => json::read(frame).map(Self::Failure),
-            "approval-requested" => json::read(frame).map(Self::ApprovalRequested),
-            "tool-input-available" => json::read(frame).map(Self::ToolInputAvailable),
-            "thinking" => json::read(frame).map(Self::Thinking),
-            _ => return Self::other(frame),
-        };
-        chunk.map_err(|error| match error.kind() {
-            ErrorKind::Field => fatal(frame, error.message()),
-            _ => error,
-        })
+        match Self::read_as(kind, frame) {
+            Ok(Some(chunk)) => Ok(chunk),
+            Ok(None) => Self::other(frame),
+            Err(error) if error.kind() == ErrorKind::Field => Err(fatal(frame, error.message())),
+            Err(error) => Err(error),
+        }
     }
 
     fn other(frame: &Frame<'a>) -> Result<Self, Error> {
-        match json::read::<Value>(frame)? {
+        match read::<Value>(frame)? {
             Value::Null => Err(fatal(frame, "a chunk must be an object, not null")),
             value => Ok(Self::Other(Cow::Owned(value))),
         }

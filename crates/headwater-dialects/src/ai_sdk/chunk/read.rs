@@ -6,7 +6,7 @@ use headwater_protocol::{Error, ErrorKind};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Chunk, Data, fields::present};
+use super::{Chunk, Data};
 
 impl<'a> Chunk<'a> {
     /// Reads a chunk.
@@ -24,42 +24,12 @@ impl<'a> Chunk<'a> {
         if let Some(name) = tag.strip_prefix("data-") {
             return data(name, text);
         }
-        Ok(match &*tag {
-            "text-delta" => Self::TextDelta(fields(text)?),
-            "reasoning-delta" => Self::ReasoningDelta(fields(text)?),
-            "tool-input-delta" => Self::ToolInputDelta(fields(text)?),
-            "start" => Self::Start(fields(text)?),
-            "finish" => Self::Finish(fields(text)?),
-            "abort" => Self::Abort(fields(text)?),
-            "error" => Self::Error(fields(text)?),
-            "message-metadata" => Self::MessageMetadata(fields(text)?),
-            "start-step" => empty(text, Self::StartStep)?,
-            "finish-step" => empty(text, Self::FinishStep)?,
-            "reset-step" => empty(text, Self::ResetStep)?,
-            "text-start" => Self::TextStart(fields(text)?),
-            "text-end" => Self::TextEnd(fields(text)?),
-            "reasoning-start" => Self::ReasoningStart(fields(text)?),
-            "reasoning-end" => Self::ReasoningEnd(fields(text)?),
-            "reasoning-file" => Self::ReasoningFile(fields(text)?),
-            "custom" => Self::Custom(fields(text)?),
-            "source-url" => Self::SourceUrl(fields(text)?),
-            "source-document" => Self::SourceDocument(fields(text)?),
-            "file" => Self::File(fields(text)?),
-            "tool-input-start" => Self::ToolInputStart(fields(text)?),
-            "tool-input-available" => Self::ToolInputAvailable(fields(text)?),
-            "tool-input-error" => Self::ToolInputError(fields(text)?),
-            "tool-approval-request" => Self::ToolApprovalRequest(fields(text)?),
-            "tool-approval-response" => Self::ToolApprovalResponse(fields(text)?),
-            "tool-output-available" => Self::ToolOutputAvailable(fields(text)?),
-            "tool-output-error" => Self::ToolOutputError(fields(text)?),
-            "tool-output-denied" => Self::ToolOutputDenied(fields(text)?),
-            "steering-message" => Self::SteeringMessage(fields(text)?),
-            unknown => {
-                value(text)?;
-                let message = format!("the client knows no chunk of type `{unknown}` and gives up at one");
-                return Err(Error::fatal(ErrorKind::UnknownType, message));
-            }
-        })
+        if let Some(chunk) = Self::read_as(&tag, text)? {
+            return Ok(chunk);
+        }
+        value(text)?;
+        let message = format!("the client knows no chunk of type `{tag}` and gives up at one");
+        Err(Error::fatal(ErrorKind::UnknownType, message))
     }
 }
 
@@ -78,7 +48,7 @@ fn tag(text: &str) -> Result<Cow<'_, str>, Error> {
     }
 }
 
-fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
+pub(super) fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
     let error = match serde_json::from_str(text) {
         Ok(fields) => return Ok(fields),
         Err(error) => error,
@@ -87,19 +57,13 @@ fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
     T::deserialize(value(text)?).map_err(|_| Error::fatal(ErrorKind::Field, error.to_string()))
 }
 
-fn empty<'a>(text: &str, chunk: Chunk<'a>) -> Result<Chunk<'a>, Error> {
-    #[derive(Deserialize)]
-    struct Nothing {}
-    fields::<Nothing>(text).map(|_| chunk)
-}
-
 fn data<'a>(name: &str, text: &str) -> Result<Chunk<'a>, Error> {
     #[derive(Deserialize)]
     struct DataFields {
-        #[serde(default, deserialize_with = "present")]
+        #[serde(default, deserialize_with = "headwater_json::present")]
         id: Option<String>,
         data: Value,
-        #[serde(default, deserialize_with = "present")]
+        #[serde(default, deserialize_with = "headwater_json::present")]
         transient: Option<bool>,
     }
     let DataFields { id, data, transient } = fields(text)?;

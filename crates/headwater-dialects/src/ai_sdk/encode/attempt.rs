@@ -7,7 +7,7 @@
 use headwater_protocol::{AttemptId, FrameWriter};
 
 use super::{Audience, Encoder, Holds, tool};
-use crate::ai_sdk::chunk::Chunk;
+use crate::ai_sdk::chunk::{Chunk, Empty};
 
 impl Encoder {
     pub(super) fn start_attempt(&mut self, attempt: &AttemptId, out: &mut FrameWriter) {
@@ -36,7 +36,7 @@ impl Encoder {
     }
 
     fn reset_step(&mut self, attempt: &AttemptId, out: &mut FrameWriter) {
-        self.put(&Chunk::ResetStep, out);
+        self.put(&Chunk::ResetStep(Empty {}), out);
         self.blocks.clear();
         self.calls.retain(|_, call| {
             call.partial = false;

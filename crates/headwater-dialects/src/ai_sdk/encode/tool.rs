@@ -96,7 +96,7 @@ impl Encoder {
             {
                 let chunk = ToolApprovalResponse {
                     approval_id: text(approval),
-                    approved: Cow::Borrowed(approved),
+                    approved: *approved,
                     reason: reason.as_ref().map(text),
                     ..ToolApprovalResponse::default()
                 };

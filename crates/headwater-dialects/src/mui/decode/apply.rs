@@ -10,7 +10,7 @@ use headwater_protocol::{
 use serde_json::Value;
 
 use super::{
-    super::{chunk::*, is_known, lenient, message::read_parts},
+    super::{chunk::*, lenient, message::read_parts},
     Block, Decoder, id,
     wire::{self, Delta, Tag},
 };
@@ -45,54 +45,52 @@ impl Decoder {
 
     /// Reads a chunk by its type. The outer error is one of reading.
     fn read(&mut self, json: &str, out: &mut Decoded) -> Result<Result<(), Error>, serde_json::Error> {
-        let Tag { kind } = wire::object(json)?;
+        let Tag { kind } = lenient::object(json)?;
         match &*kind {
-            "start" => self.start(wire::object(json)?, out),
-            "finish" => {
-                let Finish { message_id, finish_reason } = wire::object(json)?;
+            // What keeps a silent connection open.
+            "ping" => {}
+            MESSAGE_UPDATED => self.updated(json, out)?,
+            kind if kind.starts_with("data-") => self.data(lenient::object(json)?, out),
+            kind => match Chunk::read_as(kind, json)? {
+                Some(chunk) => self.chunk(chunk, out),
+                None => self.unknown(kind, json, out)?,
+            },
+        }
+        Ok(Ok(()))
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Decoded) {
+        match chunk {
+            Chunk::Start(start) => self.start(start, out),
+            Chunk::Finish(Finish { message_id, finish_reason }) => {
                 self.begin_as(message_id, out);
                 let reason = finish_reason.as_deref().map(FinishReason::parse);
                 self.push(out, RunFinished { reason, ..Default::default() });
                 self.close();
             }
-            "abort" => {
-                let Abort { message_id } = wire::object(json)?;
+            Chunk::Abort(Abort { message_id }) => {
                 self.begin_as(message_id, out);
                 self.push(out, Event::RunCancelled { reason: None });
                 self.close();
             }
-            "text-start" => self.open(BlockKind::Text, wire::object(json)?, out),
-            "reasoning-start" => self.open(BlockKind::Reasoning, wire::object(json)?, out),
-            "text-delta" => {
-                let BlockDelta { id, delta } = wire::object(json)?;
-                self.grow(BlockKind::Text, id, delta, out);
-            }
-            "reasoning-delta" => {
-                let BlockDelta { id, delta } = wire::object(json)?;
+            Chunk::TextStart(block) => self.open(BlockKind::Text, &block, out),
+            Chunk::ReasoningStart(block) => self.open(BlockKind::Reasoning, &block, out),
+            Chunk::TextDelta(BlockDelta { id, delta }) => self.grow(BlockKind::Text, id, delta, out),
+            Chunk::ReasoningDelta(BlockDelta { id, delta }) => {
                 self.grow(BlockKind::Reasoning, id, delta, out);
             }
-            "text-end" => self.end_block(BlockKind::Text, &wire::object(json)?, out),
-            "reasoning-end" => self.end_block(BlockKind::Reasoning, &wire::object(json)?, out),
-            "start-step" => self.say(out, Event::StepStarted { name: None }),
-            "finish-step" => self.say(out, Event::StepFinished { name: None }),
-            "message-metadata" => {
-                let MessageMetadata { metadata } = wire::object(json)?;
-                let metadata = Value::Object(lenient::spread(metadata.into_owned()));
-                self.say(out, Event::MessageMetadata { metadata });
+            Chunk::TextEnd(block) => self.end_block(BlockKind::Text, &block, out),
+            Chunk::ReasoningEnd(block) => self.end_block(BlockKind::Reasoning, &block, out),
+            Chunk::ToolInputDelta(ToolInputDelta { tool_call_id: call, input_text_delta: delta }) => {
+                self.apply_delta(Delta::ToolInput { call, delta }, out);
             }
-            "source-url" | "source-document" | "file" => self.found(&kind, json, out)?,
-            kind if kind.starts_with("data-") => self.data(wire::object(json)?, out),
-            kind if kind.starts_with("tool-") && is_known(kind) => self.tool(kind, json, out)?,
-            "message-updated" => self.updated(json, out)?,
-            "error" => {
-                let ErrorText { error_text } = wire::object(json)?;
-                self.push(out, ErrorInfo::new(error_text));
+            Chunk::Error(ErrorText { error_text }) => self.push(out, ErrorInfo::new(error_text)),
+            chunk => {
+                if let Some(event) = event(chunk) {
+                    self.say(out, event);
+                }
             }
-            // What keeps a silent connection open.
-            "ping" => {}
-            kind => self.unknown(kind, json, out)?,
         }
-        Ok(Ok(()))
     }
 
     fn start(&mut self, start: Start<'_>, out: &mut Decoded) {
@@ -196,7 +194,7 @@ impl Decoder {
         }
     }
 
-    fn open(&mut self, kind: BlockKind, start: BlockStart<'_>, out: &mut Decoded) {
+    fn open(&mut self, kind: BlockKind, start: &BlockRef<'_>, out: &mut Decoded) {
         self.begin(out);
         if self.blocks(kind).contains_key(&*start.id) {
             return;
@@ -227,48 +225,13 @@ impl Decoder {
         self.push(out, headwater_protocol::BlockDelta::new(kind, id, delta));
     }
 
-    fn end_block(&mut self, kind: BlockKind, end: &BlockEnd<'_>, out: &mut Decoded) {
+    fn end_block(&mut self, kind: BlockKind, end: &BlockRef<'_>, out: &mut Decoded) {
         self.begin(out);
         let Some(Block { id, .. }) = self.blocks(kind).remove(&*end.id) else {
             return;
         };
         self.last = None;
         self.push(out, BlockEnded::new(kind, id));
-    }
-
-    fn found(&mut self, kind: &str, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
-        let event = match kind {
-            "source-url" => {
-                let SourceUrl { source_id, url, title } = wire::object(json)?;
-                Event::SourceUrl(headwater_protocol::SourceUrl {
-                    source: source_id.into_owned(),
-                    url: url.into_owned(),
-                    title: title.map(Cow::into_owned),
-                    ..Default::default()
-                })
-            }
-            "source-document" => {
-                let SourceDocument { source_id, title, text } = wire::object(json)?;
-                Event::SourceDocument(headwater_protocol::SourceDocument {
-                    source: source_id.into_owned(),
-                    title: title.map(Cow::into_owned),
-                    text: text.map(Cow::into_owned),
-                    ..Default::default()
-                })
-            }
-            _ => {
-                let File { media_type, url, filename, id } = wire::object(json)?;
-                Event::File(FileEvent {
-                    url: url.into_owned(),
-                    media_type: media_type.into_owned(),
-                    filename: filename.map(Cow::into_owned),
-                    id: id.map(Cow::into_owned),
-                    ..Default::default()
-                })
-            }
-        };
-        self.say(out, event);
-        Ok(())
     }
 
     fn data(&mut self, data: Data<'_>, out: &mut Decoded) {
@@ -283,73 +246,6 @@ impl Decoder {
         self.say(out, event);
     }
 
-    fn tool(&mut self, kind: &str, json: &str, out: &mut Decoded) -> Result<(), serde_json::Error> {
-        let event = match kind {
-            "tool-input-start" => {
-                let ToolInputStart { tool_call_id, tool_name, dynamic } = wire::object(json)?;
-                Event::ToolInputStart(tool(tool_call_id, tool_name, dynamic))
-            }
-            "tool-input-delta" => {
-                let ToolInputDelta { tool_call_id, input_text_delta } = wire::object(json)?;
-                self.apply_delta(Delta::ToolInput { call: tool_call_id, delta: input_text_delta }, out);
-                return Ok(());
-            }
-            "tool-input-available" => {
-                let ToolInputAvailable { tool_call_id, tool_name, input, dynamic } = wire::object(json)?;
-                let tool = tool(tool_call_id, tool_name, dynamic);
-                Event::ToolInputAvailable(headwater_protocol::ToolInputAvailable::new(
-                    tool,
-                    input.map(Cow::into_owned),
-                ))
-            }
-            "tool-input-error" => {
-                let ToolInputError { tool_call_id, error_text } = wire::object(json)?;
-                let tool = tool(tool_call_id, Cow::Borrowed(""), None);
-                Event::ToolInputError(headwater_protocol::ToolInputError {
-                    tool,
-                    error: error_text.into_owned(),
-                    ..Default::default()
-                })
-            }
-            "tool-approval-request" => {
-                let ToolApprovalRequest { tool_call_id, tool_name, input, approval_id, dynamic } =
-                    wire::object(json)?;
-                // The answer names the call if the request has no id.
-                let approval = id(approval_id.unwrap_or_else(|| tool_call_id.clone()));
-                let tool = tool(tool_call_id, tool_name, dynamic);
-                let input = input.map(Cow::into_owned);
-                Event::ApprovalRequested(ApprovalRequested { approval, tool, input, ..Default::default() })
-            }
-            "tool-output-available" => {
-                let ToolOutputAvailable { tool_call_id, output, preliminary } = wire::object(json)?;
-                Event::ToolOutput(ToolOutput {
-                    call: id(tool_call_id),
-                    output: output.into_owned(),
-                    preliminary: preliminary == Some(true),
-                    ..Default::default()
-                })
-            }
-            "tool-output-error" => {
-                let ToolOutputError { tool_call_id, error_text } = wire::object(json)?;
-                Event::ToolOutputError(headwater_protocol::ToolOutputError {
-                    call: id(tool_call_id),
-                    error: error_text.into_owned(),
-                    ..Default::default()
-                })
-            }
-            _ => {
-                let ToolOutputDenied { tool_call_id, reason } = wire::object(json)?;
-                Event::ToolDenied(ToolDenied {
-                    call: id(tool_call_id),
-                    reason: reason.map(Cow::into_owned),
-                    ..Default::default()
-                })
-            }
-        };
-        self.say(out, event);
-        Ok(())
-    }
-
     fn call(&mut self, call: Cow<'_, str>) -> ToolCallId {
         match &self.call {
             Some(last) if *last == *call => last.clone(),
@@ -362,6 +258,77 @@ impl Decoder {
         self.push(out, event);
         Ok(())
     }
+}
+
+/// The event of a chunk that adds to its message and changes nothing else.
+fn event(chunk: Chunk<'_>) -> Option<Event> {
+    Some(match chunk {
+        Chunk::StartStep(_) => Event::StepStarted { name: None },
+        Chunk::FinishStep(_) => Event::StepFinished { name: None },
+        Chunk::MessageMetadata(MessageMetadata { metadata }) => {
+            Event::MessageMetadata { metadata: Value::Object(lenient::spread(metadata.into_owned())) }
+        }
+        Chunk::SourceUrl(SourceUrl { source_id, url, title }) => {
+            Event::SourceUrl(headwater_protocol::SourceUrl {
+                source: source_id.into_owned(),
+                url: url.into_owned(),
+                title: title.map(Cow::into_owned),
+                ..Default::default()
+            })
+        }
+        Chunk::SourceDocument(SourceDocument { source_id, title, text }) => {
+            Event::SourceDocument(headwater_protocol::SourceDocument {
+                source: source_id.into_owned(),
+                title: title.map(Cow::into_owned),
+                text: text.map(Cow::into_owned),
+                ..Default::default()
+            })
+        }
+        Chunk::File(File { media_type, url, filename, id }) => Event::File(FileEvent {
+            url: url.into_owned(),
+            media_type: media_type.into_owned(),
+            filename: filename.map(Cow::into_owned),
+            id: id.map(Cow::into_owned),
+            ..Default::default()
+        }),
+        Chunk::ToolInputStart(ToolInputStart { tool_call_id, tool_name, dynamic }) => {
+            Event::ToolInputStart(tool(tool_call_id, tool_name, dynamic))
+        }
+        Chunk::ToolInputAvailable(ToolInputAvailable { tool_call_id, tool_name, input, dynamic }) => {
+            let tool = tool(tool_call_id, tool_name, dynamic);
+            headwater_protocol::ToolInputAvailable::new(tool, input.map(Cow::into_owned)).into()
+        }
+        Chunk::ToolInputError(ToolError { tool_call_id, error_text }) => {
+            let tool = tool(tool_call_id, Cow::Borrowed(""), None);
+            let error = error_text.into_owned();
+            Event::ToolInputError(headwater_protocol::ToolInputError { tool, error, ..Default::default() })
+        }
+        Chunk::ToolApprovalRequest(request) => {
+            let ToolApprovalRequest { tool_call_id, tool_name, input, approval_id, dynamic } = request;
+            // The answer names the call if the request has no id.
+            let approval = id(approval_id.unwrap_or_else(|| tool_call_id.clone()));
+            let tool = tool(tool_call_id, tool_name, dynamic);
+            let input = input.map(Cow::into_owned);
+            Event::ApprovalRequested(ApprovalRequested { approval, tool, input, ..Default::default() })
+        }
+        Chunk::ToolOutputAvailable(ToolOutputAvailable { tool_call_id, output, preliminary }) => {
+            Event::ToolOutput(ToolOutput {
+                call: id(tool_call_id),
+                output: output.into_owned(),
+                preliminary: preliminary == Some(true),
+                ..Default::default()
+            })
+        }
+        Chunk::ToolOutputError(ToolError { tool_call_id, error_text }) => {
+            let (call, error) = (id(tool_call_id), error_text.into_owned());
+            Event::ToolOutputError(headwater_protocol::ToolOutputError { call, error, ..Default::default() })
+        }
+        Chunk::ToolOutputDenied(ToolOutputDenied { tool_call_id, reason }) => {
+            let (call, reason) = (id(tool_call_id), reason.map(Cow::into_owned));
+            Event::ToolDenied(ToolDenied { call, reason, ..Default::default() })
+        }
+        _ => return None,
+    })
 }
 
 fn tool(call: Cow<'_, str>, name: Cow<'_, str>, dynamic: Option<bool>) -> ToolCall {

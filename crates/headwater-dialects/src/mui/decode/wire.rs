@@ -6,8 +6,6 @@ use headwater_protocol::{BlockKind, Error, ErrorKind};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::super::lenient;
-
 /// A text that borrows from the frame if it can, in an `Option` too.
 #[derive(Deserialize)]
 pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
@@ -19,7 +17,7 @@ pub(super) struct Line<'a> {
     #[serde(borrow)]
     pub(super) event_id: Option<Str<'a>>,
     pub(super) sequence: Option<i64>,
-    #[serde(borrow, default, deserialize_with = "lenient::present")]
+    #[serde(borrow, default, deserialize_with = "headwater_json::present")]
     pub(super) chunk: Option<Option<Brief<'a>>>,
     #[serde(rename = "type")]
     kind: Option<&'a str>,
@@ -120,11 +118,11 @@ fn plain(json: &str) -> Option<(&str, &str)> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Head<'a> {
-    #[serde(default, deserialize_with = "lenient::present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     pub(super) event_id: Option<Value>,
-    #[serde(default, deserialize_with = "lenient::present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     pub(super) sequence: Option<Value>,
-    #[serde(borrow, default, deserialize_with = "lenient::present")]
+    #[serde(borrow, default, deserialize_with = "headwater_json::present")]
     pub(super) chunk: Option<&'a RawValue>,
 }
 
@@ -133,14 +131,6 @@ pub(super) struct Head<'a> {
 pub(super) struct Tag<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Cow<'a, str>,
-}
-
-/// Reads a JSON object: serde would take an array for one, too.
-pub(super) fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
-    if json.trim_start().starts_with('[') {
-        return Err(serde::de::Error::custom("an array is no chunk"));
-    }
-    serde_json::from_str(json)
 }
 
 /// The same JSON with each field once, the last one of a name.

@@ -16,9 +16,9 @@ use serde_json::Value;
 
 use super::{
     super::chunk::{
-        Abort, BlockDelta, BlockEnd, BlockStart, Chunk, Data, ErrorText, File, Finish, MessageMetadata,
-        MessageUpdated, SourceDocument, SourceUrl, Start, ToolInputAvailable, ToolOutputAvailable,
-        ToolOutputError, UpdatedMessage,
+        Abort, BlockDelta, BlockRef, Chunk, Data, Empty, ErrorText, File, Finish, MessageMetadata,
+        MessageUpdated, SourceDocument, SourceUrl, Start, ToolError, ToolInputAvailable, ToolOutputAvailable,
+        is_known,
     },
     super::message::Parts,
     Sink,
@@ -111,11 +111,11 @@ impl Speech {
             Event::StepStarted { .. } => {
                 self.begin(origin, sink);
                 self.show(record);
-                sink(&Chunk::StartStep);
+                sink(&Chunk::StartStep(Empty {}));
             }
             Event::StepFinished { .. } => {
                 self.begin(origin, sink);
-                sink(&Chunk::FinishStep);
+                sink(&Chunk::FinishStep(Empty {}));
             }
             Event::SourceUrl(_) | Event::SourceDocument(_) | Event::File(_) => {
                 self.begin(origin, sink);
@@ -166,7 +166,7 @@ impl Speech {
             {
                 self.show(record);
                 let (tool_call_id, error_text) = (request.as_str().into(), "The question expired.".into());
-                sink(&Chunk::ToolOutputError(ToolOutputError { tool_call_id, error_text }));
+                sink(&Chunk::ToolOutputError(ToolError { tool_call_id, error_text }));
             }
             Event::Unknown(UnknownEvent { data, .. }) if self.shown.is_some() && may_pass(data) => {
                 sink(&Chunk::Unknown(Cow::Borrowed(data)));
@@ -303,8 +303,7 @@ impl Speech {
     /// Sends all parts of the message again.
     fn update(&self, sink: Sink<'_>) {
         let id = self.shown.as_ref().map_or("", MessageId::as_str);
-        let message = UpdatedMessage { id: id.into(), parts: Parts(&self.seen) };
-        sink(&Chunk::MessageUpdated(MessageUpdated { message }));
+        sink(&Chunk::MessageUpdated(MessageUpdated::new(id.into(), Parts(&self.seen))));
     }
 
     /// Says all parts again to a client that may hold more of what is open. What comes for that opens it anew.
@@ -369,7 +368,7 @@ fn call(part: &Part) -> Option<ToolCallId> {
 }
 
 fn block_start(kind: BlockKind, id: &PartId) -> Chunk<'_> {
-    let start = BlockStart { id: id.as_str().into() };
+    let start = BlockRef { id: id.as_str().into() };
     match kind {
         BlockKind::Text => Chunk::TextStart(start),
         BlockKind::Reasoning => Chunk::ReasoningStart(start),
@@ -377,7 +376,7 @@ fn block_start(kind: BlockKind, id: &PartId) -> Chunk<'_> {
 }
 
 fn block_end(kind: BlockKind, id: &PartId) -> Chunk<'_> {
-    let end = BlockEnd { id: id.as_str().into() };
+    let end = BlockRef { id: id.as_str().into() };
     match kind {
         BlockKind::Text => Chunk::TextEnd(end),
         BlockKind::Reasoning => Chunk::ReasoningEnd(end),
@@ -422,5 +421,5 @@ fn found(event: &Event, sink: Sink<'_>) {
 /// Whether a chunk that we do not know may be sent as it came: the client must not know it either.
 fn may_pass(data: &Value) -> bool {
     let kind = data.get("type").and_then(Value::as_str);
-    kind.is_some_and(|kind| !super::super::is_known(kind) && kind != "error" && kind != "ping")
+    kind.is_some_and(|kind| !is_known(kind) && kind != "error" && kind != "ping")
 }

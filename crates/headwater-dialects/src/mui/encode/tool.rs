@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::{
     super::chunk::{
-        Chunk, ToolApprovalRequest, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolInputStart,
-        ToolOutputAvailable, ToolOutputDenied, ToolOutputError,
+        Chunk, ToolApprovalRequest, ToolError, ToolInputAvailable, ToolInputDelta, ToolInputStart,
+        ToolOutputAvailable, ToolOutputDenied,
     },
     Sink,
     speech::Speech,
@@ -63,7 +63,7 @@ impl Speech {
                     }));
                 }
                 self.show(record);
-                sink(&Chunk::ToolInputError(ToolInputError {
+                sink(&Chunk::ToolInputError(ToolError {
                     tool_call_id: tool.call.as_str().into(),
                     error_text: error.into(),
                 }));
@@ -96,7 +96,7 @@ impl Speech {
             Event::ToolOutputError(headwater_protocol::ToolOutputError { call, name, error, .. }) => {
                 self.announce_named(record, call, name.as_deref(), sink);
                 self.show(record);
-                sink(&Chunk::ToolOutputError(ToolOutputError {
+                sink(&Chunk::ToolOutputError(ToolError {
                     tool_call_id: call.as_str().into(),
                     error_text: error.into(),
                 }));

@@ -6,7 +6,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, Error as _},
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 /// A string without escapes is read where it stands.
 #[derive(Deserialize)]
@@ -44,18 +44,6 @@ pub(super) fn falsy_or_text<'de: 'a, 'a, D: Deserializer<'de>>(
 pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let number = or_none::<f64, D>(from)?;
     Ok(number.filter(|number| (0.0..9e15).contains(number)).map(|number| number as u64))
-}
-
-/// A value, `null` too.
-pub(super) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(from).map(Some)
-}
-
-/// A value, `null` too.
-pub(super) fn present_cow<'de, 'a, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<Cow<'a, Value>>, D::Error> {
-    present(from).map(|value| value.map(Cow::Owned))
 }
 
 /// Whether it is `true`.

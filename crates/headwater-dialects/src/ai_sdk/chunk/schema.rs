@@ -7,18 +7,6 @@ use serde_json::{Map, Value};
 
 type OptionalJson<'a, E> = Result<Option<Cow<'a, Value>>, E>;
 
-/// An optional field that is there: `null` is refused like any other wrong type.
-pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(from).map(Some)
-}
-
-/// An optional field that may be anything, `null` too.
-pub(super) fn anything<'de, 'a, D: Deserializer<'de>>(from: D) -> OptionalJson<'a, D::Error> {
-    Value::deserialize(from).map(|value| Some(Cow::Owned(value)))
-}
-
 /// `providerMetadata`: an object of objects, by provider.
 pub(super) fn provider_metadata<'de, 'a, D: Deserializer<'de>>(from: D) -> OptionalJson<'a, D::Error> {
     let value = Value::deserialize(from)?;
