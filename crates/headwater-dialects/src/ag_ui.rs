@@ -27,7 +27,7 @@ mod tests;
 
 pub(super) use messages::denial;
 
-use headwater_protocol::{Error, EventKind, Frame, Framing, Message, Part, Rules, Tail, ToolState};
+use headwater_protocol::{Error, EventKind, Frame, Message, Part, Rules, Tail, ToolState};
 use serde_json::{Value, json};
 
 use crate::{
@@ -53,10 +53,8 @@ const LEGACY: Profile = Profile {
     reentry: Reentry::Snapshot,
     cursor: CursorSupport::LastEventId,
     keep_alive: KeepAlive::Comment,
-    end_marker: None,
-    framings: &[Framing::Sse],
-    coalesce: true,
     wait_is_end: true,
+    ..Profile::PLAIN
 };
 
 static PROFILES: [Profile; 3] = [

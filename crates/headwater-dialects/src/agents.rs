@@ -13,14 +13,11 @@ mod frames;
 mod lint;
 mod request;
 
-use headwater_protocol::{Error, EventKind, Frame, Framing, Rules, Tail};
+use headwater_protocol::{Error, EventKind, Frame, Rules, Tail};
 
 use crate::{
     decode::Decode,
-    dialect::{
-        CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Route,
-        Support,
-    },
+    dialect::{CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Route, Support},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -61,14 +58,9 @@ pub struct Agents;
 static PROFILES: [Profile; 1] = [Profile {
     name: "default",
     clients: "readers of the contract",
-    retraction: Retraction::Seam,
-    reentry: Reentry::Replay,
     cursor: CursorSupport::LastEventId,
     keep_alive: KeepAlive::Comment,
-    end_marker: None,
-    framings: &[Framing::Sse],
-    coalesce: true,
-    wait_is_end: false,
+    ..Profile::PLAIN
 }];
 
 impl Dialect for Agents {

@@ -19,11 +19,11 @@ mod lint;
 mod request;
 
 use chunk::Chunk;
-use headwater_protocol::{Error, EventKind, Frame, Framing, Rules, ToolScope};
+use headwater_protocol::{Error, EventKind, Frame, Rules, ToolScope};
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Retraction, Support},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -40,31 +40,18 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct AiSdk;
 
+const STRICT: Profile = Profile {
+    name: "strict",
+    clients: "ai 5 (from 5.0.92), 6 and 7, the ones that reject unknown keys too",
+    cursor: CursorSupport::Ignored,
+    keep_alive: KeepAlive::Comment,
+    end_marker: Some(decode::DONE),
+    ..Profile::PLAIN
+};
+
 static PROFILES: [Profile; 2] = [
-    Profile {
-        name: "strict",
-        clients: "ai 5 (from 5.0.92), 6 and 7, the ones that reject unknown keys too",
-        retraction: Retraction::Seam,
-        reentry: Reentry::Replay,
-        cursor: CursorSupport::Ignored,
-        keep_alive: KeepAlive::Comment,
-        end_marker: Some(decode::DONE),
-        framings: &[Framing::Sse],
-        coalesce: true,
-        wait_is_end: false,
-    },
-    Profile {
-        name: "ai-7",
-        clients: "ai 7.0.70 and later",
-        retraction: Retraction::Exact,
-        reentry: Reentry::Replay,
-        cursor: CursorSupport::Ignored,
-        keep_alive: KeepAlive::Comment,
-        end_marker: Some(decode::DONE),
-        framings: &[Framing::Sse],
-        coalesce: true,
-        wait_is_end: false,
-    },
+    STRICT,
+    Profile { name: "ai-7", clients: "ai 7.0.70 and later", retraction: Retraction::Exact, ..STRICT },
 ];
 
 static AI_7: &Profile = &PROFILES[1];

@@ -49,10 +49,27 @@ pub(crate) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<
     Ok(Option::<Text<'a>>::deserialize(from)?.map(|Text(text)| text))
 }
 
+/// Reads JSON as a tree.
+///
+/// # Errors
+/// If it is not JSON. The client reads no further then.
+pub(crate) fn value(text: &str) -> Result<Value, Error> {
+    serde_json::from_str(text).map_err(|error| Error::fatal(ErrorKind::Json, not_json_text(text, &error)))
+}
+
+/// The type of a chunk that begins with it, as almost all do: it need not be searched for.
+pub(crate) fn leading_type(text: &str) -> Option<&str> {
+    let (kind, rest) = text.strip_prefix("{\"type\":\"")?.split_once('"')?;
+    (!kind.contains('\\') && rest.starts_with([',', '}'])).then_some(kind)
+}
+
 fn not_json(frame: &Frame<'_>, error: &serde_json::Error) -> Error {
-    let head: String = frame.data.chars().take(40).collect();
-    let message = format!("the frame is not JSON: {error}; it begins with {head:?}");
-    Error::new(ErrorKind::Json, message).at(frame.index, frame.offset)
+    Error::new(ErrorKind::Json, not_json_text(frame.data, error)).at(frame.index, frame.offset)
+}
+
+fn not_json_text(text: &str, error: &serde_json::Error) -> String {
+    let head: String = text.chars().take(40).collect();
+    format!("the frame is not JSON: {error}; it begins with {head:?}")
 }
 
 /// How many values all texts of one request may have together. A server weighs a body before it is parsed, and cannot

@@ -19,12 +19,12 @@ mod request;
 mod whole_answer;
 
 use chunk::Chunk;
-use headwater_protocol::{Error, EventKind, Frame, Framing, Record};
+use headwater_protocol::{Error, EventKind, Frame, Record};
 use whole_answer::WholeAnswer;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Route, Support},
+    dialect::{Dialect, KeepAlive, Profile, Route, Support},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -37,14 +37,10 @@ const END: &str = "[DONE]";
 const PROFILES: &[Profile] = &[Profile {
     name: "default",
     clients: "readStream of @kortyx/stream, useChat of @kortyx/react",
-    retraction: Retraction::Seam,
-    reentry: Reentry::Replay,
-    cursor: CursorSupport::None,
     keep_alive: KeepAlive::Comment,
     end_marker: Some(END),
-    framings: &[Framing::Sse],
-    coalesce: true,
     wait_is_end: true,
+    ..Profile::PLAIN
 }];
 
 /// Kortyx stream chunks.

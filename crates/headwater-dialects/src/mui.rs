@@ -35,7 +35,7 @@ use chunk::is_known;
 
 use crate::{
     decode::Decode,
-    dialect::{AnswerFlow, CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{AnswerFlow, CursorSupport, Dialect, KeepAlive, Profile, Retraction, Support},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -50,14 +50,12 @@ const PROFILES: &[Profile] = &[Profile {
     name: "default",
     clients: "@mui/x-chat 9 with our adapter",
     retraction: Retraction::Exact,
-    reentry: Reentry::Replay,
     cursor: CursorSupport::Sequence,
     // Comments stall the adapters that MUI's documentation shows; a chunk of a type that nobody knows does not.
     keep_alive: KeepAlive::Chunk(r#"{"type":"ping"}"#),
-    end_marker: None,
     framings: &[Framing::Sse, Framing::Ndjson],
     coalesce: false,
-    wait_is_end: false,
+    ..Profile::PLAIN
 }];
 
 impl Dialect for Mui {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Retraction, Support},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -37,13 +37,10 @@ static PROFILES: [Profile; 1] = [Profile {
     name: "default",
     clients: "Headwater's own clients, its page and its command line",
     retraction: Retraction::Exact,
-    reentry: Reentry::Replay,
     cursor: CursorSupport::LastEventId,
     keep_alive: KeepAlive::Comment,
-    end_marker: None,
     framings: &[Framing::Sse, Framing::Ndjson],
-    coalesce: true,
-    wait_is_end: false,
+    ..Profile::PLAIN
 }];
 
 /// Writes records as they are.

@@ -2,6 +2,7 @@
 
 use headwater_protocol::{
     ApprovalId, CheckpointId, ClientTool, Message, MessageId, RequestId, RunId, SessionId, ToolCallId,
+    ToolPart, ToolState,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -204,8 +205,20 @@ pub struct ToolResult {
     pub error: Option<String>,
 }
 
+impl ToolResult {
+    /// The outcome that a call shows, if it has one.
+    pub(crate) fn of(tool: &ToolPart) -> Option<Self> {
+        let (output, error) = match tool.state {
+            ToolState::OutputAvailable => (Some(tool.output.clone().unwrap_or_default()), None),
+            ToolState::OutputError => (None, tool.error.clone()),
+            _ => return None,
+        };
+        Some(Self { call: tool.call.clone(), output, error })
+    }
+}
+
 /// A decision about a tool call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalAnswer {
     /// The request.
     pub approval: ApprovalId,
@@ -223,6 +236,21 @@ pub struct ApprovalAnswer {
     /// The input that the call is made with instead, where the person changed it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub input: Option<Value>,
+}
+
+impl ApprovalAnswer {
+    /// The decision that a call shows, if it was made and nothing came after it.
+    pub(crate) fn of(tool: &ToolPart) -> Option<Self> {
+        let held = tool.approval.as_ref().filter(|_| tool.state == ToolState::ApprovalResponded)?;
+        Some(Self {
+            approval: held.id.clone()?,
+            call: Some(tool.call.clone()),
+            approved: held.approved?,
+            reason: held.reason.clone(),
+            signature: held.signature.clone(),
+            input: None,
+        })
+    }
 }
 
 /// An answer to a question.

@@ -35,7 +35,7 @@ use chunk::Chunk;
 
 use crate::{
     decode::Decode,
-    dialect::{AnswerFlow, CursorSupport, Dialect, KeepAlive, Profile, Reentry, Retraction, Support},
+    dialect::{AnswerFlow, Dialect, KeepAlive, Profile, Support},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -48,14 +48,11 @@ const END_MARKER: &str = "[DONE]";
 const DEFAULT: Profile = Profile {
     name: "default",
     clients: "@tanstack/ai-client 0.0.1 to 0.2.2",
-    retraction: Retraction::Seam,
-    reentry: Reentry::Replay,
-    cursor: CursorSupport::None,
     keep_alive: KeepAlive::Blank,
     end_marker: Some(END_MARKER),
     framings: &[Framing::Sse, Framing::Ndjson],
-    coalesce: true,
     wait_is_end: true,
+    ..Profile::PLAIN
 };
 
 static PROFILES: [Profile; 2] = [

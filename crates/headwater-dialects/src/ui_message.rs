@@ -130,14 +130,12 @@ fn tool_part(fields: &Fields<'_>, name: &str, dynamic: Option<bool>) -> Result<T
         input_text: raw.and_then(Value::as_str).filter(|_| streaming).unwrap_or_default().to_owned(),
         input,
         output: fields.map.get("output").cloned(),
-        structured: None,
-        is_error: false,
         preliminary: fields.map.get("preliminary") == Some(&Value::Bool(true)),
         error: fields.optional("errorText")?,
         approval: fields.value("approval").map(|approval| read_approval(&approval, fields)).transpose()?,
         metadata: fields.value("callProviderMetadata"),
         output_metadata: fields.value("resultProviderMetadata"),
-        attempt: None,
+        ..ToolPart::new("", "")
     })
 }
 

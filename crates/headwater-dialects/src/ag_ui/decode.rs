@@ -7,7 +7,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{chunk::Chunk, read::Reader};
-use crate::decode::{Decode, Decoded};
+use crate::{
+    decode::{Decode, Decoded},
+    json,
+};
 
 /// Reads AG-UI streams.
 #[derive(Debug, Clone, Default)]
@@ -66,12 +69,8 @@ impl Decoder {
 
 /// An event's type and its fields.
 pub(super) fn fields(data: &str) -> Result<(String, Map<String, Value>), Error> {
-    let head = || data.chars().take(40).collect::<String>();
-    let value: Value = serde_json::from_str(data).map_err(|error| {
-        Error::fatal(ErrorKind::Json, format!("the frame is not JSON: {error}; it begins with {:?}", head()))
-    })?;
-    let Value::Object(event) = value else {
-        return Err(Error::fatal(ErrorKind::Json, format!("the frame is not a JSON object: {:?}", head())));
+    let Value::Object(event) = json::value(data)? else {
+        return Err(Error::fatal(ErrorKind::Json, "the frame is not a JSON object"));
     };
     let name = event.get("type").and_then(Value::as_str).filter(|name| !name.is_empty());
     let Some(name) = name.map(str::to_owned) else {

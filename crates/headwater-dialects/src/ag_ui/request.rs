@@ -171,8 +171,7 @@ fn answer(wire: &WireMessage<'_>, chat: &mut ChatRequest, json: &mut EmbeddedJso
             call,
             approved,
             reason,
-            signature: None,
-            input: None,
+            ..Default::default()
         });
     }
     let error = wire.error.as_ref().map(ToString::to_string);
@@ -204,10 +203,7 @@ fn decide(messages: &mut [Message], call: &ToolCallId, approval: &ApprovalId, ap
             tool.approval = Some(Approval {
                 id: Some(approval.clone()),
                 approved: Some(approved),
-                reason: None,
-                signature: None,
-                automatic: false,
-                extra: Map::new(),
+                ..Approval::default()
             });
             return;
         }
@@ -239,8 +235,8 @@ fn read_answers(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Result
                 call,
                 approved,
                 reason,
-                signature: None,
                 input,
+                ..Default::default()
             });
         }
         chat.answers.push(InterruptAnswer { request: id.into(), token: None, answer, cancelled });

@@ -6,11 +6,11 @@
 
 mod message;
 
-use headwater_protocol::{Error, ErrorKind, Message, Part, RunId, SessionId, ToolState};
+use headwater_protocol::{Error, ErrorKind, Message, Part, RunId, SessionId};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::request::{Action, ChatRequest, RawRequest, RequestCursor, ToolResult};
+use crate::request::{Action, ApprovalAnswer, ChatRequest, RawRequest, RequestCursor, ToolResult};
 
 /// Reads a request.
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -86,19 +86,8 @@ fn cursor(request: &RawRequest<'_>) -> Option<RequestCursor> {
 fn answers_within(message: &Message, chat: &mut ChatRequest) {
     for part in &message.parts {
         let Part::Tool(tool) = part else { continue };
-        let call = tool.call.clone();
-        match tool.state {
-            ToolState::OutputAvailable => {
-                chat.tool_results.push(ToolResult { call, output: tool.output.clone(), error: None });
-            }
-            ToolState::OutputError => {
-                chat.tool_results.push(ToolResult { call, output: None, error: tool.error.clone() });
-            }
-            ToolState::ApprovalResponded => {
-                chat.approvals.extend(tool.approval.as_ref().and_then(|held| message::answer(call, held)));
-            }
-            _ => {}
-        }
+        chat.tool_results.extend(ToolResult::of(tool));
+        chat.approvals.extend(ApprovalAnswer::of(tool));
     }
 }
 

@@ -16,7 +16,6 @@ use serde_json::Value;
 use crate::chunk::chunks;
 use read::fields;
 
-pub(super) use read::value;
 pub(super) use schema::is_provider_metadata;
 
 type Text<'a> = Cow<'a, str>;

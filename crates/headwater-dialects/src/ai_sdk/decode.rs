@@ -14,8 +14,11 @@ use headwater_protocol::{
 };
 use serde_json::Value;
 
-use super::chunk::{self, Block, Chunk, Data, File, Start, TextEnd, ToolApprovalRequest, value};
-use crate::decode::{Decode, Decoded};
+use super::chunk::{self, Block, Chunk, Data, File, Start, TextEnd, ToolApprovalRequest};
+use crate::{
+    decode::{Decode, Decoded},
+    json,
+};
 
 pub(super) use known::Known;
 
@@ -133,11 +136,11 @@ impl Decoder {
             Chunk::FinishStep(_) => Event::StepFinished { name: None },
             Chunk::ResetStep(_) => {
                 self.known.reset_step();
-                Event::Unknown(UnknownEvent::new("reset-step".to_owned(), value(text)?))
+                Event::Unknown(UnknownEvent::new("reset-step".to_owned(), json::value(text)?))
             }
-            Chunk::Custom(_) => Event::Unknown(UnknownEvent::new("custom".to_owned(), value(text)?)),
+            Chunk::Custom(_) => Event::Unknown(UnknownEvent::new("custom".to_owned(), json::value(text)?)),
             Chunk::SteeringMessage(_) => {
-                Event::Unknown(UnknownEvent::new("steering-message".to_owned(), value(text)?))
+                Event::Unknown(UnknownEvent::new("steering-message".to_owned(), json::value(text)?))
             }
 
             Chunk::SourceUrl(chunk) => Event::SourceUrl(SourceUrl {

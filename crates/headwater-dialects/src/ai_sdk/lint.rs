@@ -7,10 +7,13 @@ use headwater_protocol::{BlockKind, Error, ErrorKind, Frame};
 use serde_json::Value;
 
 use super::{
-    chunk::{Chunk, value},
+    chunk::Chunk,
     decode::{DONE, Known},
 };
-use crate::lint::{Findings, Lint, Rule};
+use crate::{
+    json,
+    lint::{Findings, Lint, Rule},
+};
 
 /// The rules.
 pub(super) const RULES: &[Rule] = &[
@@ -248,7 +251,7 @@ impl Linter {
 
 /// Strict clients reject a key that the newest schema does not know: reading the chunk has dropped it.
 fn keys(chunk: &Chunk<'_>, text: &str, findings: &mut Findings) {
-    let (Ok(Value::Object(map)), Ok(known)) = (value(text), serde_json::to_value(chunk)) else {
+    let (Ok(Value::Object(map)), Ok(known)) = (json::value(text), serde_json::to_value(chunk)) else {
         return;
     };
     let tag = map.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -259,5 +262,5 @@ fn keys(chunk: &Chunk<'_>, text: &str, findings: &mut Findings) {
 }
 
 fn has_null(text: &str) -> bool {
-    value(text).is_ok_and(|value| value.as_object().is_some_and(|map| map.values().any(Value::is_null)))
+    json::value(text).is_ok_and(|value| value.as_object().is_some_and(|map| map.values().any(Value::is_null)))
 }

@@ -1,6 +1,6 @@
 //! The requests of `useChat`: a POST of the whole conversation, and a GET to come back to a run.
 
-use headwater_protocol::{Error, ErrorKind, Executor, Message, Part, Role, ToolPart, ToolState};
+use headwater_protocol::{Error, ErrorKind, Executor, Message, Part, Role, ToolPart};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -95,19 +95,7 @@ fn text(body: &mut Map<String, Value>, key: &str) -> Result<Option<String>, Erro
 
 /// The answers that the server has not acted on yet.
 fn approvals(message: &Message) -> Vec<ApprovalAnswer> {
-    let answers = tools(&message.parts).filter(|tool| tool.state == ToolState::ApprovalResponded);
-    let answers = answers.filter_map(|tool| {
-        let approval = tool.approval.as_ref()?;
-        Some(ApprovalAnswer {
-            approval: approval.id.clone()?,
-            call: Some(tool.call.clone()),
-            approved: approval.approved?,
-            reason: approval.reason.clone(),
-            signature: approval.signature.clone(),
-            input: None,
-        })
-    });
-    answers.collect()
+    tools(&message.parts).filter_map(ApprovalAnswer::of).collect()
 }
 
 /// What the last step's tools gave; which of them were the page's own, the server knows.
@@ -115,17 +103,7 @@ fn tool_results(message: &Message) -> Vec<ToolResult> {
     let step = message.parts.iter().rposition(|part| matches!(part, Part::StepStart));
     let parts = message.parts.get(step.unwrap_or_default()..).unwrap_or_default();
     let given = tools(parts).filter(|tool| tool.executor != Executor::Provider && !tool.preliminary);
-    let results = given.filter_map(|tool| match tool.state {
-        ToolState::OutputAvailable => {
-            let output = Some(tool.output.clone().unwrap_or_default());
-            Some(ToolResult { call: tool.call.clone(), output, error: None })
-        }
-        ToolState::OutputError => {
-            Some(ToolResult { call: tool.call.clone(), output: None, error: tool.error.clone() })
-        }
-        _ => None,
-    });
-    results.collect()
+    given.filter_map(ToolResult::of).collect()
 }
 
 fn tools(parts: &[Part]) -> impl Iterator<Item = &ToolPart> {

@@ -131,14 +131,7 @@ fn take_answer(place: &str, resume: &Value, request: &mut ChatRequest) -> Result
                 Some(_) => return Err(fields.bad("selected", "must be \"approve\" or \"deny\"")),
             };
             let signature = Some(token).filter(|token| *token != *approval.as_str());
-            request.approvals.push(ApprovalAnswer {
-                approval,
-                call: None,
-                approved,
-                reason: None,
-                signature,
-                input: None,
-            });
+            request.approvals.push(ApprovalAnswer { approval, approved, signature, ..Default::default() });
         }
         None => {
             // Without a token of its own, a question goes out with its id in that place.

@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashMap};
 use headwater_protocol::{BlockKind, Error, ErrorKind, Frame, MessageId, PartId, ToolCallId};
 use sequence::Sequencer;
 use serde_json::{Value, value::RawValue};
-use wire::{Brief, Head, Line};
+use wire::Head;
 
 use super::lenient;
 use crate::decode::{Decode, Decoded};
@@ -89,33 +89,11 @@ impl Decoder {
         self.sequencer.seen.iter()
     }
 
-    /// Most chunks are deltas in order: those are read at one go. `false` if this is not one of them.
+    /// Most chunks are deltas in order, as our encoder writes them: those are read at one go. `false` if this is not one of
+    /// them.
     fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> bool {
-        if let Some((event_id, sequence, delta)) = wire::as_written(frame.data) {
-            let in_order = !self.stalled && self.sequencer.advance(Some(event_id), sequence);
-            if in_order {
-                self.apply_delta(delta, out);
-            }
-            return in_order;
-        }
-        if !frame.data.starts_with('{') {
-            return false;
-        }
-        let Ok(mut line) = serde_json::from_str::<Line<'_>>(frame.data) else {
-            return false;
-        };
-        let Some(chunk) = line.chunk.take() else {
-            let delta = line.raw();
-            return delta.map(|delta| self.apply_delta(delta, out)).is_some();
-        };
-        let Some(delta) = chunk.and_then(Brief::delta) else {
-            return false;
-        };
-        let event_id = line.event_id.as_ref().map(|id| &*id.0);
-        let in_order = match line.sequence {
-            Some(sequence) => !self.stalled && self.sequencer.advance(event_id, sequence),
-            None => event_id.is_none(),
-        };
+        let Some((event_id, sequence, delta)) = wire::as_written(frame.data) else { return false };
+        let in_order = !self.stalled && self.sequencer.advance(Some(event_id), sequence);
         if in_order {
             self.apply_delta(delta, out);
         }

@@ -233,35 +233,31 @@ fn read_invocation(fields: &Map<String, Value>, dynamic: bool, at: &str) -> Resu
     let state = fields.get("state").cloned().unwrap_or_default();
     let state: ToolState = serde_json::from_value(state)
         .map_err(|_| refused(&format!("{at}.state"), "it must be a state such as \"input-available\""))?;
+    let call = text(fields, "toolCallId", at)?;
     let decision = fields.get("approval").and_then(Value::as_object);
     let approval_id = optional(fields, "approvalId");
     let approval = (decision.is_some() || approval_id.is_some()).then(|| Approval {
-        id: approval_id.map(Into::into),
+        // The answer names the call if the request had no id.
+        id: Some(approval_id.unwrap_or_else(|| call.to_owned()).into()),
         approved: decision.and_then(|decision| decision.get("approved")).and_then(Value::as_bool),
         reason: decision.and_then(|decision| optional(decision, "reason")),
-        signature: None,
-        automatic: false,
-        extra: Map::new(),
+        ..Approval::default()
     });
     let provider = fields.get("providerExecuted") == Some(&Value::Bool(true));
     Ok(ToolPart {
-        call: text(fields, "toolCallId", at)?.into(),
+        call: call.into(),
         name: optional(fields, "toolName").unwrap_or_default(),
         state,
         dynamic: dynamic.then_some(true),
         executor: if provider { Executor::Provider } else { Executor::Server },
         title: optional(fields, "title"),
-        input_text: String::new(),
         input: fields.get("input").cloned(),
         output: fields.get("output").cloned(),
-        structured: None,
-        is_error: false,
         preliminary: fields.get("preliminary") == Some(&Value::Bool(true)),
         error: optional(fields, "errorText"),
         approval,
         metadata: fields.get("callProviderMetadata").cloned(),
-        output_metadata: None,
-        attempt: None,
+        ..ToolPart::new("", "")
     })
 }
 

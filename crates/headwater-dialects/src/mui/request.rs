@@ -15,7 +15,7 @@
 //!
 //! `after` is the last sequence that the page has; `Last-Event-ID` says the same. A conversation is a session.
 
-use headwater_protocol::{ApprovalId, Error, ErrorKind, Message, MessageId, Part, RunId, ToolState};
+use headwater_protocol::{ApprovalId, Error, ErrorKind, Message, MessageId, Part, RunId};
 use serde_json::{Map, Value};
 
 use super::message::{self, refused};
@@ -171,32 +171,8 @@ fn settle(parsed: &mut ChatRequest) {
         parsed.messages.iter().rev().find(|message| message.role == headwater_protocol::Role::Assistant);
     for part in reply.into_iter().flat_map(|message| &message.parts) {
         let Part::Tool(tool) = part else { continue };
-        match (tool.state, &tool.approval) {
-            (ToolState::ApprovalResponded, Some(approval)) => {
-                if let Some(approved) = approval.approved {
-                    let call_as_approval = || ApprovalId::from(tool.call.as_str());
-                    parsed.approvals.push(ApprovalAnswer {
-                        approval: approval.id.clone().unwrap_or_else(call_as_approval),
-                        call: Some(tool.call.clone()),
-                        approved,
-                        reason: approval.reason.clone(),
-                        signature: None,
-                        input: None,
-                    });
-                }
-            }
-            (ToolState::OutputAvailable, _) => parsed.tool_results.push(ToolResult {
-                call: tool.call.clone(),
-                output: tool.output.clone(),
-                error: None,
-            }),
-            (ToolState::OutputError, _) => parsed.tool_results.push(ToolResult {
-                call: tool.call.clone(),
-                output: None,
-                error: tool.error.clone(),
-            }),
-            _ => {}
-        }
+        parsed.tool_results.extend(ToolResult::of(tool));
+        parsed.approvals.extend(ApprovalAnswer::of(tool));
     }
 }
 

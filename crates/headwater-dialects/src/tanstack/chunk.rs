@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     chunk::chunks,
-    json::{read, type_of},
+    json::{leading_type, read, type_of},
 };
 
 /// What all chunks begin with.
@@ -178,10 +178,4 @@ impl<'a> Chunk<'a> {
 
 fn fatal(frame: &Frame<'_>, message: &str) -> Error {
     Error::fatal(ErrorKind::Field, message).at(frame.index, frame.offset)
-}
-
-/// The type of a chunk that begins with it, as almost all do: it need not be searched for.
-fn leading_type(data: &str) -> Option<&str> {
-    let (kind, rest) = data.strip_prefix("{\"type\":\"")?.split_once('"')?;
-    (!kind.contains('\\') && rest.starts_with([',', '}'])).then_some(kind)
 }

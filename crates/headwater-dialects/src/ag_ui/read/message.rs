@@ -1,9 +1,8 @@
 //! Texts, thoughts and activities.
 
 use headwater_protocol::{
-    BlockDelta, BlockEnded, BlockKind, BlockStarted, DataEvent, Error, ErrorKind, Event, FileEvent, Message,
-    MessageId, MessageStarted, Part, Role, TextPart, ToolCall, ToolInputAvailable, ToolInputDelta,
-    ToolOutput, ToolOutputError,
+    BlockEnded, BlockKind, BlockStarted, DataEvent, Error, ErrorKind, Event, Message, MessageId,
+    MessageStarted, Role,
 };
 use serde_json::Value;
 
@@ -97,82 +96,11 @@ impl Reader {
     }
 
     /// A message that came whole.
-    pub(super) fn whole_message(&mut self, place: &Place, message: Message, out: &mut Decoded) {
+    pub(super) fn whole_message(&mut self, place: &Place, message: &Message, out: &mut Decoded) {
         let place = place.clone().in_message(message.id.clone());
-        let (id, role, author) = (message.id, message.role, message.author);
-        self.emit(&place, MessageStarted { message: id.clone(), role, author, ..Default::default() }, out);
-        if let Some(metadata) = message.metadata {
-            self.emit(&place, Event::MessageMetadata { metadata }, out);
+        for event in message.replay() {
+            self.emit(&place, event, out);
         }
-        for part in message.parts {
-            for event in whole_part(part) {
-                self.emit(&place, event, out);
-            }
-        }
-        self.emit(&place, Event::MessageFinished { message: id }, out);
-    }
-}
-
-fn whole_block(kind: BlockKind, text: TextPart) -> Vec<Event> {
-    let id = text.id;
-    vec![
-        Event::BlockStarted(BlockStarted { metadata: text.metadata, ..BlockStarted::new(kind, id.clone()) }),
-        Event::BlockDelta(BlockDelta::new(kind, id.clone(), text.text)),
-        Event::BlockEnded(BlockEnded::new(kind, id)),
-    ]
-}
-
-fn whole_part(part: Part) -> Vec<Event> {
-    match part {
-        Part::Text(text) => whole_block(BlockKind::Text, text),
-        Part::Reasoning(text) => whole_block(BlockKind::Reasoning, text),
-        Part::Tool(tool) => {
-            let call = ToolCall { metadata: tool.metadata, ..ToolCall::new(tool.call.clone(), tool.name) };
-            let mut events = vec![Event::ToolInputStart(call.clone())];
-            match tool.input {
-                Some(input) => {
-                    events.push(Event::ToolInputAvailable(ToolInputAvailable::new(call, Some(input))));
-                }
-                None => {
-                    events
-                        .push(Event::ToolInputDelta(ToolInputDelta::new(tool.call.clone(), tool.input_text)));
-                }
-            }
-            match (tool.error, tool.output) {
-                (Some(error), _) => {
-                    events.push(Event::ToolOutputError(ToolOutputError {
-                        call: tool.call,
-                        error,
-                        ..Default::default()
-                    }));
-                }
-                (None, Some(output)) => events.push(Event::ToolOutput(ToolOutput {
-                    call: tool.call,
-                    output,
-                    metadata: tool.output_metadata,
-                    ..Default::default()
-                })),
-                (None, None) => {}
-            }
-            events
-        }
-        Part::File(file) => vec![Event::File(FileEvent {
-            url: file.url,
-            media_type: file.media_type,
-            filename: file.filename,
-            id: file.id,
-            metadata: file.metadata,
-            ..Default::default()
-        })],
-        Part::Data(part) => {
-            vec![Event::Data(DataEvent {
-                name: part.name,
-                id: part.id,
-                data: part.data,
-                ..Default::default()
-            })]
-        }
-        _ => Vec::new(),
     }
 }
 

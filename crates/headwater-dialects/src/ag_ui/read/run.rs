@@ -31,7 +31,7 @@ impl Reader {
         for message in messages::read(&input.messages.0, &mut EmbeddedJson::of_stream()) {
             if !self.roles.contains_key(message.id.as_str()) {
                 self.conversation(std::slice::from_ref(&message));
-                self.whole_message(&place, message, out);
+                self.whole_message(&place, &message, out);
             }
         }
     }
@@ -83,8 +83,7 @@ impl Reader {
             code => Event::RunFailed(ErrorInfo {
                 message: failed.message.to_string(),
                 code: code.map(str::to_owned),
-                retryable: None,
-                request: None,
+                ..ErrorInfo::default()
             }),
         };
         self.emit(&Place::of(&failed.base), event, out);

@@ -1,10 +1,10 @@
 //! The UI messages in a request.
 
-use headwater_protocol::{Approval, Error, Message, Role, ToolCallId};
+use headwater_protocol::{Error, Message, Role};
 use serde_json::Value;
 
 use super::wrong;
-use crate::{request::ApprovalAnswer, ui_message};
+use crate::ui_message;
 
 /// Reads the message at a place of the list.
 ///
@@ -23,17 +23,5 @@ pub(super) fn read(at: usize, message: &Value) -> Result<Message, Error> {
             read
         }
         _ => ui_message::read(message, &path)?,
-    })
-}
-
-/// The decision that an approval shows, if it was made.
-pub(super) fn answer(call: ToolCallId, held: &Approval) -> Option<ApprovalAnswer> {
-    Some(ApprovalAnswer {
-        approval: held.id.clone()?,
-        call: Some(call),
-        approved: held.approved?,
-        reason: held.reason.clone(),
-        signature: held.signature.clone(),
-        input: None,
     })
 }

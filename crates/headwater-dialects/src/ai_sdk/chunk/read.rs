@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Chunk, Data};
+use crate::json::{leading_type, value};
 
 impl<'a> Chunk<'a> {
     /// Reads a chunk.
@@ -35,10 +36,7 @@ impl<'a> Chunk<'a> {
 
 /// The chunk's type. Nearly every sender writes it first.
 fn tag(text: &str) -> Result<Cow<'_, str>, Error> {
-    if let Some(rest) = text.strip_prefix(r#"{"type":""#)
-        && let Some((tag, _)) = rest.split_once('"')
-        && !tag.contains('\\')
-    {
+    if let Some(tag) = leading_type(text) {
         return Ok(Cow::Borrowed(tag));
     }
     match value(text)?.get("type") {
@@ -69,15 +67,6 @@ fn data<'a>(name: &str, text: &str) -> Result<Chunk<'a>, Error> {
     let DataFields { id, data, transient } = fields(text)?;
     let (name, id, data) = (Cow::Owned(name.to_owned()), id.map(Cow::Owned), Cow::Owned(data));
     Ok(Chunk::Data(Data { name, id, data, transient }))
-}
-
-/// The text as a tree.
-pub(in super::super) fn value(text: &str) -> Result<Value, Error> {
-    serde_json::from_str(text).map_err(|error| {
-        let head: String = text.chars().take(40).collect();
-        let message = format!("the frame is not JSON: {error}; it begins with {head:?}");
-        Error::fatal(ErrorKind::Json, message)
-    })
 }
 
 fn reaches_prototype(value: &Value) -> bool {

@@ -4,8 +4,8 @@ use std::{borrow::Cow, collections::HashMap};
 
 use headwater_protocol::{
     self, ApprovalRequested, BlockEnded, BlockKind, BlockStarted, DataEvent, Error, ErrorInfo, Event,
-    Executor, FileEvent, FinishReason, Message, MessageId, MessageStarted, MessageStatus, Origin, Part,
-    PartId, PartState, Record, Role, RunFinished, ToolCall, ToolCallId, ToolDenied, ToolOutput, UnknownEvent,
+    FileEvent, FinishReason, Message, MessageId, MessageStarted, MessageStatus, Origin, Part, PartId,
+    PartState, Record, Role, RunFinished, ToolCall, ToolCallId, ToolDenied, ToolOutput, UnknownEvent,
 };
 use serde_json::Value;
 
@@ -332,12 +332,5 @@ fn event(chunk: Chunk<'_>) -> Option<Event> {
 }
 
 fn tool(call: Cow<'_, str>, name: Cow<'_, str>, dynamic: Option<bool>) -> ToolCall {
-    ToolCall {
-        call: id(call),
-        name: name.into_owned(),
-        dynamic,
-        executor: Executor::Server,
-        title: None,
-        metadata: None,
-    }
+    ToolCall { dynamic, ..ToolCall::new(id::<ToolCallId>(call), name) }
 }

@@ -189,10 +189,17 @@ fn what_is_read_by_comparing_is_what_a_parser_reads() {
         written("tool-input-delta", "toolCallId", "inputTextDelta", r#""{\"a\":""#),
     ];
     for json in &taken {
-        let (event_id, sequence, fast) = wire::as_written(json).unwrap_or_else(|| panic!("{json}"));
-        let line: Line<'_> = serde_json::from_str(json).unwrap();
-        assert_eq!((event_id, Some(sequence)), (&*line.event_id.unwrap().0, line.sequence));
-        assert_eq!(fast, line.chunk.unwrap().and_then(Brief::delta).unwrap());
+        let frame = Frame { event: None, id: None, data: json, offset: 0, index: 0 };
+        let [mut compared, mut parsed] = [Decoder::new(), Decoder::new()];
+        let [mut fast, mut slow] = [Decoded::default(), Decoded::default()];
+        assert!(compared.delta(&frame, &mut fast), "{json}");
+        parsed.line(&frame, &mut slow).unwrap();
+        assert_eq!(fast, slow);
+        assert_eq!(compared.next_sequence(), parsed.next_sequence());
+        assert_eq!(
+            compared.seen_event_ids().collect::<Vec<_>>(),
+            parsed.seen_event_ids().collect::<Vec<_>>()
+        );
     }
     let left = [
         taken[0].replace("\"m:4\"", "\"m\\u003a4\""),

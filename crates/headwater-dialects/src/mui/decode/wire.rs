@@ -6,42 +6,9 @@ use headwater_protocol::{BlockKind, Error, ErrorKind};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-/// A text that borrows from the frame if it can, in an `Option` too.
+/// A text that borrows from the frame if it can.
 #[derive(Deserialize)]
-pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
-
-/// A frame that may hold a delta: an envelope, or the chunk itself.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Line<'a> {
-    #[serde(borrow)]
-    pub(super) event_id: Option<Str<'a>>,
-    pub(super) sequence: Option<i64>,
-    #[serde(borrow, default, deserialize_with = "headwater_json::present")]
-    pub(super) chunk: Option<Option<Brief<'a>>>,
-    #[serde(rename = "type")]
-    kind: Option<&'a str>,
-    #[serde(borrow)]
-    id: Option<Str<'a>>,
-    #[serde(borrow)]
-    delta: Option<Str<'a>>,
-}
-
-/// The fields of a delta.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Brief<'a> {
-    #[serde(rename = "type")]
-    kind: Option<&'a str>,
-    #[serde(borrow)]
-    id: Option<Str<'a>>,
-    #[serde(borrow)]
-    delta: Option<Str<'a>>,
-    #[serde(borrow)]
-    tool_call_id: Option<Str<'a>>,
-    #[serde(borrow)]
-    input_text_delta: Option<Str<'a>>,
-}
+struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// What comes often.
 #[derive(Debug, PartialEq)]
@@ -50,34 +17,12 @@ pub(super) enum Delta<'a> {
     ToolInput { call: Cow<'a, str>, delta: Cow<'a, str> },
 }
 
-impl<'a> Brief<'a> {
-    pub(super) fn delta(self) -> Option<Delta<'a>> {
-        match self.kind? {
-            "tool-input-delta" => {
-                Some(Delta::ToolInput { call: self.tool_call_id?.0, delta: self.input_text_delta?.0 })
-            }
-            kind => block(kind, self.id, self.delta),
-        }
-    }
-}
-
-impl<'a> Line<'a> {
-    /// The delta of a frame that is a chunk itself.
-    pub(super) fn raw(self) -> Option<Delta<'a>> {
-        block(self.kind?, self.id, self.delta)
-    }
-}
-
 fn delta_kind(chunk: &str) -> Option<BlockKind> {
     match chunk {
         "text-delta" => Some(BlockKind::Text),
         "reasoning-delta" => Some(BlockKind::Reasoning),
         _ => None,
     }
-}
-
-fn block<'a>(kind: &str, id: Option<Str<'a>>, delta: Option<Str<'a>>) -> Option<Delta<'a>> {
-    Some(Delta::Block { kind: delta_kind(kind)?, id: id?.0, delta: delta?.0 })
 }
 
 /// An enveloped delta exactly as our encoder writes it, which is read by comparing; anything else is left
@@ -135,11 +80,7 @@ pub(super) struct Tag<'a> {
 
 /// The same JSON with each field once, the last one of a name.
 pub(super) fn single_fields(json: &str) -> Result<String, Error> {
-    let value: Value = serde_json::from_str(json).map_err(|error| {
-        let head: String = json.chars().take(40).collect();
-        Error::fatal(ErrorKind::Json, format!("the frame is not JSON: {error}; it begins with {head:?}"))
-    })?;
-    Ok(value.to_string())
+    crate::json::value(json).map(|value| value.to_string())
 }
 
 pub(super) fn no_chunk() -> Error {

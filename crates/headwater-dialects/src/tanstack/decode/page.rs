@@ -336,8 +336,7 @@ impl Page {
         let error = ErrorInfo {
             message: error.message.unwrap_or_default().into_owned(),
             code: error.code.map(Cow::into_owned),
-            retryable: None,
-            request: None,
+            ..ErrorInfo::default()
         };
         self.has_failed = true;
         sink.say(Event::RunFailed(error));
