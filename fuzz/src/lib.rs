@@ -8,16 +8,14 @@ use headwater_models::{
     scripted::Script,
     wire::{Dialect, Settings, Wire},
 };
-use headwater_protocol::{
-    Decoded, Decoder, EncodeOptions, Encoder, FrameReader, Framing, RawRequest, RunState, StructuredOp,
-    StructuredState, StructuredStreams, StructuredUpdate, dialects, lint,
-};
+use headwater_dialects::{Decoded, Decoder, EncodeOptions, Encoder, RawRequest, lint};
+use headwater_protocol::{FrameReader, Framing, RunState, StructuredOp, StructuredState, StructuredStreams, StructuredUpdate};
 use headwater_server::{Authenticator as _, Jwt};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
 /// Decodes the bytes in two pieces, reduces, re-encodes and lints.
 pub fn decode(name: &str, bytes: &[u8]) {
-    let (Some(dialect), Some(reader)) = (dialects::find(name), dialects::reader(name)) else { return };
+    let (Some(dialect), Some(reader)) = (headwater_dialects::find(name), headwater_dialects::reader(name)) else { return };
     let Some((&cut, bytes)) = bytes.split_first() else { return };
     let framing = if cut & 1 == 0 { Framing::Sse } else { Framing::Ndjson };
     let cut = usize::from(cut).min(bytes.len());
@@ -70,7 +68,7 @@ pub fn script(bytes: &[u8]) {
 
 /// Reads the bytes as every dialect's request.
 pub fn request(bytes: &[u8]) {
-    for dialect in dialects::ALL {
+    for dialect in headwater_dialects::ALL {
         let _ = dialect.parse_request(&RawRequest::post("/chat?threadId=t", bytes));
     }
 }

@@ -26,7 +26,7 @@ use measurement::Measurement;
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Subject {
     /// Encoding, decoding and reducing, per dialect
-    Protocol,
+    Dialects,
     /// Field extraction and partial values, per document
     Json,
     /// Appends, reads, wake-ups, memory and space of the stores
@@ -44,7 +44,7 @@ pub(crate) enum Subject {
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
     let root = root();
     match subject {
-        Subject::Protocol => run_protocol(&root, without),
+        Subject::Dialects => run_dialects(&root, without),
         Subject::Json => json::run(&root, without),
         Subject::Store => benches_of(&root, "headwater-store", &["store", "idle"]),
         Subject::Runtime => runtime::run(&root, "runtime"),
@@ -63,15 +63,15 @@ fn run_server(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
     benches_of(root, "headwater-server", &["server"])
 }
 
-fn run_protocol(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
+fn run_dialects(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
     let streams = Streams::create()?;
 
     anstream::println!("== ours");
-    let mut ours = cargo(root, &["bench", "-p", "headwater-protocol", "--bench", "protocol"]);
+    let mut ours = cargo(root, &["bench", "-p", "headwater-dialects", "--bench", "dialects"]);
     ours.env(Streams::VARIABLE, &streams.folder);
     let mut measured = measurements(&output_of(ours)?);
     if measured.is_empty() {
-        return Err(Failure::new("the protocol bench printed no measurements"));
+        return Err(Failure::new("the bench of the dialects printed no measurements"));
     }
 
     if without.contains(&Optional::Vendors) {

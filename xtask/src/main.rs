@@ -44,7 +44,7 @@ enum Task {
     /// Measure our code and the vendors' on the same streams, and print the ratios
     Bench {
         /// What to measure
-        #[arg(default_value = "protocol")]
+        #[arg(default_value = "dialects")]
         subject: bench::Subject,
         /// Parts to leave out, where a tool that they need cannot be had
         #[arg(long, value_delimiter = ',', value_name = "PART")]

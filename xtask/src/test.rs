@@ -10,7 +10,7 @@ use crate::{
     Optional, attack, browser, clients, endure, garbage, mcp, models, native, pages, root, tools, vendors,
 };
 
-/// The target for which the protocol and what it is built on must build: they have no I/O and no clock.
+/// The target for which the dialects and what they are built on must build: they have no I/O and no clock.
 const WASM: &str = "wasm32-unknown-unknown";
 
 /// The seed of generated cases.
@@ -41,7 +41,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(unnamed, "endurance", || endure::test(&root));
     report.part_unless(unnamed, "wasm", || {
         tools::ensure_target(&root, WASM)?;
-        check(cargo(&root, &["build", "-p", "headwater-json", "-p", "headwater-protocol", "--target", WASM]))
+        check(cargo(&root, &["build", "-p", "headwater-dialects", "--target", WASM]))
     });
     let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
     report.part_unless(refused.or(unnamed), "attacks on the page", || attack::test_page(&root));
@@ -78,7 +78,7 @@ pub(crate) fn garbage(inputs: u64) -> Result<ExitCode, Failure> {
     let (inputs, documents) = (inputs.to_string(), (inputs / 10).to_string());
     let counts = [("HEADWATER_GARBAGE", &*inputs), ("HEADWATER_DOCUMENTS", &*documents)];
     long(&[
-        Suite { name: "decoders", package: "headwater-protocol", filter: "garbage::", settings: &counts },
+        Suite { name: "decoders", package: "headwater-dialects", filter: "garbage::", settings: &counts },
         Suite { name: "JSON reader", package: "headwater-json", filter: "garbage::", settings: &counts },
         Suite { name: "JSON documents", package: "headwater-json", filter: "laws::", settings: &counts },
     ])
@@ -88,7 +88,7 @@ pub(crate) fn garbage(inputs: u64) -> Result<ExitCode, Failure> {
 pub(crate) fn laws(runs: u64) -> Result<ExitCode, Failure> {
     anstream::println!("{runs} runs for each law; a thousand take a minute or two");
     let settings = [("HEADWATER_CASES", &*runs.to_string())];
-    long(&[Suite { name: "laws", package: "headwater-protocol", filter: "laws::", settings: &settings }])
+    long(&[Suite { name: "laws", package: "headwater-dialects", filter: "laws::", settings: &settings }])
 }
 
 /// The embedded store on a faulty disk: so many random histories.

@@ -6,7 +6,8 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use headwater_protocol::{Dialect, Framing, Reader, dialects};
+use headwater_dialects::{Dialect, Reader};
+use headwater_protocol::Framing;
 
 use crate::{failure::Failure, input::Input, recognise::Stream};
 
@@ -34,17 +35,17 @@ impl StreamArgs {
 
 /// Reads the name of a dialect, suggests the nearest one, and lists all of them in the help.
 pub(crate) fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {
-    let names = dialects::ALL.map(Dialect::name);
+    let names = headwater_dialects::ALL.map(Dialect::name);
     PossibleValuesParser::new(names).try_map(|name| {
-        dialects::find(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
+        headwater_dialects::find(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
     })
 }
 
 /// The same for a dialect that is read.
 pub(crate) fn reader() -> impl TypedValueParser<Value = &'static dyn Reader> {
-    let names = dialects::READERS.map(Reader::name);
+    let names = headwater_dialects::READERS.map(Reader::name);
     PossibleValuesParser::new(names).try_map(|name| {
-        dialects::reader(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
+        headwater_dialects::reader(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
     })
 }
 

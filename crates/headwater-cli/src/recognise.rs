@@ -1,6 +1,7 @@
 //! Which dialect a stream speaks and how it is framed, told from its first frames.
 
-use headwater_protocol::{Frame, FrameReader, Framing, Reader, Tail, dialects};
+use headwater_dialects::Reader;
+use headwater_protocol::{Frame, FrameReader, Framing, Tail};
 
 use crate::{failure::Failure, input::Input, style};
 
@@ -51,7 +52,7 @@ pub(crate) fn recognise_framing(
             (None, _) if more => more = input.head().len() < HEAD && input.read_ahead()?,
             // A stream that was cut in its very first bytes shows nothing.
             (None, Some(dialect)) if input.head().trim_ascii().len() < "event:".len() => {
-                let dialect = dialects::find(dialect.name());
+                let dialect = headwater_dialects::find(dialect.name());
                 let framings = dialect.map(|dialect| dialect.default_profile().framings).unwrap_or_default();
                 return Ok(framings.first().copied().unwrap_or(Framing::Sse));
             }
@@ -97,7 +98,7 @@ fn recognise_dialect(input: &mut Input, framing: Framing) -> Result<&'static dyn
 #[derive(Debug, Default)]
 struct Scores {
     frames: u64,
-    scores: [Score; dialects::READERS.len()],
+    scores: [Score; headwater_dialects::READERS.len()],
 }
 
 /// To know all frames a little says more than to know most of them well: dialects share chunks, and one
@@ -115,7 +116,7 @@ impl Scores {
             return;
         }
         self.frames += 1;
-        for (score, dialect) in self.scores.iter_mut().zip(dialects::READERS) {
+        for (score, dialect) in self.scores.iter_mut().zip(headwater_dialects::READERS) {
             let sure = frame.map_or(0, |frame| dialect.recognise(frame));
             score.known += u64::from(sure > 0);
             score.sure += u64::from(sure);
@@ -124,7 +125,7 @@ impl Scores {
 
     fn winner(&self, name: &str) -> Result<&'static dyn Reader, Failure> {
         let best = self.scores.iter().copied().max().unwrap_or_default();
-        let all = || self.scores.iter().zip(dialects::READERS);
+        let all = || self.scores.iter().zip(headwater_dialects::READERS);
         let names = |dialects: &[&'static dyn Reader], glue| {
             dialects.iter().map(|dialect| dialect.name()).collect::<Vec<_>>().join(glue)
         };
@@ -137,7 +138,7 @@ impl Scores {
                 } else {
                     format!("no dialect knows the first chunks of {name}: say which it is")
                 };
-                let all = names(&dialects::READERS, ", ");
+                let all = names(&headwater_dialects::READERS, ", ");
                 Err(Failure::new(format!("{what} with --dialect; there are {all}")))
             }
             [one] => Ok(*one),

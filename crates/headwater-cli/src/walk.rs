@@ -1,6 +1,7 @@
 //! Decodes a stream and tells for each record which frame it came from.
 
-use headwater_protocol::{Decoded, Decoder, Error, ErrorInfo, FrameReader, Framing, Place, Reader, Record};
+use headwater_dialects::{Decoded, Decoder, Reader};
+use headwater_protocol::{Error, ErrorInfo, FrameReader, Framing, Place, Record};
 
 /// What comes out of a stream, in its order.
 #[derive(Debug)]

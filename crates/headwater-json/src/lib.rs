@@ -7,6 +7,7 @@
 //! - [`PartialValue`] has the value so far at any time, and says at the end whether it is whole.
 //! - [`Parser`] is what both are built on.
 //! - [`InputLimits`] bound the depth and the number of values of JSON from outside, before it is parsed or stored.
+//! - [`Surrogates`] joins the halves of surrogate pairs that JavaScript cut apart, which no Rust string can hold.
 //!
 //! ```
 //! use headwater_json::{Chunk, Extractor, Fields};
@@ -54,6 +55,8 @@ mod options;
 mod parser;
 mod partial;
 mod path;
+mod present;
+mod surrogate;
 mod visit;
 
 pub use chunk::Chunk;
@@ -66,4 +69,6 @@ pub use options::{LeadIn, Limits, Options, Trailing};
 pub use parser::Parser;
 pub use partial::PartialValue;
 pub use path::Segment;
+pub use present::present;
+pub use surrogate::{Mended, Surrogates, without_halves};
 pub use visit::Visit;

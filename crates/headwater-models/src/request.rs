@@ -1,8 +1,10 @@
 //! What a model is asked.
 
-use headwater_protocol::{ContentPart, ModelMessage, ToolSpec};
+use headwater_protocol::ToolSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::{ContentPart, ModelMessage};
 
 /// What a model is asked: the conversation, the tools, and how to answer.
 ///

@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use error::{FramingError, FramingErrorKind};
 pub use ndjson::NdjsonReader;
 pub use sse::{SseReader, Tail};
-pub use writer::{FrameWriter, Heartbeat};
-pub(crate) use writer::{Piece, Pieces};
+pub use writer::{FrameWriter, Heartbeat, Piece};
 
 /// The size of one message that a reader takes unless told otherwise: 16 MiB.
 pub(crate) const DEFAULT_LIMIT: usize = 16 * 1024 * 1024;

@@ -1,54 +1,42 @@
-//! One event model for the runs of AI agents, and the six stream dialects that chat UIs speak.
+//! One event model for the runs of AI agents, and the wire that carries it exactly.
 //!
 //! Everything here is pure: bytes and events in, events and bytes out. No I/O, no async, no clock.
 //!
+//! - [`Event`] is something that happened in a run, and a [`Record`] is an event with its number, time and [`Origin`].
+//! - [`RunState`] reduces records to messages, structured objects and how the run stands.
+//! - [`SseReader`], [`NdjsonReader`] and [`FrameWriter`] cut bytes into frames and put them together again.
+//! - [`native`] is Headwater's own wire: one record is one frame.
+//!
+//! How the chat UIs of other projects are served is the business of `headwater-dialects`.
+//!
 //! ```
-//! use headwater_protocol::{Decoded, Decoder, EncodeOptions, Encoder, Framing, dialects};
+//! use headwater_protocol::{Event, FrameWriter, Framing, Record, RunState, SseReader, native};
 //!
-//! // Read a Kortyx stream …
-//! let body = b"data: {\"type\":\"message\",\"content\":\"Hello\"}\n\ndata: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
-//! let mut decoder = Decoder::new(dialects::reader("kortyx").unwrap(), Framing::Sse);
-//! let mut decoded = Decoded::default();
-//! decoder.feed(body, &mut decoded);
-//! decoder.finish(&mut decoded);
+//! // Write a record …
+//! let record = Record::new(0, Event::Message { content: "Hello".into() });
+//! let mut out = FrameWriter::new(Framing::Sse);
+//! native::write_record(&record, &mut out);
 //!
-//! // … and say the same in the words of the AI SDK.
-//! let mut encoder = Encoder::new(dialects::find("ai-sdk").unwrap(), &EncodeOptions::default());
-//! decoded.records.iter().for_each(|record| encoder.record(record));
-//! encoder.finish();
-//! assert!(String::from_utf8_lossy(encoder.bytes()).contains("\"delta\":\"Hello\""));
+//! // … and read it on the other side.
+//! let mut state = RunState::default();
+//! SseReader::new().push(out.bytes(), |frame| {
+//!     let read = native::read_record(frame.unwrap().data).unwrap();
+//!     state.apply(&read.record).unwrap();
+//! });
+//! assert_eq!(state.messages()[0].plain_text(), "Hello");
 //! ```
 
-mod decode;
-mod dialect;
-pub mod dialects;
-mod documents;
-mod encode;
 mod error;
 mod event;
 mod framing;
-mod hold;
 mod id;
-mod json;
-mod lint;
-mod prompt;
-mod reader;
-mod reader_error;
-mod request;
+pub mod native;
 mod secrets;
 mod state;
 mod structured;
-mod surrogate;
 mod time;
-pub mod ui_message;
+mod tool_spec;
 
-pub use decode::{Decode, Decoded, Decoder};
-pub use dialect::{
-    AnswerFlow, ContentMode, CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry,
-    Retraction, Route, Support,
-};
-pub use documents::{CheckpointEntry, CheckpointReply, HistoryPage, SessionEntry, SessionList};
-pub use encode::{Encode, EncodeOptions, Encoder};
 pub use error::{Error, ErrorKind, Place};
 pub use event::{
     ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind,
@@ -59,22 +47,12 @@ pub use event::{
     TraceEvent, TransitionEvent, UnknownEvent, Usage, WarningEvent,
 };
 pub use framing::{
-    Frame, FrameReader, FrameWriter, Framing, FramingError, FramingErrorKind, Heartbeat, NdjsonReader,
+    Frame, FrameReader, FrameWriter, Framing, FramingError, FramingErrorKind, Heartbeat, NdjsonReader, Piece,
     SseReader, Tail, UnknownFraming,
 };
 pub use id::{
     ApprovalId, AttemptId, CheckpointId, InvalidId, MAX_ID_BYTES, MessageId, PartId, RequestId, RunId,
     SessionId, ToolCallId, check_id, is_positional_id,
-};
-pub use lint::{Finding, Findings, Lint, Rule, lint};
-pub use prompt::{
-    ContentPart, FileData, ModelMessage, PromptOptions, ToolResultOutput, ToolSpec, to_model_messages,
-};
-pub use reader::Reader;
-pub use reader_error::{READER_ERRORS, code_of, coded, reader_text};
-pub use request::{
-    Action, ApprovalAnswer, ChatRequest, CheckpointAction, ClientTool, InterruptAnswer, RawRequest,
-    RequestCursor, ToolResult,
 };
 pub use secrets::Secrets;
 pub use state::{
@@ -86,5 +64,5 @@ pub use structured::{
     StructuredError, StructuredErrorKind, StructuredLimits, StructuredOp, StructuredState, StructuredStatus,
     StructuredStreams, StructuredUpdate,
 };
-pub use surrogate::{Mended, Surrogates, without_halves};
 pub use time::{parse_rfc3339, rfc3339};
+pub use tool_spec::{ClientTool, ToolSpec};

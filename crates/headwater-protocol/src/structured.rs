@@ -6,7 +6,6 @@
 
 mod change;
 mod error;
-pub(crate) mod growing;
 mod holes;
 mod limits;
 mod streams;

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 /// A time that prints as `2026-01-11T18:22:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Iso8601(pub(crate) u64);
+struct Iso8601(u64);
 
 impl fmt::Display for Iso8601 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

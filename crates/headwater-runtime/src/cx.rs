@@ -2,7 +2,8 @@
 
 use std::{future::Future, sync::Arc};
 
-use headwater_protocol::{Message, ModelMessage, PromptOptions, RunId, SessionId, Usage, to_model_messages};
+use headwater_models::{ModelMessage, PromptOptions, to_model_messages};
+use headwater_protocol::{Message, RunId, SessionId, Usage};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 

@@ -21,6 +21,7 @@ mod model;
 mod next;
 mod page;
 mod raw;
+mod reader_error;
 mod replay;
 mod run;
 mod seeing;
@@ -50,6 +51,7 @@ pub use model::ModelRef;
 pub use next::{Next, NodeResult};
 pub use page::{open_page, seal_page};
 pub use raw::RawJson;
+pub use reader_error::{READER_ERRORS, code_of, coded, error_for_reader, reader_text};
 pub use replay::{Divergence, DivergenceKind, Replayed, replay};
 pub use session::{
     Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, QueuedMessage, RolledBack, Sent, Session,

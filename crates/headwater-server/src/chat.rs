@@ -16,7 +16,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{Action, Dialect, Profile, ReaderNames, Route, dialects};
+use headwater_dialects::{Action, Dialect, Profile, ReaderNames, Route};
 use headwater_runtime::{Run, Sent};
 use serde::Deserialize;
 
@@ -73,12 +73,12 @@ pub(crate) async fn by_route(
 
 /// A dialect with a chat route, by its name.
 pub(crate) fn find(name: &str) -> Result<&'static dyn Dialect, ApiError> {
-    find_among(dialects::CHAT, name)
+    find_among(headwater_dialects::CHAT, name)
 }
 
 /// A wire that a run can be read in, by its name.
 pub(crate) fn find_wire(name: &str) -> Result<&'static dyn Dialect, ApiError> {
-    find_among(&dialects::ALL, name)
+    find_among(&headwater_dialects::ALL, name)
 }
 
 fn find_among(dialects: &[&'static dyn Dialect], name: &str) -> Result<&'static dyn Dialect, ApiError> {

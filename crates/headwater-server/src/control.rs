@@ -10,8 +10,10 @@ pub(crate) use start::start;
 
 use std::time::Duration;
 
+use answers::InterruptDocument;
 use axum::{Extension, Json, extract::State, http::HeaderMap};
-use headwater_protocol::{CursorSupport, ReaderNames, RequestCursor, RunId, RunStatus, Usage, dialects};
+use headwater_dialects::{CursorSupport, ReaderNames, RequestCursor};
+use headwater_protocol::{RunId, RunStatus, Usage};
 use headwater_runtime::{ErrorKind, Run, RunSummary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +26,6 @@ use crate::{
     extract::{LastEventId, Path, Query},
     follow::{Ending, From, View},
 };
-use answers::InterruptDocument;
 
 /// A run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -221,7 +222,7 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<EventStream, ApiError> {
     let (served, run, _) = owned(&server, &principal, &run).await?;
-    let dialect = query.dialect.as_deref().map_or(Ok(dialects::NATIVE), chat::find_wire)?;
+    let dialect = query.dialect.as_deref().map_or(Ok(headwater_dialects::NATIVE), chat::find_wire)?;
     let named = query.profile.as_deref().map(|name| chat::profile(dialect, name)).transpose()?;
     let profile = named.unwrap_or_else(|| dialect.default_profile());
     let framing = chat::framing(dialect, profile, &headers, query.framing.as_deref())?;

@@ -14,7 +14,7 @@ pub(crate) use body::{Ending, Opening, Source, body};
 pub(crate) use shared::{Attached, Streams};
 pub(crate) use view::View;
 
-use headwater_protocol::RequestCursor;
+use headwater_dialects::RequestCursor;
 use headwater_runtime::Run;
 use headwater_store::{Cursor, CursorFault, Place, ReadLimit};
 

@@ -8,7 +8,7 @@ use axum::{
     middleware,
     routing::{MethodRouter, get, post},
 };
-use headwater_protocol::{Route as DialectRoute, dialects};
+use headwater_dialects::Route as DialectRoute;
 
 use crate::{
     Agents, ApiError, ChatPath, Options, Server,
@@ -52,7 +52,8 @@ pub(crate) fn routes(server: &Server) -> Routes {
     }
     routes = api::routes(routes);
     for (name, paths) in &server.options().paths {
-        let Some(dialect) = dialects::CHAT.iter().copied().find(|dialect| dialect.name() == name) else {
+        let Some(dialect) = headwater_dialects::CHAT.iter().copied().find(|dialect| dialect.name() == name)
+        else {
             tracing::error!("there is no dialect `{name}`: its paths are not served");
             continue;
         };
@@ -78,7 +79,7 @@ pub(crate) fn routes(server: &Server) -> Routes {
 /// The routes of all dialects, each once.
 fn dialect_routes() -> Vec<DialectRoute> {
     let mut routes: Vec<DialectRoute> = Vec::new();
-    for route in dialects::CHAT.iter().flat_map(|dialect| dialect.routes()) {
+    for route in headwater_dialects::CHAT.iter().flat_map(|dialect| dialect.routes()) {
         if !routes.contains(route) {
             routes.push(*route);
         }

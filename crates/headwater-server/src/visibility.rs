@@ -2,10 +2,10 @@
 
 use headwater_protocol::{
     ApprovalRequested, AttemptRetracted, BlockKind, ErrorEvent, ErrorInfo, Event, Executor, FileEvent,
-    Message, Part, READER_ERRORS, Record, ToolCall, ToolInputAvailable, ToolInputError, ToolOutput,
-    ToolOutputError, ToolPart, WarningEvent, code_of, reader_text,
+    Message, Part, Record, ToolCall, ToolInputAvailable, ToolInputError, ToolOutput, ToolOutputError,
+    ToolPart, WarningEvent,
 };
-use headwater_runtime::RunSummary;
+use headwater_runtime::{READER_ERRORS, RunSummary, code_of, error_for_reader, reader_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -142,7 +142,7 @@ impl Visibility {
 
     fn error(self, error: &mut ErrorInfo) {
         if !self.errors {
-            *error = error.for_reader();
+            *error = error_for_reader(error);
         }
     }
 

@@ -109,7 +109,7 @@ impl ToolError {
     #[must_use]
     pub fn coded(&self) -> String {
         match self.code() {
-            Some(code) => headwater_protocol::coded(code, &self.message),
+            Some(code) => format!("{code}: {}", self.message),
             None => self.message.clone(),
         }
     }

@@ -30,6 +30,7 @@
 
 #[cfg(feature = "cli")]
 pub use headwater_cli as cli;
+pub use headwater_dialects as dialects;
 pub use headwater_json as json;
 pub use headwater_models as models;
 pub use headwater_protocol as protocol;

@@ -12,9 +12,10 @@ mod typescript;
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
+use headwater_dialects::{Decoded, Decoder, EncodeOptions, Encoder};
 use headwater_protocol::{
-    Decoded, Decoder, EncodeOptions, Encoder, Event, EventKind, Framing, Interrupt, Message, MessageStatus,
-    Part, Record, Role, StructuredOp, StructuredUpdate, TextPart, dialects,
+    Event, EventKind, Framing, Interrupt, Message, MessageStatus, Part, Record, Role, StructuredOp,
+    StructuredUpdate, TextPart,
 };
 use serde_json::{Value, json};
 
@@ -53,7 +54,7 @@ fn assert_valid(validator: &jsonschema::Validator, record: &Value) {
 
 /// The records on the wire, as lines of JSON.
 fn written(records: &[Record]) -> Vec<Value> {
-    let native = dialects::find("native").unwrap();
+    let native = headwater_dialects::find("native").unwrap();
     let mut options = EncodeOptions::default();
     options.framing = Some(Framing::Ndjson);
     let mut encoder = Encoder::new(native, &options);
@@ -89,7 +90,7 @@ fn records_of_every_conformance_case_are_valid() {
             if case.extension().is_none_or(|extension| extension != "sse") {
                 continue;
             }
-            let mut decoder = Decoder::new(dialects::reader(&name).unwrap(), Framing::Sse);
+            let mut decoder = Decoder::new(headwater_dialects::reader(&name).unwrap(), Framing::Sse);
             let mut decoded = Decoded::default();
             decoder.feed(&fs::read(&case).unwrap(), &mut decoded);
             decoder.finish(&mut decoded);

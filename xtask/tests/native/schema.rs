@@ -1,6 +1,6 @@
 //! The JSON Schema of the wire, from the types that are written to it.
 
-use headwater_protocol::dialects::native::NativeFrame;
+use headwater_protocol::native::NativeFrame;
 use schemars::{Schema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde_json::{Value, json};
 

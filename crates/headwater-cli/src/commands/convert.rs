@@ -6,10 +6,8 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use headwater_protocol::{
-    ContentMode, Decoded, Decoder, Dialect, EncodeOptions, Encoder, ErrorKind, Event, Framing, Reader,
-    RunState, RunStatus,
-};
+use headwater_dialects::{ContentMode, Decoded, Decoder, Dialect, EncodeOptions, Encoder, Reader};
+use headwater_protocol::{ErrorKind, Event, Framing, RunState, RunStatus};
 
 use crate::{
     args,

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use headwater_protocol::{Dialect, EventKind, Profile, Support, dialects};
+use headwater_dialects::{Dialect, Profile, Support};
+use headwater_protocol::EventKind;
 use serde_json::{Value, json};
 
 use crate::{
@@ -29,7 +30,7 @@ impl Dialects {
         let mut out = style::stdout(self.json);
         let shown =
             |dialect: &&dyn Dialect| self.dialect.is_none_or(|wanted| wanted.name() == dialect.name());
-        let shown = dialects::ALL.into_iter().filter(shown);
+        let shown = headwater_dialects::ALL.into_iter().filter(shown);
         if self.json {
             let all: Vec<Value> = shown.map(describe).collect();
             writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
@@ -47,7 +48,7 @@ impl Dialects {
 /// Who speaks each dialect, and what the profiles can do.
 fn print_table(out: &mut impl Write) -> Result<(), Failure> {
     let room = style::terminal_width().saturating_sub(10);
-    for dialect in dialects::ALL {
+    for dialect in headwater_dialects::ALL {
         let mut name = dialect.name();
         for line in style::wrap(dialect.about(), room) {
             writeln!(out, "{BOLD}{name:<10}{BOLD:#}{line}")?;
@@ -57,10 +58,10 @@ fn print_table(out: &mut impl Write) -> Result<(), Failure> {
     writeln!(out)?;
 
     let mut rows = vec![["dialect", "profile"].map(str::to_owned).to_vec()];
-    rows.extend(dialects::ALL.into_iter().flat_map(|dialect| {
+    rows.extend(headwater_dialects::ALL.into_iter().flat_map(|dialect| {
         dialect.profiles().iter().map(|profile| vec![dialect.name().to_owned(), profile.name.to_owned()])
     }));
-    let profiles = dialects::ALL.into_iter().flat_map(Dialect::profiles);
+    let profiles = headwater_dialects::ALL.into_iter().flat_map(Dialect::profiles);
     for (row, profile) in rows.iter_mut().skip(1).zip(profiles) {
         row.extend(capabilities(profile).into_iter().map(|(_, value)| value));
     }

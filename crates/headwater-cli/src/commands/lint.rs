@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use headwater_protocol::{Finding, Framing, Place, Reader, RunState, dialects};
+use headwater_dialects::{Finding, Reader};
+use headwater_protocol::{Framing, Place, RunState};
 
 use crate::{
     args::StreamArgs,
@@ -57,7 +58,7 @@ impl Lint {
         let mut out = style::stdout(self.json);
         let shown =
             |dialect: &&dyn Reader| self.stream.dialect.is_none_or(|wanted| wanted.name() == dialect.name());
-        for (at, dialect) in dialects::READERS.into_iter().filter(shown).enumerate() {
+        for (at, dialect) in headwater_dialects::READERS.into_iter().filter(shown).enumerate() {
             let rules = dialect.lint_rules();
             if self.json {
                 for rule in rules {
@@ -89,7 +90,7 @@ impl Lint {
 
 /// What the dialect's linter finds, and what the decoder and the reducer find beyond it, in the order of the stream.
 fn check(dialect: &dyn Reader, framing: Framing, stream: &[u8]) -> Vec<Finding> {
-    let mut findings = headwater_protocol::lint(dialect, framing, stream);
+    let mut findings = headwater_dialects::lint(dialect, framing, stream);
     let known: std::collections::HashSet<Option<u64>> =
         findings.iter().map(|finding| finding.frame).collect();
     let mut state = RunState::with_rules(dialect.rules());

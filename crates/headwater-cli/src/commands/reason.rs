@@ -7,20 +7,21 @@ mod words;
 
 use std::{io::Write as _, path::PathBuf, sync::Arc};
 
+use answer::{Answer, Call, Turn};
 use clap::Args;
 use futures_util::StreamExt as _;
-use headwater_models::{Model, ModelError, ModelRequest, ResponseFormat, Warning};
-use headwater_protocol::{ContentPart, ModelMessage, ToolResultOutput};
+use headwater_models::{
+    ContentPart, Model, ModelError, ModelMessage, ModelRequest, ResponseFormat, ToolResultOutput, Warning,
+};
 use headwater_tools::{McpClient, Schema, ToolContext, ToolOutput, Tools};
 use serde_json::Value;
+use show::Show;
 
 use crate::{
     failure::{Failure, Verdict},
     input::read_document,
     style,
 };
-use answer::{Answer, Call, Turn};
-use show::Show;
 
 /// Ask a model, and show what it says as it is said.
 ///

@@ -5,7 +5,8 @@ mod structured;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use clap::Args;
-use headwater_protocol::{Decoded, Decoder, RunState};
+use headwater_dialects::{Decoded, Decoder};
+use headwater_protocol::RunState;
 use serde::Serialize;
 
 use crate::{

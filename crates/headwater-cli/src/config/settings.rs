@@ -2,8 +2,8 @@
 
 use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
 
+use headwater_dialects::Dialect;
 use headwater_models::http::Timeouts;
-use headwater_protocol::{Dialect, dialects};
 use headwater_runtime::WhenBusy;
 use headwater_server::{Agents, ChatPath, Options, Server, check_path};
 use headwater_store::embedded::Fsync;
@@ -320,7 +320,7 @@ impl Read<'_> {
 fn paths(read: &Read<'_>) -> Result<Vec<(&'static dyn Dialect, ChatPath)>, Failure> {
     let own = Server::new(Agents::new(), Options::default()).routes();
     let mut paths: Vec<(&'static dyn Dialect, ChatPath)> = Vec::new();
-    for &dialect in dialects::CHAT {
+    for &dialect in headwater_dialects::CHAT {
         let name = format!("paths.{}", dialect.name());
         for given in read.many(&name) {
             let (path, agent) = match given.split_once('=') {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use headwater_models::{
-    Model, ModelRequest, ModelStream,
+    ContentPart, Model, ModelMessage, ModelRequest, ModelStream, ToolResultOutput,
     scripted::{Rule, Script, ScriptedModel},
 };
-use headwater_protocol::{ContentPart, ModelMessage, ToolCallId, ToolResultOutput};
+use headwater_protocol::ToolCallId;
 use serde_json::Value;
 
 /// A model that answers by a function. What is asked decides alone, so the same request gets the same answer.

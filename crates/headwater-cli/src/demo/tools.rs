@@ -2,16 +2,19 @@
 
 mod input;
 
-use headwater_models::scripted::{Call, Rule};
-use headwater_protocol::{ToolResultOutput, ToolSpec};
+use headwater_models::{
+    ToolResultOutput,
+    scripted::{Call, Rule},
+};
+use headwater_protocol::ToolSpec;
 use headwater_runtime::{Error, ErrorKind, Result};
 use headwater_tools::{Approval, ClientTool, FunctionTool, ToolError, Tools};
+use input::Wanted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::improvised::{Asked, Called, literal};
-use input::Wanted;
 
 /// The tools, by their names.
 pub(super) fn tools() -> Result<Tools> {

@@ -6,7 +6,6 @@ use std::{
     net::SocketAddr,
 };
 
-use headwater_protocol::dialects;
 use headwater_server::ChatPath;
 
 use super::listen::has_keys;
@@ -57,7 +56,7 @@ fn write(
     writeln!(out, "  {BOLD}data{BOLD:#}      {}", style::printable(&store))?;
     writeln!(out, "  {BOLD}page{BOLD:#}      {CYAN}{base}/{CYAN:#}")?;
     writeln!(out)?;
-    for &dialect in dialects::CHAT {
+    for &dialect in headwater_dialects::CHAT {
         let name = dialect.name();
         writeln!(out, "  {name:9} POST {CYAN}{base}/v1/{name}/chat{CYAN:#}")?;
         for (_, ChatPath { path, agent }) in settings.paths.iter().filter(|(of, _)| of.name() == name) {

@@ -7,7 +7,6 @@ use std::{
 };
 
 use headwater_models::Models;
-use headwater_protocol::dialects;
 use headwater_runtime::AgentOptions;
 use headwater_store::{Memory, Store};
 
@@ -109,7 +108,7 @@ fn two_agents_of_one_name_and_a_folder_without_any_are_refused() {
 fn the_readme_and_the_page_have_the_same_lines() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = fs::read_to_string(readme).unwrap();
-    for (line, dialect) in LINES.iter().zip(dialects::CHAT) {
+    for (line, dialect) in LINES.iter().zip(headwater_dialects::CHAT) {
         assert_eq!(line.dialect, dialect.name());
         let line = format!("$ {}\n", line.curl("http://127.0.0.1:8787"));
         assert!(readme.contains(&line), "{line}");

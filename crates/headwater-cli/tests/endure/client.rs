@@ -1,6 +1,7 @@
 //! Thousands of connections at once, and what a dialect's client would make of what came over them.
 
-use headwater_protocol::{Decoded, Decoder, Framing, RunState, RunStatus, dialects};
+use headwater_dialects::{Decoded, Decoder};
+use headwater_protocol::{Framing, RunState, RunStatus};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -86,7 +87,7 @@ impl Answer {
 
     /// What a dialect's client shows at the end of the stream: the state of the run, and the last answer's text.
     pub(crate) fn shown(&self, dialect: &str) -> (RunStatus, String) {
-        let dialect = dialects::reader(dialect).unwrap();
+        let dialect = headwater_dialects::reader(dialect).unwrap();
         let mut decoder = Decoder::new(dialect, Framing::Sse);
         let (mut state, mut decoded) = (RunState::with_rules(dialect.rules()), Decoded::default());
         decoder.feed(&self.body, &mut decoded);

@@ -2,9 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use headwater_protocol::{ContentPart, ModelMessage, ToolResultOutput};
-
-use crate::{ModelRequest, ResponseFormat};
+use crate::{ContentPart, ModelMessage, ModelRequest, ResponseFormat, ToolResultOutput};
 
 /// A request, as the conditions and the placeholders of a script see it. It borrows, so that making one costs little.
 pub(super) struct Situation<'r> {
@@ -165,6 +163,5 @@ fn output_text(output: &ToolResultOutput) -> Cow<'_, str> {
         ToolResultOutput::ExecutionDenied { reason } => {
             Cow::Borrowed(reason.as_deref().unwrap_or("the call was denied"))
         }
-        _ => Cow::Borrowed(""),
     }
 }

@@ -1,6 +1,7 @@
 //! From a provider's bytes to events, for every wire.
 
-use headwater_protocol::{Framing, SseReader, Surrogates, Tail, without_halves};
+use headwater_json::{Surrogates, without_halves};
+use headwater_protocol::{Framing, SseReader, Tail};
 use serde_json::Value;
 
 use super::{anthropic, failure, google, openai_chat, openai_responses, sink::Sink};

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use headwater_protocol::{FileData, ToolResultOutput};
 use serde_json::{Map, Value};
 
 use super::{Encoded, Settings};
-use crate::{ModelError, ModelErrorKind, ModelRequest, Warning};
+use crate::{FileData, ModelError, ModelErrorKind, ModelRequest, ToolResultOutput, Warning};
 
 /// A request while it is written.
 #[derive(Debug)]
@@ -153,7 +152,6 @@ impl<'f> Media<'f> {
                     Err(draft.refuse(format!("a file is known to other providers only, not to {provider}")))
                 }
             },
-            _ => Err(draft.refuse("a file is somewhere that this version does not know")),
         }
     }
 
@@ -211,7 +209,6 @@ pub(super) fn output_text(output: &ToolResultOutput) -> (String, bool) {
             let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
             (format!("the call was denied{reason}"), true)
         }
-        _ => ("the tool gave nothing that can be shown".to_owned(), true),
     }
 }
 

@@ -1,10 +1,11 @@
 //! What each wire writes for a request.
 
 use headwater_models::{
-    ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice,
+    ContentPart, FileData, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
+    ToolChoice, ToolResultOutput,
     wire::{Dialect, Encoded, Settings, Wire},
 };
-use headwater_protocol::{ContentPart, FileData, ModelMessage, ToolResultOutput, ToolSpec};
+use headwater_protocol::ToolSpec;
 use serde_json::{Value, json};
 
 const CHAT: Wire = Wire::chat(&Dialect::OPENAI);

@@ -4,10 +4,11 @@
 use std::{fs, path::PathBuf};
 
 use headwater_models::{
-    ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice,
+    ContentPart, FileData, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
+    ToolChoice,
     wire::{Dialect, Settings, Wire},
 };
-use headwater_protocol::{ContentPart, FileData, ModelMessage, ToolSpec};
+use headwater_protocol::ToolSpec;
 use serde_json::json;
 
 /// Each provider with a model that takes as much as any of its models.

@@ -1,10 +1,9 @@
 //! What an answer wants back goes back: signatures, sealed thoughts, ids.
 
 use headwater_models::{
-    ModelEvent, ModelRequest,
+    ContentPart, ModelEvent, ModelMessage, ModelRequest,
     wire::{Dialect, Settings, Wire},
 };
-use headwater_protocol::{ContentPart, ModelMessage};
 use serde_json::{Value, json};
 
 use crate::encoding::{conversation, encode, text};

@@ -14,6 +14,7 @@ mod features;
 mod going_back;
 #[cfg(feature = "providers")]
 mod http;
+mod prompts;
 mod providers;
 mod raw;
 mod recorded;

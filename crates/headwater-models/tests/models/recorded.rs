@@ -113,7 +113,7 @@ fn read(folder: &Path, entry: &Value) -> Recording {
 }
 
 /// Tells a build which recordings were read.
-fn register(line: &str) {
+pub(crate) fn register(line: &str) {
     let Some(log) = std::env::var_os("HEADWATER_VECTORS_READ") else { return };
     let log = std::fs::OpenOptions::new().create(true).append(true).open(&log);
     log.and_then(|mut log| log.write_all(format!("{line}\n").as_bytes())).unwrap();

@@ -4,10 +4,10 @@
 use std::{fs, path::PathBuf};
 
 use headwater_models::{
-    ModelRequest, ResponseFormat, ToolChoice,
+    ContentPart, FileData, ModelMessage, ModelRequest, ResponseFormat, ToolChoice, ToolResultOutput,
     wire::{Dialect, Settings, Wire},
 };
-use headwater_protocol::{ContentPart, FileData, ModelMessage, ToolResultOutput, ToolSpec};
+use headwater_protocol::ToolSpec;
 use serde_json::{Value, json};
 
 const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";

@@ -1,10 +1,11 @@
 use std::{sync::Arc, task::Poll, time::Duration};
 
 use headwater_models::{
-    Model, ModelError, ModelErrorKind, ModelRequest, ResponseFormat,
+    ContentPart, Model, ModelError, ModelErrorKind, ModelMessage, ModelRequest, ResponseFormat,
+    ToolResultOutput,
     scripted::{Call, Fault, Rule, Script, ScriptedModel, When},
 };
-use headwater_protocol::{ContentPart, FinishReason, ModelMessage, ToolResultOutput, ToolSpec, Usage};
+use headwater_protocol::{FinishReason, ToolSpec, Usage};
 use serde_json::json;
 
 use crate::asking::{ask, line, lines, poll};

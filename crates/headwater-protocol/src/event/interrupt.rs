@@ -96,7 +96,7 @@ payloads! {
         /// The question.
         pub request: RequestId,
         /// The answer.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
         pub answer: Option<Value>,
     }
 }

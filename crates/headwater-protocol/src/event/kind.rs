@@ -95,7 +95,15 @@ impl EventKind {
     }
 
     /// Whether a run that waits still does after it.
-    pub(crate) const fn leaves_waiting(self) -> bool {
+    ///
+    /// ```
+    /// use headwater_protocol::EventKind;
+    ///
+    /// assert!(EventKind::Usage.leaves_waiting());
+    /// assert!(!EventKind::InterruptAnswered.leaves_waiting());
+    /// ```
+    #[must_use]
+    pub const fn leaves_waiting(self) -> bool {
         matches!(
             self,
             Self::Status

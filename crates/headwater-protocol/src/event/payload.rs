@@ -214,7 +214,7 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub usage: Option<Usage>,
         /// The run's result.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
         pub data: Option<Value>,
     }
 
@@ -281,7 +281,7 @@ payloads! {
         /// That workflow.
         pub to: String,
         /// What is handed over.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
         pub payload: Option<Value>,
     }
 

@@ -85,7 +85,7 @@ payloads! {
         #[serde(flatten)]
         pub tool: ToolCall,
         /// The input; absent where its text is not JSON.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
         pub input: Option<Value>,
     }
 
@@ -95,7 +95,7 @@ payloads! {
         #[serde(flatten)]
         pub tool: ToolCall,
         /// The input as it came.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
         pub input: Option<Value>,
         /// What is wrong with it.
         pub error: String,
@@ -109,7 +109,7 @@ payloads! {
         #[serde(flatten)]
         pub tool: ToolCall,
         /// The exact input that is approved.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
         pub input: Option<Value>,
         /// Binds the request to the run, the call and its input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,7 +143,7 @@ payloads! {
         /// The output.
         pub output: Value,
         /// The same as structured content, where the tool gave both.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
         pub structured: Option<Value>,
         /// The tool ran and reports a failure of its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -164,7 +164,14 @@ impl FrameWriter {
     /// Most frames of a stream are deltas of two or three strings, and looking at every byte of every
     /// key for something to escape is most of what they cost. What is written this way must be the very
     /// bytes that [`frame`](Self::frame) would write.
-    pub(crate) fn pieces(&mut self, event: Option<&'static str>, pieces: &[Piece<'_>]) {
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing, Piece};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.pieces(None, &[Piece::Json(r#"{"delta":"#), Piece::Text("a \"word\""), Piece::Json("}")]);
+    /// assert_eq!(writer.bytes(), b"data: {\"delta\":\"a \\\"word\\\"\"}\n\n");
+    /// ```
+    pub fn pieces(&mut self, event: Option<&'static str>, pieces: &[Piece<'_>]) {
         if self.has_id || event.is_some() {
             self.head(event);
         }
@@ -292,7 +299,18 @@ impl FrameWriter {
     /// Gives ids to the frames that stand in the buffer from a byte on. They were written without. `id` is given the
     /// number of the frame, from 1, and whether it is the last. NDJSON has no ids: they become the last member of each
     /// object, named `field`, if there is one.
-    pub(crate) fn identify(
+    ///
+    /// ```
+    /// # use headwater_protocol::{FrameWriter, Framing};
+    /// let mut writer = FrameWriter::new(Framing::Sse);
+    /// writer.raw("{}");
+    /// writer.identify(0, None, &mut |frame, _last| format!("7.{frame}")).unwrap();
+    /// assert_eq!(writer.bytes(), b"id: 7.1\ndata: {}\n\n");
+    /// ```
+    ///
+    /// # Errors
+    /// If an id has a line break, which no `id:` line can hold.
+    pub fn identify(
         &mut self,
         from: usize,
         field: Option<&str>,
@@ -416,66 +434,15 @@ impl FrameWriter {
     }
 }
 
-/// A piece of a frame's JSON.
+/// A piece of a frame's JSON, for [`FrameWriter::pieces`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Piece<'a> {
+pub enum Piece<'a> {
     /// To be written as it is.
     Json(&'static str),
     /// To be written as a string.
     Text(&'a str),
     /// To be written as a number.
     Number(u64),
-}
-
-/// At most so many pieces, of which some may be left out.
-#[derive(Debug)]
-pub(crate) struct Pieces<'a, const MOST: usize> {
-    list: [Piece<'a>; MOST],
-    count: usize,
-}
-
-impl<'a, const MOST: usize> Pieces<'a, MOST> {
-    /// Begins with JSON as it is.
-    pub(crate) fn new(json: &'static str) -> Self {
-        Self { list: [Piece::Json(json); MOST], count: 1 }
-    }
-
-    fn push(&mut self, piece: Piece<'a>) {
-        debug_assert!(self.count < self.list.len(), "no delta has as many fields");
-        if let Some(free) = self.list.get_mut(self.count) {
-            *free = piece;
-            self.count += 1;
-        }
-    }
-
-    /// JSON as it is.
-    pub(crate) fn json(mut self, json: &'static str) -> Self {
-        self.push(Piece::Json(json));
-        self
-    }
-
-    /// A string after its key, if there is one. The key is written as it is: `,"node":`.
-    pub(crate) fn text(mut self, key: &'static str, text: Option<&'a str>) -> Self {
-        if let Some(text) = text {
-            self.push(Piece::Json(key));
-            self.push(Piece::Text(text));
-        }
-        self
-    }
-
-    /// A number after its key, if there is one.
-    pub(crate) fn number(mut self, key: &'static str, number: Option<u64>) -> Self {
-        if let Some(number) = number {
-            self.push(Piece::Json(key));
-            self.push(Piece::Number(number));
-        }
-        self
-    }
-
-    /// All of them.
-    pub(crate) fn list(&self) -> &[Piece<'a>] {
-        self.list.get(..self.count).unwrap_or_default()
-    }
 }
 
 fn write_text(out: &mut Vec<u8>, text: &str) {

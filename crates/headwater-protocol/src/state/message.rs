@@ -254,7 +254,7 @@ impl ToolState {
 }
 
 /// The approval that a call needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
@@ -302,13 +302,13 @@ pub struct ToolPart {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input_text: String,
     /// The input.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub input: Option<Value>,
     /// The output.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub output: Option<Value>,
     /// The output as structured content, where the tool gave both.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub structured: Option<Value>,
     /// The output is a failure that the tool reports.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -461,7 +461,7 @@ pub struct StructuredPart {
     pub data_type: String,
     /// The object, in a message that has left its run. While it is in a [`RunState`](crate::RunState), the object is
     /// there: [`RunState::structured`](crate::RunState::structured).
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub data: Option<Value>,
 }
 
@@ -490,7 +490,7 @@ pub struct QuestionPart {
     #[serde(default)]
     pub state: QuestionState,
     /// The answer.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub answer: Option<Value>,
 }
 

@@ -80,6 +80,26 @@ impl RunState {
     }
 }
 
+impl Message {
+    /// The fewest events that build this message again.
+    ///
+    /// ```
+    /// use headwater_protocol::{Message, Role};
+    ///
+    /// let message = Message::text("m1", Role::User, "Hi");
+    /// let events: Vec<_> = message.replay().iter().map(|event| event.kind().name()).collect();
+    /// assert_eq!(events, ["message-started", "block-started", "block-delta", "block-ended", "message-finished"]);
+    /// ```
+    #[must_use]
+    pub fn replay(&self) -> Vec<Event> {
+        let state = RunState::default();
+        let mut replay = Replay { state: &state, rules: Rules::default(), records: Vec::new() };
+        let mut steps = self.parts.iter().filter(|part| matches!(part, Part::StepStart)).count();
+        replay.message(self, &mut steps, &mut std::iter::empty());
+        replay.records.into_iter().map(|record| record.event).collect()
+    }
+}
+
 /// Whether the message is the run's own, not a person's that the run answers.
 fn speaks(message: &Message) -> bool {
     !matches!(message.role, Role::User | Role::System | Role::Developer)

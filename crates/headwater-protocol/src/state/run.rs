@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{ErrorInfo, FinishReason, RunStarted, Usage};
-use crate::id::ToolCallId;
+use crate::{
+    event::{ErrorInfo, FinishReason, RunStarted, Usage},
+    id::ToolCallId,
+};
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,7 +54,7 @@ pub struct RunInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Its result.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "crate::json::present")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
     pub data: Option<Value>,
     /// What went wrong last.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -267,19 +267,19 @@ impl Serialize for StructuredUpdate {
 #[serde(rename_all = "camelCase")]
 struct Wire {
     kind: Kind,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     stream_id: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     data_type: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     path: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     value: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     items: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     delta: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     data: Option<Value>,
     #[serde(default)]
     schema_id: Option<Value>,
@@ -298,11 +298,6 @@ enum Kind {
     Append,
     TextDelta,
     Final,
-}
-
-/// Keeps `null` apart from an absent field, which serde takes for the same.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
 }
 
 impl<'de> Deserialize<'de> for StructuredUpdate {

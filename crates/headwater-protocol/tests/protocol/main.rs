@@ -1,4 +1,4 @@
-//! The protocol against recordings of the real implementations, and against its laws.
+//! The structured reducer against recordings of the real implementation, and against its laws.
 //!
 //! Recordings are read from `$HEADWATER_VECTORS`; without it those tests pass and say so.
 #![allow(
@@ -10,25 +10,8 @@
     reason = "all of this is test code"
 )]
 
-mod ag_ui;
-mod agents;
-mod ai_sdk;
-mod allocations;
-mod cases;
-mod docs;
-mod flat;
-mod garbage;
-mod handwritten;
-mod kortyx;
-mod laws;
-mod mui;
-mod responses;
-mod round_trip;
-mod runs;
-mod sizes;
 mod structured_laws;
 mod structured_reference;
 mod structured_vectors;
-mod tanstack;
-mod tanstack_page;
+#[allow(dead_code, reason = "it serves the tests of other crates too")]
 mod vectors;

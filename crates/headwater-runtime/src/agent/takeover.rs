@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{AttemptRetracted, Event, RunId, StructuredInvalidated, coded};
+use headwater_protocol::{AttemptRetracted, Event, RunId, StructuredInvalidated};
 use headwater_store::{JournalId, Lease};
 use tokio::time::Instant;
 
@@ -11,7 +11,7 @@ use super::{
     drivers::{Seat, begin_message},
 };
 use crate::{
-    Error, Result,
+    Error, Result, coded,
     error::ErrorKind,
     journal::{Beginning, Begun, Effect, History, OpenAttempt, Room},
     keys,

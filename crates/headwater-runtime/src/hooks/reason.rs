@@ -16,8 +16,10 @@ use std::{
     time::Duration,
 };
 
-use headwater_models::{ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice, Warning};
-use headwater_protocol::{FinishReason, ModelMessage, ToolCallId, ToolSpec, Usage};
+use headwater_models::{
+    ModelMessage, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice, Warning,
+};
+use headwater_protocol::{FinishReason, ToolCallId, ToolSpec, Usage};
 use headwater_tools::{ClientTool, McpTools, Schema, Tool, ToolOutput, Tools};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -26,8 +28,9 @@ use serde_json::{Map, Value, json};
 pub use ask::{Ask, AskMode};
 pub use options::{Failover, Structured, ToolOptions};
 
-use crate::{Error, ModelRef, Result, error::ErrorKind, run::NodeRun};
 use options::{AbortSignal, Options};
+
+use crate::{Error, ModelRef, Result, error::ErrorKind, run::NodeRun};
 
 /// A model call that is about to be made. Await it.
 ///

@@ -9,8 +9,11 @@ use std::{
     time::Duration,
 };
 
-use headwater_models::scripted::{Rule, ScriptedModel, When};
-use headwater_protocol::{ContentPart, ModelMessage, RunStatus};
+use headwater_models::{
+    ContentPart, ModelMessage,
+    scripted::{Rule, ScriptedModel, When},
+};
+use headwater_protocol::RunStatus;
 use headwater_runtime::{Agent, AgentOptions, Cx, Next, NodeResult, Start, Tended};
 use headwater_store::{
     Memory, MemoryOptions, ReadLimit, Store,

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use headwater_models::{
-    ModelError, ModelErrorKind, ReasoningEffort, ResponseFormat, ToolChoice,
+    ContentPart, ModelError, ModelErrorKind, ModelMessage, ReasoningEffort, ResponseFormat, ToolChoice,
     scripted::{Fault, Rule, Script, ScriptedModel, When},
 };
 use headwater_protocol::{
-    BlockKind, ContentPart, DataEvent, Event, EventKind, FinishReason, ModelMessage, RunStatus,
-    StructuredStatus, ToolSpec, Usage,
+    BlockKind, DataEvent, Event, EventKind, FinishReason, RunStatus, StructuredStatus, ToolSpec, Usage,
 };
 use headwater_runtime::{
     AgentBuilder, AgentFile, Cx, END, Failover, FileOptions, Next, NodeResult, Reply, START, Start,

@@ -9,12 +9,11 @@ use std::{
 };
 
 use headwater_models::{
-    ToolChoice,
+    ContentPart, ModelMessage, ToolChoice,
     scripted::{Call, Rule, ScriptedModel, When},
 };
 use headwater_protocol::{
-    ApprovalRequested, BlockKind, ClientTool, ContentPart, Event, EventKind, FinishReason, ModelMessage,
-    RunStatus,
+    ApprovalRequested, BlockKind, ClientTool, Event, EventKind, FinishReason, RunStatus,
 };
 use headwater_runtime::{
     Answer, Answered, Cx, Next, NodeResult, OpenQuestion, Reply, Start, Structured, Text, ToolOptions,

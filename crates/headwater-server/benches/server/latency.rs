@@ -22,7 +22,7 @@ pub(crate) async fn measure(size: Size, report: &mut Report) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     let file = folder.path().join("recorded");
-    record(headwater_protocol::dialects::find("ai-sdk").unwrap(), size.deltas, &file).await;
+    record(headwater_dialects::find("ai-sdk").unwrap(), size.deltas, &file).await;
     let mut rows = Vec::new();
     for (name, arguments) in [
         ("bare axum", vec!["axum", file.to_str().unwrap()]),

@@ -21,7 +21,6 @@ mod serve;
 mod shared;
 mod throughput;
 
-use headwater_protocol::dialects;
 use report::Report;
 
 /// As in `headwater`, for all servers of this program.
@@ -64,7 +63,7 @@ fn main() -> std::process::ExitCode {
     arguments.retain(|argument| argument != "--small");
     // Names of dialects narrow down what is measured of each.
     let (named, sections): (Vec<_>, Vec<_>) =
-        arguments.iter().partition(|argument| dialects::find(argument).is_some());
+        arguments.iter().partition(|argument| headwater_dialects::find(argument).is_some());
     let asked = |section: &str| sections.is_empty() || sections.iter().any(|argument| *argument == section);
     let dialect_asked = |name: &str| named.is_empty() || named.iter().any(|argument| *argument == name);
     let files = load::raise_open_files();

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use headwater_models::{Model, ModelEvent, ModelRequest, ModelStream};
-use headwater_protocol::{ContentPart, FinishReason, ModelMessage, Usage};
+use headwater_models::{ContentPart, Model, ModelEvent, ModelMessage, ModelRequest, ModelStream};
+use headwater_protocol::{FinishReason, Usage};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{Dialect, EncodeOptions, Encoder, dialects};
+use headwater_dialects::{Dialect, EncodeOptions, Encoder};
 use headwater_runtime::{Entry, Start};
 use headwater_store::{Cursor, Memory};
 
@@ -81,7 +81,7 @@ pub(crate) async fn measure(size: Size, asked: &dyn Fn(&str) -> bool, report: &m
     let mut ai_sdk = None;
     let mut tanstack = None;
     for (pace, named) in [(Pace::Turns, "one by one"), (Pace::Ready, "all at once")] {
-        for dialect in dialects::CHAT.iter().copied().filter(|dialect| asked(dialect.name())) {
+        for dialect in headwater_dialects::CHAT.iter().copied().filter(|dialect| asked(dialect.name())) {
             let name = dialect.name();
             let file = folder.path().join(name);
             record(dialect, deltas, &file).await;

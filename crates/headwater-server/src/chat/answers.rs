@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use headwater_protocol::{Action, Message, Reentry, Role, RunId, SessionId, ToolCallId};
+use headwater_dialects::{Action, Reentry};
+use headwater_protocol::{Message, Role, RunId, SessionId, ToolCallId};
 use headwater_runtime::{Answer, Answered, ErrorKind, OpenQuestion, Run, Session};
 
 use super::{

@@ -4,10 +4,10 @@ use axum::{
     Json,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{
-    CheckpointAction, CheckpointEntry, CheckpointId, CheckpointReply, HistoryPage, Message, RunId, RunState,
-    RunStatus, SessionEntry, SessionList,
+use headwater_dialects::{
+    CheckpointAction, CheckpointEntry, CheckpointReply, HistoryPage, SessionEntry, SessionList,
 };
+use headwater_protocol::{CheckpointId, Message, RunId, RunState, RunStatus};
 use headwater_runtime::{Agent, ErrorKind, Session, SessionInfo};
 use serde_json::Value;
 

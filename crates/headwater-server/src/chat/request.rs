@@ -6,10 +6,8 @@ use axum::{
     extract::Request,
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
-use headwater_protocol::{
-    Action, ChatRequest, Dialect, Framing, Message, MessageId, Profile, RawRequest, Role, RunId,
-    is_positional_id,
-};
+use headwater_dialects::{Action, ChatRequest, Dialect, Profile, RawRequest};
+use headwater_protocol::{Framing, Message, MessageId, Role, RunId, is_positional_id};
 use headwater_runtime::{RawJson, Session, WhenBusy};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};

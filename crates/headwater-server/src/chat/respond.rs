@@ -8,7 +8,8 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use futures_util::StreamExt as _;
-use headwater_protocol::{Action, AnswerFlow, Dialect, Framing, Message, Profile, Reentry, Role};
+use headwater_dialects::{Action, AnswerFlow, Dialect, Profile, Reentry};
+use headwater_protocol::{Framing, Message, Role};
 use headwater_runtime::Run;
 use serde_json::json;
 use tokio::time::timeout;

@@ -4,7 +4,8 @@ use axum::{
     Json,
     response::{IntoResponse as _, Response},
 };
-use headwater_protocol::{RequestCursor, RunId};
+use headwater_dialects::RequestCursor;
+use headwater_protocol::RunId;
 use headwater_runtime::{ErrorKind, Run, RunSummary};
 use serde_json::json;
 

@@ -2,7 +2,8 @@
 //!
 //! What a request means is decided before anything is begun: only what begins something needs leave to begin.
 
-use headwater_protocol::{Action, CheckpointId, HttpNames, Message, ReaderNames, Role, RunId};
+use headwater_dialects::{Action, HttpNames, ReaderNames};
+use headwater_protocol::{CheckpointId, Message, Role, RunId};
 use headwater_runtime::{ErrorKind, Sent, Session, Start, Turn, WhenBusy};
 
 use super::{

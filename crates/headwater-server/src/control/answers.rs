@@ -29,21 +29,17 @@ pub(crate) struct AnswerRequest {
     #[schemars(with = "Option<String>")]
     request: Option<RequestId>,
     token: Option<String>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     answer: Option<Value>,
     approved: Option<bool>,
     reason: Option<String>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     input: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "headwater_json::present")]
     output: Option<Value>,
     error: Option<String>,
     #[serde(default)]
     declined: bool,
-}
-
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
 }
 
 impl AnswerRequest {

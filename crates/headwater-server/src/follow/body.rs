@@ -8,7 +8,8 @@ use std::{
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use headwater_protocol::{FrameWriter, Framing, Heartbeat, KeepAlive};
+use headwater_dialects::KeepAlive;
+use headwater_protocol::{FrameWriter, Framing, Heartbeat};
 use tokio::{
     sync::watch,
     time::{Instant, Sleep},

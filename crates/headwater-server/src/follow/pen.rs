@@ -5,7 +5,8 @@ mod place;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use headwater_protocol::{BlockDelta, Encoder, Event, EventKind, Framing, Record};
+use headwater_dialects::Encoder;
+use headwater_protocol::{BlockDelta, Event, EventKind, Framing, Record};
 use headwater_runtime::{Run, Teller, Told};
 use headwater_store::{Cursor, JournalId, Page, Secret};
 

@@ -1,8 +1,7 @@
 //! How a reader sees a run.
 
-use headwater_protocol::{
-    Dialect, EncodeOptions, Event, EventKind, Framing, Message, Profile, ReaderNames, Record, RunId, RunState,
-};
+use headwater_dialects::{Dialect, EncodeOptions, Profile, ReaderNames};
+use headwater_protocol::{Event, EventKind, Framing, Message, Record, RunId, RunState};
 
 use crate::Visibility;
 

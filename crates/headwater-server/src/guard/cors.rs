@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::http::{HeaderName, header};
-use headwater_protocol::dialects;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{METHODS, origin};
@@ -23,7 +22,7 @@ pub(crate) fn cors(server: &Server) -> CorsLayer {
     let mut read = vec![header::RETRY_AFTER];
     read.extend(named(&["x-run-id", "x-session-id", "x-request-id"]));
     read.extend(
-        dialects::CHAT
+        headwater_dialects::CHAT
             .iter()
             .flat_map(|dialect| dialect.headers())
             .map(|(name, _)| HeaderName::from_static(name)),

@@ -4,7 +4,8 @@ use axum::{
     extract::{FromRequestParts as _, RawPathParams, rejection::RawPathParamsRejection},
     http::request::Parts,
 };
-use headwater_protocol::{Action, ChatRequest, CheckpointAction, MessageId, RunId, SessionId};
+use headwater_dialects::{Action, ChatRequest, CheckpointAction};
+use headwater_protocol::{MessageId, RunId, SessionId};
 
 use crate::ApiError;
 

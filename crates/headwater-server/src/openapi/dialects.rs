@@ -2,7 +2,6 @@
 //! described in general terms.
 
 use axum::http::StatusCode;
-use headwater_protocol::dialects;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
@@ -84,6 +83,6 @@ fn describe_write(sketch: &mut Sketch) {
 
 /// The schema of the name of a dialect.
 pub(super) fn name_schema() -> Value {
-    let names: Vec<_> = dialects::CHAT.iter().map(|dialect| dialect.name()).collect();
+    let names: Vec<_> = headwater_dialects::CHAT.iter().map(|dialect| dialect.name()).collect();
     json!({ "type": "string", "enum": names })
 }

@@ -38,7 +38,7 @@ fn the_table_of_codes_is_that_of_the_code() {
 #[test]
 fn table_of_errors_of_runs_is_that_of_the_code() {
     let mut table = "| code | readers are shown |\n|---|---|\n".to_owned();
-    for (code, sentence) in headwater_protocol::READER_ERRORS {
+    for (code, sentence) in headwater_runtime::READER_ERRORS {
         writeln!(table, "| `{code}` | {sentence} |").unwrap();
     }
     between("http.md", "<!-- errors of runs: written by a test from the list in the code -->", &table);

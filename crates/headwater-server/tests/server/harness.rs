@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use headwater_dialects::{Decoded, Decoder};
 use headwater_models::scripted::{Call, Rule, Script, ScriptedModel, When};
-use headwater_protocol::{Decoded, Decoder, Framing, Role, RunState, ToolSpec, dialects};
+use headwater_protocol::{Framing, Role, RunState, ToolSpec};
 use headwater_runtime::{Agent, Choice, Cx, END, Next, NodeResult, START, Workflow};
 use headwater_server::{Agents, Options, Server};
 use headwater_store::{Memory, Store};
@@ -164,7 +165,7 @@ impl Said {
 
 /// The state that a reader of a dialect makes of a stream.
 pub(crate) fn state(dialect: &str, body: &str) -> RunState {
-    let dialect = dialects::reader(dialect).unwrap();
+    let dialect = headwater_dialects::reader(dialect).unwrap();
     let mut decoder = Decoder::new(dialect, Framing::Sse);
     let mut decoded = Decoded::default();
     decoder.feed(body.as_bytes(), &mut decoded);

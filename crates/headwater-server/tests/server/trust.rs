@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use headwater_models::scripted::{Rule, Script, ScriptedModel};
-use headwater_protocol::ModelMessage;
+use headwater_models::{
+    ModelMessage,
+    scripted::{Rule, Script, ScriptedModel},
+};
 use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
 use headwater_server::{Agents, ClientPolicy, Options, Server};
 use headwater_store::Memory;

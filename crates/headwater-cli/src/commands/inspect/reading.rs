@@ -5,7 +5,8 @@ use std::{
     io::Write,
 };
 
-use headwater_protocol::{Error, Finding, Framing, Place, Reader, Record, RunState, RunStatus};
+use headwater_dialects::{Finding, Reader};
+use headwater_protocol::{Error, Framing, Place, Record, RunState, RunStatus};
 use serde::Serialize;
 
 use super::summary::Summary;
@@ -67,7 +68,7 @@ impl Reading {
         let cut = state.run().status == RunStatus::Running;
         state.end_of_stream();
 
-        let findings = headwater_protocol::lint(dialect, framing, stream);
+        let findings = headwater_dialects::lint(dialect, framing, stream);
         merge(&mut entries, findings);
         entries.sort_by_key(|entry| entry.frame().unwrap_or(u64::MAX));
 

@@ -1,6 +1,7 @@
 //! What a stream comes to.
 
-use headwater_protocol::{ErrorInfo, Framing, Part, Reader, RunState, RunStatus, Usage};
+use headwater_dialects::Reader;
+use headwater_protocol::{ErrorInfo, Framing, Part, RunState, RunStatus, Usage};
 use serde::Serialize;
 
 use super::reading::{Entry, What};

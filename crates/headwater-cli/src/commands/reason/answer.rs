@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headwater_models::{ModelError, ModelErrorKind, ModelEvent, Warning};
-use headwater_protocol::{ContentPart, FinishReason, ToolResultOutput, Usage};
+use headwater_models::{ContentPart, ModelError, ModelErrorKind, ModelEvent, ToolResultOutput, Warning};
+use headwater_protocol::{FinishReason, Usage};
 use headwater_tools::{Mismatch, Schema};
 use serde_json::{Map, Value, json};
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use headwater_dialects::{Decoded, Decoder};
 use headwater_protocol::{
-    Decoded, Decoder, Event, Frame, FrameReader, Framing, StructuredState, StructuredUpdate, UnknownEvent,
-    dialects,
+    Event, Frame, FrameReader, Framing, StructuredState, StructuredUpdate, UnknownEvent,
 };
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ struct Chunks {
 
 impl Chunks {
     fn new() -> Self {
-        let decoder = Decoder::new(&dialects::kortyx::Kortyx, Framing::Ndjson);
+        let decoder = Decoder::new(&headwater_dialects::kortyx::Kortyx, Framing::Ndjson);
         Self { decoder, decoded: Decoded::default() }
     }
 

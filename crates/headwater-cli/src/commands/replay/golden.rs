@@ -8,7 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use headwater_protocol::{EncodeOptions, Encoder, Framing, Record, RunId, RunState, RunStatus, dialects};
+use headwater_dialects::{EncodeOptions, Encoder};
+use headwater_protocol::{Framing, Record, RunId, RunState, RunStatus};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -89,7 +90,7 @@ fn encoded(records: &[Record]) -> Vec<(String, Vec<u8>)> {
     }
     let is_over = state.run().status != RunStatus::Running;
     let mut all = Vec::new();
-    for dialect in dialects::ALL {
+    for dialect in headwater_dialects::ALL {
         for profile in dialect.profiles() {
             let mut options = EncodeOptions::default();
             options.profile = Some(profile);

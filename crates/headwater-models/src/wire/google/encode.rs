@@ -1,10 +1,11 @@
 //! From a request to the body of a generateContent.
 
-use headwater_protocol::{ContentPart, ModelMessage, ToolSpec};
+use headwater_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ModelError, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice,
+    ContentPart, ModelError, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
+    ToolChoice,
     wire::{
         Encoded, Settings,
         prompt::{Draft, Media, Source, is, list_mut, output_text, output_value, put},
@@ -41,7 +42,6 @@ pub(in crate::wire) fn encode(request: &ModelRequest, settings: &Settings) -> Re
             }
             ModelMessage::Assistant { content } => ("model", write_answer(content, &mut draft)),
             ModelMessage::Tool { content } => ("user", content.iter().filter_map(write_result).collect()),
-            _ => return Err(draft.refuse("the conversation has a turn that this version does not know")),
         };
         add_turn(&mut turns, role, parts);
     }

@@ -1,11 +1,12 @@
 //! From a request to a chat completion's body.
 
-use headwater_protocol::{ContentPart, ModelMessage, ToolSpec};
+use headwater_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use super::dialect::{Dialect, Effort, Thoughts};
 use crate::{
-    ModelError, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice,
+    ContentPart, ModelError, ModelMessage, ModelRequest, ReasoningEffort, ReasoningOptions, ResponseFormat,
+    ToolChoice,
     wire::{
         Encoded, Settings,
         prompt::{Draft, Media, Source, in_words, is, is_strict, output_text, put},
@@ -126,7 +127,6 @@ fn write_turn(
                 }
             }
         }
-        _ => return Err(draft.refuse("the conversation has a turn that this version does not know")),
     }
     Ok(())
 }

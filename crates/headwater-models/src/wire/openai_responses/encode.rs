@@ -1,10 +1,10 @@
 //! From a request to a response's body.
 
-use headwater_protocol::{ContentPart, ModelMessage, ToolSpec};
+use headwater_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ModelError, ModelRequest, ReasoningOptions, ResponseFormat, ToolChoice,
+    ContentPart, ModelError, ModelMessage, ModelRequest, ReasoningOptions, ResponseFormat, ToolChoice,
     wire::{
         Encoded, Settings, openai_chat,
         prompt::{Draft, Media, Source, is, is_strict, list_mut, output_text, put},
@@ -133,7 +133,6 @@ fn write_turn(
                 }
             }
         }
-        _ => return Err(draft.refuse("the conversation has a turn that this version does not know")),
     }
     Ok(())
 }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Where a dialect's clients build other messages from the same events than we do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
 pub struct Rules {
     /// How far a tool call's id reaches.
     pub tool_scope: ToolScope,

@@ -1,11 +1,13 @@
-use crate::error::ErrorKind;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::event::{
-    ApprovalAnswered, ApprovalRequested, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, DataEvent,
-    ErrorEvent, RunFinished, RunWaiting, ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput,
-    ToolOutputError, Usage,
+use crate::{
+    error::ErrorKind,
+    event::{
+        ApprovalAnswered, ApprovalRequested, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, DataEvent,
+        ErrorEvent, RunFinished, RunWaiting, ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput,
+        ToolOutputError, Usage,
+    },
 };
 
 fn reduce(rules: Rules, events: Vec<Event>) -> Value {

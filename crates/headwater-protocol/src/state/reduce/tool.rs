@@ -247,7 +247,7 @@ impl RunState {
 }
 
 fn unnamed_approval(id: Option<ApprovalId>) -> Approval {
-    Approval { id, approved: None, reason: None, signature: None, automatic: false, extra: Map::new() }
+    Approval { id, ..Approval::default() }
 }
 
 fn set_input(part: &mut ToolPart, input: Option<&Value>) {

@@ -9,10 +9,10 @@ use std::{
 };
 
 use headwater_json::Fields;
-use headwater_models::{Model, ModelRequest, ResponseFormat, ToolChoice, Warning};
+use headwater_models::{ContentPart, Model, ModelMessage, ModelRequest, ResponseFormat, ToolChoice, Warning};
 use headwater_protocol::{
-    AttemptId, ContentPart, Event, FinishReason, ModelMessage, Origin, RequestId, StructuredInvalidated,
-    StructuredOp, StructuredState, StructuredStatus, StructuredUpdate, Usage,
+    AttemptId, Event, FinishReason, Origin, RequestId, StructuredInvalidated, StructuredOp, StructuredState,
+    StructuredStatus, StructuredUpdate, Usage,
 };
 use headwater_tools::{McpListing, Schema, Tools};
 use serde_json::{Map, Value};

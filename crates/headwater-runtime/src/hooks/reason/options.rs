@@ -4,8 +4,7 @@ use std::{fmt, future::Future, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture, future::Shared};
 use headwater_json::{FieldKind, Fields};
-use headwater_models::ModelRequest;
-use headwater_protocol::ModelMessage;
+use headwater_models::{ModelMessage, ModelRequest};
 use headwater_tools::{McpTools, Schema, Tools};
 
 use super::Ask;

@@ -10,12 +10,14 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::{FutureExt as _, StreamExt as _};
 use headwater_json::{Chunk, Extractor};
-use headwater_models::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
+use headwater_models::{
+    ContentPart, Model, ModelError, ModelErrorKind, ModelEvent, ModelMessage, ModelRequest,
+};
 use headwater_protocol::{
-    AttemptId, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind, BlockStarted,
-    ContentPart, Event, Executor, FileEvent, ModelMessage, Origin, PartId, SourceDocument, SourceUrl,
-    StructuredInvalidated, StructuredOp, ToolCall, ToolCallId, ToolInputAvailable, ToolInputDelta,
-    ToolInputError, ToolOutput, WarningEvent, check_id, coded,
+    AttemptId, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind, BlockStarted, Event,
+    Executor, FileEvent, Origin, PartId, SourceDocument, SourceUrl, StructuredInvalidated, StructuredOp,
+    ToolCall, ToolCallId, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, WarningEvent,
+    check_id,
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -31,6 +33,7 @@ use super::{
 use crate::{
     Error, Result,
     codec::json_size,
+    coded,
     error::ErrorKind,
     journal::{Effect, Outcome},
     limits,

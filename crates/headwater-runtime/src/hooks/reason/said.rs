@@ -1,7 +1,7 @@
 //! What a model said in one pass, as it is kept in the journal and told to the next pass.
 
-use headwater_models::Warning;
-use headwater_protocol::{ContentPart, FinishReason, ToolCallId, Usage};
+use headwater_models::{ContentPart, Warning};
+use headwater_protocol::{FinishReason, ToolCallId, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

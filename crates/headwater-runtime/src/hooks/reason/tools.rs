@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::{FutureExt as _, future::join_all};
+use headwater_models::{ContentPart, ToolResultOutput};
 use headwater_protocol::{
-    Choice, ContentPart, Event, Executor, Interrupt, ToolCall, ToolCallId, ToolDenied, ToolOutputError,
-    ToolResultOutput, ToolState, code_of, coded, reader_text,
+    Choice, Event, Executor, Interrupt, ToolCall, ToolCallId, ToolDenied, ToolOutputError, ToolState,
 };
 use headwater_tools::{Approval, Tool, ToolContext, ToolOutput, Unfinished};
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,12 @@ use tracing::Instrument as _;
 
 use super::{ToolCallMade, call::Call, said::SaidCall};
 use crate::{
-    Error, Result,
+    Error, Result, code_of,
     codec::json_size,
+    coded,
     error::ErrorKind,
     journal::{Answer, Effect, WaitKind},
-    limits,
+    limits, reader_text,
     run::request_id,
     seeing,
 };

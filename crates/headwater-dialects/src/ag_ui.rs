@@ -1,0 +1,261 @@
+//! AG-UI 1.0: what CopilotKit, `@ag-ui/client` and, since 0.3, TanStack AI speak.
+//!
+//! SSE with LF only, one event per `data:`, no end marker. The client holds every event to its schema and to an
+//! order, and gives up at the first one that is wrong: the linter finds it, the decoder reads on.
+//!
+//! Three profiles. A request that names a `protocolVersion` comes from 1.0 or later. One that does not comes from an older
+//! client or from TanStack, and gets only what 0.0.58 takes: no cancelled outcome, no list of pending calls, no unknown
+//! types. TanStack's client gets its own parts for objects and its binding on questions.
+//!
+//! One of our messages becomes several of AG-UI's; which is written down in `ids.rs`. An attempt is retracted by
+//! sending the conversation again without it, so the encoder wants to know what the client holds: see
+//! [`EncodeOptions::messages`](crate::EncodeOptions). A client that reconnects gets the conversation in the same way,
+//! and then the beginnings of what is still open.
+
+mod chunk;
+mod decode;
+mod encode;
+mod ids;
+mod interrupts;
+mod lint;
+mod messages;
+mod order;
+mod read;
+mod request;
+#[cfg(test)]
+mod tests;
+
+pub(super) use messages::denial;
+
+use headwater_protocol::{Error, EventKind, Frame, Message, Part, Rules, Tail, ToolState};
+use serde_json::{Value, json};
+
+use crate::{
+    decode::Decode,
+    dialect::{
+        CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Support,
+    },
+    documents::HistoryPage,
+    encode::{Encode, EncodeOptions},
+    lint::{Lint, Rule},
+    reader::Reader,
+    request::{ChatRequest, RawRequest},
+};
+
+/// AG-UI.
+#[derive(Debug, Clone, Copy)]
+pub struct AgUi;
+
+const LEGACY: Profile = Profile {
+    name: "legacy",
+    clients: "@ag-ui/client 0.0.58 and 0.0.59",
+    retraction: Retraction::Exact,
+    reentry: Reentry::Snapshot,
+    cursor: CursorSupport::LastEventId,
+    keep_alive: KeepAlive::Comment,
+    wait_is_end: true,
+    ..Profile::PLAIN
+};
+
+static PROFILES: [Profile; 3] = [
+    LEGACY,
+    Profile { name: "1.0", clients: "@ag-ui/client 1.0 and later", ..LEGACY },
+    Profile { name: "tanstack", clients: "@tanstack/ai-client 0.3 and later", ..LEGACY },
+];
+
+static V1: &Profile = &PROFILES[1];
+static TANSTACK: &Profile = &PROFILES[2];
+
+/// How the clients build messages.
+fn rules() -> Rules {
+    Rules { metadata_is_shallow: true, steps_leave_no_part: true, ..Rules::default() }
+}
+
+impl Dialect for AgUi {
+    fn name(&self) -> &'static str {
+        "ag-ui"
+    }
+
+    fn about(&self) -> &'static str {
+        "AG-UI: CopilotKit, @ag-ui/client, and TanStack AI since 0.3"
+    }
+
+    fn profiles(&self) -> &'static [Profile] {
+        &PROFILES
+    }
+
+    fn support(&self, kind: EventKind, profile: &Profile) -> Support {
+        match kind {
+            EventKind::RunWaiting => Support::Shown("`RUN_FINISHED` with what it waits for"),
+            EventKind::StateSnapshot | EventKind::StateDelta => Support::Exact,
+            EventKind::RunStarted => Support::Shown("`RUN_STARTED`"),
+            EventKind::RunFinished => Support::Shown("`RUN_FINISHED`"),
+            EventKind::RunFailed => Support::Shown("`RUN_ERROR`"),
+            EventKind::RunCancelled if profile == V1 => {
+                Support::Shown("`RUN_FINISHED` with the outcome `cancelled`")
+            }
+            EventKind::RunCancelled => Support::Shown("`RUN_ERROR` with the code `cancelled`"),
+            EventKind::Message => Support::Shown("`TEXT_MESSAGE_*`: a message of its own"),
+            EventKind::BlockStarted | EventKind::BlockDelta | EventKind::BlockEnded => {
+                Support::Shown("`TEXT_MESSAGE_*`, `REASONING_*`: a message of its own")
+            }
+            EventKind::StepStarted => Support::Shown("`STEP_STARTED`"),
+            EventKind::StepFinished => Support::Shown("`STEP_FINISHED`"),
+            EventKind::ToolInputStart | EventKind::ToolInputDelta | EventKind::ToolInputAvailable => {
+                Support::Shown("`TOOL_CALL_START`, `_ARGS`, `_END`")
+            }
+            EventKind::ToolOutput => Support::Shown("`TOOL_CALL_RESULT`; the last one alone"),
+            EventKind::ToolInputError | EventKind::ToolOutputError | EventKind::ToolDenied => {
+                Support::Shown("`TOOL_CALL_RESULT` with the error")
+            }
+            EventKind::AttemptRetracted | EventKind::MessagesSnapshot => {
+                Support::Shown("`MESSAGES_SNAPSHOT`")
+            }
+            EventKind::ApprovalRequested | EventKind::InterruptRequested => {
+                Support::Shown("an interrupt when the run waits")
+            }
+            EventKind::Data => Support::Shown("`CUSTOM` of that name"),
+            EventKind::Structured if profile == TANSTACK => {
+                Support::Shown("a `structured-output` part in a message of its own")
+            }
+            EventKind::StructuredInvalidated if profile == TANSTACK => Support::Shown("the part is emptied"),
+            EventKind::Structured => {
+                Support::Shown("an activity message: `ACTIVITY_SNAPSHOT`, `ACTIVITY_DELTA`")
+            }
+            EventKind::StructuredInvalidated => Support::Shown("the activity is emptied"),
+            EventKind::Unknown => Support::Shown("`RAW`, `REASONING_ENCRYPTED_VALUE`: as they came"),
+            _ => Support::Hidden,
+        }
+    }
+
+    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
+        Box::new(encode::Encoder::new(options))
+    }
+
+    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+        request::parse(request)
+    }
+
+    fn page_message(&self, message: &Message) -> Value {
+        page_message(message)
+    }
+
+    fn reader_names(&self, request: &ChatRequest, _http: HttpNames<'_>) -> ReaderNames {
+        let run = request.run.as_ref().map(|run| run.as_str().to_owned());
+        ReaderNames { run, ..ReaderNames::default() }
+    }
+
+    fn history_names_run(&self) -> bool {
+        true
+    }
+
+    fn history(&self, page: &HistoryPage<'_>) -> Value {
+        history(page)
+    }
+}
+
+impl Reader for AgUi {
+    fn name(&self) -> &'static str {
+        "ag-ui"
+    }
+
+    fn recognise(&self, frame: &Frame<'_>) -> u8 {
+        let Ok(name) = crate::json::type_of(frame) else { return 0 };
+        match &*name {
+            "RUN_STARTED" => 100,
+            name if chunk::Chunk::TYPES.contains(&name) => 95,
+            name if name.starts_with("THINKING_") => 80,
+            _ => 0,
+        }
+    }
+
+    fn tail(&self) -> Tail {
+        Tail::Deliver
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<decode::Decoder>::default()
+    }
+
+    fn rules(&self) -> Rules {
+        rules()
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::<lint::Linter>::default()
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
+    }
+}
+
+/// A conversation as a TanStack page loads it: with the run that it joins, and what that run waits for.
+fn history(page: &HistoryPage<'_>) -> Value {
+    let messages: Vec<_> = page.messages.iter().map(page_message).collect();
+    let active = page.run.map(|run| json!({ "runId": run }));
+    let interrupts = page
+        .waiting
+        .map(|(run, state)| json!({ "runId": run, "pending": interrupts::pending(state, run.as_str()) }));
+    let mut document = json!({ "messages": messages, "activeRun": active, "interrupts": interrupts });
+    if let (Some(before), Value::Object(fields)) = (page.before, &mut document) {
+        fields.insert("page".to_owned(), json!({ "truncated": true, "cursor": before.to_string() }));
+    }
+    document
+}
+
+/// A message as a TanStack page keeps it, with its objects in their places.
+fn page_message(message: &Message) -> Value {
+    let mut parts = Vec::new();
+    for stretch in message.parts.chunk_by(|a, b| !is_object(a) && !is_object(b)) {
+        if let [Part::Structured(part)] = stretch {
+            let data = part.data.as_ref().map(messages::object);
+            parts.extend(data.map(
+                |data| json!({ "type": "structured-output", "status": "complete", "data": data, "raw": "" }),
+            ));
+            continue;
+        }
+        // A question is an interrupt here, and no part of a message.
+        let shown = stretch.iter().filter(|part| !matches!(part, Part::Question(_)));
+        let stretch = Message { parts: shown.cloned().collect(), ..message.clone() };
+        if let Some(Value::Array(more)) = super::tanstack::page_message(&stretch).get_mut("parts") {
+            parts.append(more);
+        }
+    }
+    settle_calls(message, &mut parts);
+    json!({ "id": message.id, "role": message.role, "parts": parts })
+}
+
+/// Gives each call what the client makes of its result when the stream brings it.
+fn settle_calls(message: &Message, parts: &mut [Value]) {
+    let tools = message.parts.iter().filter_map(|part| match part {
+        Part::Tool(tool) if tool.state.is_settled() => Some(tool),
+        _ => None,
+    });
+    for tool in tools {
+        let failure = match tool.state {
+            ToolState::OutputError => Some(tool.error.as_deref().unwrap_or_default()),
+            ToolState::OutputDenied => Some(denial(tool)),
+            _ => None,
+        };
+        let state = if failure.is_some() || tool.is_error { "error" } else { "complete" };
+        for part in parts.iter_mut() {
+            if part["type"] == "tool-call" && part["id"] == tool.call.as_str() {
+                part["state"] = json!(state);
+                if let Some(failure) = failure {
+                    part["output"] = json!(failure);
+                }
+            } else if part["type"] == "tool-result" && part["toolCallId"] == tool.call.as_str() {
+                part["state"] = json!(state);
+                if let Some(failure) = failure {
+                    part["content"] = json!(failure);
+                    part["error"] = json!(failure);
+                }
+            }
+        }
+    }
+}
+
+fn is_object(part: &Part) -> bool {
+    matches!(part, Part::Structured(_))
+}

@@ -1,0 +1,150 @@
+//! From AG-UI events to records.
+
+use std::borrow::Cow;
+
+use headwater_protocol::{Error, ErrorKind, Frame, Message};
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{chunk::Chunk, read::Reader};
+use crate::{
+    decode::{Decode, Decoded},
+    json,
+};
+
+/// Reads AG-UI streams.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Decoder {
+    reader: Reader,
+    thinking: Thinking,
+}
+
+/// The fields of the events that come most often, read without a detour.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hot<'a> {
+    #[serde(borrow, rename = "type")]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    message_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    tool_call_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    delta: Option<Cow<'a, str>>,
+    #[serde(default)]
+    timestamp: Option<i64>,
+    #[serde(borrow, default)]
+    metadata: Option<&'a RawValue>,
+}
+
+impl Decoder {
+    /// A piece of a text, a thought or a call's arguments. `None` if it is another event, or has more fields.
+    fn delta(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Option<Result<(), Error>> {
+        let hot: Hot<'_> = serde_json::from_str(frame.data).ok()?;
+        if hot.metadata.is_some() || !self.reader.has_no_lanes() {
+            return None;
+        }
+        let time = hot.timestamp.and_then(|time| u64::try_from(time).ok()).unwrap_or(0);
+        Some(match &*hot.name {
+            "TEXT_MESSAGE_CONTENT" | "REASONING_MESSAGE_CONTENT" => {
+                self.reader.delta(&hot.message_id?, &hot.delta?, time, out)
+            }
+            "TOOL_CALL_ARGS" => self.reader.args(&hot.tool_call_id?, &hot.delta?, time, out),
+            _ => return None,
+        })
+    }
+
+    fn event(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
+        let (name, mut event) = fields(frame.data)?;
+        let name = self.thinking.translate(name, &mut event);
+        match typed(&name, event)? {
+            Known::Chunk(chunk) => self.reader.event(&name, *chunk, out),
+            Known::Other(event) => {
+                self.reader.unknown(name, event, out);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// An event's type and its fields.
+pub(super) fn fields(data: &str) -> Result<(String, Map<String, Value>), Error> {
+    let Value::Object(event) = json::value(data)? else {
+        return Err(Error::fatal(ErrorKind::Json, "the frame is not a JSON object"));
+    };
+    let name = event.get("type").and_then(Value::as_str).filter(|name| !name.is_empty());
+    let Some(name) = name.map(str::to_owned) else {
+        return Err(Error::fatal(ErrorKind::Field, "the event has no `type`"));
+    };
+    Ok((name, event))
+}
+
+/// An event of AG-UI, or of a later version.
+pub(super) enum Known {
+    Chunk(Box<Chunk<'static>>),
+    Other(Map<String, Value>),
+}
+
+/// Reads the fields that an event of this type has.
+pub(super) fn typed(name: &str, event: Map<String, Value>) -> Result<Known, Error> {
+    if !Chunk::TYPES.contains(&name) {
+        return Ok(Known::Other(event));
+    }
+    match Chunk::read_as(name, Value::Object(event)) {
+        Ok(Some(chunk)) => Ok(Known::Chunk(Box::new(chunk))),
+        Ok(None) => Ok(Known::Other(Map::new())),
+        Err(error) => Err(Error::fatal(ErrorKind::Field, format!("{name}: {error}"))),
+    }
+}
+
+/// The events that reasoning had before it had a name.
+#[derive(Debug, Clone, Default)]
+struct Thinking {
+    count: u32,
+    span: Option<String>,
+    message: Option<String>,
+}
+
+impl Thinking {
+    fn translate(&mut self, name: String, event: &mut Map<String, Value>) -> String {
+        let (modern, id) = match name.as_str() {
+            "THINKING_START" => {
+                self.span = Some(self.mint());
+                ("REASONING_START", self.span.clone())
+            }
+            "THINKING_TEXT_MESSAGE_START" => {
+                self.message = Some(self.mint());
+                event.insert("role".to_owned(), Value::from("reasoning"));
+                ("REASONING_MESSAGE_START", self.message.clone())
+            }
+            "THINKING_TEXT_MESSAGE_CONTENT" => ("REASONING_MESSAGE_CONTENT", self.message.clone()),
+            "THINKING_TEXT_MESSAGE_END" => ("REASONING_MESSAGE_END", self.message.take()),
+            "THINKING_END" => ("REASONING_END", self.span.take()),
+            _ => return name,
+        };
+        let id = id.unwrap_or_else(|| self.mint());
+        event.insert("messageId".to_owned(), Value::from(id));
+        event.insert("type".to_owned(), Value::from(modern));
+        modern.to_owned()
+    }
+
+    fn mint(&mut self) -> String {
+        self.count += 1;
+        format!("thinking-{}", self.count)
+    }
+}
+
+impl Decode for Decoder {
+    fn conversation(&mut self, messages: &[Message]) {
+        self.reader.conversation(messages);
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut Decoded) {
+        let read = self.delta(frame, out).unwrap_or_else(|| self.event(frame, out));
+        if let Err(error) = read {
+            out.errors.push(error.at(frame.index, frame.offset));
+        }
+    }
+
+    fn end(&mut self, _out: &mut Decoded) {}
+}

@@ -1,0 +1,500 @@
+//! From records to AG-UI events.
+//!
+//! The encoder keeps what the client holds, so that it can say the conversation again: when an attempt is taken
+//! back, the client is sent the messages that are left.
+
+mod objects;
+mod reentry;
+mod run;
+mod text;
+mod tool;
+
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
+
+use headwater_protocol::{
+    ApprovalAnswered, ApprovalRequested, AttemptId, BlockKind, DataEvent, ErrorEvent, Event, FrameWriter,
+    InterruptAnswered, Message, MessageId, Part, PartId, Piece, Record, Role, RunState, ToolCall, ToolCallId,
+    ToolInputAvailable, ToolInputDelta, ToolInputError, UnknownEvent, WarningEvent,
+};
+use serde_json::Value;
+
+use super::{
+    chunk::{
+        ActivitySnapshot, Base, Chunk, Content, Custom, MessageDelta, MessagesSnapshot, Raw,
+        ReasoningEncryptedValue, SAFE_INTEGER, StateDelta, StateSnapshot, Step, ToolCallArgs, WireMessage,
+        WireMessages,
+    },
+    ids::Ids,
+    messages,
+};
+use crate::encode::{Encode, EncodeOptions, WriteChunk as _};
+
+type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
+
+/// Turns records into AG-UI events.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    legacy: bool,
+    /// TanStack's client takes a snapshot for all that there is; the others keep their thoughts if it has none.
+    tanstack: bool,
+    /// What the client held before the run.
+    history: Vec<Message>,
+    /// A thought of this run that the client may hold.
+    held_thought: Option<String>,
+    /// What the run said.
+    state: RunState,
+    ids: Ids,
+    phase: Phase,
+    thread: String,
+    run: String,
+    texts: Vec<OpenText>,
+    calls: Vec<OpenCall>,
+    steps: Vec<(Option<String>, String)>,
+    step_count: u32,
+    objects: objects::Objects,
+    /// Questions and approvals that nobody answered yet.
+    questions: Vec<Event>,
+    /// Calls whose output so far is not the last.
+    preliminary: Vec<ToolCallId>,
+    /// This response goes on after one that ended because the run waited for its client.
+    goes_on: bool,
+    /// It was told of a run of which there was nothing yet: the client gets the conversation when it begins.
+    history_due: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Running,
+    Waiting,
+    Finished,
+    Failed,
+}
+
+#[derive(Debug)]
+struct OpenText {
+    kind: BlockKind,
+    message: MessageId,
+    part: PartId,
+    attempt: Option<AttemptId>,
+    wire: Arc<str>,
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    tool: ToolCall,
+    attempt: Option<AttemptId>,
+}
+
+/// The part of every event that the record gives.
+fn at<'a>(record: &Record) -> Base<'a> {
+    let timestamp = i64::try_from(record.time).ok().filter(|&time| time != 0 && record.time <= SAFE_INTEGER);
+    Base { timestamp, ..Base::default() }
+}
+
+impl Encoder {
+    /// An encoder at the beginning of a stream.
+    pub(super) fn new(options: &EncodeOptions) -> Self {
+        let tanstack = options.profile == Some(super::TANSTACK);
+        let mut ids = Ids::new(tanstack);
+        let mut history = options.messages.clone();
+        for message in &mut history {
+            // Every run counts its attempts anew: those of earlier ones are never taken back.
+            for part in &mut message.parts {
+                match part {
+                    Part::Text(text) | Part::Reasoning(text) => text.attempt = None,
+                    Part::Tool(tool) => tool.attempt = None,
+                    _ => {}
+                }
+            }
+            ids.adopt(message);
+        }
+        Self {
+            legacy: options.profile != Some(super::V1),
+            tanstack,
+            history,
+            held_thought: options.thought.clone(),
+            state: RunState::with_rules(super::rules()),
+            ids,
+            phase: Phase::Before,
+            thread: String::new(),
+            run: String::new(),
+            texts: Vec::new(),
+            calls: Vec::new(),
+            steps: Vec::new(),
+            step_count: 0,
+            objects: objects::Objects::default(),
+            questions: Vec::new(),
+            preliminary: Vec::new(),
+            goes_on: false,
+            history_due: false,
+        }
+    }
+
+    /// Gives the chunks of one record: none, one or several.
+    pub(super) fn chunks(&mut self, record: &Record, sink: &mut dyn FnMut(&Chunk<'_>)) {
+        if let Event::RunStarted(started) = &record.event {
+            return self.begin(record, started, sink);
+        }
+        match self.phase {
+            Phase::Finished | Phase::Failed => return,
+            Phase::Before | Phase::Waiting => self.start(record, None, sink),
+            Phase::Running => {}
+        }
+        self.say(record, sink);
+    }
+
+    fn say(&mut self, record: &Record, sink: Sink<'_>) {
+        match &record.event {
+            Event::RunStarted(_) => {}
+            Event::RunFinished(_)
+            | Event::RunFailed(_)
+            | Event::RunCancelled { .. }
+            | Event::RunWaiting(_) => self.end(record, sink),
+            Event::Error(ErrorEvent { terminal: true, .. }) => self.end(record, sink),
+
+            Event::AttemptRetracted(retracted) => self.retract(record, &retracted.attempt, sink),
+
+            Event::Message { content } => self.whole(record, content, sink),
+
+            Event::StepStarted { name } => self.start_step(record, name.as_deref(), sink),
+            Event::StepFinished { name } => self.finish_step(record, name.as_deref(), sink),
+
+            Event::BlockStarted(block) => self.start_text(record, block, sink),
+            Event::BlockDelta(block) => self.grow_text(record, block, sink),
+            Event::BlockEnded(block) => self.end_text(record, block, sink),
+
+            Event::ToolInputStart(tool) => self.start_call(record, tool, sink),
+            Event::ToolInputDelta(ToolInputDelta { call, delta, .. }) => {
+                self.grow_call(record, call, delta, sink);
+            }
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
+                self.end_call(record, tool, input.as_ref(), sink);
+            }
+            Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
+                self.refuse_call(record, tool, input.as_ref(), error, sink);
+            }
+            Event::ApprovalRequested(ApprovalRequested { tool, input, .. }) => {
+                self.ask(record, tool, input.as_ref(), sink);
+            }
+            Event::ToolOutput(_) | Event::ToolOutputError(_) | Event::ToolDenied(_) => {
+                self.answer_call(record, sink);
+            }
+
+            Event::Data(DataEvent { name, data, .. }) => self.data(record, name, data, sink),
+
+            Event::StateSnapshot { state } => sink(&Chunk::StateSnapshot(StateSnapshot {
+                snapshot: Cow::Borrowed(state),
+                base: at(record),
+            })),
+            Event::StateDelta { patch } if is_patch(patch) => {
+                sink(&Chunk::StateDelta(StateDelta { delta: Cow::Borrowed(patch), base: at(record) }));
+            }
+            Event::MessagesSnapshot { messages } => self.replace_messages(record, messages, sink),
+
+            Event::InterruptRequested(interrupt) => {
+                self.answered(interrupt.request.as_str());
+                self.questions.push(record.event.clone());
+                self.reduce(record);
+            }
+            Event::InterruptAnswered(InterruptAnswered { request, .. })
+            | Event::InterruptExpired { request } => {
+                self.answered(request.as_str());
+                self.reduce(record);
+            }
+            Event::ApprovalAnswered(ApprovalAnswered { approval, .. }) => {
+                self.answered(approval.as_str());
+                self.reduce(record);
+            }
+
+            Event::Structured(update) => self.grow_object(record, update, sink),
+            Event::StructuredInvalidated(gone) => self.drop_object(record, &gone.stream, sink),
+            Event::MessageFinished { .. } => {
+                self.say_unsent(record, sink);
+                self.reduce(record);
+            }
+            Event::Unknown(UnknownEvent { name, data, .. }) => unknown(record, name, data, sink),
+
+            // Nothing that a page shows; some of it changes the conversation that may have to be sent again.
+            _ => self.reduce(record),
+        }
+    }
+
+    fn reduce(&mut self, record: &Record) {
+        // A structured update that does not fit changes nothing, here as on the page.
+        let _ = self.state.apply(record);
+    }
+
+    /// The message that a record belongs to, once it was reduced.
+    fn target(&self, record: &Record) -> MessageId {
+        let named = record.origin.message.clone();
+        named
+            .or_else(|| self.state.current_message().map(|message| message.id.clone()))
+            .unwrap_or_else(|| "".into())
+    }
+
+    fn message(&self, message: &MessageId) -> Option<&Message> {
+        self.state.messages().iter().rev().find(|known| known.id == *message)
+    }
+
+    fn role_of(&self, message: &MessageId) -> Role {
+        self.message(message).map_or(Role::Assistant, |message| message.role)
+    }
+
+    fn answered(&mut self, id: &str) {
+        self.questions.retain(|question| match question {
+            Event::InterruptRequested(interrupt) => interrupt.request.as_str() != id,
+            Event::ApprovalRequested(ApprovalRequested { approval, .. }) => approval.as_str() != id,
+            _ => false,
+        });
+    }
+
+    fn start_step(&mut self, record: &Record, name: Option<&str>, sink: Sink<'_>) {
+        self.reduce(record);
+        self.step_count += 1;
+        let taken = |wanted: &str| self.steps.iter().any(|(_, wire)| wire == wanted);
+        let wire = match name {
+            Some(name) if !taken(name) => name.to_owned(),
+            _ => {
+                let base = name.unwrap_or("step");
+                let mut number = self.step_count;
+                while taken(&format!("{base} {number}")) {
+                    number += 1;
+                }
+                format!("{base} {number}")
+            }
+        };
+        sink(&Chunk::StepStarted(Step { step_name: Cow::Borrowed(&wire), base: at(record) }));
+        self.steps.push((name.map(str::to_owned), wire));
+    }
+
+    fn finish_step(&mut self, record: &Record, name: Option<&str>, sink: Sink<'_>) {
+        let Some(open) = self.steps.iter().rposition(|(open, _)| open.as_deref() == name) else {
+            return self.reduce(record);
+        };
+        self.reduce(record);
+        let (_, wire) = self.steps.remove(open);
+        sink(&Chunk::StepFinished(Step { step_name: Cow::Borrowed(&wire), base: at(record) }));
+    }
+
+    /// Data of the application: an activity if it stands in a message of its own, else a custom event.
+    fn data(&mut self, record: &Record, name: &str, data: &Value, sink: Sink<'_>) {
+        self.reduce(record);
+        if let Some(message) = &record.origin.message
+            && self.role_of(message) == Role::Activity
+        {
+            return sink(&Chunk::ActivitySnapshot(ActivitySnapshot {
+                message_id: Cow::Borrowed(message.as_str()),
+                activity_type: Cow::Borrowed(name),
+                content: messages::object(data),
+                replace: None,
+                base: at(record),
+            }));
+        }
+        // Under these names TanStack's client would act on it.
+        let acts = name.starts_with("structured-output.");
+        if !acts && !["approval-requested", "tool-input-available", "ui-resource"].contains(&name) {
+            let (name, value) = (Cow::Borrowed(name), Cow::Borrowed(data));
+            sink(&Chunk::Custom(Custom { name, value, base: at(record) }));
+        }
+    }
+
+    /// An attempt is taken back: what is open of it is closed, and the client gets the messages that are left.
+    fn retract(&mut self, record: &Record, attempt: &AttemptId, sink: Sink<'_>) {
+        while let Some(open) = self.texts.iter().rposition(|text| text.attempt.as_ref() == Some(attempt)) {
+            self.close_text(record, open, sink);
+        }
+        while let Some(open) = self.calls.iter().rposition(|call| call.attempt.as_ref() == Some(attempt)) {
+            self.close_call(record, open, sink);
+        }
+        let said = self.state.messages().iter().flat_map(|message| &message.parts);
+        let said = said.filter(|part| part.attempt() == Some(attempt));
+        let shown =
+            said.into_iter().any(|part| matches!(part, Part::Text(_) | Part::Reasoning(_) | Part::Tool(_)));
+        self.reduce(record);
+        let parts = self.conversation().flat_map(|message| &message.parts);
+        let left: HashSet<ToolCallId> = parts
+            .filter_map(|part| match part {
+                Part::Tool(tool) => Some(tool.call.clone()),
+                _ => None,
+            })
+            .collect();
+        let thought = self.ids.retract(attempt, &left);
+        if shown && self.texts.is_empty() && self.calls.is_empty() {
+            // The ids of a re-entry: the client puts a message with another id at the end.
+            let mut ids = Ids::new(self.tanstack);
+            self.conversation().for_each(|message| ids.adopt(message));
+            self.ids = ids;
+        }
+        if shown {
+            self.resync(record, thought.as_deref(), sink);
+        }
+    }
+
+    /// The client gets the messages that were kept, and nothing is open any more.
+    fn say_again(&mut self, sink: Sink<'_>) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        let now = Record::new(0, WarningEvent::default());
+        while !self.texts.is_empty() {
+            self.close_text(&now, 0, sink);
+        }
+        while !self.calls.is_empty() {
+            self.close_call(&now, 0, sink);
+        }
+        // The id of the thought that it may have got.
+        let current = self.state.current_message().map(|message| (message.id.clone(), message.role));
+        let thought =
+            current.map(|(message, role)| self.ids.clone().text(&message, role, BlockKind::Reasoning, None));
+        self.resync(&now, thought.as_deref(), sink);
+    }
+
+    /// Sends the conversation again, so that the client holds what we hold.
+    fn resync(&mut self, record: &Record, gone_thought: Option<&str>, sink: Sink<'_>) {
+        let mut messages = self.write_conversation();
+        messages.extend(gone_thought.and_then(|gone| self.blank(gone, &messages)));
+        let messages = WireMessages(messages);
+        sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: at(record) }));
+        self.say_objects_again(record, sink);
+    }
+
+    /// The conversation in AG-UI's form. On TanStack's page a thought without words would be an answer without any.
+    fn write_conversation(&self) -> Vec<WireMessage<'_>> {
+        let mut messages = messages::write(self.conversation(), &self.ids, &self.state, !self.tanstack);
+        let blank = Some(Content::Text(Cow::Borrowed("")));
+        let is_blank =
+            |message: &WireMessage<'_>| message.role == Role::Reasoning && message.content == blank;
+        while self.tanstack && messages.last().is_some_and(is_blank) {
+            messages.pop();
+        }
+        messages
+    }
+
+    /// A thought without words in the place of one that is gone, for a client that would keep it.
+    fn blank<'a>(&self, gone: &'a str, messages: &[WireMessage<'_>]) -> Option<WireMessage<'a>> {
+        if self.tanstack || messages.iter().any(|message| message.role == Role::Reasoning) {
+            return None;
+        }
+        let mut blank = WireMessage::new(gone, Role::Reasoning);
+        blank.content = Some(Content::Text(Cow::Borrowed("")));
+        Some(blank)
+    }
+
+    /// What the client holds, or should hold.
+    fn conversation(&self) -> impl Iterator<Item = &Message> + Clone {
+        let run = self.state.messages();
+        let before = self.history.iter().filter(|message| run.iter().all(|known| known.id != message.id));
+        before.chain(run)
+    }
+
+    fn replace_messages(&mut self, record: &Record, messages: &[Message], sink: Sink<'_>) {
+        self.reduce(record);
+        self.history.clear();
+        while let Some(open) =
+            self.texts.iter().rposition(|text| messages.iter().all(|known| known.id != text.message))
+        {
+            self.close_text(record, open, sink);
+        }
+        let has = |call: &ToolCallId| messages.iter().any(|message| message.tool(call.as_str()).is_some());
+        while let Some(open) = self.calls.iter().rposition(|open| !has(&open.tool.call)) {
+            self.close_call(record, open, sink);
+        }
+        self.snapshot(record, sink);
+    }
+
+    /// Sends the whole conversation.
+    fn snapshot(&mut self, record: &Record, sink: Sink<'_>) {
+        let (ids, state) = (&mut self.ids, &self.state);
+        for message in state.messages() {
+            ids.adopt(message);
+        }
+        let gone = self.held_thought.take();
+        self.resync(record, gone.as_deref(), sink);
+    }
+}
+
+/// Whether the client takes a patch for one.
+fn is_patch(patch: &[Value]) -> bool {
+    serde_json::from_value::<json_patch::Patch>(Value::Array(patch.to_vec())).is_ok()
+}
+
+/// An event of another AG-UI server that its clients know and we have no event for.
+fn unknown(record: &Record, name: &str, data: &Value, sink: Sink<'_>) {
+    let text = |key: &str| data.get(key).and_then(Value::as_str).map(Cow::Borrowed);
+    if data.get("type").and_then(Value::as_str) != Some(name) {
+        return;
+    }
+    if let ("RAW", Some(event)) = (name, data.get("event")) {
+        let (event, source) = (Cow::Borrowed(event), text("source"));
+        return sink(&Chunk::Raw(Raw { event, source, base: at(record) }));
+    }
+    if let ("REASONING_ENCRYPTED_VALUE", Some(subtype), Some(entity_id), Some(encrypted_value)) =
+        (name, text("subtype"), text("entityId"), text("encryptedValue"))
+    {
+        let base = at(record);
+        sink(&Chunk::ReasoningEncryptedValue(ReasoningEncryptedValue {
+            subtype,
+            entity_id,
+            encrypted_value,
+            base,
+        }));
+    }
+}
+
+impl Encode for Encoder {
+    fn record(&mut self, record: &Record, out: &mut FrameWriter) {
+        self.chunks(record, &mut |chunk| write(chunk, out));
+    }
+
+    fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
+        self.rebuild(state, &mut |chunk| out.chunk(None, chunk));
+    }
+
+    fn restate(&mut self, _: Option<u64>, out: &mut FrameWriter) {
+        self.say_again(&mut |chunk| out.chunk(None, chunk));
+    }
+
+    fn finish(&mut self, out: &mut FrameWriter) {
+        self.cut(&mut |chunk| out.chunk(None, chunk));
+    }
+
+    /// The client takes nothing before `RUN_STARTED`.
+    fn next_response(&mut self, out: &mut FrameWriter) {
+        let now = Record::new(0, Event::Message { content: String::new() });
+        self.goes_on = true;
+        self.start(&now, None, &mut |chunk| out.chunk(None, chunk));
+    }
+}
+
+/// Writes a chunk; deltas by hand.
+fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+    let (kind, id, delta, base) = match chunk {
+        Chunk::TextMessageContent(MessageDelta { message_id, delta, base }) => {
+            (r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"#, message_id, delta, base)
+        }
+        Chunk::ReasoningMessageContent(MessageDelta { message_id, delta, base }) => {
+            (r#"{"type":"REASONING_MESSAGE_CONTENT","messageId":"#, message_id, delta, base)
+        }
+        Chunk::ToolCallArgs(ToolCallArgs { tool_call_id, delta, base }) => {
+            (r#"{"type":"TOOL_CALL_ARGS","toolCallId":"#, tool_call_id, delta, base)
+        }
+        chunk => return out.chunk(None, chunk),
+    };
+    let Base { timestamp: Some(time), metadata: None, subagent_run_id: None } = base else {
+        return out.chunk(None, chunk);
+    };
+    let Ok(time) = u64::try_from(*time) else {
+        return out.chunk(None, chunk);
+    };
+    let pieces = [
+        Piece::Json(kind),
+        Piece::Text(id),
+        Piece::Json(r#","delta":"#),
+        Piece::Text(delta),
+        Piece::Json(r#","timestamp":"#),
+        Piece::Number(time),
+        Piece::Json("}"),
+    ];
+    out.pieces(None, &pieces);
+}

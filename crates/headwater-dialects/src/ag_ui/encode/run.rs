@@ -1,0 +1,188 @@
+//! How a run begins, ends and waits.
+
+use std::borrow::Cow;
+
+use headwater_protocol::{
+    self, ErrorEvent, ErrorInfo, Event, FinishReason, Record, RunId, RunStarted, RunWaiting, SessionId,
+    ToolCallId, Usage, WarningEvent,
+};
+use serde_json::{Value, json};
+
+use super::{Encoder, Phase, Sink, at};
+use crate::ag_ui::{
+    chunk::{Chunk, Custom, Outcome, RunError, RunFinished, RunStarted as Started, Step, TokenUsage},
+    interrupts,
+};
+
+impl Encoder {
+    pub(super) fn begin(&mut self, record: &Record, started: &RunStarted, sink: Sink<'_>) {
+        match self.phase {
+            Phase::Running => return self.reduce(record),
+            // Clients before 0.0.59 take nothing after an error.
+            Phase::Failed if self.legacy => return,
+            _ => {}
+        }
+        self.reduce(record);
+        self.questions.clear();
+        let text = |id: Option<&str>| id.unwrap_or_default().to_owned();
+        let session = started.session.as_ref().map(SessionId::as_str);
+        self.thread = text(started.conversation.as_deref().or(session));
+        self.run = text(started.run.as_ref().map(RunId::as_str));
+        self.start(record, started.parent.as_ref().map(RunId::as_str), sink);
+        if std::mem::take(&mut self.history_due) && !self.history.is_empty() {
+            self.snapshot(record, sink);
+        }
+    }
+
+    /// The run begins, as it must before anything else.
+    pub(super) fn start(&mut self, record: &Record, parent: Option<&str>, sink: Sink<'_>) {
+        sink(&Chunk::RunStarted(Started {
+            thread_id: Cow::Borrowed(&self.thread),
+            run_id: Cow::Borrowed(&self.run),
+            parent_run_id: parent.map(Cow::Borrowed),
+            protocol_version: (!self.legacy).then_some(Cow::Borrowed("1.0")),
+            input: None,
+            base: at(record),
+        }));
+        self.phase = Phase::Running;
+    }
+
+    pub(super) fn end(&mut self, record: &Record, sink: Sink<'_>) {
+        match &record.event {
+            Event::RunFinished(headwater_protocol::RunFinished { reason, usage, data, .. }) => {
+                self.close_all(record, sink);
+                let result = data.as_ref().filter(|data| !data.is_null());
+                let word = reason.as_ref().map(|reason| match reason {
+                    FinishReason::Length => "length",
+                    FinishReason::ContentFilter => "content_filter",
+                    // To TanStack's client `tool_calls` says that the run goes on.
+                    _ => "stop",
+                });
+                self.finished(record, result, None, usage.as_ref(), word, sink);
+                self.phase = Phase::Finished;
+            }
+            Event::RunCancelled { reason } if self.legacy => {
+                let message = reason.as_deref().unwrap_or("The run was cancelled.");
+                self.failed(record, message, Some("cancelled"), sink);
+            }
+            Event::RunCancelled { .. } => {
+                self.close_all(record, sink);
+                self.finished(record, None, Some(Outcome::Cancelled {}), None, None, sink);
+                self.phase = Phase::Finished;
+            }
+            Event::RunWaiting(RunWaiting { tool_calls, usage, .. }) => {
+                self.wait(record, tool_calls, usage.as_ref(), sink);
+            }
+            Event::RunFailed(ErrorInfo { message, code, .. }) => {
+                self.failed(record, message, code.as_deref(), sink);
+            }
+            Event::Error(ErrorEvent { error, .. }) => {
+                self.failed(record, &error.message, error.code.as_deref(), sink);
+            }
+            _ => return,
+        }
+        self.reduce(record);
+    }
+
+    fn failed(&mut self, record: &Record, message: &str, code: Option<&str>, sink: Sink<'_>) {
+        self.say_unsent(record, sink);
+        let (message, code) = (Cow::Borrowed(message), code.map(Cow::Borrowed));
+        sink(&Chunk::RunError(RunError { message, code, base: at(record) }));
+        self.phase = Phase::Failed;
+        self.forget_open();
+    }
+
+    fn forget_open(&mut self) {
+        self.texts.clear();
+        self.calls.clear();
+        self.steps.clear();
+        self.preliminary.clear();
+    }
+
+    fn finished(
+        &mut self,
+        record: &Record,
+        result: Option<&Value>,
+        outcome: Option<Outcome<'_>>,
+        usage: Option<&Usage>,
+        reason: Option<&str>,
+        sink: Sink<'_>,
+    ) {
+        let mut base = at(record);
+        if let Some(reason) = reason {
+            base.set_tanstack("finishReason", reason);
+        }
+        sink(&Chunk::RunFinished(RunFinished {
+            thread_id: Cow::Borrowed(&self.thread),
+            run_id: Cow::Borrowed(&self.run),
+            result: result.map(Cow::Borrowed),
+            outcome,
+            usage: usage.map(|usage| vec![TokenUsage::from(usage)]),
+            base,
+        }));
+    }
+
+    /// The client refuses the end while anything is open.
+    fn close_all(&mut self, record: &Record, sink: Sink<'_>) {
+        while !self.texts.is_empty() {
+            self.close_text(record, 0, sink);
+        }
+        while !self.calls.is_empty() {
+            self.close_call(record, 0, sink);
+        }
+        for call in std::mem::take(&mut self.preliminary) {
+            self.say_last_output(record, &call, sink);
+        }
+        for (_, step) in std::mem::take(&mut self.steps) {
+            sink(&Chunk::StepFinished(Step { step_name: Cow::Borrowed(&step), base: at(record) }));
+        }
+        self.say_unsent(record, sink);
+    }
+
+    fn wait(&mut self, record: &Record, calls: &[ToolCallId], usage: Option<&Usage>, sink: Sink<'_>) {
+        self.close_all(record, sink);
+        if self.legacy {
+            for call in calls {
+                let tool = self.tool(call);
+                let value = json!({
+                    "toolCallId": call,
+                    "toolName": tool.map_or("", |tool| tool.name.as_str()),
+                    "input": tool.and_then(|tool| tool.input.as_ref()).unwrap_or(&Value::Null),
+                });
+                sink(&Chunk::Custom(Custom {
+                    name: Cow::Borrowed("tool-input-available"),
+                    value: Cow::Owned(value),
+                    base: at(record),
+                }));
+            }
+        }
+        let questions = std::mem::take(&mut self.questions);
+        let outcome = if questions.is_empty() {
+            let ids = calls.iter().map(|call| Cow::Borrowed(call.as_str())).collect();
+            let pending = (!self.legacy && !calls.is_empty()).then_some(ids);
+            pending.map(|ids| Outcome::Success { pending_tool_call_ids: Some(ids) })
+        } else {
+            let run = self.tanstack.then_some(self.run.as_str());
+            let interrupts = questions.iter().filter_map(|asked| interrupts::write(asked, run)).collect();
+            Some(Outcome::Interrupt { interrupts })
+        };
+        let reason = (!calls.is_empty()).then_some("tool_calls");
+        self.finished(record, None, outcome, usage, reason, sink);
+        self.questions = questions;
+        self.phase = Phase::Waiting;
+    }
+
+    /// The stream ends here. If the run did not, the client must not take it for complete.
+    pub(super) fn cut(&mut self, sink: Sink<'_>) {
+        if self.phase == Phase::Running {
+            let record = Record::new(0, WarningEvent::default());
+            self.say_unsent(&record, sink);
+            sink(&Chunk::RunError(RunError {
+                message: Cow::Borrowed("The stream ended before the run did."),
+                code: Some(Cow::Borrowed("cut")),
+                base: at(&record),
+            }));
+            self.phase = Phase::Failed;
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Tool calls, from the first byte of their input to their output.
+
+use std::borrow::Cow;
+
+use headwater_protocol::{
+    ApprovalRequested, Event, Executor, Record, Role, ToolCall, ToolCallId, ToolDenied, ToolOutput,
+    ToolOutputError, ToolPart,
+};
+use serde_json::{Value, json};
+
+use super::{Encoder, OpenCall, Sink, at};
+use crate::ag_ui::{
+    chunk::{Base, Chunk, Content, Custom, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart},
+    messages::{DENIED, output_text},
+};
+
+impl Encoder {
+    pub(super) fn start_call(&mut self, record: &Record, tool: &ToolCall, sink: Sink<'_>) {
+        if self.ids.of_call(&tool.call).is_some() {
+            return self.reduce(record);
+        }
+        self.reduce(record);
+        self.open_call(record, tool, sink);
+    }
+
+    pub(super) fn grow_call(&mut self, record: &Record, call: &ToolCallId, delta: &str, sink: Sink<'_>) {
+        self.reduce(record);
+        self.reopen_call(record, call, sink);
+        say_args(call, delta, at(record), sink);
+    }
+
+    pub(super) fn end_call(
+        &mut self,
+        record: &Record,
+        tool: &ToolCall,
+        input: Option<&Value>,
+        sink: Sink<'_>,
+    ) {
+        let known = self.ids.of_call(&tool.call).is_some();
+        let open = self.calls.iter().rposition(|open| open.tool.call == tool.call);
+        if known && open.is_none() {
+            self.reduce(record);
+            return self.resync(record, None, sink);
+        }
+        let streamed = self.streamed(&tool.call);
+        self.reduce(record);
+        if open.is_none() {
+            self.open_call(record, tool, sink);
+        }
+        let differs = self.say_input(record, &tool.call, &streamed, input, sink);
+        let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) else { return };
+        self.close_call(record, open, sink);
+        if differs {
+            // The client shows what was streamed, which is not what the tool gets.
+            self.resync(record, None, sink);
+        }
+    }
+
+    pub(super) fn refuse_call(
+        &mut self,
+        record: &Record,
+        tool: &ToolCall,
+        input: Option<&Value>,
+        error: &str,
+        sink: Sink<'_>,
+    ) {
+        let streamed = self.streamed(&tool.call);
+        self.reduce(record);
+        let known = self.ids.of_call(&tool.call).is_some();
+        if !known {
+            self.open_call(record, tool, sink);
+        }
+        let mut differs = false;
+        if let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) {
+            differs = input.is_some() && self.say_input(record, &tool.call, &streamed, input, sink);
+            self.close_call(record, open, sink);
+        }
+        self.say_result(record, &tool.call, Cow::Borrowed(error), true, sink);
+        if differs {
+            self.resync(record, None, sink);
+        }
+    }
+
+    pub(super) fn ask(&mut self, record: &Record, tool: &ToolCall, input: Option<&Value>, sink: Sink<'_>) {
+        self.reduce(record);
+        if self.ids.of_call(&tool.call).is_none() {
+            self.open_call(record, tool, sink);
+            self.say_input(record, &tool.call, "", input, sink);
+            if let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) {
+                self.close_call(record, open, sink);
+            }
+        }
+        self.say_approval(record, sink);
+    }
+
+    /// Keeps the question for the end of the run. Clients of TanStack before 1.0 mark the call by a custom event of
+    /// their own.
+    pub(super) fn say_approval(&mut self, record: &Record, sink: Sink<'_>) {
+        let Event::ApprovalRequested(ApprovalRequested { approval, tool, input, automatic: false, .. }) =
+            &record.event
+        else {
+            return;
+        };
+        if self.legacy {
+            let value = json!({
+                "toolCallId": tool.call,
+                "toolName": tool.name,
+                "input": input.as_ref().unwrap_or(&Value::Null),
+                "approval": { "id": approval, "needsApproval": true },
+            });
+            let (name, value) = (Cow::Borrowed("approval-requested"), Cow::Owned(value));
+            sink(&Chunk::Custom(Custom { name, value, base: at(record) }));
+        }
+        self.answered(approval.as_str());
+        self.questions.push(record.event.clone());
+    }
+
+    pub(super) fn answer_call(&mut self, record: &Record, sink: Sink<'_>) {
+        match &record.event {
+            Event::ToolOutput(ToolOutput { call, preliminary: true, .. }) => {
+                if !self.preliminary.contains(call) {
+                    self.preliminary.push(call.clone());
+                }
+                self.reduce(record);
+            }
+            // The client gave it, and has a message for it; it would have two.
+            Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+                if self.is_clients_own(call) =>
+            {
+                self.reduce(record);
+            }
+            Event::ToolOutput(ToolOutput { call, output, is_error, .. }) => {
+                self.reduce(record);
+                self.say_result(record, call, output_text(output), *is_error, sink);
+            }
+            Event::ToolOutputError(ToolOutputError { call, error, .. }) => {
+                self.reduce(record);
+                self.say_result(record, call, Cow::Borrowed(error), true, sink);
+            }
+            Event::ToolDenied(ToolDenied { call, reason, .. }) => {
+                self.reduce(record);
+                let content = Cow::Borrowed(reason.as_deref().unwrap_or(DENIED));
+                self.say_result(record, call, content, true, sink);
+            }
+            _ => {}
+        }
+    }
+
+    /// A result that was only preliminary when the run ended.
+    pub(super) fn say_last_output(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
+        let Some(known) = self.ids.of_call(call).map(|ids| ids.message.clone()) else { return };
+        let Some(output) = self.tool(call).and_then(|tool| tool.output.clone()) else { return };
+        let Some(wire) = self.ids.result(&known, Role::Assistant, call) else { return };
+        let content = output_text(&output);
+        sink(&Chunk::ToolCallResult(ToolCallResult {
+            message_id: Cow::Borrowed(&*wire),
+            tool_call_id: Cow::Borrowed(call.as_str()),
+            content: Content::Text(content),
+            role: Some(Cow::Borrowed("tool")),
+            base: at(record),
+        }));
+    }
+
+    fn say_result(
+        &mut self,
+        record: &Record,
+        call: &ToolCallId,
+        content: Cow<'_, str>,
+        failed: bool,
+        sink: Sink<'_>,
+    ) {
+        self.preliminary.retain(|open| open != call);
+        let message = self.target(record);
+        let Some(wire) = self.ids.result(&message, self.role_of(&message), call) else {
+            // The client adds a second result to the first one: it gets the whole instead.
+            return self.resync(record, None, sink);
+        };
+        let mut base = at(record);
+        if failed {
+            base.set_tanstack("state", "output-error");
+        }
+        sink(&Chunk::ToolCallResult(ToolCallResult {
+            message_id: Cow::Borrowed(&*wire),
+            tool_call_id: Cow::Borrowed(call.as_str()),
+            content: Content::Text(content),
+            role: Some(Cow::Borrowed("tool")),
+            base,
+        }));
+    }
+
+    /// Says an input that was not streamed; tells whether what was streamed is another one.
+    fn say_input(
+        &mut self,
+        record: &Record,
+        call: &ToolCallId,
+        streamed: &str,
+        input: Option<&Value>,
+        sink: Sink<'_>,
+    ) -> bool {
+        match input {
+            Some(input) if streamed.is_empty() => {
+                say_args(call, &input.to_string(), at(record), sink);
+                false
+            }
+            input => serde_json::from_str::<Value>(streamed).ok().as_ref() != input,
+        }
+    }
+
+    /// Begins a call, or goes on with one.
+    pub(super) fn open_call(&mut self, record: &Record, tool: &ToolCall, sink: Sink<'_>) {
+        let message = self.target(record);
+        let role = self.role_of(&message);
+        let parent = self.ids.call(&message, role, &tool.call);
+        sink(&Chunk::ToolCallStart(ToolCallStart {
+            tool_call_id: Cow::Borrowed(tool.call.as_str()),
+            tool_call_name: Cow::Borrowed(&tool.name),
+            parent_message_id: Some(Cow::Borrowed(&*parent)),
+            base: at(record),
+        }));
+        self.calls.push(OpenCall { tool: tool.clone(), attempt: record.origin.attempt.clone() });
+    }
+
+    /// Makes sure that a call is open.
+    fn reopen_call(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
+        if !self.calls.iter().any(|open| open.tool.call == *call) {
+            let name = self.tool(call).map_or("", |tool| tool.name.as_str());
+            let tool = ToolCall::new(call.clone(), name);
+            self.open_call(record, &tool, sink);
+        }
+    }
+
+    pub(super) fn close_call(&mut self, record: &Record, open: usize, sink: Sink<'_>) {
+        let call = self.calls.remove(open).tool.call;
+        let tool_call_id = Cow::Borrowed(call.as_str());
+        sink(&Chunk::ToolCallEnd(ToolCallEnd { tool_call_id, base: at(record) }));
+    }
+
+    fn streamed(&self, call: &ToolCallId) -> String {
+        self.tool(call).map(|tool| tool.input_text.clone()).unwrap_or_default()
+    }
+
+    /// Whether a call was executed by the client that reads this.
+    fn is_clients_own(&self, call: &ToolCallId) -> bool {
+        self.goes_on && self.tool(call).is_some_and(|tool| tool.executor == Executor::Client)
+    }
+
+    pub(super) fn tool(&self, call: &ToolCallId) -> Option<&ToolPart> {
+        self.state.messages().iter().rev().find_map(|message| message.tool(call.as_str()))
+    }
+}
+
+pub(super) fn say_args(call: &ToolCallId, delta: &str, base: Base<'_>, sink: Sink<'_>) {
+    let tool_call_id = Cow::Borrowed(call.as_str());
+    sink(&Chunk::ToolCallArgs(ToolCallArgs { tool_call_id, delta: Cow::Borrowed(delta), base }));
+}

@@ -1,0 +1,275 @@
+//! Which of AG-UI's messages says which part of ours.
+//!
+//! AG-UI's messages hold one text and the calls that follow it; ours hold any number of both. The first text of a
+//! message, and the calls before or after it, go into a message with our message's id. A text after a call, and a
+//! call after a result, begin the next one: `<id>-1`, `<id>-2` … So do thoughts and results, which are messages of
+//! their own there. The ids depend on nothing but the order of the parts.
+//!
+//! TanStack's page shows an object in a message of its own, but keeps a whole message of ours as one when it is loaded
+//! again. What follows an object must not go into that one, where it would stand before the object: it begins the next.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use headwater_protocol::{AttemptId, BlockKind, Message, MessageId, Part, Role, ToolCallId, ToolPart};
+
+/// Where the output of a call keeps the id of the message in which the client sent it, so that it is not doubled.
+pub(super) const KEY: &str = "headwater";
+
+/// The ids that were given out.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ids {
+    /// What follows an object begins the next message.
+    splits_at_objects: bool,
+    used: HashSet<Arc<str>>,
+    messages: HashMap<MessageId, Turns>,
+    calls: HashMap<ToolCallId, CallIds>,
+}
+
+/// Where a message of ours stands.
+#[derive(Debug, Clone)]
+struct Turns {
+    /// The assistant's message that is being filled.
+    wire: Arc<str>,
+    has_text: bool,
+    has_calls: bool,
+    has_results: bool,
+    /// An object came last.
+    after_object: bool,
+    thoughts_alone: bool,
+    next: u32,
+    /// The texts and thoughts so far, in order.
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug, Clone)]
+struct Slot {
+    wire: Arc<str>,
+    kind: BlockKind,
+    attempt: Option<AttemptId>,
+}
+
+/// AG-UI's messages for a call.
+#[derive(Debug, Clone)]
+pub(super) struct CallIds {
+    pub(super) message: MessageId,
+    /// The assistant's message that makes it.
+    pub(super) parent: Arc<str>,
+    /// The message that answers it.
+    pub(super) result: Option<Arc<str>>,
+}
+
+impl Ids {
+    pub(super) fn new(splits_at_objects: bool) -> Self {
+        Self { splits_at_objects, ..Self::default() }
+    }
+
+    /// Takes note of a new object.
+    pub(super) fn object(&mut self, message: &MessageId, role: Role) {
+        if self.splits_at_objects {
+            self.turns(message, role).after_object = true;
+        }
+    }
+
+    /// The message for a new text or thought.
+    pub(super) fn text(
+        &mut self,
+        message: &MessageId,
+        role: Role,
+        kind: BlockKind,
+        attempt: Option<&AttemptId>,
+    ) -> Arc<str> {
+        let turns = self.turns(message, role);
+        let own = match (turns.thoughts_alone, kind) {
+            (true, BlockKind::Reasoning) => turns.slots.is_empty(),
+            (false, BlockKind::Text) => !turns.has_text && !turns.has_calls && !turns.after_object,
+            _ => false,
+        };
+        let wire = if own { turns.wire.clone() } else { self.fresh(message) };
+        let turns = self.turns(message, role);
+        if kind == BlockKind::Text {
+            (turns.has_text, turns.has_calls, turns.has_results) = (true, false, false);
+            turns.after_object = false;
+            turns.wire = wire.clone();
+        }
+        turns.slots.push(Slot { wire: wire.clone(), kind, attempt: attempt.cloned() });
+        wire
+    }
+
+    /// The assistant's message that makes a call.
+    pub(super) fn call(&mut self, message: &MessageId, role: Role, call: &ToolCallId) -> Arc<str> {
+        if let Some(known) = self.calls.get(call) {
+            return known.parent.clone();
+        }
+        let turns = self.turns(message, role);
+        if turns.has_results || turns.after_object {
+            let wire = self.fresh(message);
+            let turns = self.turns(message, role);
+            (turns.has_text, turns.has_calls, turns.has_results) = (false, false, false);
+            turns.after_object = false;
+            turns.wire = wire;
+        }
+        let turns = self.turns(message, role);
+        turns.has_calls = true;
+        let parent = turns.wire.clone();
+        let ids = CallIds { message: message.clone(), parent: parent.clone(), result: None };
+        self.calls.insert(call.clone(), ids);
+        // A later message must not take the call's id: the client would mix them up.
+        self.used.insert(call.as_str().into());
+        parent
+    }
+
+    /// The message for a call's result; nothing if it has one already.
+    pub(super) fn result(&mut self, message: &MessageId, role: Role, call: &ToolCallId) -> Option<Arc<str>> {
+        let Some(known) = self.calls.get(call) else {
+            // A result without its call stands alone, in a message that may have been begun for it.
+            let own = role == Role::Tool && !self.messages.contains_key(message);
+            let wire = if own { self.turns(message, role).wire.clone() } else { self.fresh(message) };
+            let ids = CallIds { message: message.clone(), parent: wire.clone(), result: Some(wire.clone()) };
+            self.calls.insert(call.clone(), ids);
+            return Some(wire);
+        };
+        if known.result.is_some() {
+            return None;
+        }
+        let (owner, parent) = (known.message.clone(), known.parent.clone());
+        let wire = self.fresh(&owner);
+        if let Some(turns) = self.messages.get_mut(&owner)
+            && turns.wire == parent
+        {
+            turns.has_results = true;
+        }
+        if let Some(known) = self.calls.get_mut(call) {
+            known.result = Some(wire.clone());
+        }
+        Some(wire)
+    }
+
+    /// What is known of a call.
+    pub(super) fn of_call(&self, call: &ToolCallId) -> Option<&CallIds> {
+        self.calls.get(call)
+    }
+
+    /// The messages for the texts and thoughts of a message, in order.
+    pub(super) fn of_texts(&self, message: &MessageId) -> impl Iterator<Item = &Arc<str>> {
+        self.messages.get(message).into_iter().flat_map(|turns| turns.slots.iter().map(|slot| &slot.wire))
+    }
+
+    /// Takes over a message that the client holds or is about to get.
+    pub(super) fn adopt(&mut self, message: &Message) {
+        self.used.insert(message.id.as_str().into());
+        if matches!(message.role, Role::User | Role::System | Role::Developer | Role::Activity) {
+            return;
+        }
+        let is_new = !self.messages.contains_key(&message.id);
+        let known = self.messages.get(&message.id).map_or(0, |turns| turns.slots.len());
+        let mut texts = 0;
+        // Calls of one step were all made before the first of them had a result.
+        let mut together: Vec<&ToolPart> = Vec::new();
+        for part in &message.parts {
+            if !matches!(part, Part::Tool(_)) {
+                self.adopt_calls(message, &std::mem::take(&mut together));
+            }
+            if let Some((kind, text)) = part.as_block() {
+                texts += 1;
+                if texts > known {
+                    self.text(&message.id, message.role, kind, text.attempt.as_ref());
+                }
+            } else if let Part::Tool(tool) = part {
+                together.push(tool);
+            } else if is_new && matches!(part, Part::Structured(_)) {
+                self.object(&message.id, message.role);
+            }
+        }
+        self.adopt_calls(message, &together);
+    }
+
+    fn adopt_calls(&mut self, message: &Message, tools: &[&ToolPart]) {
+        if message.role != Role::Tool {
+            for tool in tools {
+                self.call(&message.id, message.role, &tool.call);
+            }
+        }
+        for tool in tools.iter().filter(|tool| tool.state.is_settled()) {
+            self.adopt_result(message, tool);
+        }
+    }
+
+    fn adopt_result(&mut self, message: &Message, tool: &ToolPart) {
+        let from_client =
+            tool.output_metadata.as_ref().and_then(|metadata| metadata.get(KEY)?.get("message")?.as_str());
+        match from_client {
+            Some(wire) => {
+                let wire: Arc<str> = wire.into();
+                self.used.insert(wire.clone());
+                if let Some(known) = self.calls.get_mut(&tool.call) {
+                    let parent = known.parent.clone();
+                    known.result = Some(wire);
+                    if let Some(turns) = self.messages.get_mut(&message.id)
+                        && turns.wire == parent
+                    {
+                        turns.has_results = true;
+                    }
+                }
+            }
+            None => {
+                self.result(&message.id, message.role, &tool.call);
+            }
+        }
+    }
+
+    /// Forgets what an attempt said, after the messages have; `left` are the calls that they still hold. Gives a message of
+    /// thoughts that is gone.
+    pub(super) fn retract(&mut self, attempt: &AttemptId, left: &HashSet<ToolCallId>) -> Option<Arc<str>> {
+        let mut gone = None;
+        self.calls.retain(|call, _| left.contains(call));
+        let calls = &self.calls;
+        self.messages.retain(|message, turns| {
+            turns.slots.retain(|slot| {
+                let dies = slot.attempt.as_ref() == Some(attempt);
+                if dies && slot.kind == BlockKind::Reasoning {
+                    gone = Some(slot.wire.clone());
+                }
+                !dies
+            });
+            // Nothing of it is left at the client: it may begin anew under its own id.
+            !turns.slots.is_empty() || calls.values().any(|ids| ids.message == *message)
+        });
+        gone
+    }
+
+    fn turns(&mut self, message: &MessageId, role: Role) -> &mut Turns {
+        let Self { used, messages, .. } = self;
+        messages.entry(message.clone()).or_insert_with(|| {
+            let wire: Arc<str> = message.as_str().into();
+            used.insert(wire.clone());
+            Turns {
+                wire,
+                has_text: false,
+                has_calls: false,
+                has_results: false,
+                after_object: false,
+                thoughts_alone: role == Role::Reasoning,
+                next: 0,
+                slots: Vec::new(),
+            }
+        })
+    }
+
+    fn fresh(&mut self, message: &MessageId) -> Arc<str> {
+        let mut next = self.messages.get(message).map_or(0, |turns| turns.next);
+        let wire = loop {
+            next += 1;
+            let wire: Arc<str> = format!("{message}-{next}").into();
+            if self.used.insert(wire.clone()) {
+                break wire;
+            }
+        };
+        if let Some(turns) = self.messages.get_mut(message) {
+            turns.next = next;
+        }
+        wire
+    }
+}

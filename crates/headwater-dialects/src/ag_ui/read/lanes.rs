@@ -1,0 +1,184 @@
+//! `*_CHUNK` events, which open and close their message themselves.
+//!
+//! Each subagent, and the agent itself, has a lane with at most one open chunk stream.
+
+use std::borrow::Cow;
+
+use headwater_protocol::{Error, ErrorKind, Role};
+
+use super::{Place, Reader};
+use crate::{
+    ag_ui::chunk::{
+        Base, Chunk, ReasoningMessageChunk, TextMessageChunk, ToolCallChunk, ToolCallEnd, ToolCallStart,
+    },
+    decode::Decoded,
+};
+
+/// The open chunk streams: who sends them, what they are, and their ids.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lanes(Vec<(Option<String>, Kind, String)>);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Call,
+    Thought,
+}
+
+impl Lanes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn find(&self, kind: Kind, id: Option<&str>, tag: Option<&str>) -> Option<String> {
+        let mut same = self.0.iter().filter(|(_, open, _)| *open == kind);
+        let lane = match (id, tag) {
+            (Some(id), _) => same.find(|(_, _, open)| open == id),
+            (None, Some(tag)) => same.find(|(owner, ..)| owner.as_deref() == Some(tag)),
+            (None, None) => {
+                let own = same.clone().find(|(owner, ..)| owner.is_none());
+                own.or_else(|| same.next())
+            }
+        };
+        lane.map(|(_, _, id)| id.clone())
+    }
+}
+
+impl Reader {
+    /// Closes the chunk streams that an event ends.
+    pub(super) fn leave_lanes(&mut self, chunk: &Chunk<'_>, out: &mut Decoded) -> Result<(), Error> {
+        if self.lanes.is_empty() {
+            return Ok(());
+        }
+        let owner = match chunk {
+            Chunk::TextMessageChunk(_)
+            | Chunk::ToolCallChunk(_)
+            | Chunk::ReasoningMessageChunk(_)
+            | Chunk::Raw(_)
+            | Chunk::ActivitySnapshot(_)
+            | Chunk::ActivityDelta(_)
+            | Chunk::ReasoningEncryptedValue(_)
+            | Chunk::SubagentStarted(_) => return Ok(()),
+            Chunk::RunStarted(_)
+            | Chunk::RunFinished(_)
+            | Chunk::RunError(_)
+            | Chunk::MessagesSnapshot(_) => None,
+            other => Some(tag_of(other)),
+        };
+        let (closed, open) = std::mem::take(&mut self.lanes.0)
+            .into_iter()
+            .partition(|(lane, ..)| owner.as_ref().is_none_or(|owner| owner == lane));
+        self.lanes.0 = open;
+        closed.into_iter().try_for_each(|(_, kind, id): (_, _, String)| self.close_lane(kind, &id, out))
+    }
+
+    fn close_lane(&mut self, kind: Kind, id: &str, out: &mut Decoded) -> Result<(), Error> {
+        if kind == Kind::Call {
+            let end = ToolCallEnd { tool_call_id: Cow::Borrowed(id), base: Base::default() };
+            self.end_call(&end, out);
+            return Ok(());
+        }
+        self.end_text(id, &Base::default(), out)
+    }
+
+    /// The stream that a chunk continues, or `None` for a new one whose id must be given.
+    fn open_lane(
+        &mut self,
+        kind: Kind,
+        id: Option<&str>,
+        base: &Base<'_>,
+        out: &mut Decoded,
+    ) -> Result<(String, bool), Error> {
+        let tag = base.subagent_run_id.as_deref();
+        if let Some(id) = self.lanes.find(kind, id, tag) {
+            return Ok((id, false));
+        }
+        let id = id.ok_or_else(|| Error::fatal(ErrorKind::Order, "the first chunk of a stream has no id"))?;
+        let owner = tag.map(str::to_owned);
+        if let Some(at) = self.lanes.0.iter().position(|(lane, ..)| *lane == owner) {
+            let (_, kind, id) = self.lanes.0.remove(at);
+            self.close_lane(kind, &id, out)?;
+        }
+        self.lanes.0.push((owner, kind, id.to_owned()));
+        Ok((id.to_owned(), true))
+    }
+
+    pub(super) fn text_chunk(&mut self, chunk: TextMessageChunk<'_>, out: &mut Decoded) -> Result<(), Error> {
+        let (id, new) = self.open_lane(Kind::Text, chunk.message_id.as_deref(), &chunk.base, out)?;
+        if new {
+            let role = chunk.role.as_deref().map_or(Role::Assistant, super::spoken);
+            let name = chunk.name.map(|name| name.into_owned().into());
+            self.start_text(&id, role, name, &chunk.base, out);
+        }
+        self.chunk_delta(&id, chunk.delta.as_deref(), &chunk.base, new, out)
+    }
+
+    pub(super) fn reasoning_chunk(
+        &mut self,
+        chunk: ReasoningMessageChunk<'_>,
+        out: &mut Decoded,
+    ) -> Result<(), Error> {
+        let (id, new) = self.open_lane(Kind::Thought, chunk.message_id.as_deref(), &chunk.base, out)?;
+        if new {
+            self.start_text(&id, Role::Reasoning, None, &chunk.base, out);
+        }
+        self.chunk_delta(&id, chunk.delta.as_deref(), &chunk.base, new, out)
+    }
+
+    fn chunk_delta(
+        &mut self,
+        id: &str,
+        delta: Option<&str>,
+        base: &Base<'_>,
+        new: bool,
+        out: &mut Decoded,
+    ) -> Result<(), Error> {
+        let place = Place::of(base).in_message(id);
+        if let Some(delta) = delta {
+            self.delta(id, delta, place.time, out)?;
+        }
+        if !new {
+            self.metadata(&place, base, out);
+        }
+        Ok(())
+    }
+
+    pub(super) fn call_chunk(&mut self, chunk: ToolCallChunk<'_>, out: &mut Decoded) -> Result<(), Error> {
+        let (id, new) = self.open_lane(Kind::Call, chunk.tool_call_id.as_deref(), &chunk.base, out)?;
+        let time = Place::of(&chunk.base).time;
+        if new {
+            let start = ToolCallStart {
+                tool_call_id: Cow::Borrowed(&id),
+                tool_call_name: chunk.tool_call_name.unwrap_or_default(),
+                parent_message_id: chunk.parent_message_id,
+                base: chunk.base,
+            };
+            self.start_call(&start, out);
+        }
+        chunk.delta.map_or(Ok(()), |delta| self.args(&id, &delta, time, out))
+    }
+}
+
+fn tag_of(chunk: &Chunk<'_>) -> Option<String> {
+    let base = match chunk {
+        Chunk::StepStarted(step) | Chunk::StepFinished(step) => &step.base,
+        Chunk::TextMessageStart(start) => &start.base,
+        Chunk::TextMessageContent(delta) | Chunk::ReasoningMessageContent(delta) => &delta.base,
+        Chunk::TextMessageEnd(end)
+        | Chunk::ReasoningMessageEnd(end)
+        | Chunk::ReasoningStart(end)
+        | Chunk::ReasoningEnd(end) => &end.base,
+        Chunk::ReasoningMessageStart(start) => &start.base,
+        Chunk::ToolCallStart(start) => &start.base,
+        Chunk::ToolCallArgs(args) => &args.base,
+        Chunk::ToolCallEnd(end) => &end.base,
+        Chunk::ToolCallResult(result) => &result.base,
+        Chunk::SubagentFinished(end) => &end.base,
+        Chunk::SubagentError(error) => &error.base,
+        Chunk::StateSnapshot(snapshot) => &snapshot.base,
+        Chunk::StateDelta(delta) => &delta.base,
+        Chunk::Custom(custom) => &custom.base,
+        _ => return None,
+    };
+    base.subagent_run_id.as_deref().map(str::to_owned)
+}

@@ -1,0 +1,109 @@
+//! Texts, thoughts and activities.
+
+use headwater_protocol::{
+    BlockEnded, BlockKind, BlockStarted, DataEvent, Error, ErrorKind, Event, Message, MessageId,
+    MessageStarted, Role,
+};
+use serde_json::Value;
+
+use super::{Place, Reader, Text, out_of_place};
+use crate::{
+    ag_ui::chunk::{ActivityDelta, ActivitySnapshot, Base},
+    decode::Decoded,
+};
+
+impl Reader {
+    /// A text is a message of its own, or more of one that is there.
+    pub(super) fn start_text(
+        &mut self,
+        id: &str,
+        role: Role,
+        author: Option<Value>,
+        base: &Base<'_>,
+        out: &mut Decoded,
+    ) {
+        let role = *self.roles.entry(id.to_owned()).or_insert(role);
+        let kind = if role == Role::Reasoning { BlockKind::Reasoning } else { BlockKind::Text };
+        let text = Text { kind, lost: role == Role::Activity };
+        if !text.lost {
+            let place = Place::of(base).in_message(id);
+            self.emit(&place, MessageStarted { message: id.into(), role, author, ..Default::default() }, out);
+            self.metadata(&place, base, out);
+            self.emit(&place, BlockStarted::new(kind, id), out);
+        }
+        self.last = None;
+        self.texts.insert(id.to_owned(), text);
+    }
+
+    /// Metadata is merged into the message.
+    pub(super) fn metadata(&mut self, place: &Place, base: &Base<'_>, out: &mut Decoded) {
+        if let Some(metadata) = base.metadata.as_ref().filter(|metadata| !metadata.is_empty()) {
+            self.emit(place, Event::MessageMetadata { metadata: Value::Object(metadata.clone()) }, out);
+        }
+    }
+
+    pub(super) fn end_text(&mut self, id: &str, base: &Base<'_>, out: &mut Decoded) -> Result<(), Error> {
+        self.last = None;
+        let text = self.texts.remove(id).ok_or_else(|| out_of_place("text", id))?;
+        if text.lost {
+            return Ok(());
+        }
+        let place = Place::of(base).in_message(id);
+        self.emit(&place, BlockEnded::new(text.kind, id), out);
+        self.metadata(&place, base, out);
+        self.emit(&place, Event::MessageFinished { message: id.into() }, out);
+        Ok(())
+    }
+
+    pub(super) fn activity(&mut self, activity: ActivitySnapshot<'_>, out: &mut Decoded) {
+        let id = &*activity.message_id;
+        let place = Place::of(&activity.base).in_message(id);
+        if activity.replace == Some(false) && self.roles.contains_key(id) {
+            return self.metadata(&place, &activity.base, out);
+        }
+        self.roles.insert(id.to_owned(), Role::Activity);
+        let content = activity.content.into_owned();
+        self.activities.insert(id.to_owned(), content.clone());
+        let (message, role) = (MessageId::from(id), Role::Activity);
+        self.emit(&place, MessageStarted { message: message.clone(), role, ..Default::default() }, out);
+        self.metadata(&place, &activity.base, out);
+        self.emit(&place, data(id, &activity.activity_type, content), out);
+        self.emit(&place, Event::MessageFinished { message }, out);
+    }
+
+    pub(super) fn patch_activity(
+        &mut self,
+        delta: &ActivityDelta<'_>,
+        out: &mut Decoded,
+    ) -> Result<(), Error> {
+        let id = &*delta.message_id;
+        if self.roles.get(id) != Some(&Role::Activity) {
+            return Ok(());
+        }
+        let place = Place::of(&delta.base).in_message(id);
+        self.metadata(&place, &delta.base, out);
+        let Some(content) = self.activities.get_mut(id) else { return Ok(()) };
+        let wrong = |error: &dyn std::fmt::Display| {
+            Error::new(ErrorKind::State, format!("the patch does not fit the activity '{id}': {error}"))
+        };
+        let patch = Value::Array(delta.patch.clone().into_owned());
+        let patch: json_patch::Patch = serde_json::from_value(patch).map_err(|error| wrong(&error))?;
+        // On failure the content is left as it was.
+        json_patch::patch(content, &patch).map_err(|error| wrong(&error))?;
+        let changed = content.clone();
+        self.emit(&place, data(id, &delta.activity_type, changed), out);
+        Ok(())
+    }
+
+    /// A message that came whole.
+    pub(super) fn whole_message(&mut self, place: &Place, message: &Message, out: &mut Decoded) {
+        let place = place.clone().in_message(message.id.clone());
+        for event in message.replay() {
+            self.emit(&place, event, out);
+        }
+    }
+}
+
+fn data(message: &str, kind: &str, data: Value) -> Event {
+    Event::Data(DataEvent { name: kind.to_owned(), id: Some(message.to_owned()), data, ..Default::default() })
+}

@@ -1,0 +1,62 @@
+//! What requests are read as.
+
+use headwater_protocol::Error;
+use serde_json::{Value, json};
+
+use crate::{Action, Dialect as _, RawRequest, RequestCursor, ag_ui::AgUi};
+
+fn parse(
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> Result<crate::ChatRequest, Error> {
+    let body = body.to_string();
+    AgUi.parse_request(&RawRequest { method, target, headers, body: body.as_bytes() })
+}
+
+#[test]
+fn requests_say_who_asks_for_what() {
+    let tool = |content: &str| {
+        json!({ "threadId": "t", "runId": "r", "messages": [
+            { "id": "u", "role": "user", "content": "hi" },
+            { "id": "m", "role": "assistant", "toolCalls": [
+                { "id": "c", "type": "function", "function": { "name": "pick", "arguments": "{}" } }] },
+            { "id": "x", "role": "tool", "toolCallId": "c", "content": content },
+        ] })
+    };
+    let result = parse("POST", "/", &[], &tool("\"blue\"")).unwrap();
+    assert_eq!(result.action, Action::Answer);
+    assert_eq!(result.tool_results[0].output, Some(json!("blue")));
+    assert_eq!(result.messages[1].tool("c").unwrap().output, Some(json!("\"blue\"")));
+
+    let refused =
+        parse("POST", "/", &[], &tool(r#"{"approved":false,"message":"User denied this action"}"#)).unwrap();
+    assert!(refused.tool_results.is_empty() && !refused.approvals[0].approved);
+    assert_eq!(refused.messages[1].tool("c").unwrap().output, None);
+
+    let again = parse("POST", "/", &[("Last-Event-ID", "7")], &tool("x")).unwrap();
+    assert_eq!((again.action, again.cursor), (Action::Resume, Some(RequestCursor::EventId("7".into()))));
+
+    let resume = json!({ "threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": [], "mode": "fast",
+        "resume": [{ "interruptId": "i", "status": "resolved", "payload": { "approved": true } }] });
+    let resume = parse("POST", "/", &[], &resume).unwrap();
+    assert_eq!((resume.answers[0].request.as_str(), resume.approvals[0].approved), ("i", true));
+    assert_eq!((resume.profile, &resume.context["mode"]), (Some(super::V1), &json!("fast")));
+
+    let join = parse("GET", "/?offset=now&runId=r", &[], &Value::Null).unwrap();
+    assert_eq!((join.action, join.cursor), (Action::Resume, Some(RequestCursor::Now)));
+
+    let table = [
+        (json!([]), "the body must be a JSON object: a RunAgentInput"),
+        (json!({ "threadId": 5 }), "`threadId` must be a string, not 5"),
+        (json!({ "threadId": "t" }), "`messages` is missing: send the whole conversation, or an empty list"),
+        (
+            json!({ "messages": [{ "id": "u", "role": "user", "content": 5 }] }),
+            "`messages/0/content` must be a string or a list of parts",
+        ),
+    ];
+    for (body, message) in table {
+        assert_eq!(parse("POST", "/", &[], &body).unwrap_err().to_string(), message);
+    }
+}

@@ -1,0 +1,171 @@
+//! The named-event SSE contract: `event: message.delta` and a JSON object in `data:`.
+//!
+//! It was written down for people who leave the AI SDK and keep its UI: home-made readers of a few
+//! dozen lines speak it, and no published client does. The document leaves eleven points open; how
+//! they are decided here is in `docs/dialects.md`, and `tests/dialects/agents.rs` has a test for each.
+//!
+//! Beside the contract's eleven events there are three of ours, `reasoning.delta`, `file` and `data`, and a few fields. A
+//! reader of the contract passes over them.
+
+mod decode;
+mod encode;
+mod frames;
+mod lint;
+mod request;
+
+use headwater_protocol::{Error, EventKind, Frame, Rules, Tail};
+
+use crate::{
+    decode::Decode,
+    dialect::{CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Route, Support},
+    encode::{Encode, EncodeOptions},
+    lint::{Lint, Rule},
+    reader::Reader,
+    request::{ChatRequest, RawRequest},
+};
+
+/// The events of the wire: the contract's own, then ours.
+const NAMES: [&str; 14] = [
+    "meta",
+    "message.start",
+    "message.delta",
+    "message.end",
+    "tool.delta",
+    "tool.call",
+    "tool.result",
+    "source",
+    "status",
+    "error",
+    "done",
+    "reasoning.delta",
+    "file",
+    "data",
+];
+
+/// The named-event SSE contract.
+///
+/// ```
+/// use headwater_dialects::{EncodeOptions, Encoder};
+/// use headwater_protocol::{Event, Record};
+///
+/// let mut encoder = Encoder::new(&headwater_dialects::agents::Agents, &EncodeOptions::default());
+/// encoder.record(&Record::new(0, Event::RunCancelled { reason: None }));
+/// assert!(encoder.bytes().starts_with(b"event: meta\ndata: {"));
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Agents;
+
+static PROFILES: [Profile; 1] = [Profile {
+    name: "default",
+    clients: "readers of the contract",
+    cursor: CursorSupport::LastEventId,
+    keep_alive: KeepAlive::Comment,
+    ..Profile::PLAIN
+}];
+
+impl Dialect for Agents {
+    fn name(&self) -> &'static str {
+        "agents"
+    }
+
+    fn about(&self) -> &'static str {
+        "The named-event SSE contract (`event: message.delta`), for home-made readers"
+    }
+
+    fn profiles(&self) -> &'static [Profile] {
+        &PROFILES
+    }
+
+    fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
+        use EventKind as Kind;
+        Support::Shown(match kind {
+            Kind::RunStarted => "`meta`",
+            Kind::RunFinished => "`done`",
+            Kind::RunFailed => "`error`, terminal",
+            Kind::RunCancelled => "`done`, reason `cancelled`",
+            Kind::RunWaiting => "`status`, state `waiting`; then `done`, reason `waiting`",
+            Kind::AttemptRetracted => "`status`, state `retrying`; what follows begins in a new part",
+            Kind::MessageStarted => "`message.start`",
+            Kind::MessageFinished => "`message.end`",
+            Kind::Message => "`message.delta`",
+            Kind::BlockStarted | Kind::BlockDelta => "`message.delta`, `reasoning.delta`",
+            Kind::ToolInputStart | Kind::ToolInputDelta => "`tool.delta`",
+            Kind::ToolInputAvailable => "`tool.call`",
+            Kind::ToolInputError => "`tool.call`, `tool.result` of state `output-error`",
+            Kind::ApprovalRequested => "`tool.call` of state `approval-requested`",
+            Kind::ApprovalAnswered => "`tool.call` of state `approval-responded`",
+            Kind::ToolOutput => "`tool.result`",
+            Kind::ToolOutputError => "`tool.result` of state `output-error`",
+            Kind::ToolDenied => "`tool.result` of state `output-denied`",
+            Kind::SourceUrl => "`source`",
+            Kind::File => "`file`",
+            Kind::Data => "`data`",
+            Kind::Structured => "`data`, the object so far",
+            Kind::StructuredInvalidated => "`data`, `null`",
+            Kind::MessagesSnapshot => "messages that are new",
+            Kind::InterruptRequested => "`tool.call` of `ask_user`",
+            Kind::InterruptAnswered => "`tool.result` of `ask_user`",
+            Kind::InterruptExpired => "`tool.result` of `ask_user`, state `output-error`",
+            Kind::Usage => "`done`",
+            Kind::Status => "`status`",
+            Kind::Error => "`error`, not terminal",
+            _ => return Support::Hidden,
+        })
+    }
+
+    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
+        Box::new(encode::AgentsEncoder::new(options))
+    }
+
+    fn routes(&self) -> &'static [Route] {
+        const { &[Route::CHAT, Route::BELOW_CHAT, Route { path: "onboarding", per_agent: false }] }
+    }
+
+    fn reader_names(&self, _request: &ChatRequest, http: HttpNames<'_>) -> ReaderNames {
+        ReaderNames {
+            request: Some(http.request.to_owned()),
+            endpoint: Some(http.path.to_owned()),
+            run: None,
+        }
+    }
+
+    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+        request::parse(request)
+    }
+}
+
+impl Reader for Agents {
+    fn name(&self) -> &'static str {
+        "agents"
+    }
+
+    fn recognise(&self, frame: &Frame<'_>) -> u8 {
+        match frame.event {
+            // Words that others use as well.
+            Some("error" | "done" | "status" | "data" | "file" | "source") => 60,
+            Some(name) if NAMES.contains(&name) => 95,
+            Some(_) => 10,
+            None => 0,
+        }
+    }
+
+    fn tail(&self) -> Tail {
+        Tail::Deliver
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<decode::AgentsDecoder>::default()
+    }
+
+    fn rules(&self) -> Rules {
+        Rules::default()
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::<lint::AgentsLinter>::default()
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
+    }
+}

@@ -1,0 +1,140 @@
+//! What a page of the contract asks for: `POST {messages, sessionId, toolChoice, …}`.
+//!
+//! The messages are the AI SDK's UI messages, since the contract keeps that UI. Besides: a
+//! `Last-Event-ID` header comes back to a run after an event, `…/stop` stops one, and `answers` and
+//! `approvals` (extensions) answer what a run asked.
+
+mod message;
+
+use headwater_protocol::{Error, ErrorKind, Message, Part, RunId, SessionId};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::request::{Action, ApprovalAnswer, ChatRequest, RawRequest, RequestCursor, ToolResult};
+
+/// Reads a request.
+pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+    let mut body = match request.body.trim_ascii() {
+        b"" if request.method != "POST" => Map::new(),
+        body => object(body)?,
+    };
+    let (run, stops) = from_path(request.path());
+    let run = text(&mut body, "runId")?.or_else(|| request.query("runId")).or(run);
+    let session = text(&mut body, "sessionId")?.or_else(|| request.query("sessionId"));
+    let idempotency_key = request.header("idempotency-key");
+    let mut chat = ChatRequest {
+        run: run.map(RunId::from),
+        session: session.map(SessionId::from),
+        idempotency_key: idempotency_key.map(str::to_owned),
+        cursor: cursor(request),
+        tool_choice: tool_choice(&mut body)?,
+        answers: list(&mut body, "answers")?,
+        approvals: list(&mut body, "approvals")?,
+        ..ChatRequest::default()
+    };
+    chat.messages = match body.remove("messages") {
+        Some(Value::Array(messages)) => {
+            let read = messages.iter().enumerate().map(|(at, message)| message::read(at, message));
+            read.collect::<Result<_, _>>()?
+        }
+        Some(other) => return Err(wrong("messages", "an array of UI messages", &other)),
+        None => Vec::new(),
+    };
+    chat.complete = !chat.messages.is_empty();
+    if let Some(last) = chat.messages.last() {
+        answers_within(&last.clone(), &mut chat);
+    }
+    chat.action = action(request, stops, &chat)?;
+    chat.context = body;
+    Ok(chat)
+}
+
+fn action(request: &RawRequest<'_>, stops: bool, chat: &ChatRequest) -> Result<Action, Error> {
+    if stops {
+        return Ok(Action::Stop);
+    }
+    if chat.cursor.is_some() || request.method == "GET" {
+        return Ok(Action::Resume);
+    }
+    if !chat.messages.is_empty() {
+        return Ok(Action::Chat);
+    }
+    if !chat.answers.is_empty() || !chat.approvals.is_empty() {
+        return Ok(Action::Answer);
+    }
+    let message = "`messages` is missing or empty: send the conversation, the newest message last";
+    Err(Error::new(ErrorKind::Request, message))
+}
+
+/// The run in `…/{run}/stream` and `…/{run}/stop`, and whether it is to be stopped.
+fn from_path(path: &str) -> (Option<String>, bool) {
+    let mut segments = path.trim_end_matches('/').rsplit('/');
+    match (segments.next(), segments.next()) {
+        (Some(last @ ("stream" | "stop")), run) => {
+            let run = run.filter(|run| !matches!(*run, "" | "chat" | "onboarding"));
+            (run.map(crate::request::percent_decode), last == "stop")
+        }
+        _ => (None, false),
+    }
+}
+
+fn cursor(request: &RawRequest<'_>) -> Option<RequestCursor> {
+    let id = request.header("last-event-id").filter(|id| !id.is_empty()).map(str::to_owned);
+    id.or_else(|| request.query("lastEventId")).map(RequestCursor::EventId)
+}
+
+/// What the page's tools gave and what was decided about calls, as the newest message shows it.
+fn answers_within(message: &Message, chat: &mut ChatRequest) {
+    for part in &message.parts {
+        let Part::Tool(tool) = part else { continue };
+        chat.tool_results.extend(ToolResult::of(tool));
+        chat.approvals.extend(ApprovalAnswer::of(tool));
+    }
+}
+
+fn tool_choice(body: &mut Map<String, Value>) -> Result<Option<Value>, Error> {
+    match body.remove("toolChoice") {
+        None | Some(Value::Null) => Ok(None),
+        Some(choice @ (Value::String(_) | Value::Object(_))) => Ok(Some(choice)),
+        Some(other) => Err(wrong("toolChoice", "a string or an object", &other)),
+    }
+}
+
+fn list<T: DeserializeOwned>(body: &mut Map<String, Value>, field: &str) -> Result<Vec<T>, Error> {
+    let Some(value) = body.remove(field) else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_value(value)
+        .map_err(|error| Error::new(ErrorKind::Request, format!("`{field}` cannot be read: {error}")))
+}
+
+fn text(body: &mut Map<String, Value>, field: &str) -> Result<Option<String>, Error> {
+    match body.remove(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(wrong(field, "a string", &other)),
+    }
+}
+
+fn object(body: &[u8]) -> Result<Map<String, Value>, Error> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(body)) => Ok(body),
+        Ok(other) => Err(wrong("body", "a JSON object", &other)),
+        Err(error) => {
+            let message = format!("the body is not JSON: {error}; send {{\"messages\": […]}}");
+            Err(Error::new(ErrorKind::Request, message))
+        }
+    }
+}
+
+fn wrong(path: &str, expected: &str, seen: &Value) -> Error {
+    let seen = match seen {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    Error::new(ErrorKind::Request, format!("`{path}` must be {expected}, not {seen}"))
+}

@@ -1,0 +1,166 @@
+//! The AI SDK UI message stream, protocol v1: what `useChat` of the npm package `ai` reads.
+//!
+//! SSE with one JSON chunk per `data:` line and `[DONE]` at the end. One stream builds one message. The
+//! client validates every chunk and gives up at the first one that it does not know: an unknown type
+//! always, an unknown key before 5.0.217, 6.0.231 and 7.0.32, a `null` always. A request names no version,
+//! so the default profile says only what the oldest clients know.
+//!
+//! Decisions. Approvals are chunks of version 6; version 5 gives up at them, but has nothing else for
+//! them either. A signature is a key of 6.0.202, so the default profile leaves it to the server's own
+//! records. A second message of a run is a new step of the one message. A structured object is a data part
+//! that is replaced while it grows. A question is a call of the tool `ask_user`, which the page executes. A
+//! run that waits ends its stream with `finish{tool-calls}`, for only then does the client send answers. A
+//! stream that ends before its run does ends with `error`, since the client takes a silent end for success.
+
+mod chunk;
+mod decode;
+mod encode;
+mod lint;
+mod request;
+
+use chunk::Chunk;
+use headwater_protocol::{Error, EventKind, Frame, Rules, ToolScope};
+
+use crate::{
+    decode::Decode,
+    dialect::{CursorSupport, Dialect, KeepAlive, Profile, Retraction, Support},
+    encode::{Encode, EncodeOptions},
+    lint::{Lint, Rule},
+    reader::Reader,
+    request::{ChatRequest, RawRequest},
+};
+
+/// The AI SDK UI message stream.
+///
+/// ```
+/// use headwater_dialects::{Dialect, ai_sdk::AiSdk};
+///
+/// assert_eq!(AiSdk.default_profile().name, "strict");
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct AiSdk;
+
+const STRICT: Profile = Profile {
+    name: "strict",
+    clients: "ai 5 (from 5.0.92), 6 and 7, the ones that reject unknown keys too",
+    cursor: CursorSupport::Ignored,
+    keep_alive: KeepAlive::Comment,
+    end_marker: Some(decode::DONE),
+    ..Profile::PLAIN
+};
+
+static PROFILES: [Profile; 2] = [
+    STRICT,
+    Profile { name: "ai-7", clients: "ai 7.0.70 and later", retraction: Retraction::Exact, ..STRICT },
+];
+
+static AI_7: &Profile = &PROFILES[1];
+
+impl Dialect for AiSdk {
+    fn name(&self) -> &'static str {
+        "ai-sdk"
+    }
+
+    fn about(&self) -> &'static str {
+        "The AI SDK UI message stream v1, read by useChat of `ai` 5, 6 and 7"
+    }
+
+    fn profiles(&self) -> &'static [Profile] {
+        &PROFILES
+    }
+
+    fn support(&self, kind: EventKind, profile: &Profile) -> Support {
+        let ai_7 = profile == AI_7;
+        Support::Shown(match kind {
+            EventKind::RunFinished => "`finish`",
+            EventKind::RunFailed => "`error`, `finish`",
+            EventKind::RunCancelled => "`abort`",
+            EventKind::RunWaiting => "`finish` with `tool-calls`",
+            EventKind::AttemptRetracted if ai_7 => "`reset-step`",
+            EventKind::AttemptRetracted => "closed parts, calls that failed",
+            EventKind::MessageStarted => "`start`; a new step for every other message",
+            EventKind::MessageMetadata => "`message-metadata`",
+            EventKind::Message => "a text part",
+            EventKind::StepStarted => "`start-step`",
+            EventKind::StepFinished => "`finish-step`",
+            EventKind::BlockStarted => "`text-start`, `reasoning-start`",
+            EventKind::BlockDelta => "`text-delta`, `reasoning-delta`",
+            EventKind::BlockEnded => "`text-end`, `reasoning-end`",
+            EventKind::ToolInputStart => "`tool-input-start`",
+            EventKind::ToolInputDelta => "`tool-input-delta`",
+            EventKind::ToolInputAvailable => "`tool-input-available`",
+            EventKind::ToolInputError => "`tool-input-error`",
+            EventKind::ApprovalRequested => "`tool-approval-request`",
+            EventKind::ApprovalAnswered if ai_7 => "`tool-approval-response`",
+            EventKind::ToolOutput => "`tool-output-available`",
+            EventKind::ToolOutputError => "`tool-output-error`",
+            EventKind::ToolDenied => "`tool-output-denied`",
+            EventKind::SourceUrl => "`source-url`",
+            EventKind::SourceDocument => "`source-document`",
+            EventKind::File => "`file`",
+            EventKind::Data => "`data-<name>`",
+            EventKind::Structured => "`data-<dataType>` with the stream as `id`",
+            EventKind::StructuredInvalidated => "the same part, empty",
+            EventKind::InterruptRequested => "a call of the tool `ask_user`",
+            EventKind::InterruptAnswered => "the output of that call",
+            EventKind::InterruptExpired => "`tool-output-error` of that call",
+            EventKind::Status => "transient `data-status`",
+            EventKind::Unknown if ai_7 => "`custom`, `steering-message`",
+            _ => return Support::Hidden,
+        })
+    }
+
+    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
+        Box::new(encode::Encoder::new(options))
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("x-vercel-ai-ui-message-stream", "v1")]
+    }
+
+    fn resumes_ended_runs(&self) -> bool {
+        // The page has kept them.
+        false
+    }
+
+    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+        request::parse(request)
+    }
+}
+
+impl Reader for AiSdk {
+    fn name(&self) -> &'static str {
+        "ai-sdk"
+    }
+
+    fn recognise(&self, frame: &Frame<'_>) -> u8 {
+        match Chunk::read(frame.data) {
+            // Other dialects have these types too, but not these fields.
+            Ok(Chunk::Start(_) | Chunk::Error(_) | Chunk::File(_)) => 60,
+            Ok(Chunk::Finish(_) | Chunk::Abort(_) | Chunk::Data(_)) => 50,
+            Ok(_) => 80,
+            Err(_) => 0,
+        }
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::default())
+    }
+
+    fn rules(&self) -> Rules {
+        Rules {
+            tool_scope: ToolScope::Step,
+            ui_message_parts: true,
+            goes_on_after_end: true,
+            ..Rules::default()
+        }
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::new(lint::Linter::default())
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
+    }
+}

@@ -1,0 +1,82 @@
+//! From text to a chunk.
+
+use std::borrow::Cow;
+
+use headwater_protocol::{Error, ErrorKind};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Chunk, Data};
+use crate::json::{leading_type, value};
+
+impl<'a> Chunk<'a> {
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    /// Text that is not JSON, a type that is not known, a field that is missing, `null` or of the wrong type. The client reads
+    /// no further then.
+    pub(in super::super) fn read(text: &'a str) -> Result<Self, Error> {
+        // The client's parser refuses keys that reach an object's prototype.
+        if text.contains("proto") && reaches_prototype(&value(text)?) {
+            let message = "a key would reach an object's prototype; the client refuses such JSON";
+            return Err(Error::fatal(ErrorKind::Json, message));
+        }
+        let tag = tag(text)?;
+        if let Some(name) = tag.strip_prefix("data-") {
+            return data(name, text);
+        }
+        if let Some(chunk) = Self::read_as(&tag, text)? {
+            return Ok(chunk);
+        }
+        value(text)?;
+        let message = format!("the client knows no chunk of type `{tag}` and gives up at one");
+        Err(Error::fatal(ErrorKind::UnknownType, message))
+    }
+}
+
+/// The chunk's type. Nearly every sender writes it first.
+fn tag(text: &str) -> Result<Cow<'_, str>, Error> {
+    if let Some(tag) = leading_type(text) {
+        return Ok(Cow::Borrowed(tag));
+    }
+    match value(text)?.get("type") {
+        Some(Value::String(tag)) => Ok(Cow::Owned(tag.clone())),
+        Some(_) => Err(Error::fatal(ErrorKind::Field, "`type` must be a string")),
+        None => Err(Error::fatal(ErrorKind::Field, "a chunk must be a JSON object with a string `type`")),
+    }
+}
+
+pub(super) fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
+    let error = match serde_json::from_str(text) {
+        Ok(fields) => return Ok(fields),
+        Err(error) => error,
+    };
+    // Of a key that comes twice the client takes the last; a tree does the same.
+    T::deserialize(value(text)?).map_err(|_| Error::fatal(ErrorKind::Field, error.to_string()))
+}
+
+fn data<'a>(name: &str, text: &str) -> Result<Chunk<'a>, Error> {
+    #[derive(Deserialize)]
+    struct DataFields {
+        #[serde(default, deserialize_with = "headwater_json::present")]
+        id: Option<String>,
+        data: Value,
+        #[serde(default, deserialize_with = "headwater_json::present")]
+        transient: Option<bool>,
+    }
+    let DataFields { id, data, transient } = fields(text)?;
+    let (name, id, data) = (Cow::Owned(name.to_owned()), id.map(Cow::Owned), Cow::Owned(data));
+    Ok(Chunk::Data(Data { name, id, data, transient }))
+}
+
+fn reaches_prototype(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(reaches_prototype),
+        Value::Object(map) => {
+            map.contains_key("__proto__")
+                || map.get("constructor").is_some_and(|held| held.get("prototype").is_some())
+                || map.values().any(reaches_prototype)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,356 @@
+//! Records in, chunks out.
+//!
+//! A stream builds one message, whatever the run has: other messages of the agent are steps of it, and
+//! those of a person are not sent. Deltas of what is open take a short way.
+
+mod attempt;
+mod content;
+mod tool;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use headwater_protocol::{
+    self, ApprovalId, AttemptId, BlockKind, Event, FrameWriter, Framing, MessageId, PartId, Piece, Record,
+    RunState, ToolCallId,
+};
+use serde_json::Value;
+
+use super::{
+    chunk::{self, BlockDelta, Chunk, Data, Empty, ErrorText, Finish, Start, TextEnd, ToolInputDelta},
+    decode::DONE,
+};
+use crate::{
+    encode::{Encode, EncodeOptions, WriteChunk as _},
+    growing::GrowingObjects,
+};
+
+/// Which clients the stream is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Audience {
+    /// All of versions 5, 6 and 7: only what the oldest of them knows.
+    #[default]
+    Strict,
+    /// Version 7.0.70 and later.
+    Ai7,
+}
+
+/// Writes one stream.
+#[derive(Debug, Default)]
+pub(super) struct Encoder {
+    audience: Audience,
+    seam: String,
+    /// `start` was sent.
+    started: bool,
+    /// There was a record.
+    spoke: bool,
+    /// The terminal chunk was sent.
+    ended: bool,
+    /// The run waits; the terminal chunk comes when the stream ends.
+    waiting: bool,
+    /// The message that was started last.
+    current: Option<MessageId>,
+    /// The attempt that is on.
+    attempt: Option<AttemptId>,
+    /// The messages so far, and whether a page shows them: not those of a person.
+    messages: HashMap<MessageId, bool>,
+    blocks: Vec<Block>,
+    /// The calls that the client knows; a question is one too.
+    calls: HashMap<ToolCallId, Call>,
+    approvals: HashMap<ApprovalId, ToolCallId>,
+    objects: GrowingObjects,
+    step: Step,
+    /// The attempts of which anything was shown.
+    heard: Vec<AttemptId>,
+    /// How many blocks were made up here.
+    made: u64,
+}
+
+/// A block that is open on the wire.
+#[derive(Debug)]
+struct Block {
+    kind: BlockKind,
+    id: PartId,
+    message: Option<MessageId>,
+    attempt: Option<AttemptId>,
+}
+
+/// A call that the client knows.
+#[derive(Debug, Default)]
+struct Call {
+    name: String,
+    attempt: Option<AttemptId>,
+    /// `tool-input-start` was sent, so deltas may come.
+    partial: bool,
+    /// The input is complete: the same call in another step would be another part.
+    ready: bool,
+    settled: bool,
+    asked: bool,
+}
+
+/// The current step on the wire.
+#[derive(Debug, Default)]
+struct Step {
+    /// `finish-step` is owed.
+    open: bool,
+    /// There was a `start-step` in this stream.
+    seen: bool,
+    holds: Holds,
+    /// The data of the step, which a reset drops with it: it is sent again then.
+    kept: Vec<Data<'static>>,
+}
+
+/// Whose parts the current step holds.
+#[derive(Debug, Default)]
+enum Holds {
+    #[default]
+    Nothing,
+    /// Parts of one attempt, and nothing that happened.
+    Only(AttemptId),
+    Several,
+}
+
+impl Encoder {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
+        let ai_7 = options.profile == Some(super::AI_7);
+        let audience = if ai_7 { Audience::Ai7 } else { Audience::Strict };
+        Self { audience, seam: options.seam.clone(), ..Self::default() }
+    }
+
+    /// Sends a chunk, and `start` before the first one that changes the message.
+    fn put(&mut self, chunk: &Chunk<'_>, out: &mut FrameWriter) {
+        let transient = matches!(chunk, Chunk::Data(data) if data.transient == Some(true));
+        if !transient && !std::mem::replace(&mut self.started, true) && !matches!(chunk, Chunk::Start(_)) {
+            write(&start(self.shown_message()), out);
+        }
+        write(chunk, out);
+    }
+
+    /// Deltas of what is open: the shortest way, without allocation.
+    fn delta(&self, record: &Record, out: &mut FrameWriter) -> bool {
+        let chunk = match &record.event {
+            Event::BlockDelta(block)
+                if block.metadata.is_none() && self.is_open(block.kind, &block.id, record) =>
+            {
+                block_delta(block.kind, block.id.as_str(), &block.delta, None)
+            }
+            Event::ToolInputDelta(headwater_protocol::ToolInputDelta { call, delta, .. })
+                if self.calls.get(call).is_some_and(|known| known.partial) =>
+            {
+                let (tool_call_id, input_text_delta) = (text(call), text(delta));
+                Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta })
+            }
+            _ => return false,
+        };
+        write(&chunk, out);
+        true
+    }
+
+    fn is_open(&self, kind: BlockKind, id: &PartId, record: &Record) -> bool {
+        let wanted = self.wanted_message(record);
+        self.blocks.iter().any(|open| open.kind == kind && open.id == *id && open.message.as_ref() == wanted)
+    }
+
+    /// The message that a record belongs to.
+    fn wanted_message<'a>(&'a self, record: &'a Record) -> Option<&'a MessageId> {
+        record.origin.message.as_ref().or(self.current.as_ref())
+    }
+
+    fn shown_message(&self) -> Option<&MessageId> {
+        self.current.as_ref().filter(|message| self.messages.get(*message) != Some(&false))
+    }
+
+    /// Whether the record belongs to a message that no page shows as the agent's.
+    fn is_silent(&self, record: &Record) -> bool {
+        let wanted = self.wanted_message(record);
+        content::in_message(&record.event)
+            && wanted.is_some_and(|wanted| self.messages.get(wanted) == Some(&false))
+    }
+
+    /// The run failed. The chat client stops at the error; others read on to the finish.
+    fn fail(&mut self, message: &str, out: &mut FrameWriter) {
+        self.put(&Chunk::Error(ErrorText { error_text: text(message) }), out);
+        self.put(&finish(Some("error")), out);
+    }
+
+    /// Closes all that is open, the step too.
+    fn close_all(&mut self, out: &mut FrameWriter) {
+        self.send_objects(out);
+        self.close_blocks(|_| true, out);
+        self.finish_step(out);
+    }
+
+    fn finish_step(&mut self, out: &mut FrameWriter) {
+        if std::mem::take(&mut self.step.open) {
+            self.put(&Chunk::FinishStep(Empty {}), out);
+        }
+    }
+
+    fn close_blocks(&mut self, which: impl Fn(&Block) -> bool, out: &mut FrameWriter) {
+        for block in self.blocks.extract_if(.., |block| which(block)) {
+            write(&block_end(block.kind, block.id.as_str(), None), out);
+        }
+    }
+
+    /// Whether a step may end here without tearing anything apart.
+    fn is_quiet(&self) -> bool {
+        self.blocks.is_empty() && self.calls_are_ready()
+    }
+
+    fn calls_are_ready(&self) -> bool {
+        self.calls.values().all(|call| call.ready)
+    }
+
+    /// A new step begins; one that has nothing in it yet will do.
+    fn boundary(&mut self, out: &mut FrameWriter) {
+        if self.step.open && !self.has_content() {
+            return;
+        }
+        self.finish_step(out);
+        self.put(&Chunk::StartStep(Empty {}), out);
+        self.step = Step { open: true, seen: true, ..Step::default() };
+    }
+
+    /// Whether the step has anything that what follows must be told from.
+    fn has_content(&self) -> bool {
+        !matches!(self.step.holds, Holds::Nothing) || !self.step.kept.is_empty()
+    }
+
+    /// A part comes to the step.
+    fn holds(&mut self, attempt: Option<&AttemptId>) {
+        let same = matches!((&self.step.holds, attempt), (Holds::Only(held), Some(new)) if held == new);
+        if !same {
+            self.step.holds = match (&self.step.holds, attempt) {
+                (Holds::Nothing, Some(attempt)) => Holds::Only(attempt.clone()),
+                _ => Holds::Several,
+            };
+        }
+        if let Some(attempt) = attempt
+            && !self.heard.contains(attempt)
+        {
+            self.heard.push(attempt.clone());
+        }
+    }
+}
+
+impl Encode for Encoder {
+    fn record(&mut self, record: &Record, out: &mut FrameWriter) {
+        if self.ended || self.delta(record, out) {
+            return;
+        }
+        self.spoke = true;
+        self.waiting &= record.event.kind().leaves_waiting();
+        if self.is_silent(record) {
+            return;
+        }
+        // A message that was never started begins with its first part.
+        if let Some(message) = &record.origin.message
+            && content::in_message(&record.event)
+            && !self.messages.contains_key(message)
+        {
+            self.messages.insert(message.clone(), true);
+            self.current = Some(message.clone());
+        }
+        self.event(record, out);
+    }
+
+    /// The client sends no cursor and begins anew at `start`.
+    fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
+        for record in state.replay() {
+            self.record(&record, out);
+        }
+        if !self.ended {
+            self.send_objects(out);
+        }
+    }
+
+    /// A stream that ends before its run does says so: the client would take it for complete.
+    fn finish(&mut self, out: &mut FrameWriter) {
+        if !self.ended && self.spoke {
+            self.close_all(out);
+            self.ended = true;
+            if self.waiting {
+                self.put(&finish(Some("tool-calls")), out);
+            } else {
+                self.fail("The stream ended before the run did.", out);
+            }
+        }
+        if out.framing() == Framing::Sse {
+            out.raw(DONE);
+        }
+    }
+
+    /// The client goes on with the message that is named here, and begins another one otherwise.
+    fn next_response(&mut self, out: &mut FrameWriter) {
+        self.ended = false;
+        self.waiting = false;
+        self.step = Step::default();
+        write(&start(self.shown_message()), out);
+        self.started = true;
+    }
+}
+
+/// Writes a chunk; deltas by hand.
+fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+    let (kind, id, between, delta) = match chunk {
+        Chunk::TextDelta(BlockDelta { id, delta, provider_metadata: None }) => {
+            (r#"{"type":"text-delta","id":"#, id, r#","delta":"#, delta)
+        }
+        Chunk::ReasoningDelta(BlockDelta { id, delta, provider_metadata: None }) => {
+            (r#"{"type":"reasoning-delta","id":"#, id, r#","delta":"#, delta)
+        }
+        Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }) => {
+            let kind = r#"{"type":"tool-input-delta","toolCallId":"#;
+            (kind, tool_call_id, r#","inputTextDelta":"#, input_text_delta)
+        }
+        chunk => return out.chunk(None, chunk),
+    };
+    let pieces =
+        [Piece::Json(kind), Piece::Text(id), Piece::Json(between), Piece::Text(delta), Piece::Json("}")];
+    out.pieces(None, &pieces);
+}
+
+fn start<'a>(message: Option<&'a MessageId>) -> Chunk<'a> {
+    Chunk::Start(Start { message_id: message.map(text), message_metadata: None })
+}
+
+fn finish(reason: Option<&str>) -> Chunk<'_> {
+    Chunk::Finish(Finish { finish_reason: reason.map(Cow::Borrowed), message_metadata: None })
+}
+
+fn block_start<'a>(kind: BlockKind, id: &'a str, metadata: Option<&'a Value>) -> Chunk<'a> {
+    let block = chunk::Block { id: text(id), provider_metadata: provider_metadata(metadata) };
+    match kind {
+        BlockKind::Text => Chunk::TextStart(block),
+        BlockKind::Reasoning => Chunk::ReasoningStart(block),
+    }
+}
+
+fn block_delta<'a>(kind: BlockKind, id: &'a str, delta: &'a str, metadata: Option<&'a Value>) -> Chunk<'a> {
+    let provider_metadata = provider_metadata(metadata);
+    let delta = BlockDelta { id: text(id), delta: text(delta), provider_metadata };
+    match kind {
+        BlockKind::Text => Chunk::TextDelta(delta),
+        BlockKind::Reasoning => Chunk::ReasoningDelta(delta),
+    }
+}
+
+fn block_end<'a>(kind: BlockKind, id: &'a str, metadata: Option<&'a Value>) -> Chunk<'a> {
+    let (id, provider_metadata) = (text(id), provider_metadata(metadata));
+    match kind {
+        BlockKind::Text => Chunk::TextEnd(TextEnd { id, provider_metadata, citations: None }),
+        BlockKind::Reasoning => Chunk::ReasoningEnd(chunk::Block { id, provider_metadata }),
+    }
+}
+
+/// Provider metadata, if the client takes it.
+fn provider_metadata(metadata: Option<&Value>) -> Option<Cow<'_, Value>> {
+    metadata.filter(|metadata| chunk::is_provider_metadata(metadata)).map(Cow::Borrowed)
+}
+
+fn text<'a>(text: &'a (impl AsRef<str> + ?Sized)) -> Cow<'a, str> {
+    Cow::Borrowed(text.as_ref())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! The requests of `useChat`: a POST of the whole conversation, and a GET to come back to a run.
+
+use headwater_protocol::{Error, ErrorKind, Executor, Message, Part, Role, ToolPart};
+use serde_json::{Map, Value};
+
+use crate::{
+    request::{Action, ApprovalAnswer, ChatRequest, RawRequest, ToolResult, percent_decode},
+    ui_message,
+};
+
+/// Reads a request.
+pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+    if request.method.eq_ignore_ascii_case("GET") {
+        return resume(request);
+    }
+    if !request.method.eq_ignore_ascii_case("POST") {
+        return Err(wrong(format!("the client sends POST and GET, not {}", request.method)));
+    }
+    let body: Value = serde_json::from_slice(request.body)
+        .map_err(|error| wrong(format!("the body is not JSON: {error}; send what useChat sends")))?;
+    let Value::Object(mut body) = body else {
+        return Err(wrong("the body must be a JSON object with `id` and `messages`".to_owned()));
+    };
+    let complete = body.contains_key("messages");
+    let mut chat = ChatRequest {
+        complete,
+        action: action(body.shift_remove("trigger"))?,
+        messages: messages(&mut body)?,
+        session: text(&mut body, "id")?.map(Into::into),
+        message: text(&mut body, "messageId")?.map(Into::into),
+        ..ChatRequest::default()
+    };
+    let last = chat.messages.iter().rposition(|message| message.role == Role::Assistant);
+    if let Some(message) = last.and_then(|at| chat.messages.get(at)) {
+        chat.approvals = approvals(message);
+        // In an older message they were given before.
+        if last == chat.messages.len().checked_sub(1) {
+            chat.tool_results = tool_results(message);
+        }
+    }
+    chat.context = body;
+    Ok(chat)
+}
+
+/// `GET <api>/<id>/stream`.
+fn resume(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+    let path = request.path();
+    let id = path.strip_suffix("/stream").and_then(|path| path.rsplit_once('/')).map(|(_, id)| id);
+    let Some(id) = id.filter(|id| !id.is_empty()) else {
+        return Err(wrong(format!("`{path}` must end with `/<chat id>/stream`, as the client asks for it")));
+    };
+    // A plus is a plus in a path.
+    let id = percent_decode(&id.replace('+', "%2B"));
+    Ok(ChatRequest { action: Action::Resume, session: Some(id.into()), ..ChatRequest::default() })
+}
+
+fn action(trigger: Option<Value>) -> Result<Action, Error> {
+    match trigger.as_ref().map(Value::as_str) {
+        None | Some(Some("submit-message")) => Ok(Action::Chat),
+        Some(Some("regenerate-message")) => Ok(Action::Regenerate),
+        Some(_) => Err(wrong("`trigger` must be `submit-message` or `regenerate-message`".to_owned())),
+    }
+}
+
+/// The conversation, or its last message alone where the page was told to send only that.
+fn messages(body: &mut Map<String, Value>) -> Result<Vec<Message>, Error> {
+    if let Some(messages) = body.shift_remove("messages") {
+        let Value::Array(messages) = messages else {
+            return Err(wrong("`messages` must be an array of UIMessages".to_owned()));
+        };
+        let read = |(index, message)| read_message(message, &format!("messages[{index}]"));
+        return messages.iter().enumerate().map(read).collect();
+    }
+    match body.shift_remove("message") {
+        Some(message) => Ok(vec![read_message(&message, "message")?]),
+        None => {
+            Err(wrong("`messages` is missing: send the conversation as an array of UIMessages".to_owned()))
+        }
+    }
+}
+
+fn read_message(message: &Value, path: &str) -> Result<Message, Error> {
+    let read = ui_message::read(message, path)?;
+    if !matches!(read.role, Role::System | Role::User | Role::Assistant) {
+        return Err(wrong(format!("`{path}.role` must be one of `system`, `user` and `assistant`")));
+    }
+    Ok(read)
+}
+
+fn text(body: &mut Map<String, Value>, key: &str) -> Result<Option<String>, Error> {
+    match body.shift_remove(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(wrong(format!("`{key}` must be a string"))),
+    }
+}
+
+/// The answers that the server has not acted on yet.
+fn approvals(message: &Message) -> Vec<ApprovalAnswer> {
+    tools(&message.parts).filter_map(ApprovalAnswer::of).collect()
+}
+
+/// What the last step's tools gave; which of them were the page's own, the server knows.
+fn tool_results(message: &Message) -> Vec<ToolResult> {
+    let step = message.parts.iter().rposition(|part| matches!(part, Part::StepStart));
+    let parts = message.parts.get(step.unwrap_or_default()..).unwrap_or_default();
+    let given = tools(parts).filter(|tool| tool.executor != Executor::Provider && !tool.preliminary);
+    given.filter_map(ToolResult::of).collect()
+}
+
+fn tools(parts: &[Part]) -> impl Iterator<Item = &ToolPart> {
+    parts.iter().filter_map(|part| match part {
+        Part::Tool(tool) => Some(&**tool),
+        _ => None,
+    })
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorKind::Request, message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! What a dialect is: how a server speaks it to its clients.
+//!
+//! The dialects themselves have a module each; everything that differs between them and
+//! can be written as a table is written as a table here, and `docs/dialects.md` is made from it. How
+//! streams of others are read is [`crate::Reader`].
+
+use std::fmt;
+
+use headwater_protocol::{Error, EventKind, Framing, Message, Record};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    documents::{self, CheckpointReply, HistoryPage, SessionList},
+    encode::{Encode, EncodeOptions},
+    request::{ChatRequest, RawRequest},
+    ui_message,
+};
+
+/// A wire protocol that a chat UI speaks, as a server serves it: its routes and headers, its requests, its streams and its
+/// documents. A server needs to know nothing else about it.
+///
+/// ```
+/// use headwater_dialects::{EncodeOptions, Encoder};
+/// use headwater_protocol::{Event, Record};
+///
+/// let dialect = headwater_dialects::find("kortyx").unwrap();
+/// let mut encoder = Encoder::new(dialect, &EncodeOptions::default());
+/// encoder.record(&Record::new(0, Event::Message { content: "Hi".into() }));
+/// assert_eq!(encoder.bytes(), b"data: {\"type\":\"message\",\"content\":\"Hi\"}\n\n");
+/// ```
+pub trait Dialect: fmt::Debug + Sync {
+    /// Its name in URLs and on the command line.
+    fn name(&self) -> &'static str;
+
+    /// In one line, who speaks it.
+    fn about(&self) -> &'static str;
+
+    /// Its profiles: where its clients differ, the encoder follows one of them. The first is the default.
+    fn profiles(&self) -> &'static [Profile];
+
+    /// The default profile.
+    fn default_profile(&self) -> &'static Profile {
+        self.profiles().first().unwrap_or(&Profile::PLAIN)
+    }
+
+    /// The profile of that name.
+    fn profile(&self, name: &str) -> Option<&'static Profile> {
+        self.profiles().iter().find(|profile| profile.name == name)
+    }
+
+    /// The profile of a chat request that does not show which client sent it.
+    fn chat_profile(&self) -> &'static Profile {
+        self.default_profile()
+    }
+
+    /// How it says an event, under a profile.
+    fn support(&self, kind: EventKind, profile: &Profile) -> Support;
+
+    /// Its routes.
+    fn routes(&self) -> &'static [Route] {
+        const { &[Route::CHAT, Route::BELOW_CHAT] }
+    }
+
+    /// The headers of its streams. Pages of other origins may read them.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// Reads a request of one of its clients.
+    ///
+    /// # Errors
+    /// Says which part of the request is not what its clients send.
+    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error>;
+
+    /// How its clients answer a run that waits.
+    fn answers(&self) -> AnswerFlow {
+        AnswerFlow::SameResponse
+    }
+
+    /// Whether a client that reconnects without a cursor wants a run that ended long ago.
+    fn resumes_ended_runs(&self) -> bool {
+        true
+    }
+
+    /// Whether its clients stop an answer by closing the connection, so that nothing tells a stop from a page that is closed.
+    fn stops_by_leaving(&self) -> bool {
+        true
+    }
+
+    /// The names by which a client knows its run.
+    fn reader_names(&self, request: &ChatRequest, http: HttpNames<'_>) -> ReaderNames {
+        let _ = (request, http);
+        ReaderNames::default()
+    }
+
+    /// A fresh encoder.
+    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode>;
+
+    /// A message in the form in which its pages keep it, and ask for it when they are opened again.
+    fn page_message(&self, message: &Message) -> Value {
+        ui_message::write(message)
+    }
+
+    /// Whether the document of a conversation names the run that the page has to follow. To look for it costs a read of
+    /// that run.
+    fn history_names_run(&self) -> bool {
+        false
+    }
+
+    /// The document of a conversation.
+    fn history(&self, page: &HistoryPage<'_>) -> Value {
+        documents::history(page, |message| self.page_message(message))
+    }
+
+    /// The document of the list of conversations.
+    fn session_list(&self, list: &SessionList<'_>) -> Value {
+        documents::session_list(list)
+    }
+
+    /// The document that answers a request about checkpoints.
+    fn checkpoint_reply(&self, reply: &CheckpointReply<'_>) -> Value {
+        documents::checkpoint_reply(reply, |message| self.page_message(message))
+    }
+
+    /// The document that is sent instead of a stream: what a run has said, from these records.
+    fn whole_answer(&self, records: &[Record]) -> Value {
+        documents::whole_answer(records, |message| self.page_message(message))
+    }
+}
+
+/// A route of a dialect, below `/v1/{dialect}`. It takes GET and POST: the request says what is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// The path, without a slash at its beginning.
+    pub path: &'static str,
+    /// Whether it is also served below `/v1/{dialect}/{agent}`.
+    pub per_agent: bool,
+}
+
+impl Route {
+    /// The chat route.
+    pub const CHAT: Self = Self { path: "chat", per_agent: true };
+    /// What lies below the chat route: a stream to reconnect to, a run to stop.
+    pub const BELOW_CHAT: Self = Self { path: "chat/{*rest}", per_agent: true };
+}
+
+/// How the clients of a dialect answer a run that waits for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerFlow {
+    /// The response to the answer is the stream that goes on.
+    SameResponse,
+    /// The answer is acknowledged, and another request reads on.
+    OtherResponse,
+    /// The answer is acknowledged, and the stream in which the question came is still open and goes on.
+    OpenStream,
+}
+
+/// How HTTP names a request.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpNames<'a> {
+    /// The id of the request.
+    pub request: &'a str,
+    /// The path that was called.
+    pub path: &'a str,
+}
+
+/// The names by which a reader knows a run, where they are not our own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ReaderNames {
+    /// The run.
+    pub run: Option<String>,
+    /// The HTTP request.
+    pub request: Option<String>,
+    /// The path that was called.
+    pub endpoint: Option<String>,
+}
+
+/// What one kind of a dialect's clients can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// Its name.
+    pub name: &'static str,
+    /// Which clients it is for.
+    pub clients: &'static str,
+    /// How what a failed attempt said is taken back.
+    pub retraction: Retraction,
+    /// How a client that was away comes back.
+    pub reentry: Reentry,
+    /// Whether the client tolerates an `id:` line, or carries a number of its own.
+    pub cursor: CursorSupport,
+    /// What keeps a silent connection open.
+    pub keep_alive: KeepAlive,
+    /// What is sent after the last chunk.
+    pub end_marker: Option<&'static str>,
+    /// The framings that the clients read; the first is the default.
+    pub framings: &'static [Framing],
+    /// Whether deltas may be merged before they are sent.
+    pub coalesce: bool,
+    /// Whether waiting and ending use the same chunk.
+    pub wait_is_end: bool,
+}
+
+impl Profile {
+    /// What every client can do.
+    pub const PLAIN: Self = Self {
+        name: "default",
+        clients: "",
+        retraction: Retraction::Seam,
+        reentry: Reentry::Replay,
+        cursor: CursorSupport::None,
+        keep_alive: KeepAlive::None,
+        end_marker: None,
+        framings: &[Framing::Sse],
+        coalesce: true,
+        wait_is_end: false,
+    };
+}
+
+/// How what a failed attempt said is taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retraction {
+    /// It disappears.
+    Exact,
+    /// It stays, closed, and the next attempt begins in a new part after a marker.
+    Seam,
+}
+
+impl fmt::Display for Retraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exact => "exact",
+            Self::Seam => "seam",
+        })
+    }
+}
+
+/// What a re-entry is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reentry {
+    /// The run's chunks from the first one, merged.
+    Replay,
+    /// A snapshot of the conversation, then what is open.
+    Snapshot,
+}
+
+impl fmt::Display for Reentry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Replay => "merged replay",
+            Self::Snapshot => "snapshot",
+        })
+    }
+}
+
+/// How a client says where it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CursorSupport {
+    /// It cannot, and an `id:` line would break its reader.
+    None,
+    /// It ignores `id:` lines.
+    Ignored,
+    /// `id:` lines come back as `Last-Event-ID`.
+    LastEventId,
+    /// A number in each envelope. What a process told and lost had numbers too, which the next one gives again: whoever
+    /// comes back with a number may be told more than was missing, and `id:` lines come back as `Last-Event-ID` where the
+    /// client can do that.
+    Sequence,
+}
+
+impl fmt::Display for CursorSupport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none (no `id:` lines)",
+            Self::Ignored => "`id:` ignored",
+            Self::LastEventId => "`id:` / Last-Event-ID",
+            Self::Sequence => "`id:` / Last-Event-ID, or the sequence in the envelope",
+        })
+    }
+}
+
+/// What keeps a silent connection open without disturbing the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepAlive {
+    /// Nothing does.
+    None,
+    /// An SSE comment.
+    Comment,
+    /// A chunk that the client ignores.
+    Chunk(&'static str),
+    /// An empty SSE block, or a blank line in NDJSON.
+    Blank,
+}
+
+impl fmt::Display for KeepAlive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Comment => f.write_str("comment"),
+            Self::Chunk(chunk) => write!(f, "`{chunk}`"),
+            Self::Blank => f.write_str("blank line"),
+        }
+    }
+}
+
+/// What a page shows of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// The dialect has a chunk that means the same; decoding it gives the event back.
+    Exact,
+    /// The page shows it in this way, in its own vocabulary.
+    Shown(&'static str),
+    /// The page cannot show it, and it is not sent.
+    Hidden,
+}
+
+impl fmt::Display for Support {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact => f.write_str("exact"),
+            Self::Shown(how) => write!(f, "shown as {how}"),
+            Self::Hidden => f.write_str("not sent"),
+        }
+    }
+}
+
+/// How `content` is filled in TanStack's content chunks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContentMode {
+    /// Only where the client needs it to begin a new segment.
+    #[default]
+    Compact,
+    /// The text of the segment so far.
+    Hybrid,
+    /// The text of the whole response so far, to the letter of its documentation.
+    Full,
+}

@@ -1,0 +1,147 @@
+//! The JSON documents that pages ask for beside streams: what is in them, and the form that they have unless a dialect has one
+//! of its own.
+
+use headwater_protocol::{CheckpointId, Message, Record, RequestId, RunId, RunState, SessionId, rfc3339};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// A part of a conversation, the newest message last.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HistoryPage<'a> {
+    /// The messages.
+    pub messages: &'a [Message],
+    /// Where the part before this one ends, if there is one.
+    pub before: Option<u64>,
+    /// The run that the page has to follow, where the dialect names it.
+    pub run: Option<&'a RunId>,
+    /// The run that waits for an answer, where the dialect names it, with its state.
+    pub waiting: Option<(&'a RunId, &'a RunState)>,
+}
+
+/// A conversation in a list.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionEntry<'a> {
+    /// The session.
+    pub id: &'a SessionId,
+    /// What people call it.
+    pub title: Option<&'a str>,
+    /// When it last changed, in milliseconds since 1970.
+    pub updated: u64,
+}
+
+/// A part of the list of conversations, the newest first.
+#[derive(Debug, Clone)]
+pub struct SessionList<'a> {
+    /// The conversations.
+    pub sessions: Vec<SessionEntry<'a>>,
+    /// What to ask for the next part with, if there is one.
+    pub next: Option<&'a str>,
+}
+
+/// A checkpoint of a session.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointEntry<'a> {
+    /// Its name.
+    pub id: &'a CheckpointId,
+    /// The session in which it was made.
+    pub session_id: &'a SessionId,
+    /// The number of the turn, from 1.
+    pub turn_index: u64,
+    /// A label for people.
+    pub label: Option<&'a str>,
+    /// When the turn ended, in milliseconds since 1970.
+    pub created_at: u64,
+    /// The run of the turn.
+    pub run_id: &'a RunId,
+    /// The checkpoint before it.
+    pub parent_checkpoint_id: Option<&'a CheckpointId>,
+    /// The workflow that the run was in, with its version.
+    pub workflow: &'a str,
+    /// The visits of nodes that were active.
+    pub nodes: &'a [String],
+    /// How the turn ended.
+    pub status: &'a str,
+}
+
+/// The reply to a request about checkpoints.
+#[derive(Debug, Clone)]
+pub enum CheckpointReply<'a> {
+    /// The checkpoints of a session, the oldest first.
+    List(Vec<CheckpointEntry<'a>>),
+    /// One of them.
+    Checkpoint {
+        /// The checkpoint.
+        entry: CheckpointEntry<'a>,
+        /// The conversation up to it.
+        messages: &'a [Message],
+        /// The structured objects at it, by stream.
+        structured: Value,
+    },
+    /// The session went back to one.
+    RolledBack {
+        /// The checkpoint.
+        checkpoint: &'a CheckpointId,
+        /// The structured streams that no longer hold.
+        streams: &'a [String],
+        /// The questions that are no longer open.
+        requests: &'a [RequestId],
+    },
+    /// A session was begun from one.
+    Forked {
+        /// The new session.
+        session: &'a SessionId,
+        /// The checkpoint.
+        checkpoint: &'a CheckpointId,
+    },
+}
+
+pub(crate) fn history(page: &HistoryPage<'_>, write: impl Fn(&Message) -> Value) -> Value {
+    let messages: Vec<_> = page.messages.iter().map(write).collect();
+    match page.before {
+        None => json!({ "messages": messages, "hasMore": false }),
+        Some(before) => json!({ "messages": messages, "hasMore": true, "cursor": before.to_string() }),
+    }
+}
+
+pub(crate) fn session_list(list: &SessionList<'_>) -> Value {
+    let conversations: Vec<_> = list
+        .sessions
+        .iter()
+        .map(|session| {
+            json!({ "id": session.id, "title": session.title, "lastMessageAt": rfc3339(session.updated) })
+        })
+        .collect();
+    json!({ "conversations": conversations, "cursor": list.next, "hasMore": list.next.is_some() })
+}
+
+pub(crate) fn checkpoint_reply(reply: &CheckpointReply<'_>, write: impl Fn(&Message) -> Value) -> Value {
+    match reply {
+        CheckpointReply::List(entries) => json!(entries),
+        CheckpointReply::Checkpoint { entry, messages, structured } => {
+            let mut document = json!(entry);
+            if let Value::Object(fields) = &mut document {
+                fields.insert("structured".to_owned(), structured.clone());
+                fields.insert("messages".to_owned(), messages.iter().map(write).collect());
+            }
+            document
+        }
+        CheckpointReply::RolledBack { checkpoint, streams, requests } => json!({
+            "checkpointId": checkpoint,
+            "invalidatedStreamIds": streams,
+            "invalidatedRequestIds": requests,
+        }),
+        CheckpointReply::Forked { session, checkpoint } => {
+            json!({ "sessionId": session, "checkpointId": checkpoint })
+        }
+    }
+}
+
+pub(crate) fn whole_answer(records: &[Record], write: impl Fn(&Message) -> Value) -> Value {
+    let mut state = RunState::default();
+    for record in records {
+        // The journal has only what its writer's state could take.
+        let _ = state.apply(record);
+    }
+    json!({ "messages": state.messages().iter().map(write).collect::<Vec<_>>() })
+}

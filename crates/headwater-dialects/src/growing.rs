@@ -1,0 +1,112 @@
+//! Structured objects as whole values that are sent again while they grow, for pages that know data parts and no updates.
+
+use std::collections::HashMap;
+
+use headwater_protocol::{StructuredOp, StructuredState, StructuredStreams, StructuredUpdate};
+use serde_json::Value;
+
+/// An object is sent again when it has grown by this share: all that is sent of one is at most `SHARE + 1` times its size.
+const SHARE: usize = 4;
+/// Up to this size it is also sent again after [`PAUSE`], so that a short object is seen to grow.
+const SMALL: usize = 4 << 10;
+/// In milliseconds.
+const PAUSE: u64 = 250;
+
+/// An object to be sent, whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GrownObject<'a> {
+    /// The object.
+    pub(crate) state: &'a StructuredState,
+    /// It is complete.
+    pub(crate) complete: bool,
+}
+
+impl GrownObject<'_> {
+    /// The object so far. Until something was written there is an empty one.
+    pub(crate) fn data(&self) -> Value {
+        self.state.data().cloned().unwrap_or(Value::Null)
+    }
+}
+
+/// Follows structured streams, and says when an object is worth sending again.
+///
+/// What is sent stays linear in the size of the object: it is sent when it has grown by a quarter, when it is small and
+/// some time has passed, and once at its end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GrowingObjects {
+    streams: StructuredStreams,
+    growth: HashMap<String, Growth>,
+}
+
+/// How much of an object was sent, in bytes of its updates: close enough to its size, and known without writing it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Growth {
+    size: usize,
+    sent: usize,
+    /// When it was sent last, in milliseconds; `None` before the first time.
+    time: Option<u64>,
+}
+
+impl GrowingObjects {
+    /// Applies an update at a time in milliseconds, and gives the object if it is to be sent now. An update that does not
+    /// fit changes nothing.
+    pub(crate) fn apply(&mut self, update: &StructuredUpdate, time: u64) -> Option<GrownObject<'_>> {
+        let state = self.streams.apply(update).ok()?;
+        let growth = self.growth.entry(update.stream.clone()).or_default();
+        let complete = matches!(update.op, StructuredOp::Final { .. });
+        growth.size += size_of(&update.op);
+        let unsent = growth.size - growth.sent;
+        let due = match growth.time {
+            None => true,
+            Some(_) if complete => true,
+            Some(_) if unsent * SHARE >= growth.size => true,
+            Some(sent) => unsent > 0 && growth.size <= SMALL && time.saturating_sub(sent) >= PAUSE,
+        };
+        due.then(|| {
+            *growth = Growth { size: growth.size, sent: growth.size, time: Some(time) };
+            GrownObject { state, complete }
+        })
+    }
+
+    /// The objects that have grown since they were sent last, which now count as sent.
+    pub(crate) fn unsent(&mut self) -> impl Iterator<Item = GrownObject<'_>> {
+        let Self { streams, growth } = self;
+        streams.iter().filter_map(move |state| {
+            let growth = growth.get_mut(state.stream())?;
+            (growth.size > growth.sent).then(|| {
+                growth.sent = growth.size;
+                GrownObject { state, complete: false }
+            })
+        })
+    }
+
+    /// A stream no longer counts.
+    pub(crate) fn invalidate(&mut self, stream: &str) -> Option<StructuredState> {
+        self.growth.remove(stream);
+        self.streams.invalidate(stream)
+    }
+}
+
+fn size_of(op: &StructuredOp) -> usize {
+    match op {
+        StructuredOp::Set { path, value } => path.len() + value.as_ref().map_or(0, bytes),
+        StructuredOp::Append { items, .. } => items.iter().map(bytes).sum(),
+        StructuredOp::TextDelta { delta, .. } => delta.len(),
+        _ => 0,
+    }
+}
+
+/// About how many bytes of JSON a value is.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 5,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| bytes(item) + 1).sum::<usize>(),
+        Value::Object(members) => {
+            2 + members.iter().map(|(key, value)| key.len() + 4 + bytes(value)).sum::<usize>()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Holding an attempt back until it has ended, so that nothing must be taken back.
+
+use headwater_protocol::{
+    ApprovalAnswered, ApprovalRequested, AttemptId, AttemptRetracted, AttemptStarted, Event, Record,
+    ToolCallId, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+};
+
+/// Keeps the records of open attempts; gives them out when the attempt has finished, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hold {
+    open: Vec<(AttemptId, Vec<Record>)>,
+}
+
+impl Hold {
+    pub(crate) fn push(&mut self, record: &Record, sink: &mut dyn FnMut(&Record)) {
+        match &record.event {
+            Event::AttemptStarted(AttemptStarted { attempt, .. }) => {
+                self.open.push((attempt.clone(), Vec::new()));
+                sink(record);
+            }
+            Event::AttemptFinished { attempt } => {
+                for held in self.close(attempt) {
+                    sink(&held);
+                }
+                sink(record);
+            }
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
+                let held = self.close(attempt);
+                let settled: Vec<_> = held.iter().filter_map(|record| settles(&record.event)).collect();
+                // A call that was made is never taken back.
+                let happened =
+                    |record: &&Record| call_of(&record.event).is_some_and(|call| settled.contains(&call));
+                held.iter().filter(happened).for_each(&mut *sink);
+                sink(record);
+            }
+            event => {
+                if event.kind().ends_run() {
+                    for (_, held) in std::mem::take(&mut self.open) {
+                        held.iter().for_each(&mut *sink);
+                    }
+                }
+                let attempt = record.origin.attempt.as_ref();
+                match self.open.iter_mut().find(|(open, _)| Some(open) == attempt) {
+                    Some((_, held)) => held.push(record.clone()),
+                    None => sink(record),
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, attempt: &AttemptId) -> Vec<Record> {
+        let at = self.open.iter().position(|(open, _)| open == attempt);
+        at.map(|at| self.open.remove(at).1).unwrap_or_default()
+    }
+}
+
+/// The call that an event belongs to.
+fn call_of(event: &Event) -> Option<&ToolCallId> {
+    match event {
+        Event::ToolInputStart(tool)
+        | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+        | Event::ToolInputError(ToolInputError { tool, .. })
+        | Event::ApprovalRequested(ApprovalRequested { tool, .. }) => Some(&tool.call),
+        Event::ToolInputDelta(ToolInputDelta { call, .. }) => Some(call),
+        Event::ApprovalAnswered(ApprovalAnswered { call, .. }) => call.as_ref(),
+        event => settles(event),
+    }
+}
+
+/// The call that an event is the outcome of.
+fn settles(event: &Event) -> Option<&ToolCallId> {
+    match event {
+        Event::ToolOutput(ToolOutput { call, .. })
+        | Event::ToolOutputError(ToolOutputError { call, .. })
+        | Event::ToolDenied(ToolDenied { call, .. }) => Some(call),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

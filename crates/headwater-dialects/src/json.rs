@@ -1,0 +1,112 @@
+//! Reading a chunk: first its type, then the rest, so that no chunk is buffered as a tree.
+
+use std::borrow::Cow;
+
+use headwater_json::InputLimits;
+use headwater_protocol::{Error, ErrorKind, Frame};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// The `type` of a chunk.
+///
+/// # Errors
+/// If the frame is not a JSON object with a string of that name. `fatal` tells whether the dialect's
+/// client gives up then.
+pub(crate) fn type_of<'a>(frame: &Frame<'a>) -> Result<Cow<'a, str>, Error> {
+    #[derive(Deserialize)]
+    struct Tag<'a> {
+        #[serde(borrow, rename = "type")]
+        tag: Cow<'a, str>,
+    }
+    match serde_json::from_str::<Tag<'a>>(frame.data) {
+        Ok(Tag { tag }) => Ok(tag),
+        Err(error) if error.is_data() => {
+            let message = format!("a chunk must be a JSON object with a string `type`: {error}");
+            Err(Error::new(ErrorKind::Field, message).at(frame.index, frame.offset))
+        }
+        Err(error) => Err(not_json(frame, &error)),
+    }
+}
+
+/// Reads a frame's JSON as one type.
+///
+/// # Errors
+/// Says which field is missing or wrong.
+pub(crate) fn read<'a, T: Deserialize<'a>>(frame: &Frame<'a>) -> Result<T, Error> {
+    serde_json::from_str(frame.data).map_err(|error| {
+        if error.is_data() {
+            Error::new(ErrorKind::Field, error.to_string()).at(frame.index, frame.offset)
+        } else {
+            not_json(frame, &error)
+        }
+    })
+}
+
+/// Reads an optional text, which borrows from the frame where it has no escapes: serde copies it inside an `Option`.
+pub(crate) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'a, str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'a>>::deserialize(from)?.map(|Text(text)| text))
+}
+
+/// Reads JSON as a tree.
+///
+/// # Errors
+/// If it is not JSON. The client reads no further then.
+pub(crate) fn value(text: &str) -> Result<Value, Error> {
+    serde_json::from_str(text).map_err(|error| Error::fatal(ErrorKind::Json, not_json_text(text, &error)))
+}
+
+/// The type of a chunk that begins with it, as almost all do: it need not be searched for.
+pub(crate) fn leading_type(text: &str) -> Option<&str> {
+    let (kind, rest) = text.strip_prefix("{\"type\":\"")?.split_once('"')?;
+    (!kind.contains('\\') && rest.starts_with([',', '}'])).then_some(kind)
+}
+
+fn not_json(frame: &Frame<'_>, error: &serde_json::Error) -> Error {
+    Error::new(ErrorKind::Json, not_json_text(frame.data, error)).at(frame.index, frame.offset)
+}
+
+fn not_json_text(text: &str, error: &serde_json::Error) -> String {
+    let head: String = text.chars().take(40).collect();
+    format!("the frame is not JSON: {error}; it begins with {head:?}")
+}
+
+/// How many values all texts of one request may have together. A server weighs a body before it is parsed, and cannot
+/// see these: so they are a fraction of what a body may have.
+const VALUES: usize = 10_000;
+
+/// Reads JSON that messages carry as text: inputs and outputs of tools. The limits of the body around it see a string, so
+/// it is held to them here; text that exceeds them stays text, as text that is not JSON does.
+pub(crate) struct EmbeddedJson {
+    limits: InputLimits,
+    /// Whether the texts have one number of values together.
+    shared: bool,
+}
+
+impl EmbeddedJson {
+    /// For one request: all texts together may have [`VALUES`] values.
+    pub(crate) fn of_request() -> Self {
+        let mut limits = InputLimits::default();
+        limits.values = VALUES;
+        Self { limits, shared: true }
+    }
+
+    /// For a stream, where each text has the limits for itself.
+    pub(crate) fn of_stream() -> Self {
+        Self { limits: InputLimits::default(), shared: false }
+    }
+
+    /// The value of a text, if it is JSON within the limits.
+    pub(crate) fn read(&mut self, text: &str) -> Option<Value> {
+        let values = self.limits.count(text.as_bytes()).ok()?;
+        let value = serde_json::from_str(text).ok()?;
+        if self.shared {
+            self.limits.values -= values;
+        }
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests;

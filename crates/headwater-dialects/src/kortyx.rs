@@ -1,0 +1,176 @@
+//! Kortyx stream chunks, as `@kortyx/stream` and `@kortyx/react` read them.
+//!
+//! One `data: ` line of JSON for each chunk and nothing else in a block, then `data: [DONE]`: its reader cuts
+//! at `\n\n` and passes over every block that does not begin with `data: `, so there are no ids and no event
+//! names, and a comment in a block of its own keeps a connection open.
+//!
+//! - Every chunk passes Kortyx' own schema. An event without a chunk of that schema is not sent.
+//! - `done` is the end for the page. It means that the run failed if `error` came right before it, that it waits if a
+//!   question is open, and otherwise that it finished.
+//! - An approval is a choice between `approve` and `deny`, as in Kortyx.
+//! - A structured stream that goes on after its `final` makes the page give up: such an update is not sent.
+
+mod approval;
+mod chunk;
+mod decode;
+mod encode;
+mod lint;
+mod request;
+mod whole_answer;
+
+use chunk::Chunk;
+use headwater_protocol::{Error, EventKind, Frame, Record};
+use whole_answer::WholeAnswer;
+
+use crate::{
+    decode::Decode,
+    dialect::{Dialect, KeepAlive, Profile, Route, Support},
+    encode::{Encode, EncodeOptions},
+    lint::{Lint, Rule},
+    reader::Reader,
+    request::{ChatRequest, RawRequest},
+};
+
+/// What follows the last chunk.
+const END: &str = "[DONE]";
+
+const PROFILES: &[Profile] = &[Profile {
+    name: "default",
+    clients: "readStream of @kortyx/stream, useChat of @kortyx/react",
+    keep_alive: KeepAlive::Comment,
+    end_marker: Some(END),
+    wait_is_end: true,
+    ..Profile::PLAIN
+}];
+
+/// Kortyx stream chunks.
+#[derive(Debug, Clone, Copy)]
+pub struct Kortyx;
+
+impl Dialect for Kortyx {
+    fn name(&self) -> &'static str {
+        "kortyx"
+    }
+
+    fn about(&self) -> &'static str {
+        "Kortyx stream chunks over SSE, for useChat and readStream of Kortyx"
+    }
+
+    fn profiles(&self) -> &'static [Profile] {
+        PROFILES
+    }
+
+    fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
+        match kind {
+            EventKind::Message
+            | EventKind::Structured
+            | EventKind::StructuredInvalidated
+            | EventKind::Transition
+            | EventKind::Checkpoint
+            | EventKind::Trace => Support::Exact,
+            EventKind::RunStarted => Support::Shown("`session`"),
+            EventKind::RunFinished => Support::Shown("`done` with its data"),
+            EventKind::RunFailed => Support::Shown("`error` and `done`"),
+            EventKind::RunCancelled | EventKind::RunWaiting => Support::Shown("`done`"),
+            EventKind::AttemptRetracted => Support::Shown("`text-end`; the next attempt is a new piece"),
+            EventKind::BlockStarted => Support::Shown("`text-start`; reasoning is not sent"),
+            EventKind::BlockDelta => Support::Shown("`text-delta`; reasoning is not sent"),
+            EventKind::BlockEnded => Support::Shown("`text-end`; reasoning is not sent"),
+            EventKind::ToolInputAvailable => Support::Shown("`tool-call-start`"),
+            EventKind::ToolInputError | EventKind::ToolOutputError => Support::Shown("`tool-call-error`"),
+            EventKind::ToolOutput => Support::Shown("`tool-call-result`, once it is final"),
+            EventKind::ToolDenied => Support::Shown("`tool-call-result` that is an error"),
+            EventKind::ApprovalRequested => Support::Shown("`interrupt` to approve or deny"),
+            EventKind::InterruptRequested => Support::Shown("`interrupt`"),
+            EventKind::Status => Support::Shown("`status` with its message"),
+            EventKind::Error => Support::Shown("`error`, if it ends the run"),
+            _ => Support::Hidden,
+        }
+    }
+
+    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
+        Box::new(encode::Encoder::new(options))
+    }
+
+    fn routes(&self) -> &'static [Route] {
+        const { &[Route::CHAT, Route::BELOW_CHAT, Route { path: "checkpoints", per_agent: true }] }
+    }
+
+    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+        request::parse(request)
+    }
+
+    fn page_message(&self, message: &headwater_protocol::Message) -> serde_json::Value {
+        serde_json::json!({ "id": message.id, "role": message.role, "content": message.plain_text(), "metadata": message.metadata })
+    }
+
+    fn whole_answer(&self, records: &[Record]) -> serde_json::Value {
+        // Its keys are strings, so there is always JSON for it.
+        serde_json::to_value(WholeAnswer::new(records)).unwrap_or_default()
+    }
+}
+
+impl Reader for Kortyx {
+    fn name(&self) -> &'static str {
+        "kortyx"
+    }
+
+    fn recognise(&self, frame: &Frame<'_>) -> u8 {
+        recognise(frame)
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::default())
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::new(lint::Linter::default())
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        lint::RULES
+    }
+}
+
+/// Several dialects have `text-delta`, `done` and `error`: what they have beside tells them apart.
+fn recognise(frame: &Frame<'_>) -> u8 {
+    if frame.event.is_some() {
+        return 0;
+    }
+    let Ok(chunk) = Chunk::from_frame(frame) else {
+        return 0;
+    };
+    let Ok(fields) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(frame.data) else {
+        return 0;
+    };
+    let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
+    match chunk {
+        Chunk::StructuredData(_)
+        | Chunk::StructuredDataInvalidated(_)
+        | Chunk::Session(_)
+        | Chunk::Checkpoint(_)
+        | Chunk::Transition(_)
+        | Chunk::Interrupt(_)
+        | Chunk::Trace(_)
+        | Chunk::ToolCallStart(_)
+        | Chunk::ToolCallResult(_)
+        | Chunk::ToolCallError(_) => 95,
+        Chunk::Message(_) | Chunk::Status(_) | Chunk::ToolResult(_) => 70,
+        Chunk::TextStart(_) | Chunk::TextDelta(_) | Chunk::TextEnd(_) => {
+            if has(&["node", "opId", "segmentId"]) {
+                95
+            } else if has(&["id"]) {
+                30
+            } else {
+                80
+            }
+        }
+        Chunk::Done(_) if has(&["id", "model", "timestamp", "finishReason"]) => 5,
+        Chunk::Error(_) if has(&["error", "errorText", "id", "model", "timestamp"]) => 5,
+        Chunk::Done(_) | Chunk::Error(_) => 50,
+        Chunk::Other(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

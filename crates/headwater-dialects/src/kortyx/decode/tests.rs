@@ -1,0 +1,156 @@
+use headwater_protocol::{
+    ApprovalRequested, BlockDelta, BlockKind, ErrorEvent, Framing, InterruptKind, RunFinished, RunWaiting,
+    ToolOutput,
+};
+use serde_json::json;
+
+use super::*;
+use crate::{
+    encode::{EncodeOptions, Encoder as Stream},
+    kortyx::Kortyx,
+};
+
+fn decode(body: &[u8]) -> Decoded {
+    let mut decoder = crate::decode::Decoder::new(&Kortyx, Framing::Sse);
+    let mut out = Decoded::default();
+    decoder.feed(body, &mut out);
+    decoder.finish(&mut out);
+    out
+}
+
+fn read(chunks: &[&str]) -> Decoded {
+    let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    decode(body.as_bytes())
+}
+
+fn events(chunks: &[&str]) -> Vec<Event> {
+    read(chunks).records.into_iter().map(|record| record.event).collect()
+}
+
+fn finished(data: Option<Value>) -> Event {
+    Event::RunFinished(RunFinished { data, ..Default::default() })
+}
+
+#[test]
+fn the_ends_of_a_run() {
+    let done = r#"{"type":"done"}"#;
+    let error = r#"{"type":"error","message":"boom"}"#;
+    let asked =
+        r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false}}"#;
+    let boom = || ErrorInfo::new("boom");
+    let waiting = Event::RunWaiting(RunWaiting::default());
+
+    assert_eq!(events(&[r#"{"type":"done","data":{"a":1}}"#, "[DONE]"]), [finished(Some(json!({"a": 1})))]);
+    assert_eq!(events(&[error, done, "[DONE]"]), [Event::RunFailed(boom())]);
+    assert_eq!(events(&[error, "[DONE]"]), [Event::RunFailed(boom())], "its server fails so");
+    assert_eq!(events(&[error]), [Event::RunFailed(boom())]);
+    assert_eq!(events(&[asked, done])[1], waiting);
+    let later = events(&[error, r#"{"type":"status","message":"on"}"#, done]);
+    assert_eq!(later[0], Event::Error(ErrorEvent { error: boom(), ..Default::default() }));
+    assert_eq!(later[2], finished(None));
+}
+
+#[test]
+fn a_stream_that_was_cut_looks_cut() {
+    let delta = r#"{"type":"text-delta","delta":"a"}"#;
+    let cut = |chunks: &[&str]| read(chunks).errors.iter().any(|error| error.kind() == ErrorKind::Cut);
+    assert!(cut(&[delta]));
+    assert!(cut(&[delta, "[DONE]"]), "the source ended, the run did not");
+    assert!(cut(&[]));
+    assert!(!cut(&[delta, r#"{"type":"done"}"#]));
+    assert!(!cut(&[r#"{"type":"error","message":"x"}"#, "[DONE]"]));
+}
+
+#[test]
+fn blocks_are_told_apart_as_the_page_does() {
+    let ids: Vec<String> = events(&[
+        r#"{"type":"text-delta","delta":"a"}"#,
+        r#"{"type":"text-delta","delta":"a","node":"n"}"#,
+        r#"{"type":"text-delta","delta":"a","node":"n","opId":"op"}"#,
+        r#"{"type":"text-delta","delta":"a","node":"n","segmentId":"s"}"#,
+        r#"{"type":"text-delta","delta":"a","node":"n","opId":"op","segmentId":"s"}"#,
+        r#"{"type":"text-delta","delta":"a","id":"\u0069","opId":"op","segmentId":"s"}"#,
+        r#"{"type":"text-delta","delta":"a","id":"\u0069","node":"n"}"#,
+    ])
+    .into_iter()
+    .map(|event| match event {
+        Event::BlockDelta(BlockDelta { kind: BlockKind::Text, id, .. }) => id.to_string(),
+        other => panic!("{other:?}"),
+    })
+    .collect();
+    assert_eq!(ids, ["text", "n", "op", "s", "op:s", "op:s", "i"]);
+}
+
+#[test]
+fn the_old_form_of_a_tool_output() {
+    let events =
+        events(&[r#"{"type":"tool-result","tool":"search","content":{"a":1}}"#, r#"{"type":"tool-result"}"#]);
+    let Event::ToolOutput(ToolOutput { call, name, output, .. }) = &events[0] else { panic!("{events:?}") };
+    assert_eq!((call.as_str(), name.as_deref(), output), ("tool-result-1", Some("search"), &json!({"a": 1})));
+    assert!(matches!(&events[1], Event::ToolOutput(ToolOutput { output: Value::Null, name: None, .. })));
+}
+
+#[test]
+fn a_question_with_its_fields_in_either_place() {
+    let events = events(&[
+        r#"{"type":"interrupt","requestId":"r","resumeToken":"t","workflow":"w","node":"n","id":"outer","schemaId":"sc","meta":{"a":1},"input":{"kind":"choice","multiple":false,"question":"Which?","id":"inner","options":[{"id":"x","label":"X"}]}}"#,
+    ]);
+    let Event::InterruptRequested(question) = &events[0] else { panic!("{events:?}") };
+    assert_eq!((question.id.as_deref(), question.schema_id.as_deref()), (Some("inner"), Some("sc")));
+    assert_eq!(question.kind, InterruptKind::Choice);
+    assert_eq!(question.meta.as_ref().unwrap()["a"], 1);
+    assert_eq!(question.token.as_deref(), Some("t"));
+}
+
+#[test]
+fn what_comes_after_the_end_is_read_and_told_once() {
+    let late = r#"{"type":"text-delta","delta":"late"}"#;
+    let decoded = read(&[r#"{"type":"done"}"#, late, late, "[DONE]", late]);
+    assert_eq!(decoded.records.len(), 3);
+    assert_eq!(decoded.errors.len(), 1);
+    assert_eq!(decoded.errors[0].kind(), ErrorKind::Order);
+    assert_eq!(decoded.errors[0].place().unwrap().frame, 1);
+}
+
+#[test]
+fn what_is_no_chunk_is_told_and_passed_over() {
+    let decoded = read(&["42", "{oops", r#"{"type":"text-delta"}"#, r#"{"type":"done"}"#]);
+    let places: Vec<_> = decoded.errors.iter().map(|error| error.place().unwrap().frame).collect();
+    assert_eq!(places, [0, 1, 2]);
+    assert_eq!(decoded.records.len(), 1);
+    assert!(decoded.fatal().is_none(), "its reader goes on");
+}
+
+#[test]
+fn the_session_begins_the_run_once() {
+    let session = r#"{"type":"session","sessionId":"s1"}"#;
+    let started = RunStarted { session: Some("s1".into()), ..RunStarted::default() };
+    assert_eq!(events(&[session, session]), [Event::RunStarted(started)]);
+}
+
+#[test]
+fn approval_comes_back_with_its_tool_and_input() {
+    let approval = Event::ApprovalRequested(ApprovalRequested {
+        approval: "a1".into(),
+        tool: ToolCall::new("c1", "pay"),
+        input: Some(json!({"eur": 5})),
+        signature: Some("sig".into()),
+        ..Default::default()
+    });
+    let mut encoder = Stream::new(&Kortyx, &EncodeOptions::default());
+    encoder.record(&Record::new(0, approval.clone()));
+    encoder.record(&Record::new(1, RunWaiting::default()));
+    let events: Vec<_> = decode(encoder.bytes()).records.into_iter().map(|record| record.event).collect();
+    assert_eq!(events[1], approval);
+    assert!(matches!(events[2], Event::RunWaiting(_)));
+}
+
+#[test]
+fn run_goes_on_after_the_done_of_a_wait() {
+    let asked =
+        r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false}}"#;
+    let done = r#"{"type":"done"}"#;
+    let decoded = read(&[asked, done, r#"{"type":"text-delta","delta":"a"}"#, done, "[DONE]"]);
+    assert!(decoded.errors.is_empty(), "{:?}", decoded.errors);
+    assert_eq!(decoded.records.last().unwrap().event, finished(None));
+}

@@ -1,0 +1,305 @@
+//! From events to chunks.
+
+mod question;
+mod tool;
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    mem,
+};
+
+use headwater_json::Segment;
+use headwater_protocol::{
+    AttemptId, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, BlockStarted, CheckpointEvent,
+    ErrorEvent, Event, FrameWriter, Origin, PartId, Record, RunFinished, RunState, StatusEvent,
+    StructuredInvalidated, StructuredOp, StructuredUpdate, ToolCallId, TraceEvent, TransitionEvent,
+};
+
+use super::{
+    chunk::{
+        Checkpoint, Chunk, Done, Failure, Message, ROOT_SPAN, Session, Status, StructuredDataInvalidated,
+        Text, TextDelta, Trace, Transition,
+    },
+    decode::identity,
+};
+use crate::encode::{Encode, EncodeOptions, Pieces, WriteChunk as _};
+
+type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
+
+/// Writes a run as a Kortyx stream.
+///
+/// `done` makes Kortyx' page stop reading, so nothing is sent after the end of the run. Only a run that waits goes on
+/// after its `done`, for readers that follow it further.
+#[derive(Debug, Default)]
+pub(super) struct Encoder {
+    seam: String,
+    started: bool,
+    /// An error that ends the run was sent.
+    failed: bool,
+    done: bool,
+    closed: bool,
+    /// The calls that were started, with the names of their tools.
+    calls: HashMap<ToolCallId, String>,
+    /// The structured streams that are complete. The page gives up if one goes on.
+    complete: HashSet<String>,
+    texts: HashMap<PartId, TextPiece>,
+    /// The text that was written last.
+    latest: Option<PartId>,
+}
+
+/// How the page tells a text from the others: it appends to the piece of the same hook call and segment, and it cannot
+/// retract one. So each text, and each attempt at it, has a segment of its own.
+#[derive(Debug)]
+struct TextPiece {
+    node: Option<String>,
+    operation: Option<String>,
+    segment: Option<String>,
+    attempt: Option<AttemptId>,
+    /// How many texts had this id.
+    times: u32,
+    open: bool,
+}
+
+impl TextPiece {
+    fn new(id: &PartId, origin: &Origin, times: u32) -> Self {
+        let mut piece = Self {
+            node: origin.node.clone(),
+            operation: None,
+            segment: None,
+            attempt: origin.attempt.clone(),
+            times,
+            open: true,
+        };
+        let Origin { operation, segment, node, .. } = origin;
+        let (operation, segment) = (operation.as_deref(), segment.as_deref());
+        if times > 1 {
+            piece.segment = Some(format!("{id}~{times}"));
+        } else if *identity(operation, segment, None, node.as_deref()) == *id.as_str() {
+            piece.operation = operation.map(str::to_owned);
+            piece.segment = segment.map(str::to_owned);
+        } else {
+            piece.segment = Some(id.to_string());
+        }
+        piece
+    }
+
+    fn chunk(&self) -> Text<'_> {
+        Text {
+            node: text(&self.node),
+            id: None,
+            op_id: text(&self.operation),
+            segment_id: text(&self.segment),
+        }
+    }
+
+    fn delta<'r>(&'r self, delta: &'r str) -> Chunk<'r> {
+        let Text { node, id, op_id, segment_id } = self.chunk();
+        Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta: Cow::Borrowed(delta) })
+    }
+}
+
+impl Encoder {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
+        Self { seam: options.seam.clone(), ..Self::default() }
+    }
+
+    /// Gives the chunks of one record: none, one or several.
+    pub(super) fn chunks(&mut self, record: &Record, sink: Sink<'_>) {
+        if self.done {
+            return;
+        }
+        let Record { origin, event, .. } = record;
+        match event {
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Text, id, delta, .. }) => {
+                sink(&self.text(id, origin, false).delta(delta));
+            }
+            Event::BlockStarted(BlockStarted { kind: BlockKind::Text, id, .. }) => {
+                sink(&Chunk::TextStart(self.text(id, origin, true).chunk()));
+            }
+            Event::BlockEnded(BlockEnded { kind: BlockKind::Text, id, .. }) => {
+                let piece = self.text(id, origin, false);
+                piece.open = false;
+                sink(&Chunk::TextEnd(piece.chunk()));
+            }
+            Event::Message { content } => {
+                sink(&Chunk::Message(Message { node: text(&origin.node), content: Cow::Borrowed(content) }));
+            }
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => self.close_attempt(attempt, sink),
+
+            Event::RunStarted(started) => {
+                let first = !mem::replace(&mut self.started, true);
+                if let Some(session) = started.session.as_ref().filter(|_| first) {
+                    sink(&Chunk::Session(Session { session_id: Cow::Borrowed(session.as_str()) }));
+                }
+            }
+            Event::RunFinished(RunFinished { data, .. }) => {
+                self.done = true;
+                sink(&Chunk::Done(Done { data: data.as_ref().map(Cow::Borrowed) }));
+            }
+            Event::RunFailed(error) | Event::Error(ErrorEvent { error, terminal: true, .. }) => {
+                if !mem::replace(&mut self.failed, true) {
+                    sink(&Chunk::Error(Failure { message: Cow::Borrowed(&error.message) }));
+                }
+                if matches!(event, Event::RunFailed(_)) {
+                    self.finish_chunks(sink);
+                }
+            }
+            Event::RunCancelled { .. } => {
+                self.done = true;
+                sink(&Chunk::Done(Done::default()));
+            }
+            Event::RunWaiting(_) => sink(&Chunk::Done(Done::default())),
+
+            Event::ToolInputAvailable(_)
+            | Event::ToolInputError(_)
+            | Event::ApprovalRequested(_)
+            | Event::ToolOutput(_)
+            | Event::ToolOutputError(_)
+            | Event::ToolDenied(_) => self.tool(record, sink),
+            Event::InterruptRequested(interrupt) => {
+                sink(&Chunk::Interrupt(Box::new(question::interrupt(interrupt, origin))));
+            }
+
+            Event::Structured(update) => self.structured(update, sink),
+            Event::StructuredInvalidated(StructuredInvalidated { stream, checkpoint, .. }) => {
+                self.complete.remove(stream);
+                sink(&Chunk::StructuredDataInvalidated(StructuredDataInvalidated {
+                    stream_id: Cow::Borrowed(stream),
+                    checkpoint_id: Cow::Borrowed(checkpoint.as_ref().map_or("", |id| id.as_str())),
+                }));
+            }
+            Event::Status(StatusEvent { state, message, .. }) => sink(&Chunk::Status(Status {
+                node: text(&origin.node),
+                message: text(message).or_else(|| text(state)).unwrap_or_default(),
+            })),
+            Event::Transition(TransitionEvent { to, payload, .. }) => sink(&Chunk::Transition(Transition {
+                transition_to: Cow::Borrowed(to),
+                payload: payload.as_ref().map(Cow::Borrowed),
+            })),
+            Event::Checkpoint(CheckpointEvent { checkpoint, session, turn, label, .. }) => {
+                sink(&Chunk::Checkpoint(Checkpoint {
+                    id: Cow::Borrowed(checkpoint.as_str()),
+                    session_id: Cow::Borrowed(session.as_str()),
+                    turn_index: *turn,
+                    label: text(label),
+                }));
+            }
+            Event::Trace(TraceEvent { trace, span, run, .. }) => sink(&Chunk::Trace(Trace {
+                trace_id: Cow::Borrowed(trace),
+                span_id: Cow::Borrowed(span),
+                run_id: Cow::Borrowed(run.as_str()),
+                root_span_name: Cow::Borrowed(ROOT_SPAN),
+            })),
+            // The page has no chunk for any other event.
+            _ => {}
+        }
+    }
+
+    /// Sends the `done` of a run whose last event was an error that ends it.
+    ///
+    /// A run that has not ended gets none, so that its stream looks cut.
+    pub(super) fn finish_chunks(&mut self, sink: Sink<'_>) {
+        if self.failed && !mem::replace(&mut self.done, true) {
+            sink(&Chunk::Done(Done::default()));
+        }
+    }
+
+    fn structured(&mut self, update: &StructuredUpdate, sink: Sink<'_>) {
+        let expressible = update.op.path().is_none_or(is_plain_path);
+        if expressible && !self.complete.contains(&update.stream) {
+            sink(&Chunk::StructuredData(Cow::Borrowed(update)));
+            if matches!(update.op, StructuredOp::Final { .. }) {
+                self.complete.insert(update.stream.clone());
+            }
+        }
+    }
+
+    fn text(&mut self, id: &PartId, origin: &Origin, starts: bool) -> &mut TextPiece {
+        let times = match self.texts.get(id) {
+            Some(piece) if !starts && piece.attempt == origin.attempt => None,
+            Some(piece) => Some(piece.times + 1),
+            None => Some(1),
+        };
+        if let Some(times) = times {
+            self.texts.insert(id.clone(), TextPiece::new(id, origin, times));
+        }
+        if self.latest.as_ref() != Some(id) {
+            self.latest = Some(id.clone());
+        }
+        self.texts.entry(id.clone()).or_insert_with(|| TextPiece::new(id, origin, 1))
+    }
+
+    /// The page keeps the text of a retracted attempt: it is closed, and marked if there is a mark.
+    fn close_attempt(&mut self, attempt: &AttemptId, sink: Sink<'_>) {
+        let of_attempt = |piece: &TextPiece| piece.attempt.as_ref() == Some(attempt);
+        let latest = self.latest.as_ref().and_then(|id| self.texts.get(id));
+        if let Some(piece) = latest.filter(|piece| of_attempt(piece) && !self.seam.is_empty()) {
+            sink(&piece.delta(&self.seam));
+        }
+        let open = self.texts.iter_mut().filter(|(_, piece)| piece.open && of_attempt(piece));
+        let mut open: Vec<_> = open.collect();
+        open.sort_by_key(|(id, _)| *id);
+        for (_, piece) in open {
+            piece.open = false;
+            sink(&Chunk::TextEnd(piece.chunk()));
+        }
+    }
+}
+
+impl Encode for Encoder {
+    fn record(&mut self, record: &Record, out: &mut FrameWriter) {
+        self.chunks(record, &mut |chunk| write(chunk, out));
+    }
+
+    /// A closed question would be asked again, so a re-entry is without them.
+    fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
+        for record in state.replay_open() {
+            self.record(&record, out);
+        }
+    }
+
+    fn finish(&mut self, out: &mut FrameWriter) {
+        self.finish_chunks(&mut |chunk| write(chunk, out));
+        if !mem::replace(&mut self.closed, true) {
+            out.raw(super::END);
+        }
+    }
+
+    fn next_response(&mut self, _: &mut FrameWriter) {
+        self.done = false;
+        self.closed = false;
+    }
+}
+
+/// Writes a chunk; deltas of text by hand.
+fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+    let Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta }) = chunk else {
+        return out.chunk(None, chunk);
+    };
+    let pieces = Pieces::<12>::new(r#"{"type":"text-delta""#)
+        .text(r#","node":"#, node.as_deref())
+        .text(r#","id":"#, id.as_deref())
+        .text(r#","opId":"#, op_id.as_deref())
+        .text(r#","segmentId":"#, segment_id.as_deref())
+        .text(r#","delta":"#, Some(delta))
+        .json("}");
+    out.pieces(None, pieces.list());
+}
+
+/// Kortyx' reducer knows no escapes, so it would build another key than the one that is meant. Such an update is left
+/// to the `final` of its stream.
+fn is_plain_path(path: &str) -> bool {
+    !path.contains('~')
+        || path.split('.').all(|segment| match Segment::read(segment) {
+            Segment::Index(_) => true,
+            Segment::Key(key) => key == segment,
+        })
+}
+
+fn text(text: &Option<String>) -> Option<Cow<'_, str>> {
+    text.as_deref().map(Cow::Borrowed)
+}
+
+#[cfg(test)]
+mod tests;

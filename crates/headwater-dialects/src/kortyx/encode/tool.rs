@@ -1,0 +1,119 @@
+//! The life of a tool call. A call is started before anything else is sent about it.
+
+use std::borrow::Cow;
+
+use headwater_protocol::{
+    ApprovalRequested, Event, Origin, Record, ToolCallId, ToolDenied, ToolInputAvailable, ToolInputError,
+    ToolOutput, ToolOutputError,
+};
+use serde_json::Value;
+
+use super::{Encoder, Sink, question, text};
+use crate::kortyx::chunk::{Chunk, ToolCallError, ToolCallResult, ToolCallStart};
+
+/// What the model reads in Kortyx when a person refused a call.
+const DENIED: &str = "Tool call denied by user.";
+
+impl Encoder {
+    pub(super) fn tool(&mut self, record: &Record, sink: Sink<'_>) {
+        let Record { origin, event, .. } = record;
+        match event {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
+                self.calls.remove(&tool.call);
+                self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
+            }
+            Event::ToolInputError(ToolInputError { tool, input, error, .. }) => {
+                self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
+                self.error(&tool.call, error, origin, sink);
+            }
+            Event::ApprovalRequested(ApprovalRequested {
+                approval,
+                tool,
+                input,
+                signature,
+                automatic,
+                ..
+            }) => {
+                self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
+                if !automatic {
+                    let signature = signature.as_deref();
+                    let asked = question::approval(approval, tool, input.as_ref(), signature, origin);
+                    sink(&Chunk::Interrupt(Box::new(asked)));
+                }
+            }
+            // A page takes the first output for the call's own.
+            Event::ToolOutput(ToolOutput { preliminary: true, .. }) => {}
+            Event::ToolOutput(ToolOutput { call, name, output, structured, is_error, .. }) => {
+                self.start(call, name.as_deref(), None, origin, sink);
+                sink(&Chunk::ToolCallResult(ToolCallResult {
+                    content: Some(Cow::Borrowed(output)),
+                    structured_content: structured.as_ref().map(Cow::Borrowed),
+                    is_error: *is_error,
+                    ..self.result(call, origin)
+                }));
+            }
+            Event::ToolOutputError(ToolOutputError { call, name, error, .. }) => {
+                self.start(call, name.as_deref(), None, origin, sink);
+                self.error(call, error, origin, sink);
+            }
+            Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
+                self.start(call, name.as_deref(), None, origin, sink);
+                let content = Value::from(reason.as_deref().unwrap_or(DENIED));
+                sink(&Chunk::ToolCallResult(ToolCallResult {
+                    content: Some(Cow::Owned(content)),
+                    is_error: true,
+                    ..self.result(call, origin)
+                }));
+            }
+            _ => {}
+        }
+    }
+
+    fn start(
+        &mut self,
+        call: &ToolCallId,
+        name: Option<&str>,
+        input: Option<&Value>,
+        origin: &Origin,
+        sink: Sink<'_>,
+    ) {
+        if self.calls.contains_key(call) {
+            return;
+        }
+        let name = name.unwrap_or_default();
+        sink(&Chunk::ToolCallStart(ToolCallStart {
+            node: text(&origin.node),
+            id: None,
+            op_id: text(&origin.operation),
+            tool: Cow::Borrowed(name),
+            tool_call_id: Cow::Borrowed(call.as_str()),
+            input: input.map(Cow::Borrowed),
+        }));
+        self.calls.insert(call.clone(), name.to_owned());
+    }
+
+    fn error(&self, call: &ToolCallId, message: &str, origin: &Origin, sink: Sink<'_>) {
+        sink(&Chunk::ToolCallError(ToolCallError {
+            node: text(&origin.node),
+            id: None,
+            op_id: text(&origin.operation),
+            tool: self.name_of(call),
+            tool_call_id: Cow::Borrowed(call.as_str()),
+            message: Cow::Borrowed(message),
+        }));
+    }
+
+    fn result<'r>(&'r self, call: &'r ToolCallId, origin: &'r Origin) -> ToolCallResult<'r> {
+        ToolCallResult {
+            node: text(&origin.node),
+            op_id: text(&origin.operation),
+            tool: self.name_of(call),
+            tool_call_id: Cow::Borrowed(call.as_str()),
+            ..ToolCallResult::default()
+        }
+    }
+
+    fn name_of(&self, call: &ToolCallId) -> Cow<'_, str> {
+        self.calls.get(call).map(String::as_str).unwrap_or_default().into()
+    }
+}

@@ -1,0 +1,191 @@
+//! Whether a stream keeps the contract of Kortyx.
+
+mod wire;
+
+use std::collections::{HashSet, VecDeque};
+
+use headwater_protocol::{Frame, Framing, InterruptKind, StructuredErrorKind, StructuredStreams};
+
+use super::{
+    END,
+    chunk::{Chunk, ROOT_SPAN},
+    decode::Decoder,
+};
+use crate::{
+    decode::{Decode as _, Decoded},
+    lint::{Findings, Lint, Rule},
+};
+
+const DATA_ONLY: &str = "only-data-in-a-block";
+const BEGINS_WITH_DATA: &str = "block-begins-with-data";
+const LINE_FEEDS: &str = "lines-end-with-lf";
+const ENDED: &str = "last-block-is-ended";
+const OBJECT: &str = "chunk-is-an-object";
+const KNOWN_TYPE: &str = "known-type";
+const FIELDS: &str = "fields-of-the-type";
+const AFTER_DONE: &str = "nothing-after-done";
+const DONE_ONCE: &str = "done-exactly-once";
+const MARKER: &str = "done-marker-at-the-end";
+const AFTER_FINAL: &str = "nothing-after-final";
+const STRUCTURED: &str = "structured-update-fits";
+const TOOL_STARTED: &str = "tool-call-was-started";
+const QUESTION: &str = "question-can-be-shown";
+
+/// The rules.
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: DATA_ONLY,
+        demands: "a block has one `data: ` line and nothing else: no `id:`, no `event:`",
+    },
+    Rule { name: BEGINS_WITH_DATA, demands: "a block with data begins with `data: `, the space included" },
+    Rule { name: LINE_FEEDS, demands: "lines end with LF: the reader cuts at two of them" },
+    Rule { name: ENDED, demands: "the last block is ended by an empty line" },
+    Rule { name: OBJECT, demands: "a chunk is a JSON object with a string `type`" },
+    Rule { name: KNOWN_TYPE, demands: "the type is one of the 18 of the protocol" },
+    Rule { name: FIELDS, demands: "a chunk has the fields that its type needs" },
+    Rule { name: AFTER_DONE, demands: "no chunk comes after `done`, unless the run waited there" },
+    Rule { name: DONE_ONCE, demands: "a stream ends with one `done`, or with an `error`" },
+    Rule { name: MARKER, demands: "`[DONE]` is the last that is sent" },
+    Rule { name: AFTER_FINAL, demands: "a structured stream gets no update after its `final`" },
+    Rule { name: STRUCTURED, demands: "a structured update fits what its stream has built" },
+    Rule { name: TOOL_STARTED, demands: "a tool call has a `tool-call-start` before its result or error" },
+    Rule { name: QUESTION, demands: "a free text has no options, and a choice has a question" },
+];
+
+/// Looks at a Kortyx stream.
+#[derive(Debug, Default)]
+pub(super) struct Linter {
+    /// What Kortyx' own reader trips over, in the order of the stream.
+    hazards: VecDeque<wire::Hazard>,
+    /// Knows what a `done` means.
+    decoder: Decoder,
+    decoded: Decoded,
+    done: bool,
+    closed: bool,
+    /// Lines of JSON end without a mark.
+    unmarked: bool,
+    /// The last chunk was an error: its server may close the stream without `done` then.
+    failed: bool,
+    streams: StructuredStreams,
+    calls: HashSet<String>,
+}
+
+impl Lint for Linter {
+    fn stream(&mut self, framing: Framing, stream: &[u8]) {
+        self.unmarked = framing == Framing::Ndjson;
+        if framing == Framing::Sse {
+            self.hazards = wire::hazards(stream).into();
+        }
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>, findings: &mut Findings) {
+        while self.hazards.front().is_some_and(|hazard| hazard.start <= frame.offset) {
+            self.hazards.pop_front().into_iter().for_each(|hazard| hazard.tell(findings));
+        }
+        if self.closed {
+            return findings.add(MARKER, "a frame after `[DONE]`", "the end of the stream");
+        }
+        if frame.data.trim() == END {
+            self.closed = true;
+            if !self.done && !self.failed {
+                findings.add(DONE_ONCE, "`[DONE]` without a `done` before it", "a `done` chunk");
+            }
+            return;
+        }
+        let chunk = match Chunk::from_frame(frame) {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                let untyped = crate::json::type_of(frame).is_err();
+                let (rule, expected) = if untyped {
+                    (OBJECT, "a JSON object with a string `type`")
+                } else {
+                    (FIELDS, "the fields that this type needs")
+                };
+                return findings.add(rule, error.message(), expected);
+            }
+        };
+        let is_done = matches!(chunk, Chunk::Done(_));
+        if self.decoder.is_over() {
+            findings.add(AFTER_DONE, format!("a {} chunk", name(&chunk)), "`[DONE]`");
+            if is_done {
+                findings.add(DONE_ONCE, "another `done`", "one `done`");
+            }
+        }
+        self.failed = matches!(chunk, Chunk::Error(_));
+        self.done = is_done || self.decoder.is_over();
+        self.decoder.frame(frame, &mut self.decoded);
+        self.decoded.clear();
+        self.chunk(&chunk, findings);
+    }
+
+    fn end(&mut self, findings: &mut Findings) {
+        for hazard in self.hazards.drain(..) {
+            hazard.tell(findings);
+        }
+        if !self.done && !self.closed {
+            findings.add(DONE_ONCE, "no `done`", "a `done` chunk: the stream was cut");
+        }
+        if !self.closed && !self.unmarked {
+            findings.add(MARKER, "no `[DONE]`", "`data: [DONE]` after the last chunk");
+        }
+    }
+}
+
+impl Linter {
+    fn chunk(&mut self, chunk: &Chunk<'_>, findings: &mut Findings) {
+        match chunk {
+            Chunk::Other(value) => {
+                let name = value.get("type").and_then(|name| name.as_str()).unwrap_or_default();
+                findings.add(KNOWN_TYPE, format!("type {name:?}"), "a type of the protocol");
+            }
+            Chunk::Trace(trace) if trace.root_span_name != ROOT_SPAN => {
+                let seen = format!("rootSpanName {:?}", trace.root_span_name);
+                findings.add(FIELDS, seen, format!("{ROOT_SPAN:?}"));
+            }
+            Chunk::ToolCallStart(start) => {
+                self.calls.insert(start.tool_call_id.to_string());
+            }
+            Chunk::ToolCallResult(result) => self.started(&result.tool_call_id, findings),
+            Chunk::ToolCallError(error) => self.started(&error.tool_call_id, findings),
+            Chunk::Interrupt(interrupt) => {
+                let input = &interrupt.input;
+                let is_text = input.kind == InterruptKind::Text;
+                if is_text && !input.options.is_empty() {
+                    findings.add(QUESTION, "a free text with options", "no options");
+                }
+                if !is_text && input.question.is_none() {
+                    findings.add(QUESTION, "a choice without a question", "a question");
+                }
+            }
+            Chunk::StructuredData(update) => {
+                if let Err(error) = self.streams.apply(&**update) {
+                    let rule = match error.kind() {
+                        StructuredErrorKind::AlreadyFinal => AFTER_FINAL,
+                        _ => STRUCTURED,
+                    };
+                    let expected = format!("an update that the stream {:?} can take", update.stream);
+                    findings.add(rule, error.to_string(), expected);
+                }
+            }
+            Chunk::StructuredDataInvalidated(gone) => {
+                self.streams.invalidate(&gone.stream_id);
+            }
+            _ => {}
+        }
+    }
+
+    fn started(&self, call: &str, findings: &mut Findings) {
+        if !self.calls.contains(call) {
+            let seen = format!("the end of the call {call:?}, which was not started");
+            findings.add(TOOL_STARTED, seen, "a `tool-call-start` before it");
+        }
+    }
+}
+
+fn name(chunk: &Chunk<'_>) -> String {
+    let json = serde_json::to_value(chunk).unwrap_or_default();
+    json.get("type").and_then(|name| name.as_str()).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+use super::*;
+use crate::{kortyx::Kortyx, lint::lint};
+
+fn rules(body: &str) -> Vec<&'static str> {
+    lint(&Kortyx, Framing::Sse, body.as_bytes()).into_iter().map(|finding| finding.rule).collect()
+}
+
+fn rules_of(chunks: &[&str]) -> Vec<&'static str> {
+    let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    rules(&(body + "data: {\"type\":\"done\"}\n\ndata: [DONE]\n\n"))
+}
+
+const END: &str = "data: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
+
+#[test]
+fn a_good_stream_is_clean() {
+    assert!(rules(END).is_empty());
+    assert!(rules(&format!(":\n\n{END}")).is_empty(), "a comment keeps the connection open");
+    assert!(rules("data: {\"type\":\"error\",\"message\":\"x\"}\n\ndata: [DONE]\n\n").is_empty());
+    assert!(
+        rules_of(&[
+            r#"{"type":"tool-call-start","tool":"a","toolCallId":"c"}"#,
+            r#"{"type":"tool-call-result","tool":"a","toolCallId":"c","content":1}"#,
+            r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false,"options":[]}}"#,
+        ])
+        .is_empty()
+    );
+}
+
+#[test]
+fn what_its_reader_trips_over() {
+    let delta = r#"{"type":"text-delta","delta":"a"}"#;
+    for (block, rule) in [
+        (format!("id: 7\ndata: {delta}\n\n"), BEGINS_WITH_DATA),
+        (format!("event: x\ndata: {delta}\n\n"), BEGINS_WITH_DATA),
+        (format!(": c\ndata: {delta}\n\n"), BEGINS_WITH_DATA),
+        (format!("data:{delta}\n\n"), BEGINS_WITH_DATA),
+        (format!("\ndata: {delta}\n\n"), BEGINS_WITH_DATA),
+        (format!("data: {delta}\nid: 7\n\n"), DATA_ONLY),
+        ("data: {\"type\":\"text-delta\",\ndata: \"delta\":\"a\"}\n\n".to_owned(), DATA_ONLY),
+        (format!("data: {delta}\r\n\r\n"), LINE_FEEDS),
+    ] {
+        let findings = lint(&Kortyx, Framing::Sse, format!("{block}{END}").as_bytes());
+        let found: Vec<_> = findings.iter().map(|finding| (finding.rule, finding.frame)).collect();
+        assert_eq!(found, [(rule, Some(0))], "{block:?}");
+    }
+    assert_eq!(rules(&format!("data: {delta}")), [ENDED, DONE_ONCE, MARKER]);
+}
+
+#[test]
+fn the_order_of_a_stream() {
+    assert_eq!(rules(""), [DONE_ONCE, MARKER]);
+    assert_eq!(rules("data: [DONE]\n\n"), [DONE_ONCE]);
+    assert_eq!(rules("data: {\"type\":\"done\"}\n\n"), [MARKER]);
+    assert_eq!(rules(&format!("{END}{END}")), [MARKER, MARKER]);
+    assert_eq!(rules_of(&[r#"{"type":"done"}"#]), [AFTER_DONE, DONE_ONCE]);
+    assert_eq!(rules_of(&[r#"{"type":"done"}"#, r#"{"type":"status","message":"x"}"#])[0], AFTER_DONE);
+}
+
+#[test]
+fn a_run_that_waits_may_go_on_after_its_done() {
+    let asked =
+        r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false}}"#;
+    let done = r#"{"type":"done"}"#;
+    let answered = r#"{"type":"text-delta","delta":"Thanks."}"#;
+    assert!(rules_of(&[asked, done, answered]).is_empty());
+    assert_eq!(rules_of(&[asked, done, answered, done]), [AFTER_DONE, DONE_ONCE]);
+}
+
+#[test]
+fn the_shape_of_chunks() {
+    for (chunk, rule) in [
+        ("42", OBJECT),
+        ("{oops", OBJECT),
+        (r#"{"type":"weather"}"#, KNOWN_TYPE),
+        (r#"{"type":"text-delta"}"#, FIELDS),
+        (r#"{"type":"trace","traceId":"t","spanId":"s","runId":"r","rootSpanName":"x"}"#, FIELDS),
+        (r#"{"type":"tool-call-result","tool":"a","toolCallId":"c","content":1}"#, TOOL_STARTED),
+        (r#"{"type":"tool-call-error","tool":"a","toolCallId":"c","message":"x"}"#, TOOL_STARTED),
+        (
+            r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false,"options":[{"id":"x","label":"X"}]}}"#,
+            QUESTION,
+        ),
+        (
+            r#"{"type":"structured-data","streamId":"s","dataType":"t","kind":"set","path":"a..b","value":1}"#,
+            STRUCTURED,
+        ),
+    ] {
+        assert_eq!(rules_of(&[chunk]), [rule], "{chunk}");
+    }
+}
+
+#[test]
+fn a_structured_stream_ends_with_its_final_update() {
+    let last = r#"{"type":"structured-data","streamId":"s","dataType":"t","kind":"final","data":1}"#;
+    let invalidated = r#"{"type":"structured-data-invalidated","streamId":"s","checkpointId":"c"}"#;
+    assert_eq!(rules_of(&[last, last]), [AFTER_FINAL]);
+    assert!(rules_of(&[last, invalidated, last]).is_empty());
+}
+
+#[test]
+fn every_rule_is_listed() {
+    let mut names: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), RULES.len());
+}

@@ -1,0 +1,93 @@
+//! An object of a request that is read field by field, so that an error names its place.
+
+use headwater_protocol::Error;
+use serde_json::Value;
+
+use super::{Object, bad};
+
+pub(super) struct Fields {
+    place: String,
+    fields: Object,
+}
+
+impl Fields {
+    pub(super) fn new(place: impl Into<String>, fields: Object) -> Self {
+        Self { place: place.into(), fields }
+    }
+
+    fn path(&self, key: &str) -> String {
+        if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
+    }
+
+    pub(super) fn bad(&self, key: &str, problem: &str) -> Error {
+        bad(format!("`{}` {problem}", self.path(key)))
+    }
+
+    pub(super) fn wrong(&self, key: &str, expected: &str, found: &Value) -> Error {
+        let found = match found {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        };
+        self.bad(key, &format!("must be {expected}, not {found}"))
+    }
+
+    /// Takes a field; `null` is as good as none.
+    pub(super) fn take(&mut self, key: &str) -> Option<Value> {
+        self.fields.shift_remove(key).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn required(&mut self, key: &str, expected: &str) -> Result<Value, Error> {
+        self.take(key).ok_or_else(|| self.bad(key, &format!("is missing: it must be {expected}")))
+    }
+
+    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, Error> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.wrong(key, "a string", &other)),
+        }
+    }
+
+    /// An id or a name: white space around it does not count, and a blank one is none.
+    pub(super) fn name(&mut self, key: &str) -> Result<Option<String>, Error> {
+        let name = self.text(key)?;
+        Ok(name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()))
+    }
+
+    pub(super) fn needed(&mut self, key: &str) -> Result<String, Error> {
+        self.name(key)?.ok_or_else(|| self.bad(key, "is missing: it must be a string that is not blank"))
+    }
+
+    pub(super) fn flag(&mut self, key: &str) -> Result<Option<bool>, Error> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(other) => Err(self.wrong(key, "a boolean", &other)),
+        }
+    }
+
+    pub(super) fn object(&mut self, key: &str) -> Result<Option<Object>, Error> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object)),
+            Some(other) => Err(self.wrong(key, "an object", &other)),
+        }
+    }
+
+    /// What nobody has taken.
+    pub(super) fn rest(self) -> Object {
+        self.fields
+    }
+
+    /// Nothing may be left.
+    pub(super) fn end(self, known: &str) -> Result<(), Error> {
+        match self.fields.keys().next() {
+            None => Ok(()),
+            Some(key) => Err(self.bad(key, &format!("is not known here; known are {known}"))),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The stream protocols that chat UIs speak: how a server serves them, and how their streams are read.
+//!
+//! Everything here is pure: bytes and events in, events and bytes out. No I/O, no async, no clock.
+//!
+//! - [`Dialect`] is a protocol as a server serves it: its routes, requests, streams and documents. [`Encoder`] writes a run in it.
+//! - [`Reader`] is a protocol as its readers know it. [`Decoder`] reads a stream from any sender, and [`lint()`] checks one.
+//! - [`find`] and [`reader`] have them by name, [`ALL`] and [`READERS`] all of them.
+//!
+//! ```
+//! use headwater_dialects::{Decoded, Decoder, EncodeOptions, Encoder};
+//! use headwater_protocol::Framing;
+//!
+//! // Read a Kortyx stream …
+//! let body = b"data: {\"type\":\"message\",\"content\":\"Hello\"}\n\ndata: {\"type\":\"done\"}\n\ndata: [DONE]\n\n";
+//! let mut decoder = Decoder::new(headwater_dialects::reader("kortyx").unwrap(), Framing::Sse);
+//! let mut decoded = Decoded::default();
+//! decoder.feed(body, &mut decoded);
+//! decoder.finish(&mut decoded);
+//!
+//! // … and say the same in the words of the AI SDK.
+//! let mut encoder = Encoder::new(headwater_dialects::find("ai-sdk").unwrap(), &EncodeOptions::default());
+//! decoded.records.iter().for_each(|record| encoder.record(record));
+//! encoder.finish();
+//! assert!(String::from_utf8_lossy(encoder.bytes()).contains("\"delta\":\"Hello\""));
+//! ```
+//!
+//! To add a dialect is to add its folder, its module and its line in [`ALL`], and in [`READERS`] if its streams are to be read.
+
+pub mod ag_ui;
+pub mod agents;
+pub mod ai_sdk;
+mod chunk;
+mod decode;
+mod dialect;
+mod documents;
+mod encode;
+mod growing;
+mod hold;
+mod json;
+pub mod kortyx;
+mod lint;
+pub mod mui;
+pub mod native;
+mod reader;
+mod request;
+pub mod table;
+pub mod tanstack;
+pub mod ui_message;
+
+pub use decode::{Decode, Decoded, Decoder};
+pub use dialect::{
+    AnswerFlow, ContentMode, CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry,
+    Retraction, Route, Support,
+};
+pub use documents::{CheckpointEntry, CheckpointReply, HistoryPage, SessionEntry, SessionList};
+pub use encode::{Encode, EncodeOptions, Encoder};
+pub use lint::{Finding, Findings, Lint, Rule, lint};
+pub use reader::Reader;
+pub use request::{
+    Action, ApprovalAnswer, ChatRequest, CheckpointAction, InterruptAnswer, RawRequest, RequestCursor,
+    ToolResult,
+};
+
+/// Every wire that a run can be read in: our own first, then the dialects.
+pub static ALL: [&dyn Dialect; 7] = [
+    &native::Native,
+    &kortyx::Kortyx,
+    &tanstack::TanStack,
+    &mui::Mui,
+    &agents::Agents,
+    &ai_sdk::AiSdk,
+    &ag_ui::AgUi,
+];
+
+/// Our own wire.
+pub static NATIVE: &dyn Dialect = &native::Native;
+
+/// The readers of the same wires, in the same order.
+pub static READERS: [&dyn Reader; ALL.len()] = [
+    &native::Native,
+    &kortyx::Kortyx,
+    &tanstack::TanStack,
+    &mui::Mui,
+    &agents::Agents,
+    &ai_sdk::AiSdk,
+    &ag_ui::AgUi,
+];
+
+/// The dialects of other projects' chat clients. Each has a chat route; our own wire has routes of its own.
+pub static CHAT: &[&dyn Dialect] = match ALL.split_first() {
+    Some((_, dialects)) => dialects,
+    None => &[],
+};
+
+/// The wire of that name.
+///
+/// ```
+/// assert_eq!(headwater_dialects::find("ai-sdk").unwrap().name(), "ai-sdk");
+/// assert!(headwater_dialects::find("morse").is_none());
+/// ```
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn Dialect> {
+    ALL.into_iter().find(|dialect| dialect.name() == name)
+}
+
+/// The reader of the wire of that name.
+///
+/// ```
+/// assert_eq!(headwater_dialects::reader("ai-sdk").unwrap().name(), "ai-sdk");
+/// ```
+#[must_use]
+pub fn reader(name: &str) -> Option<&'static dyn Reader> {
+    READERS.into_iter().find(|reader| reader.name() == name)
+}

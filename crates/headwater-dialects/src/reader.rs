@@ -1,0 +1,51 @@
+//! How the streams of a dialect are read, from any sender.
+
+use std::fmt;
+
+use headwater_protocol::{Frame, Rules, Tail};
+
+use crate::{
+    decode::Decode,
+    lint::{Lint, Rule},
+};
+
+/// A wire protocol as its readers know it: how its frames are recognised, decoded, checked and reduced.
+///
+/// ```
+/// use headwater_dialects::{Decoded, Decoder};
+/// use headwater_protocol::{Framing, RunState};
+///
+/// let reader = headwater_dialects::reader("kortyx").unwrap();
+/// let mut decoder = Decoder::new(reader, Framing::Ndjson);
+/// let mut decoded = Decoded::default();
+/// decoder.feed(b"{\"type\":\"message\",\"content\":\"Hi\"}\n", &mut decoded);
+/// let mut state = RunState::with_rules(reader.rules());
+/// decoded.records.iter().for_each(|record| state.apply(record).unwrap());
+/// assert_eq!(state.messages()[0].plain_text(), "Hi");
+/// ```
+pub trait Reader: fmt::Debug + Sync {
+    /// The name of the dialect.
+    fn name(&self) -> &'static str;
+
+    /// How sure it is, from 0 to 100, that the frame is its own.
+    fn recognise(&self, frame: &Frame<'_>) -> u8;
+
+    /// What its clients do with a last block that no blank line ended.
+    fn tail(&self) -> Tail {
+        Tail::Discard
+    }
+
+    /// A fresh decoder.
+    fn decoder(&self) -> Box<dyn Decode>;
+
+    /// Where its clients build other messages from the same events than we do.
+    fn rules(&self) -> Rules {
+        Rules { objects_leave_no_part: true, ..Rules::default() }
+    }
+
+    /// A fresh linter.
+    fn linter(&self) -> Box<dyn Lint>;
+
+    /// The rules that its linter knows.
+    fn lint_rules(&self) -> &'static [Rule];
+}

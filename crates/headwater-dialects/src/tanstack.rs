@@ -1,0 +1,179 @@
+//! TanStack AI, as its clients spoke from 0.0.1 to 0.2.2: eight chunk types over SSE or NDJSON.
+//!
+//! From 0.3.0 on its clients speak AG-UI; neither understands the other, and neither says so: use the
+//! `ag-ui` dialect for those.
+//!
+//! What matters most about these clients: they read lines and not SSE events, so `data: ` has exactly
+//! one space, a chunk is one line, and a blank line is the only thing that they pass over in silence; `[DONE]`
+//! and `done` end nothing, the end of the body does; a response is one assistant message. What the encoder
+//! does about the rest stands in its source.
+//!
+//! # What the page shows
+//!
+//! - Two blocks of text without a call between them are one part, and so are all thoughts.
+//! - Thoughts that come after text of the same turn, and are the message's first, are not sent.
+//! - A call id that is used again gets a suffix; a call of a failed attempt ends with an error.
+//! - A question is a call of the tool `ask_user` that the page executes: its answer is the tool's output.
+//! - A structured object is a call of a tool that is named after its type, and the object is the call's output.
+//! - A call of the page's and one of the server's in one response block each other: the client goes on only when
+//!   *all* calls have outputs that it set itself. In the profile `client-tools` a response therefore shows what the
+//!   page is asked for, and the server's calls are told in the last one, when the run ends.
+//! - The page is asked to execute a call when the run waits for it, and not before: an output may be on its way.
+
+mod chunk;
+mod decode;
+mod encode;
+mod lint;
+mod message;
+mod request;
+
+use headwater_protocol::{Error, EventKind, Frame, Framing, Rules, Tail};
+
+pub use message::page_message;
+
+use chunk::Chunk;
+
+use crate::{
+    decode::Decode,
+    dialect::{AnswerFlow, Dialect, KeepAlive, Profile, Support},
+    encode::{Encode, EncodeOptions},
+    lint::{Lint, Rule},
+    reader::Reader,
+    request::{ChatRequest, RawRequest},
+};
+
+/// What ends an SSE stream.
+const END_MARKER: &str = "[DONE]";
+
+const DEFAULT: Profile = Profile {
+    name: "default",
+    clients: "@tanstack/ai-client 0.0.1 to 0.2.2",
+    keep_alive: KeepAlive::Blank,
+    end_marker: Some(END_MARKER),
+    framings: &[Framing::Sse, Framing::Ndjson],
+    wait_is_end: true,
+    ..Profile::PLAIN
+};
+
+static PROFILES: [Profile; 2] = [
+    DEFAULT,
+    Profile {
+        name: "client-tools",
+        clients: "the same; what the server speaks to a page that names no profile",
+        ..DEFAULT
+    },
+];
+
+/// The profile for pages that execute tools.
+static CLIENT_TOOLS: &Profile = &PROFILES[1];
+
+/// TanStack AI 0.0.1 to 0.2.2.
+#[derive(Debug, Clone, Copy)]
+pub struct TanStack;
+
+impl Dialect for TanStack {
+    fn name(&self) -> &'static str {
+        "tanstack"
+    }
+
+    fn about(&self) -> &'static str {
+        "TanStack AI 0.0.1 to 0.2.2: eight chunk types over SSE or NDJSON"
+    }
+
+    fn profiles(&self) -> &'static [Profile] {
+        &PROFILES
+    }
+
+    fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
+        match kind {
+            EventKind::BlockDelta => Support::Shown("`content`; `thinking`, unless it would repeat a text"),
+            EventKind::Message => Support::Shown("one `content` chunk"),
+            EventKind::ToolInputStart | EventKind::ToolInputDelta | EventKind::ToolInputAvailable => {
+                Support::Shown("`tool_call`")
+            }
+            EventKind::ToolInputError => Support::Shown("`tool_call`, and `tool_result` with an error"),
+            EventKind::ApprovalRequested => Support::Shown("`approval-requested`"),
+            EventKind::ToolOutput => Support::Shown("`tool_result`"),
+            EventKind::ToolOutputError | EventKind::ToolDenied => {
+                Support::Shown("`tool_result` with an error")
+            }
+            EventKind::Structured => Support::Shown("a call named after the data type, with its result"),
+            EventKind::StructuredInvalidated => Support::Shown("`tool_result` of that call with an error"),
+            EventKind::InterruptRequested => Support::Shown("a call of `ask_user` that the page executes"),
+            EventKind::InterruptAnswered | EventKind::InterruptExpired => {
+                Support::Shown("`tool_result` of that call")
+            }
+            EventKind::AttemptRetracted => Support::Shown("its calls end with an error"),
+            EventKind::RunStarted => Support::Shown("the model's name in every chunk"),
+            EventKind::RunFinished | EventKind::RunCancelled | EventKind::RunWaiting => {
+                Support::Shown("`done`")
+            }
+            EventKind::RunFailed => Support::Shown("`error`"),
+            EventKind::Error => Support::Shown("`error`, if it ends the run"),
+
+            _ => Support::Hidden,
+        }
+    }
+
+    fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
+        Box::new(encode::Encoder::new(options))
+    }
+
+    fn chat_profile(&self) -> &'static Profile {
+        // A page does not say whether it has tools of its own, and one that has would wait for ever beside a call of the
+        // server's that it is shown too early.
+        CLIENT_TOOLS
+    }
+
+    fn answers(&self) -> AnswerFlow {
+        AnswerFlow::OtherResponse
+    }
+
+    fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+        request::parse(request)
+    }
+
+    fn page_message(&self, message: &headwater_protocol::Message) -> serde_json::Value {
+        message::page_message(message)
+    }
+}
+
+impl Reader for TanStack {
+    fn name(&self) -> &'static str {
+        "tanstack"
+    }
+
+    fn recognise(&self, frame: &Frame<'_>) -> u8 {
+        match Chunk::of_frame(frame) {
+            Ok(Chunk::ToolCall(_) | Chunk::ToolResult(_)) => 95,
+            // Other dialects have an `error` and a `done` too, but no base fields.
+            Ok(chunk) => match chunk.base() {
+                chunk::Base { id: Some(_), model: Some(_), timestamp: Some(_), .. } => 90,
+                _ if matches!(chunk, Chunk::Content(_) | Chunk::Thinking(_)) => 60,
+                _ => 0,
+            },
+            Err(_) => 0,
+        }
+    }
+
+    fn tail(&self) -> Tail {
+        Tail::Deliver
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<decode::Decoder>::default()
+    }
+
+    fn rules(&self) -> Rules {
+        // Its client treats an `error` chunk as one of many.
+        Rules { goes_on_after_end: true, ..Rules::default() }
+    }
+
+    fn linter(&self) -> Box<dyn Lint> {
+        Box::<lint::Linter>::default()
+    }
+
+    fn lint_rules(&self) -> &'static [Rule] {
+        &lint::RULES
+    }
+}

@@ -1,0 +1,181 @@
+//! The chunks of the TanStack stream protocol.
+//!
+//! The client never looks at `id`, `model`, `timestamp`, `role` and `index`, so those are read whatever they hold.
+
+mod loose;
+
+use std::borrow::Cow;
+
+use headwater_json::present;
+use headwater_protocol::{Error, ErrorKind, Frame};
+use serde_json::Value;
+
+use crate::{
+    chunk::chunks,
+    json::{leading_type, read, type_of},
+};
+
+/// What all chunks begin with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Base<'a> {
+    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) model: Option<Cow<'a, str>>,
+    /// Milliseconds since 1970.
+    pub(super) timestamp: Option<u64>,
+}
+
+chunks! {
+    enum Chunk by read(&Frame<'a>) -> Error {
+        "content" => Content(Content<'a>),
+        "tool_call" => ToolCall(ToolCall<'a>),
+        "tool_result" => ToolResult(ToolResult<'a>),
+        "done" => Done(Done<'a>),
+        "error" => Failure(Failure<'a>),
+        "approval-requested" => ApprovalRequested(ApprovalRequested<'a>),
+        "tool-input-available" => ToolInputAvailable(ToolInputAvailable<'a>),
+        "thinking" => Thinking(Thinking<'a>),
+    } else {
+        /// Something else, which the client passes over. It is read and never written.
+        Other(Cow<'a, Value>),
+    }
+
+    /// More text. The client reads `content`, the text so far, only to see whether a new segment begins.
+    struct Content<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        delta?: text = "loose::text", content?: text = "loose::text", role?: text = "loose::text",
+    }
+    struct Thinking<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        delta?: text = "loose::text", content?: text = "loose::text",
+    }
+    /// More of a tool call's input. The client fails without `toolCall`.
+    struct ToolCall<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        #[serde(borrow)]
+        tool_call?: Call<'a>,
+        index?: u64 = "loose::number",
+    }
+    /// The output is text, mostly JSON.
+    struct ToolResult<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        tool_call_id?: text = "loose::text", content?: Value = "present",
+    }
+    /// A model call, or the response, came to its end. A missing reason is sent as `null`.
+    struct Done<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        #[serde(borrow, default)]
+        finish_reason: Option<Cow<'a, str>> = "loose::text",
+        usage?: TokenUsage = "loose::or_none",
+    }
+    /// The client fails without `error`.
+    struct Failure<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        #[serde(borrow)]
+        error?: ErrorBody<'a>,
+    }
+    /// The client fails without `approval`.
+    struct ApprovalRequested<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        tool_call_id?: text = "loose::text", tool_name?: text = "loose::text",
+        input?: Cow<'a, Value> = "present",
+        #[serde(borrow)]
+        approval?: ApprovalBody<'a>,
+    }
+    /// The page is to execute a call.
+    struct ToolInputAvailable<'a> {
+        id?: text = "loose::text", model?: text = "loose::text", timestamp?: u64 = "loose::number",
+        tool_call_id?: text = "loose::text", tool_name?: text = "loose::text",
+        input?: Cow<'a, Value> = "present",
+    }
+
+    /// A call within a [`ToolCall`] chunk.
+    struct Call<'a> {
+        id?: text = "loose::text",
+        #[serde(rename = "type")]
+        kind?: text = "loose::text",
+        #[serde(borrow)]
+        function?: Function<'a>,
+    }
+    /// What a [`Call`] calls.
+    struct Function<'a> { name?: text = "loose::text", arguments?: text = "loose::falsy_or_text", }
+    /// What a model call used.
+    #[derive(Copy)]
+    struct TokenUsage {
+        #[serde(default)] prompt_tokens: u64,
+        #[serde(default)] completion_tokens: u64,
+        #[serde(default)] total_tokens: u64,
+    }
+    /// What went wrong.
+    struct ErrorBody<'a> { message?: text = "loose::text", code?: text = "loose::text", }
+    /// A request for an approval.
+    struct ApprovalBody<'a> {
+        id?: text = "loose::text",
+        #[serde(default)]
+        needs_approval: bool = "loose::flag",
+    }
+}
+
+/// Gives each chunk what all chunks begin with.
+macro_rules! with_base {
+    ($($name:ident)*) => {
+        $(impl<'a> $name<'a> {
+            pub(super) fn at(base: Base<'a>) -> Self {
+                let Base { id, model, timestamp } = base;
+                Self { id, model, timestamp, ..Self::default() }
+            }
+        })*
+
+        impl Chunk<'_> {
+            pub(super) fn base(&self) -> Base<'_> {
+                match self {
+                    $(Self::$name(chunk) => Base {
+                        id: chunk.id.as_deref().map(Cow::Borrowed),
+                        model: chunk.model.as_deref().map(Cow::Borrowed),
+                        timestamp: chunk.timestamp,
+                    },)*
+                    Self::Other(_) => Base::default(),
+                }
+            }
+        }
+    };
+}
+
+with_base! { Content Thinking ToolCall ToolResult Done Failure ApprovalRequested ToolInputAvailable }
+
+impl<'a> Chunk<'a> {
+    /// Reads the chunk of a frame.
+    ///
+    /// # Errors
+    /// If it is not JSON, or if the client would fail: on `null`, and on a chunk of a known type that lacks what the
+    /// client looks into.
+    pub(super) fn of_frame(frame: &Frame<'a>) -> Result<Self, Error> {
+        match leading_type(frame.data) {
+            Some(kind) => Self::of_type(kind, frame),
+            None => match type_of(frame) {
+                Ok(kind) => Self::of_type(&kind, frame),
+                Err(error) if error.kind() == ErrorKind::Json => Err(error),
+                Err(_) => Self::other(frame),
+            },
+        }
+    }
+
+    fn of_type(kind: &str, frame: &Frame<'a>) -> Result<Self, Error> {
+        match Self::read_as(kind, frame) {
+            Ok(Some(chunk)) => Ok(chunk),
+            Ok(None) => Self::other(frame),
+            Err(error) if error.kind() == ErrorKind::Field => Err(fatal(frame, error.message())),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn other(frame: &Frame<'a>) -> Result<Self, Error> {
+        match read::<Value>(frame)? {
+            Value::Null => Err(fatal(frame, "a chunk must be an object, not null")),
+            value => Ok(Self::Other(Cow::Owned(value))),
+        }
+    }
+}
+
+fn fatal(frame: &Frame<'_>, message: &str) -> Error {
+    Error::fatal(ErrorKind::Field, message).at(frame.index, frame.offset)
+}

@@ -1,0 +1,464 @@
+//! Events in, chunks out.
+//!
+//! The client keeps one assistant message per response, and what it makes of a chunk depends on what it
+//! has seen: so the encoder keeps the few facts of [`Page`] about what the page shows. The rules that
+//! follow from them are hazards of the published client (0.2.2), each met in one place:
+//!
+//! - a delta is never missing and never empty, which would render `undefined` or end the run;
+//! - after a tool call the next text begins a new segment only if the chunk says `content: ""`, and
+//!   only then may it say so, or text is repeated or lost ([`Encoder::text`]);
+//! - a part that comes between two texts without a tool call repeats the text before it, so such
+//!   thoughts are not sent, and such an output is preceded by its call ([`Encoder::thought`],
+//!   [`Encoder::result`]);
+//! - approvals and calls for the page come after `done(tool_calls)` ([`Encoder::settle`]), and the page executes
+//!   nothing before the run waits for it ([`asked`]);
+//! - a call of the server that is shown keeps the page from going on ([`later`]);
+//! - a call id that comes again gets another name on the page ([`calls`]);
+//! - nothing follows an error.
+
+mod asked;
+mod calls;
+mod later;
+mod object;
+mod reentry;
+mod run;
+mod tool;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use calls::Calls;
+use headwater_protocol::{
+    ApprovalRequested, AttemptId, AttemptRetracted, AttemptStarted, BlockDelta, BlockKind, ErrorEvent, Event,
+    Executor, FrameWriter, Framing, MessageId, MessageStarted, PartId, Record, Role, RunState, ToolCallId,
+    ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+};
+use later::Later;
+
+use super::{
+    CLIENT_TOOLS, END_MARKER,
+    chunk::{Base, Call, Chunk, Content, Function, Thinking, ToolCall},
+};
+use crate::{
+    dialect::ContentMode,
+    encode::{Encode, EncodeOptions, Pieces, WriteChunk as _},
+    growing::GrowingObjects,
+};
+
+/// Encodes a run for TanStack AI's client.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    mode: ContentMode,
+    seam: String,
+    /// What `content` is taken from: the segment's text, or the whole response's. Empty in compact mode.
+    said: String,
+    thought: String,
+    page: Page,
+    calls: Calls,
+    /// Messages that are not the assistant's, and so are not shown.
+    hidden: Vec<MessageId>,
+    hides: bool,
+    /// The block of thoughts that is not shown.
+    unseen: Option<PartId>,
+    /// The attempt that said the last text.
+    speaker: Option<AttemptId>,
+    /// That attempt was taken back.
+    seam_due: bool,
+    end: End,
+    /// The server's calls are told later: see the profile `client-tools`.
+    tells_later: bool,
+    later: Later,
+    /// What the page is asked for and has not given.
+    asked: Vec<Event>,
+    /// What was answered before this response began: calls by their ids, requests by theirs.
+    answered: HashSet<String>,
+    /// The calls that are not shown yet.
+    unseen_calls: HashSet<ToolCallId>,
+    objects: GrowingObjects,
+    /// The objects that have a call in this response.
+    object_calls: HashSet<String>,
+    pen: Pen,
+}
+
+/// What chunks are written with: kept, so that writing one allocates nothing.
+#[derive(Debug, Default)]
+struct Pen {
+    id: String,
+    model: String,
+}
+
+/// What the page shows, as far as the next chunk depends on it.
+#[derive(Debug, Default)]
+struct Page {
+    /// The current segment has text.
+    has_text: bool,
+    /// The last part is a text.
+    ends_with_text: bool,
+    /// A call was streamed since the segment began.
+    call_since_text: bool,
+    /// There is a part of thoughts, to which all thoughts go.
+    has_thoughts: bool,
+    /// A call was streamed since the last `done`.
+    turn_is_open: bool,
+    /// Nothing but approvals and calls for the page came since the last `done`.
+    turn_is_over: bool,
+}
+
+impl Page {
+    /// Whether a part that is added now makes the next text repeat the one before.
+    fn would_repeat(&self) -> bool {
+        self.has_text && !self.call_since_text
+    }
+
+    fn add_part(&mut self) {
+        self.ends_with_text = false;
+    }
+
+    /// A chunk of a call was sent.
+    fn call(&mut self) {
+        self.call_since_text = true;
+        self.turn_is_open = true;
+        self.turn_is_over = false;
+    }
+}
+
+/// How the stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Open,
+    Ended,
+    /// Nothing may follow.
+    Failed,
+}
+
+/// Where chunks go, with what all chunks of one record have in common.
+struct Sink<'s> {
+    to: &'s mut dyn FnMut(&Chunk<'_>),
+    record: &'s Record,
+    pen: &'s mut Pen,
+    count: u32,
+}
+
+impl Sink<'_> {
+    /// Where the next chunk goes, and how it begins.
+    fn next(&mut self) -> (&mut dyn FnMut(&Chunk<'_>), Base<'_>) {
+        let Self { to, record, pen: Pen { id, model }, count } = self;
+        id.clear();
+        // A string takes everything.
+        let _ = match *count {
+            0 => write!(id, "chunk_{}", record.seq),
+            more => write!(id, "chunk_{}.{more}", record.seq),
+        };
+        *count += 1;
+        let base = Base {
+            id: Some(Cow::Borrowed(id)),
+            model: Some(Cow::Borrowed(model)),
+            timestamp: Some(record.time),
+        };
+        (*to, base)
+    }
+}
+
+impl Encoder {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
+        Self {
+            mode: options.content,
+            seam: options.seam.clone(),
+            said: String::new(),
+            thought: String::new(),
+            page: Page::default(),
+            calls: Calls::default(),
+            hidden: Vec::new(),
+            hides: false,
+            unseen: None,
+            speaker: None,
+            seam_due: false,
+            end: End::Open,
+            tells_later: options.profile == Some(CLIENT_TOOLS),
+            later: Later::default(),
+            asked: Vec::new(),
+            answered: HashSet::new(),
+            unseen_calls: HashSet::new(),
+            objects: GrowingObjects::default(),
+            object_calls: HashSet::new(),
+            pen: Pen { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
+        }
+    }
+
+    /// The chunks of one record: none, one or several.
+    pub(super) fn chunks(&mut self, record: &Record, to: &mut dyn FnMut(&Chunk<'_>)) {
+        if self.end == End::Failed {
+            return;
+        }
+        let mut pen = std::mem::take(&mut self.pen);
+        self.encode(&mut Sink { to, record, pen: &mut pen, count: 0 });
+        self.pen = pen;
+    }
+
+    fn encode(&mut self, sink: &mut Sink<'_>) {
+        let record = sink.record;
+        self.note_asked(&record.event);
+        match &record.event {
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Text, delta, .. })
+            | Event::Message { content: delta } => self.text(sink, delta),
+            Event::BlockDelta(BlockDelta { kind: BlockKind::Reasoning, id, delta, .. }) => {
+                self.thought(sink, id, delta);
+            }
+
+            Event::ToolInputStart(_)
+            | Event::ToolInputDelta(_)
+            | Event::ToolInputAvailable(_)
+            | Event::ToolInputError(_)
+            | Event::ApprovalRequested(_)
+            | Event::ToolOutput(_)
+            | Event::ToolOutputError(_)
+            | Event::ToolDenied(_)
+            | Event::InterruptRequested(_)
+            | Event::InterruptAnswered(_)
+            | Event::InterruptExpired { .. } => self.tool_event(sink),
+            Event::Structured(update) => self.structured(sink, update),
+            Event::StructuredInvalidated(gone) => self.invalidate(sink, &gone.stream),
+
+            Event::RunStarted(started) => {
+                set_model(sink.pen, started.model.as_deref());
+                self.end = End::Open;
+            }
+            Event::RunFinished(_)
+            | Event::RunFailed(_)
+            | Event::RunCancelled { .. }
+            | Event::RunWaiting(_)
+            | Event::Error(ErrorEvent { terminal: true, .. }) => self.run_end(sink),
+
+            Event::AttemptStarted(AttemptStarted { model, .. }) => set_model(sink.pen, model.as_deref()),
+            Event::AttemptFinished { .. } | Event::StepFinished { .. } => self.settle(sink),
+            Event::MessageFinished { .. } => {
+                self.send_grown_objects(sink);
+                self.settle(sink);
+            }
+            Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
+                self.seam_due |= self.speaker.as_ref() == Some(attempt);
+                self.later.retract(attempt);
+                self.retract(sink, attempt);
+            }
+            Event::MessageStarted(MessageStarted { message, role, .. }) => {
+                self.hides = !matches!(role, Role::Assistant | Role::Tool | Role::Reasoning);
+                self.hidden.retain(|hidden| hidden != message);
+                if self.hides {
+                    self.hidden.push(message.clone());
+                }
+            }
+            // The page has no chunk for any other event.
+            _ => {}
+        }
+    }
+
+    fn tool_event(&mut self, sink: &mut Sink<'_>) {
+        if self.is_hidden(sink.record) {
+            return;
+        }
+        if self.is_unseen(&sink.record.event) {
+            self.later.note(sink.record);
+        } else {
+            self.tool(sink);
+        }
+    }
+
+    fn is_hidden(&self, record: &Record) -> bool {
+        match &record.origin.message {
+            Some(message) if !self.hidden.is_empty() => self.hidden.contains(message),
+            Some(_) => false,
+            None => self.hides,
+        }
+    }
+
+    /// Whether the page is not to see it: a decision that was made before, or a call that the page would wait for in vain.
+    fn is_unseen(&mut self, event: &Event) -> bool {
+        match event {
+            Event::ApprovalRequested(ApprovalRequested { approval, .. })
+                if self.answered.contains(approval.as_str()) =>
+            {
+                true
+            }
+            Event::InterruptRequested(question) if self.answered.contains(question.request.as_str()) => true,
+            _ if !self.tells_later => false,
+            Event::ToolInputStart(tool)
+            | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+            | Event::ToolInputError(ToolInputError { tool, .. }) => {
+                let asked = tool.executor == Executor::Client && !self.answered.contains(tool.call.as_str());
+                // One that is shown stays so: a person was asked about it.
+                let unseen = !asked && self.calls.find(&tool.call).is_none();
+                if unseen {
+                    self.unseen_calls.insert(tool.call.clone());
+                }
+                unseen
+            }
+            Event::ApprovalRequested(ApprovalRequested { tool, automatic: false, .. }) => {
+                self.unseen_calls.remove(&tool.call);
+                self.later.forget(&tool.call);
+                false
+            }
+            Event::ToolInputDelta(ToolInputDelta { call, .. })
+            | Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => self.unseen_calls.contains(call),
+            _ => false,
+        }
+    }
+
+    fn text(&mut self, sink: &mut Sink<'_>, delta: &str) {
+        // An empty delta without `content` ends the run on the page.
+        if delta.is_empty() || self.is_hidden(sink.record) {
+            return;
+        }
+        if std::mem::take(&mut self.seam_due) && !self.seam.is_empty() {
+            let seam = std::mem::take(&mut self.seam);
+            self.delta(sink, &seam);
+            self.seam = seam;
+        }
+        let attempt = &sink.record.origin.attempt;
+        if self.speaker != *attempt {
+            self.speaker.clone_from(attempt);
+        }
+        self.delta(sink, delta);
+    }
+
+    fn delta(&mut self, sink: &mut Sink<'_>, delta: &str) {
+        let content = self.content(delta);
+        let (to, base) = sink.next();
+        let delta = Some(Cow::Borrowed(delta));
+        to(&Chunk::Content(Content { delta, content, role: ROLE, ..Content::at(base) }));
+    }
+
+    /// What `content` says beside a delta, and what the page shows afterwards.
+    fn content(&mut self, delta: &str) -> Option<Cow<'_, str>> {
+        let page = &mut self.page;
+        let begins = page.has_text && !page.ends_with_text;
+        page.call_since_text &= !begins;
+        page.has_text = true;
+        page.ends_with_text = true;
+        page.turn_is_over = false;
+        match self.mode {
+            ContentMode::Compact => begins.then_some(Cow::Borrowed("")),
+            ContentMode::Hybrid => {
+                if begins {
+                    self.said.clear();
+                }
+                self.said.push_str(delta);
+                Some(Cow::Borrowed(if begins { "" } else { &self.said }))
+            }
+            ContentMode::Full => {
+                self.said.push_str(delta);
+                Some(Cow::Borrowed(&self.said))
+            }
+        }
+    }
+
+    fn thought(&mut self, sink: &mut Sink<'_>, part: &PartId, delta: &str) {
+        if !self.page.has_thoughts && self.page.would_repeat() && self.unseen.as_ref() != Some(part) {
+            self.unseen = Some(part.clone());
+        }
+        if delta.is_empty() || self.is_hidden(sink.record) || self.unseen.as_ref() == Some(part) {
+            return;
+        }
+        if !self.page.has_thoughts {
+            self.page.has_thoughts = true;
+            self.page.add_part();
+        }
+        self.page.turn_is_over = false;
+        let content = (self.mode != ContentMode::Compact).then(|| {
+            self.thought.push_str(delta);
+            Cow::Borrowed(self.thought.as_str())
+        });
+        let (to, base) = sink.next();
+        let delta = Some(Cow::Borrowed(delta));
+        to(&Chunk::Thinking(Thinking { delta, content, ..Thinking::at(base) }));
+    }
+}
+
+impl Encode for Encoder {
+    fn record(&mut self, record: &Record, out: &mut FrameWriter) {
+        self.chunks(record, &mut |chunk| write(chunk, out));
+    }
+
+    fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
+        self.rebuild(state, out);
+    }
+
+    fn finish(&mut self, out: &mut FrameWriter) {
+        // A stream that was cut does not claim to be complete.
+        if self.end != End::Open && out.framing() == Framing::Sse {
+            out.raw(END_MARKER);
+        }
+    }
+
+    /// A response is a message of its own, in which the page knows no call of the one before.
+    fn next_response(&mut self, _: &mut FrameWriter) {
+        self.page = Page::default();
+        self.calls = Calls::default();
+        self.object_calls.clear();
+        self.said.clear();
+        self.thought.clear();
+        self.speaker = None;
+        self.seam_due = false;
+        self.end = End::Open;
+    }
+}
+
+/// Writes a chunk; plain deltas by hand.
+fn write(chunk: &Chunk<'_>, out: &mut FrameWriter) {
+    match chunk {
+        Chunk::Content(Content { id: Some(id), model, timestamp, delta, content, role }) => {
+            let pieces = Pieces::<20>::new(r#"{"type":"content""#)
+                .text(r#","id":"#, Some(id))
+                .text(r#","model":"#, model.as_deref())
+                .number(r#","timestamp":"#, *timestamp)
+                .text(r#","delta":"#, delta.as_deref())
+                .text(r#","content":"#, content.as_deref())
+                .text(r#","role":"#, role.as_deref())
+                .json("}");
+            out.pieces(None, pieces.list());
+        }
+        Chunk::ToolCall(ToolCall {
+            id: Some(id),
+            model,
+            timestamp,
+            tool_call:
+                Some(Call {
+                    id: Some(known),
+                    kind: Some(kind),
+                    function: Some(Function { name: Some(name), arguments }),
+                }),
+            index,
+        }) => {
+            let pieces = Pieces::<25>::new(r#"{"type":"tool_call""#)
+                .text(r#","id":"#, Some(id))
+                .text(r#","model":"#, model.as_deref())
+                .number(r#","timestamp":"#, *timestamp)
+                .text(r#","toolCall":{"id":"#, Some(known))
+                .text(r#","type":"#, Some(kind))
+                .text(r#","function":{"name":"#, Some(name))
+                .text(r#","arguments":"#, arguments.as_deref())
+                .json("}}")
+                .number(r#","index":"#, *index)
+                .json("}");
+            out.pieces(None, pieces.list());
+        }
+        chunk => out.chunk(None, chunk),
+    }
+}
+
+/// Every chunk names a model, known or not.
+const UNKNOWN_MODEL: &str = "unknown";
+
+const ROLE: Option<Cow<'static, str>> = Some(Cow::Borrowed("assistant"));
+
+fn set_model(pen: &mut Pen, model: Option<&str>) {
+    if let Some(model) = model {
+        pen.model.clear();
+        pen.model.push_str(model);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! The server's calls that are told later.
+//!
+//! The client goes on only when every call of its newest message has an output that the page itself has set, or an
+//! answer to its request for approval. A call of the server has neither, so one that is shown keeps the page from ever
+//! going on by itself. In the profile `client-tools` a response therefore shows what the page is asked for, and the last
+//! one tells what the server has done.
+
+use headwater_protocol::{
+    AttemptId, Event, Record, ToolCall, ToolCallId, ToolDenied, ToolInputAvailable, ToolInputError,
+    ToolOutput, ToolOutputError,
+};
+use serde_json::Value;
+
+use super::{Encoder, Sink, tool::output_text};
+
+/// The calls so far, in the order of their beginning.
+#[derive(Debug, Default)]
+pub(super) struct Later(Vec<Deferred>);
+
+#[derive(Debug)]
+struct Deferred {
+    tool: ToolCall,
+    input: Option<Value>,
+    attempt: Option<AttemptId>,
+    output: Option<String>,
+}
+
+impl Later {
+    /// Takes note of what happens to a call that is not shown.
+    pub(super) fn note(&mut self, record: &Record) {
+        match &record.event {
+            Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. })
+            | Event::ToolInputError(ToolInputError { tool, input, .. }) => {
+                self.forget(&tool.call);
+                self.0.push(Deferred {
+                    tool: tool.clone(),
+                    input: input.clone(),
+                    attempt: record.origin.attempt.clone(),
+                    output: output_text(&record.event),
+                });
+            }
+            Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. }) => {
+                if let Some(known) = self.0.iter_mut().rfind(|known| known.tool.call == *call) {
+                    known.output = output_text(&record.event);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The call is shown after all: a person is asked about it.
+    pub(super) fn forget(&mut self, call: &ToolCallId) {
+        self.0.retain(|known| known.tool.call != *call);
+    }
+
+    /// An attempt is taken back, and the calls with it that were not made.
+    pub(super) fn retract(&mut self, attempt: &AttemptId) {
+        self.0.retain(|known| known.output.is_some() || known.attempt.as_ref() != Some(attempt));
+    }
+}
+
+impl Encoder {
+    /// Tells what the server has done: nothing more is asked of the page.
+    pub(super) fn tell_later(&mut self, sink: &mut Sink<'_>) {
+        let mut told = Vec::new();
+        for Deferred { tool, input, attempt, output } in std::mem::take(&mut self.later.0) {
+            let at = self.calls.begin(&tool.call, &tool.name, attempt.as_ref());
+            let arguments = input.map(|input| input.to_string()).unwrap_or_default();
+            self.piece(sink, at, &arguments);
+            told.push((at, output));
+        }
+        if told.is_empty() {
+            return;
+        }
+        self.settle(sink);
+        for (at, output) in told {
+            if let Some(output) = output {
+                self.output(sink, at, output);
+            }
+        }
+    }
+}

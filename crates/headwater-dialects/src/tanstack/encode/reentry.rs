@@ -1,0 +1,42 @@
+//! The stream for a page that comes back without a cursor: the state, and then what is new.
+
+use headwater_protocol::{
+    ApprovalAnswered, Event, FrameWriter, InterruptAnswered, RunState, ToolDenied, ToolOutput,
+    ToolOutputError,
+};
+
+use super::{Chunk, Encoder, Sink, write};
+use crate::encode::Encode as _;
+
+impl Encoder {
+    /// Says a state with the fewest chunks. A fresh response is a fresh message on the page, so what is said is whole, and
+    /// the encoder goes on from there.
+    pub(super) fn rebuild(&mut self, state: &RunState, out: &mut FrameWriter) {
+        let replay = state.replay_open();
+        self.answered = replay.iter().filter_map(|record| answered(&record.event)).collect();
+        for record in &replay {
+            self.record(record, out);
+        }
+        if let Some(record) = replay.last() {
+            let mut pen = std::mem::take(&mut self.pen);
+            let to = &mut |chunk: &Chunk<'_>| write(chunk, out);
+            self.send_grown_objects(&mut Sink { to, record, pen: &mut pen, count: 1 });
+            self.pen = pen;
+        }
+        self.answered.clear();
+    }
+}
+
+/// What an event says is over: a call that has its output, a request that has its answer.
+fn answered(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::ToolOutput(ToolOutput { call, preliminary: false, .. })
+        | Event::ToolOutputError(ToolOutputError { call, .. })
+        | Event::ToolDenied(ToolDenied { call, .. }) => call.as_str().to_owned(),
+        Event::ApprovalAnswered(ApprovalAnswered { approval, .. }) => approval.as_str().to_owned(),
+        Event::InterruptAnswered(InterruptAnswered { request, .. }) | Event::InterruptExpired { request } => {
+            request.as_str().to_owned()
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,92 @@
+//! A message in the form that TanStack's pages keep it in.
+
+use headwater_protocol::{Message, Part, StructuredPart, ToolPart, ToolState};
+use serde_json::{Map, Value, json};
+
+use crate::ag_ui::denial;
+
+/// A message as a page of TanStack AI keeps it: what it asks for when it is opened again.
+///
+/// ```
+/// use headwater_dialects::tanstack;
+/// use headwater_protocol::{Message, Role};
+///
+/// let message = tanstack::page_message(&Message::text("m1", Role::User, "Hi"));
+/// assert_eq!(message["parts"][0], serde_json::json!({ "type": "text", "content": "Hi" }));
+/// ```
+#[must_use]
+pub fn page_message(message: &Message) -> Value {
+    let mut parts = Vec::new();
+    for part in &message.parts {
+        match part {
+            Part::Text(text) => parts.push(json!({ "type": "text", "content": text.text })),
+            Part::Reasoning(text) => parts.push(json!({ "type": "thinking", "content": text.text })),
+            Part::Tool(tool) => write_call(tool, &mut parts),
+            Part::Question(question) => write_call(&question.to_tool(), &mut parts),
+            Part::Structured(object) => write_call(&object_call(object), &mut parts),
+            _ => {}
+        }
+    }
+    json!({ "id": message.id, "role": message.role, "parts": parts })
+}
+
+/// An object as the stream sends it: a call of a tool that is named after its type.
+fn object_call(object: &StructuredPart) -> ToolPart {
+    ToolPart {
+        state: ToolState::OutputAvailable,
+        input: Some(json!({})),
+        output: Some(object.data.clone().unwrap_or(Value::Null)),
+        ..ToolPart::new(object.stream.as_str(), object.data_type.as_str())
+    }
+}
+
+fn write_call(tool: &ToolPart, parts: &mut Vec<Value>) {
+    let arguments = match &tool.input {
+        Some(input) => input.to_string(),
+        None => tool.input_text.clone(),
+    };
+    let state = match tool.state {
+        ToolState::InputStreaming => "input-streaming",
+        ToolState::ApprovalRequested => "approval-requested",
+        ToolState::ApprovalResponded => "approval-responded",
+        _ => "input-complete",
+    };
+    let mut call = Map::new();
+    call.insert("type".to_owned(), json!("tool-call"));
+    call.insert("id".to_owned(), json!(tool.call));
+    call.insert("name".to_owned(), json!(tool.name));
+    call.insert("arguments".to_owned(), json!(arguments));
+    call.insert("state".to_owned(), json!(state));
+    if let Some(approval) = &tool.approval {
+        let mut asked = Map::new();
+        asked.insert("id".to_owned(), json!(approval.id));
+        asked.insert("needsApproval".to_owned(), json!(true));
+        if let Some(approved) = approval.approved {
+            asked.insert("approved".to_owned(), json!(approved));
+        }
+        call.insert("approval".to_owned(), Value::Object(asked));
+    }
+    if let Some(output) = &tool.output {
+        call.insert("output".to_owned(), output.clone());
+    }
+    parts.push(Value::Object(call));
+    let content = match (&tool.output, &tool.error) {
+        _ if tool.state == ToolState::OutputDenied => denial(tool).to_owned(),
+        (Some(Value::String(text)), _) => text.clone(),
+        (Some(output), _) => output.to_string(),
+        (None, Some(error)) => json!({ "error": error }).to_string(),
+        (None, None) => return,
+    };
+    let mut result = Map::new();
+    result.insert("type".to_owned(), json!("tool-result"));
+    result.insert("toolCallId".to_owned(), json!(tool.call));
+    result.insert("content".to_owned(), json!(content));
+    result.insert("state".to_owned(), json!(if tool.error.is_some() { "error" } else { "complete" }));
+    if let Some(error) = &tool.error {
+        result.insert("error".to_owned(), json!(error));
+    }
+    parts.push(Value::Object(result));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! What counts when a message of ours is compared with a vendor's: text, reasoning, tools, sources, files
+//! and data, in the order of the parts.
+
+use headwater_dialects::{Decoded, Decoder, Reader};
+use headwater_protocol::{Frame, Framing, Message, Part, RunState};
+use serde_json::{Value, json};
+
+/// A decoded and reduced stream.
+#[derive(Debug)]
+pub(crate) struct Reduced {
+    pub(crate) state: RunState,
+    pub(crate) decoded: Decoded,
+}
+
+impl Reduced {
+    /// The frame at which the dialect's own client would have given up.
+    pub(crate) fn fatal_frame(&self) -> Option<u64> {
+        self.decoded.fatal().and_then(headwater_protocol::Error::place).map(|place| place.frame)
+    }
+}
+
+/// Decodes chunks, one frame each, and reduces them on top of a state.
+pub(crate) fn reduce_chunks(dialect: &str, start: Option<RunState>, chunks: &[String]) -> Reduced {
+    let dialect = headwater_dialects::reader(dialect).unwrap();
+    let messages = start.as_ref().map(RunState::messages).unwrap_or_default();
+    let mut decoder = Decoder::new(dialect, Framing::Ndjson).with_messages(messages);
+    let mut decoded = Decoded::default();
+    for (index, chunk) in chunks.iter().enumerate() {
+        let frame = Frame { event: None, id: None, data: chunk, offset: 0, index: index as u64 };
+        decoder.frame(&frame, &mut decoded);
+    }
+    decoder.finish(&mut decoded);
+    reduce(dialect, start, decoded)
+}
+
+/// Decodes the bytes of a response, in the given pieces, and reduces them.
+pub(crate) fn reduce_bytes(dialect: &str, framing: Framing, pieces: &[Vec<u8>]) -> Reduced {
+    let dialect = headwater_dialects::reader(dialect).unwrap();
+    let mut decoder = Decoder::new(dialect, framing);
+    let mut decoded = Decoded::default();
+    for piece in pieces {
+        decoder.feed(piece, &mut decoded);
+    }
+    decoder.finish(&mut decoded);
+    reduce(dialect, None, decoded)
+}
+
+fn reduce(dialect: &dyn Reader, start: Option<RunState>, decoded: Decoded) -> Reduced {
+    let mut state = start.unwrap_or_else(|| RunState::with_rules(dialect.rules()));
+    for record in &decoded.records {
+        // A refused update changes nothing; the tests that care look at it themselves.
+        let _ = state.apply(record);
+    }
+    state.end_of_stream();
+    Reduced { state, decoded }
+}
+
+/// A message in the form that is compared.
+pub(crate) fn flat(message: &Message) -> Value {
+    let mut out = json!({ "text": [], "reasoning": [], "tools": [], "sources": [], "files": [], "data": [] });
+    for part in &message.parts {
+        let (list, value) = match part {
+            Part::Text(text) => ("text", json!(text.text)),
+            Part::Reasoning(text) => ("reasoning", json!(text.text)),
+            Part::Tool(tool) => {
+                let mut value = json!({
+                    "id": tool.call, "name": tool.name, "state": tool.state,
+                });
+                for (key, field) in [
+                    ("input", tool.input_so_far()),
+                    ("output", tool.output.clone()),
+                    ("error", tool.error.clone().map(Value::String)),
+                ] {
+                    if let Some(field) = field {
+                        value[key] = field;
+                    }
+                }
+                ("tools", value)
+            }
+            Part::SourceUrl(source) => {
+                ("sources", json!({ "id": source.source, "url": source.url, "title": source.title }))
+            }
+            Part::SourceDocument(source) => (
+                "sources",
+                json!({ "id": source.source, "title": source.title, "mediaType": source.media_type,
+                        "filename": source.filename, "text": source.text }),
+            ),
+            Part::File(file) => {
+                ("files", json!({ "url": file.url, "mediaType": file.media_type, "filename": file.filename }))
+            }
+            Part::Data(data) => ("data", json!({ "name": data.name, "id": data.id, "data": data.data })),
+            _ => continue,
+        };
+        out[list].as_array_mut().unwrap().push(value);
+    }
+    out
+}
