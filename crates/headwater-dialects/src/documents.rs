@@ -1,7 +1,9 @@
 //! The JSON documents that pages ask for beside streams: what is in them, and the form that they have unless a dialect has one
 //! of its own.
 
-use headwater_protocol::{CheckpointId, Message, Record, RequestId, RunId, RunState, SessionId, rfc3339};
+use headwater_protocol::{
+    CheckpointId, Interrupt, Message, Record, RequestId, RunId, RunState, SessionId, ToolCall, rfc3339,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -46,14 +48,15 @@ pub struct CheckpointEntry<'a> {
     pub id: &'a CheckpointId,
     /// The session in which it was made.
     pub session_id: &'a SessionId,
-    /// The number of the turn, from 1.
+    /// The number of the turn, from 1; 0 is the beginning of the session.
     pub turn_index: u64,
     /// A label for people.
     pub label: Option<&'a str>,
     /// When the turn ended, in milliseconds since 1970.
     pub created_at: u64,
-    /// The run of the turn.
-    pub run_id: &'a RunId,
+    /// The run of the turn; the beginning of a session has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<&'a RunId>,
     /// The checkpoint before it.
     pub parent_checkpoint_id: Option<&'a CheckpointId>,
     /// The workflow that the run was in, with its version.
@@ -80,19 +83,60 @@ pub enum CheckpointReply<'a> {
     },
     /// The session went back to one.
     RolledBack {
+        /// The session.
+        session: &'a SessionId,
         /// The checkpoint.
-        checkpoint: &'a CheckpointId,
+        checkpoint: CheckpointEntry<'a>,
+        /// What it waits for now.
+        pending: Vec<PendingQuestion<'a>>,
         /// The structured streams that no longer hold.
         streams: &'a [String],
         /// The questions that are no longer open.
         requests: &'a [RequestId],
+        /// The tokens of these questions.
+        tokens: &'a [String],
     },
     /// A session was begun from one.
     Forked {
         /// The new session.
         session: &'a SessionId,
+        /// The session that has the checkpoint.
+        parent: &'a SessionId,
         /// The checkpoint.
-        checkpoint: &'a CheckpointId,
+        checkpoint: CheckpointEntry<'a>,
+        /// What the new session waits for.
+        pending: Vec<PendingQuestion<'a>>,
+    },
+}
+
+/// Something that a session waits for.
+#[derive(Debug, Clone, Copy)]
+pub struct PendingQuestion<'a> {
+    /// The run that waits.
+    pub run: &'a RunId,
+    /// The node that asks.
+    pub node: &'a str,
+    /// When it was asked, in milliseconds since 1970.
+    pub asked: u64,
+    /// What is asked.
+    pub kind: PendingKind<'a>,
+}
+
+/// What a session waits for.
+#[derive(Debug, Clone, Copy)]
+pub enum PendingKind<'a> {
+    /// The answer to a question.
+    Interrupt(&'a Interrupt),
+    /// A decision about a tool call.
+    Approval {
+        /// The request.
+        request: &'a RequestId,
+        /// The call.
+        tool: &'a ToolCall,
+        /// Its input.
+        input: &'a Value,
+        /// What allows to decide.
+        signature: &'a str,
     },
 }
 
@@ -126,13 +170,13 @@ pub(crate) fn checkpoint_reply(reply: &CheckpointReply<'_>, write: impl Fn(&Mess
             }
             document
         }
-        CheckpointReply::RolledBack { checkpoint, streams, requests } => json!({
-            "checkpointId": checkpoint,
+        CheckpointReply::RolledBack { checkpoint, streams, requests, .. } => json!({
+            "checkpointId": checkpoint.id,
             "invalidatedStreamIds": streams,
             "invalidatedRequestIds": requests,
         }),
-        CheckpointReply::Forked { session, checkpoint } => {
-            json!({ "sessionId": session, "checkpointId": checkpoint })
+        CheckpointReply::Forked { session, checkpoint, .. } => {
+            json!({ "sessionId": session, "checkpointId": checkpoint.id })
         }
     }
 }

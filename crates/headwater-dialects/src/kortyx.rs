@@ -11,6 +11,7 @@
 //! - A structured stream that goes on after its `final` makes the page give up: such an update is not sent.
 
 mod approval;
+mod checkpoints;
 mod chunk;
 mod decode;
 mod encode;
@@ -20,11 +21,13 @@ mod whole_answer;
 
 use chunk::Chunk;
 use headwater_protocol::{Error, EventKind, Frame, Record};
+use serde_json::Value;
 use whole_answer::WholeAnswer;
 
 use crate::{
     decode::Decode,
     dialect::{Dialect, KeepAlive, Profile, Route, Support},
+    documents::{self, CheckpointReply},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -100,11 +103,16 @@ impl Dialect for Kortyx {
         request::parse(request)
     }
 
-    fn page_message(&self, message: &headwater_protocol::Message) -> serde_json::Value {
+    fn page_message(&self, message: &headwater_protocol::Message) -> Value {
         serde_json::json!({ "id": message.id, "role": message.role, "content": message.plain_text(), "metadata": message.metadata })
     }
 
-    fn whole_answer(&self, records: &[Record]) -> serde_json::Value {
+    fn checkpoint_reply(&self, reply: &CheckpointReply<'_>) -> Value {
+        let usual = || documents::checkpoint_reply(reply, |message| self.page_message(message));
+        checkpoints::reply(reply).unwrap_or_else(usual)
+    }
+
+    fn whole_answer(&self, records: &[Record]) -> Value {
         // Its keys are strings, so there is always JSON for it.
         serde_json::to_value(WholeAnswer::new(records)).unwrap_or_default()
     }

@@ -52,7 +52,9 @@ pub use dialect::{
     AnswerFlow, ContentMode, CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry,
     Retraction, Route, Support,
 };
-pub use documents::{CheckpointEntry, CheckpointReply, HistoryPage, SessionEntry, SessionList};
+pub use documents::{
+    CheckpointEntry, CheckpointReply, HistoryPage, PendingKind, PendingQuestion, SessionEntry, SessionList,
+};
 pub use encode::{Encode, EncodeOptions, Encoder};
 pub use lint::{Finding, Findings, Lint, Rule, lint};
 pub use reader::Reader;

@@ -3,6 +3,8 @@
 mod question;
 mod tool;
 
+pub(super) use question::{approval, interrupt};
+
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},

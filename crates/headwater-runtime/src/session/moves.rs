@@ -49,6 +49,17 @@ impl Session {
         self.back_to(|_| Ok(Some(to.clone()))).await
     }
 
+    /// Goes back to the beginning of the session.
+    ///
+    /// # Errors
+    /// As [`Session::roll_back`].
+    pub async fn roll_back_to_start(&self) -> Result<RolledBack> {
+        match self.seen().await?.head.checkpoint {
+            Some(_) => self.back_to(|_| Ok(None)).await,
+            None => Ok(RolledBack::default()),
+        }
+    }
+
     /// Goes back by one turn.
     ///
     /// # Errors

@@ -5,14 +5,18 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use headwater_dialects::{
-    CheckpointAction, CheckpointEntry, CheckpointReply, HistoryPage, SessionEntry, SessionList,
+    CheckpointAction, CheckpointEntry, CheckpointReply, HistoryPage, PendingKind, PendingQuestion,
+    SessionEntry, SessionList,
 };
-use headwater_protocol::{CheckpointId, Message, RunId, RunState, RunStatus};
-use headwater_runtime::{Agent, ErrorKind, Session, SessionInfo};
+use headwater_protocol::{CheckpointId, Message, RunId, RunState, RunStatus, SessionId};
+use headwater_runtime::{Agent, Checkpoint, ErrorKind, OpenQuestion, Session, SessionInfo};
 use serde_json::Value;
 
 use super::{Asked, resume::is_old};
 use crate::{ApiError, sessions};
+
+/// What the name of a session's beginning begins with, among its checkpoints.
+const START: &str = "start:";
 
 /// How many turns a page of a conversation has, if nothing else is asked for.
 const TURNS: usize = 100;
@@ -124,43 +128,157 @@ pub(super) async fn checkpoint(asked: &Asked, action: &CheckpointAction) -> Resu
             let Some(id) = &asked.chat.session else {
                 return Err(ApiError::bad("session.missing", "name the session"));
             };
-            let all = asked.session(id.as_str()).checkpoints(None, MOST).await?;
-            reply(&CheckpointReply::List(all.iter().rev().map(entry).collect()))
+            let session = asked.session(id.as_str());
+            let (info, start) = (session.info().await?, start_of(id));
+            let all = session.checkpoints(None, MOST).await?;
+            let beginning = (all.len() < MOST).then(|| beginning(&info, &start));
+            let entries = all.iter().rev().map(|checkpoint| entry(checkpoint, &start));
+            reply(&CheckpointReply::List(beginning.into_iter().chain(entries).collect()))
         }
         CheckpointAction::Get(id) => {
-            let session = session_of(asked, id).await?;
-            let checkpoint = session.checkpoint(id).await?;
-            let state = session.state(Some(id)).await?;
+            let (session, id) = found(asked, id).await?;
+            let (info, start) = (session.info().await?, start_of(session.id()));
+            let (checkpoint, state) = match &id {
+                Some(id) => (Some(session.checkpoint(id).await?), session.state(Some(id)).await?),
+                None => Default::default(),
+            };
             let structured = sessions::structured(&state);
             let messages = asked.served.shown(state.messages);
-            let entry = entry(&checkpoint);
+            let entry = entry_or_beginning(checkpoint.as_ref(), &info, &start);
             reply(&CheckpointReply::Checkpoint { entry, messages: &messages, structured })
         }
         CheckpointAction::Rollback(id) => {
-            let undone = session_of(asked, id).await?.roll_back(id).await?;
-            let (streams, requests) = (&undone.streams, &undone.requests);
-            reply(&CheckpointReply::RolledBack { checkpoint: id, streams, requests })
+            let (session, id) = found(asked, id).await?;
+            let before = open(asked, &session).await?;
+            let undone = match &id {
+                Some(id) => session.roll_back(id).await?,
+                None => session.roll_back_to_start().await?,
+            };
+            let closed = before.iter().filter(|question| undone.requests.contains(&question.request));
+            let tokens: Vec<_> = closed.filter_map(OpenQuestion::token).map(str::to_owned).collect();
+            let (info, start) = (session.info().await?, start_of(session.id()));
+            let checkpoint = standing_at(&session, id.as_ref()).await?;
+            let open = open(asked, &session).await?;
+            reply(&CheckpointReply::RolledBack {
+                session: session.id(),
+                checkpoint: entry_or_beginning(checkpoint.as_ref(), &info, &start),
+                pending: pending(&open),
+                streams: &undone.streams,
+                requests: &undone.requests,
+                tokens: &tokens,
+            })
         }
-        CheckpointAction::Fork { checkpoint, session } => {
-            let name = session.as_ref().map(headwater_protocol::SessionId::as_str);
-            let forked = session_of(asked, checkpoint).await?.fork(checkpoint, name).await?;
-            reply(&CheckpointReply::Forked { session: forked.id(), checkpoint })
+        CheckpointAction::Fork { checkpoint: id, session: name } => {
+            let (session, id) = found(asked, id).await?;
+            let name = name.as_ref().map(SessionId::as_str);
+            let forked = match &id {
+                Some(id) => session.fork(id, name).await?,
+                // Nothing was said yet: it is a session like any other.
+                None => asked.served.agent.seed_session(name, Some(asked.owner()), Vec::new()).await?,
+            };
+            let (info, start) = (forked.info().await?, start_of(forked.id()));
+            let checkpoint = standing_at(&forked, id.as_ref()).await?;
+            let open = open(asked, &forked).await?;
+            reply(&CheckpointReply::Forked {
+                session: forked.id(),
+                parent: session.id(),
+                checkpoint: entry_or_beginning(checkpoint.as_ref(), &info, &start),
+                pending: pending(&open),
+            })
         }
     })
 }
 
-fn entry(checkpoint: &headwater_runtime::Checkpoint) -> CheckpointEntry<'_> {
+/// The name of the beginning of a session among its checkpoints.
+fn start_of(session: &SessionId) -> CheckpointId {
+    format!("{START}{session}").into()
+}
+
+/// The beginning of a session, for pages that go back to before the first turn.
+fn beginning<'a>(info: &'a SessionInfo, start: &'a CheckpointId) -> CheckpointEntry<'a> {
+    CheckpointEntry {
+        id: start,
+        session_id: &info.id,
+        turn_index: 0,
+        label: Some("session start"),
+        created_at: info.created,
+        run_id: None,
+        parent_checkpoint_id: None,
+        workflow: "",
+        nodes: &[],
+        status: "finished",
+    }
+}
+
+fn entry<'a>(checkpoint: &'a Checkpoint, start: &'a CheckpointId) -> CheckpointEntry<'a> {
     CheckpointEntry {
         id: &checkpoint.id,
         session_id: &checkpoint.session,
         turn_index: checkpoint.turn,
         label: checkpoint.label.as_deref(),
         created_at: checkpoint.created_at,
-        run_id: &checkpoint.run,
-        parent_checkpoint_id: checkpoint.parent.as_ref(),
+        run_id: Some(&checkpoint.run),
+        parent_checkpoint_id: Some(checkpoint.parent.as_ref().unwrap_or(start)),
         workflow: &checkpoint.workflow,
         nodes: &checkpoint.position,
         status: checkpoint.status.as_str(),
+    }
+}
+
+fn entry_or_beginning<'a>(
+    checkpoint: Option<&'a Checkpoint>,
+    info: &'a SessionInfo,
+    start: &'a CheckpointId,
+) -> CheckpointEntry<'a> {
+    checkpoint.map_or_else(|| beginning(info, start), |checkpoint| entry(checkpoint, start))
+}
+
+async fn standing_at(session: &Session, id: Option<&CheckpointId>) -> Result<Option<Checkpoint>, ApiError> {
+    Ok(match id {
+        Some(id) => Some(session.checkpoint(id).await?),
+        None => None,
+    })
+}
+
+/// What a session waits for, once nothing goes on in it: what it had asked at a checkpoint that it went to is asked again.
+async fn open(asked: &Asked, session: &Session) -> Result<Vec<OpenQuestion>, ApiError> {
+    session.settled().await?;
+    match session.info().await?.waiting {
+        Some(run) => Ok(asked.served.agent.open_questions(&run).await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn pending(open: &[OpenQuestion]) -> Vec<PendingQuestion<'_>> {
+    open.iter()
+        .filter_map(|question| {
+            let kind = match (question.interrupt(), question.approval()) {
+                (Some(interrupt), _) => PendingKind::Interrupt(interrupt),
+                (None, Some((tool, input))) => PendingKind::Approval {
+                    request: &question.request,
+                    tool,
+                    input,
+                    signature: question.token().unwrap_or_default(),
+                },
+                (None, None) => return None,
+            };
+            Some(PendingQuestion { run: &question.run, node: &question.node, asked: question.asked, kind })
+        })
+        .collect()
+}
+
+/// The session of a checkpoint, where the page names the checkpoint alone, and the checkpoint; none is the beginning.
+async fn found(asked: &Asked, id: &CheckpointId) -> Result<(Session, Option<CheckpointId>), ApiError> {
+    let Some(name) = id.as_str().strip_prefix(START) else {
+        return Ok((session_of(asked, id).await?, Some(id.clone())));
+    };
+    let session = asked.session(name);
+    match session.info().await {
+        Ok(_) => Ok((session, None)),
+        Err(error) if matches!(error.kind(), ErrorKind::UnknownSession | ErrorKind::Foreign) => {
+            Err(ApiError::no_checkpoint())
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

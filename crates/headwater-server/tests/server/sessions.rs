@@ -144,15 +144,68 @@ async fn kortyx_asks_for_checkpoints_in_its_own_words() {
     };
     let listed = ask(json!({ "action": "list", "sessionId": "k" })).await.json();
     let turns: Vec<_> = listed.as_array().unwrap().iter().map(|point| point["turnIndex"].clone()).collect();
-    assert_eq!(turns, [1, 2]);
-    let first = listed[0]["id"].clone();
+    assert_eq!(turns, [0, 1, 2]);
+    assert_eq!(
+        (&listed[0]["label"], &listed[1]["parentCheckpointId"]),
+        (&json!("session start"), &listed[0]["id"])
+    );
+    let (start, first) = (listed[0]["id"].clone(), listed[1]["id"].clone());
     let got = ask(json!({ "action": "get", "checkpointId": first })).await.json();
     assert_eq!(texts(&got["messages"]), ["one", "You said: one, in turn 1."]);
     let forked = ask(json!({ "action": "fork", "checkpointId": first, "newSessionId": "k2" })).await;
     assert_eq!(forked.json()["sessionId"], "k2", "{}", forked.body);
-    let back = ask(json!({ "action": "rollback", "checkpointId": first })).await;
-    assert_eq!(back.status, 200, "{}", back.body);
-    assert_eq!(ask(json!({ "action": "list", "sessionId": "k" })).await.json().as_array().unwrap().len(), 1);
+    assert_eq!(forked.json()["parentSessionId"], "k", "{}", forked.body);
+    assert_eq!(forked.json()["forkedFrom"], first, "{}", forked.body);
+    assert_eq!(forked.json()["checkpoint"]["activePendingRequests"], json!([]), "{}", forked.body);
+    let back = ask(json!({ "action": "rollback", "checkpointId": first })).await.json();
+    assert_eq!((&back["sessionId"], &back["head"]["id"]), (&json!("k"), &first), "{back}");
+    let none = json!([]);
+    assert_eq!(
+        (&back["invalidatedStructuredStreamIds"], &back["invalidatedInterruptTokens"]),
+        (&none, &none),
+        "{back}"
+    );
+    assert_eq!(ask(json!({ "action": "list", "sessionId": "k" })).await.json().as_array().unwrap().len(), 2);
+    let back = ask(json!({ "action": "rollback", "checkpointId": start })).await.json();
+    assert_eq!(back["head"]["turnIndex"], 0, "{back}");
+    let said = world.post("/v1/kortyx/chat", &says("kortyx", "k", "", "anew")).await;
+    assert_eq!(said.text("kortyx"), "You said: anew, in turn 1.", "the first answer can be regenerated");
+    let fresh = ask(json!({ "action": "fork", "checkpointId": start, "newSessionId": "k3" })).await.json();
+    assert_eq!(
+        (&fresh["sessionId"], &fresh["checkpoint"]["turnIndex"]),
+        (&json!("k3"), &json!(0)),
+        "{fresh}"
+    );
     let unknown = ask(json!({ "action": "rollback", "checkpointId": "cp_no" })).await;
     assert_eq!((unknown.status, unknown.json()["code"].clone()), (404, json!("checkpoint.unknown")));
+}
+
+#[tokio::test]
+async fn kortyx_answers_a_question_in_a_fork_and_after_going_back_to_it() {
+    let world = World::new().await;
+    let said = world.post("/v1/kortyx/chat", &says("kortyx", "k", "", "let me choose")).await;
+    let asked = said.chunk("interrupt");
+    let listed =
+        world.post("/v1/kortyx/checkpoints", &json!({ "action": "list", "sessionId": "k" })).await.json();
+    let waiting = listed[1]["id"].clone();
+    let answer = |session: &str, pending: &Value| {
+        let resume = json!({ "token": pending["token"], "requestId": pending["requestId"],
+            "selected": [pending["options"][0]["id"]] });
+        json!({ "sessionId": session, "messages": [
+            { "role": "user", "content": "the first", "metadata": { "resume": resume } }] })
+    };
+    let fork = json!({ "action": "fork", "checkpointId": waiting, "newSessionId": "f" });
+    let forked = world.post("/v1/kortyx/checkpoints", &fork).await.json();
+    let pending = &forked["checkpoint"]["activePendingRequests"][0];
+    assert_ne!(pending["token"], asked["resumeToken"], "{forked}");
+    let said = world.post("/v1/kortyx/chat", &answer("f", pending)).await;
+    assert_eq!((said.status, said.body.contains("\"type\":\"done\"")), (200, true), "{}", said.body);
+    let back = json!({ "action": "rollback", "checkpointId": waiting });
+    let back = world.post("/v1/kortyx/checkpoints", &back).await.json();
+    let said = world.post("/v1/kortyx/chat", &answer("k", &back["head"]["activePendingRequests"][0])).await;
+    assert_eq!(said.status, 200, "{}", said.body);
+    let back = json!({ "action": "rollback", "checkpointId": waiting });
+    let again = world.post("/v1/kortyx/checkpoints", &back).await.json();
+    let said = world.post("/v1/kortyx/chat", &answer("k", &again["head"]["activePendingRequests"][0])).await;
+    assert_eq!(said.status, 200, "{}", said.body);
 }

@@ -14,7 +14,7 @@ use crate::kortyx::{
     chunk::{Input, Interrupt},
 };
 
-pub(super) fn interrupt<'r>(question: &'r Question, origin: &'r Origin) -> Interrupt<'r> {
+pub(in crate::kortyx) fn interrupt<'r>(question: &'r Question, origin: &'r Origin) -> Interrupt<'r> {
     let is_text = question.kind == InterruptKind::Text;
     let is_multi = question.kind == InterruptKind::MultiChoice;
     Interrupt {
@@ -40,7 +40,7 @@ pub(super) fn interrupt<'r>(question: &'r Question, origin: &'r Origin) -> Inter
     }
 }
 
-pub(super) fn approval<'r>(
+pub(in crate::kortyx) fn approval<'r>(
     approval: &'r ApprovalId,
     tool: &'r ToolCall,
     input: Option<&Value>,
