@@ -211,6 +211,8 @@ async fn server_options(settings: &Settings) -> Result<Options, Failure> {
     options.when_busy = settings.when_busy;
     options.seam.clone_from(&settings.seam);
     options.hold = settings.hold;
+    options.cors_headers.clone_from(&settings.cors_headers);
+    options.cors_credentials = settings.cors_credentials;
     for origin in &settings.cors {
         options = options.origin(origin);
     }

@@ -34,6 +34,10 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// The origins of web pages elsewhere that may ask; `*` is any, and is ignored without keys.
     pub origins: Vec<String>,
+    /// Request headers of their own that these pages may send; `*` is any.
+    pub cors_headers: Vec<String>,
+    /// Whether these pages may send cookies and the like. Not where any origin may ask.
+    pub cors_credentials: bool,
     /// Further paths of the dialects' chat routes, so that a page's old URL can be kept.
     pub paths: BTreeMap<String, Vec<ChatPath>>,
     /// What may be asked for.
@@ -122,6 +126,8 @@ impl Default for Options {
             context: None,
             hosts: Vec::new(),
             origins: Vec::new(),
+            cors_headers: Vec::new(),
+            cors_credentials: false,
             paths: BTreeMap::new(),
             limits: Limits::default(),
             heartbeat: Duration::from_secs(15),

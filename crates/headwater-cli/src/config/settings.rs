@@ -2,6 +2,7 @@
 
 use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
 
+use axum::http::HeaderName;
 use headwater_dialects::Dialect;
 use headwater_models::http::Timeouts;
 use headwater_runtime::WhenBusy;
@@ -29,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) api_keys: Vec<(String, Hidden)>,
     pub(crate) jwt: Option<Jwt>,
     pub(crate) cors: Vec<String>,
+    pub(crate) cors_headers: Vec<String>,
+    pub(crate) cors_credentials: bool,
     pub(crate) hosts: Vec<String>,
     pub(crate) metrics: bool,
     #[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "such a build refuses to be told"))]
@@ -184,7 +187,18 @@ impl Settings {
                 }
             }
         }
+        let cors_credentials = read.with("cors_credentials", parse::switch)?;
+        if cors_credentials && cors.iter().any(|origin| origin == "*") {
+            let wrong = "with cookies every web page could act for its reader: name the origins under `cors` instead of `*`";
+            return Err(read.wrong("cors_credentials", wrong));
+        }
+        let cors_headers = read.many("cors_headers");
+        if let Some(name) = cors_headers.iter().find(|name| HeaderName::try_from(name.as_str()).is_err()) {
+            return Err(read.wrong("cors_headers", format!("`{name}` is not the name of a header")));
+        }
         Ok(Self {
+            cors_headers,
+            cors_credentials,
             listen: read.with("listen", address)?,
             agents: read.many("agents").into_iter().map(Into::into).collect(),
             default_agent: read.optional("default_agent"),
@@ -238,7 +252,7 @@ impl Settings {
             })?,
             padding: read.with("padding", parse::size)?,
             replay: read.with("replay", parse::length)?,
-            when_busy: read.with("when-busy", |text| match text {
+            when_busy: read.with("when_busy", |text| match text {
                 "" => Ok(None),
                 text => text.parse().map(Some),
             })?,

@@ -220,6 +220,17 @@ fn wildcards_need_keys() {
 }
 
 #[test]
+fn pages_elsewhere_may_send_headers_and_cookies_where_it_is_set() {
+    let text = "cors = [\"https://app.test\"]\ncors_headers = [\"x-tenant\"]\ncors_credentials = true\n";
+    let read = settings(text);
+    assert_eq!((read.cors_headers, read.cors_credentials), (vec!["x-tenant".to_owned()], true));
+    assert!(mistake("cors_headers = [\"x tenant\"]").contains("`x tenant` is not the name of a header"));
+    let keys = "[api_keys]\nweb = \"0123456789abcdef\"\n";
+    let any = mistake(&format!("cors = [\"*\"]\ncors_credentials = true\n{keys}"));
+    assert!(any.contains("name the origins under `cors` instead of `*`"), "{any}");
+}
+
+#[test]
 fn principals_of_tokens_are_not_those_of_keys() {
     let text =
         "[api_keys]\nann = \"0123456789abcdef\"\n[jwt]\nsecret = \"0123456789abcdef0123456789abcdef\"\n";

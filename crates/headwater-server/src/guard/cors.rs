@@ -3,22 +3,29 @@
 use std::time::Duration;
 
 use axum::http::{HeaderName, header};
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::{METHODS, origin};
-use crate::Server;
+use crate::{Options, Server};
 
 /// How long a browser remembers what it was told.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 
-/// Tells browsers which pages elsewhere may ask, and what they may send and read. No page is trusted with cookies:
-/// there are none.
+/// Tells browsers which pages elsewhere may ask, and what they may send and read. The server has no cookies; those of a proxy
+/// in front of it are sent only to where it is set so.
 pub(crate) fn cors(server: &Server) -> CorsLayer {
+    let Options { cors_headers, cors_credentials, origins, .. } = server.options();
     let named = |names: &[&'static str]| -> Vec<HeaderName> {
         names.iter().map(|name| HeaderName::from_static(name)).collect()
     };
     let mut sent = vec![header::AUTHORIZATION, header::CONTENT_TYPE, header::ACCEPT];
     sent.extend(named(&["x-api-key", "x-run-id", "last-event-id", "idempotency-key", "x-request-id"]));
+    sent.extend(cors_headers.iter().filter_map(|name| HeaderName::try_from(name.as_str()).ok()));
+    let sent = match cors_headers.iter().any(|name| name == "*") {
+        true => AllowHeaders::mirror_request(),
+        false => AllowHeaders::list(sent),
+    };
+    let credentials = *cors_credentials && !origins.iter().any(|origin| origin == "*");
     let mut read = vec![header::RETRY_AFTER];
     read.extend(named(&["x-run-id", "x-session-id", "x-request-id"]));
     read.extend(
@@ -33,6 +40,7 @@ pub(crate) fn cors(server: &Server) -> CorsLayer {
         .allow_origin(AllowOrigin::predicate(allowed))
         .allow_methods(METHODS)
         .allow_headers(sent)
+        .allow_credentials(credentials)
         .expose_headers(read)
         .max_age(REMEMBERED)
 }

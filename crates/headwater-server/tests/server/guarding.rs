@@ -264,3 +264,23 @@ async fn ids_that_are_not_text_are_refused() {
         assert!(said.text().await.unwrap().contains("header.invalid"), "{name}");
     }
 }
+
+#[tokio::test]
+async fn pages_elsewhere_may_send_their_own_headers_and_cookies_where_it_is_set() {
+    let told = async |headers: &[&str], credentials| {
+        let mut options = Options::default().origin("https://app.test");
+        options.cors_headers = headers.iter().map(ToString::to_string).collect();
+        options.cors_credentials = credentials;
+        let world = World::with(options).await;
+        let request = world.http.request(reqwest::Method::OPTIONS, format!("{}/v1/ai-sdk/chat", world.base));
+        let request =
+            request.header("origin", "https://app.test").header("access-control-request-method", "POST");
+        let told = request.header("access-control-request-headers", "x-tenant").send().await.unwrap();
+        let header = |name: &str| told.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let sent = header("access-control-allow-headers").unwrap_or_default();
+        (sent.contains("x-tenant"), header("access-control-allow-credentials").as_deref() == Some("true"))
+    };
+    assert_eq!(told(&[], false).await, (false, false));
+    assert_eq!(told(&["X-Tenant"], true).await, (true, true));
+    assert_eq!(told(&["*"], false).await, (true, false));
+}
