@@ -9,6 +9,12 @@ const NO_HISTORY = {
   tabs: 'the library loads no conversation',
 };
 
+/** Where CopilotChat has what the other pages have buttons of their own for. */
+const COPILOT_CHAT = {
+  userMessage: '[data-testid=copilot-user-message]',
+  controls: { stop: '[data-testid=copilot-send-button]', edit: '[data-testid=copilot-edit-button]' },
+};
+
 /** What a page of `folder` and its `file` is: by default one that asks for its history when it has a conversation. */
 const page = (folder, file, packages, options = {}) => ({
   folder,
@@ -17,7 +23,11 @@ const page = (folder, file, packages, options = {}) => ({
   history: true,
   recovers: 'by a reload',
   cannot: {},
+  // What the console may say.
+  expects: undefined,
+  // Selectors, where the buttons are not the page's own.
   controls: {},
+  userMessage: '.message.user',
   ...options,
 });
 
@@ -45,6 +55,27 @@ export const PAGES = {
       approval: 'approving and denying send the same request',
       'no noise': 'the library has no events but chunks',
     },
+  }),
+  'ag-ui': more('ag-ui', ['@ag-ui/client'], { history: false, cannot: NO_HISTORY }),
+  copilotkit: more('copilotkit', ['@copilotkit/react-core'], { ...COPILOT_CHAT }),
+  'copilotkit-http': more('copilotkit-http', ['@copilotkit/react-core'], {
+    ...COPILOT_CHAT,
+    history: false,
+    // `HttpAgent` has no `connect`.
+    cannot: NO_HISTORY,
+    expects: /`selfManagedAgents` is part of CopilotKit's Enterprise Intelligence tier/,
+  }),
+  'assistant-ui-ai-sdk': more('assistant-ui-ai-sdk', ['@assistant-ui/react', '@assistant-ui/react-ai-sdk'], {
+    history: false,
+    cannot: { ...NO_HISTORY, 'no noise': 'the runtime takes no callback for data' },
+  }),
+  'assistant-ui-ag-ui': more('assistant-ui-ag-ui', ['@assistant-ui/react', '@assistant-ui/react-ag-ui'], {
+    history: false,
+    cannot: { ...NO_HISTORY },
+  }),
+  'llamaindex': more('llamaindex', ['@llamaindex/chat-ui', 'ai-v5'], {
+    history: false,
+    cannot: { ...NO_HISTORY, approval: 'ai 5 has no approvals', edit: 'ChatSection edits no message' },
   }),
   mui: base('mui', ['@mui/x-chat'], {
     demo: { shows: ['sources', 'files', 'data'], retracts: true, answered: true },

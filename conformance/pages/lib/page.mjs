@@ -26,6 +26,7 @@ export class Page {
     this.name = kind.name;
     this.#kind = kind;
     this.conversation = conversation;
+    if (kind.expects) this.expect(kind.expects);
     tab.on('request', (request) => {
       if (!['fetch', 'xhr'].includes(request.resourceType())) return;
       const entry = { method: request.method(), url: request.url(), body: request.postData() ?? undefined };
@@ -94,16 +95,22 @@ export class Page {
     return this.tab.locator('button:not(form *)').getByText(name, { exact: true });
   }
 
-  /** Presses what the page calls `stop`, `regenerate`, `clear` and so on, the last one if there are several. */
+  #control(name, within = this.tab) {
+    const selector = this.#kind.controls[name];
+    return selector ? within.locator(selector) : within.getByRole('button', { name: new RegExp(`^${name}$`, 'i') });
+  }
+
+  /** Presses the button for `stop`, `regenerate` or `clear`, the last one if there are several. */
   async press(control) {
-    const name = this.#kind.controls[control] ?? new RegExp(`^${control}$`, 'i');
-    await this.tab.getByRole('button', { name }).last().click();
+    await this.#control(control).last().click();
   }
 
   /** Changes the message of the person's that has this text, and sends it again. */
   async edit(from, to) {
-    const message = this.tab.locator('.message.user').filter({ hasText: from });
-    await message.getByRole('button', { name: 'Edit' }).click();
+    const message = this.locator(this.#kind.userMessage).filter({ hasText: from });
+    // Some show the button only then.
+    await message.hover();
+    await this.#control('edit', message).click();
     const field = this.tab.getByRole('textbox', { name: 'Edited message' });
     await field.fill(to);
     await field.press('Enter');

@@ -9,9 +9,7 @@ import { Server } from '../../clients/lib/server.mjs';
 import { servePages } from './bundle.mjs';
 import { PAGES } from './catalog.mjs';
 import { Page } from './page.mjs';
-
-/** How long a page may take for one thing; it is there so that a page that hangs fails by name. */
-const PATIENCE = Number(process.env.HEADWATER_PATIENCE ?? 30_000);
+import { PATIENCE } from './patience.mjs';
 
 /** The agents of these tests; the others are the demo's, which `serve` has only without files. */
 const OWN_AGENTS = ['runs'];

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { until } from '../../../clients/lib/until.mjs';
+import { PATIENCE } from '../patience.mjs';
 
 /** What the agent `chat` remembers, as the page shows it after `what did I say?`. */
 async function remembered(page) {
@@ -9,20 +10,25 @@ async function remembered(page) {
   return page.transcript();
 }
 
-/** The runs of the agent `runs` that begin after this is called, the oldest first. */
-async function newRuns({ runs }) {
-  const known = new Set((await runs('runs')).map(({ id }) => id));
-  return async () => (await runs('runs')).filter(({ id }) => !known.has(id)).reverse();
+/** The runs of an agent that begin after this is called, the oldest first. */
+async function newRuns({ runs }, agent) {
+  const known = new Set((await runs(agent)).map(({ id }) => id));
+  return async () => (await runs(agent)).filter(({ id }) => !known.has(id)).reverse();
 }
 
 /** A page whose answer has begun and was stopped by the client's own means. */
 async function stopped(here) {
-  const since = await newRuns(here);
+  const since = await newRuns(here, 'runs');
   const page = await here.visit('runs');
   await page.say('slow');
   await page.shows(/It begins slowly/);
   await page.press('stop');
   return { page, since };
+}
+
+/** The first run is reported as one that a person stopped. */
+function isCancelled(since) {
+  return until('the stopped run to be cancelled', async () => (await since())[0].status === 'cancelled', PATIENCE);
 }
 
 export const changes = [
@@ -51,7 +57,7 @@ export const changes = [
     name: 'regenerate',
     title: 'regenerates an answer by a run of its own',
     async check(here) {
-      const since = await newRuns(here);
+      const since = await newRuns(here, 'runs');
       const page = await here.visit('runs');
       await page.say('go');
       const first = await page.textOf(/This is run_/);
@@ -63,6 +69,32 @@ export const changes = [
     },
   },
   {
+    name: 'regenerate',
+    title: 'asks for another answer without asking the question twice',
+    async check(here) {
+      const since = await newRuns(here, 'chat');
+      const page = await here.visit('chat');
+      await page.say('hello heron');
+      await page.shows('to see that I remember');
+      await page.say('what did I say?');
+      await remembered(page);
+      const ended = (count) =>
+        until(
+          `${count} runs to end`,
+          async () => {
+            const runs = await since();
+            return runs.length === count && runs.every(({ status }) => status === 'finished');
+          },
+          PATIENCE,
+        );
+      await ended(2);
+      await page.press('regenerate');
+      await ended(3);
+      await page.reads(/Before this you said:\s*>?\s*hello heron/);
+      await page.counts({ 'Before this you said': 1 });
+    },
+  },
+  {
     name: 'stop',
     title: 'stops an answer, and is answered at once after it',
     async check(here) {
@@ -70,7 +102,7 @@ export const changes = [
       await page.say('go');
       await page.shows(/This is run_/);
       await page.counts({ 'and it ends.': 0 });
-      await until('the run that was stopped to be cancelled', async () => (await since())[0].status === 'cancelled');
+      await isCancelled(since);
     },
   },
   {
@@ -83,7 +115,7 @@ export const changes = [
       await page.say('go');
       await page.shows(/This is run_/);
       await page.counts({ 'and it ends.': 0 });
-      await until('the run that was stopped to be cancelled', async () => (await since())[0].status === 'cancelled');
+      await isCancelled(since);
     },
   },
   {

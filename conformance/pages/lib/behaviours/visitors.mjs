@@ -14,6 +14,8 @@ export const visitors = [
       await other.say('what did I say?');
       await other.reads(/Before this you said:\s*>?\s*\S+ secret|Nothing yet: this is your first message\./);
       assert.doesNotMatch(await other.transcript(), /secret/);
+      await one.say('what did I say?');
+      await one.reads(/Before this you said:\s*>?\s*my secret is 42/);
     },
   },
   {
