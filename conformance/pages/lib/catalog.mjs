@@ -71,9 +71,9 @@ export const PAGES = {
   }),
   'assistant-ui-ag-ui': more('assistant-ui-ag-ui', ['@assistant-ui/react', '@assistant-ui/react-ag-ui'], {
     history: false,
-    cannot: { ...NO_HISTORY },
+    cannot: { ...NO_HISTORY, object: 'the runtime shows no activities of AG-UI' },
   }),
-  'llamaindex': more('llamaindex', ['@llamaindex/chat-ui', 'ai-v5'], {
+  llamaindex: more('llamaindex', ['@llamaindex/chat-ui', 'ai-v5'], {
     history: false,
     cannot: { ...NO_HISTORY, approval: 'ai 5 has no approvals', edit: 'ChatSection edits no message' },
   }),

@@ -11,6 +11,9 @@ const LOST = /net::ERR_|network|Failed to fetch|Failed to load resource|stream|c
 /** How the pages ask for their conversation. */
 const HISTORY = /\/messages\?dialect=|\/chat\?(conversationId|threadId)=|\/agent\/[^/]+\/connect/;
 
+/** How CopilotKit asks what its runtime has. */
+const RUNTIME = /\/v1\/copilotkit\/info/;
+
 /** Lines that are no part of the conversation. */
 const ASIDE = /^(\d+:\d+ [AP]M|Response complete|Assistant is responding|Sending|Stop|Regenerate|Clear|Edit)$/;
 
@@ -66,9 +69,12 @@ export class Page {
   /** A page is loaded when it has its history: MUI's forgets what is said before. */
   async #load(load) {
     const asks = this.#kind.history && this.conversation !== null;
-    const history = asks ? this.tab.waitForResponse((response) => HISTORY.test(response.url())) : undefined;
+    const first = (response) => HISTORY.test(response.url()) || (RUNTIME.test(response.url()) && !response.ok());
+    const history = asks ? this.tab.waitForResponse(first) : undefined;
     await load();
     const response = await history;
+    // Without its runtime the page would wait for ever.
+    if (response && RUNTIME.test(response.url())) throw new Error(`${response.url()} answered ${response.status()}`);
     // A page reads no body of a refusal, one that is not read does not finish, and one that is a stream does later.
     if (response?.ok() && /json/.test(response.headers()['content-type'])) await response.finished();
     await this.input.waitFor();

@@ -1,7 +1,7 @@
 // A page of LlamaIndex' chat-ui on `useChat` of ai 5, as its quick start has it. Parts of the agents are widgets of the page.
 
 import { useChat } from '@ai-sdk/react-v2';
-import { ChatInput, ChatMessage, ChatMessages, ChatSection, useChatMessage } from '@llamaindex/chat-ui';
+import { ChatInput, ChatMessage, ChatMessages, ChatSection, usePart } from '@llamaindex/chat-ui';
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from 'ai-v5';
 import { createRoot } from 'react-dom/client';
 import { Controls, Grid, Question, ToolCall } from '../../pages/cards.jsx';
@@ -9,23 +9,29 @@ import { agent, conversation, locate, receive, server } from '../../pages/settin
 
 const transport = new DefaultChatTransport({ api: `${server}/v1/ai-sdk/${agent}/chat` });
 
-/** The parts that chat-ui has no component for. */
+const TOOLS = ['get_weather', 'get_location', 'delete_file'];
+
+/** The parts that chat-ui has no component for. It shows what is in the content once for each part. */
 function Widgets({ addToolOutput }) {
-  const { message } = useChatMessage();
-  return message.parts.map((part) => {
-    if (part.type === 'data-table') return <Grid key={part.id} {...part.data} />;
-    if (part.type === 'tool-ask_user') {
-      const answer = (output) => addToolOutput({ tool: 'ask_user', toolCallId: part.toolCallId, output });
-      const { question, options } = part.input ?? {};
-      return options && <Question key={part.toolCallId} text={question} options={options} answer={part.output} onAnswer={answer} />;
-    }
-    if (!part.type.startsWith('tool-')) return null;
-    return (
-      <ToolCall key={part.toolCallId} name={part.type.slice('tool-'.length)} state={part.state}>
+  const table = usePart('data-table');
+  const question = usePart('tool-ask_user');
+  if (table) return <Grid {...table.data} />;
+  if (question?.input?.options) {
+    const answer = (output) => addToolOutput({ tool: 'ask_user', toolCallId: question.toolCallId, output });
+    return <Question text={question.input.question} options={question.input.options} answer={question.output} onAnswer={answer} />;
+  }
+  return TOOLS.map((name) => <Tool key={name} name={name} />);
+}
+
+function Tool({ name }) {
+  const part = usePart(`tool-${name}`);
+  return (
+    part && (
+      <ToolCall name={name} state={part.state}>
         {part.errorText ?? JSON.stringify(part.output)}
       </ToolCall>
-    );
-  });
+    )
+  );
 }
 
 function Messages({ messages, addToolOutput }) {
