@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { after, afterEach, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../../browser/lib/browser.mjs';
@@ -97,9 +98,9 @@ export function stage(options) {
 
 let shots = 0;
 
-/** What each page showed at its end and what it had asked for, for whoever writes a test. */
+/** Keeps what each page showed at its end and what it had asked for, to find the cause of a failure. */
 async function shoot(pages, folder) {
-  const { writeFile } = await import('node:fs/promises');
+  await mkdir(folder, { recursive: true });
   for (const page of pages) {
     shots += 1;
     const path = `${folder}/${page.name}-${String(shots).padStart(2, '0')}`;

@@ -3,7 +3,7 @@
 
 import { CopilotChat, CopilotKitProvider, randomUUID, useAgent, useCopilotKit, useFrontendTool, useInterrupt } from '@copilotkit/react-core/v2';
 import '@copilotkit/react-core/v2/styles.css';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { z } from 'zod';
 import { Controls, ToolCall } from '../../pages/cards.jsx';
@@ -77,7 +77,7 @@ function Chat() {
 /** The names of custom events, as the guide on them subscribes to the agent. */
 function CustomEvents() {
   const { agent } = useAgent({ agentId });
-  useState(() => agent.subscribe({ onCustomEvent: ({ event }) => receive(event.name) }));
+  useEffect(() => agent.subscribe({ onCustomEvent: ({ event }) => receive(event.name) }).unsubscribe, [agent]);
   return null;
 }
 
