@@ -1,3 +1,3 @@
-import { suite } from './lib/suite.mjs';
+import { judge } from './lib/judge.mjs';
 
-suite('ai-6', { shows: ['sources', 'files', 'data'], retracts: false, answered: true });
+judge('ai-6');

@@ -1,3 +1,3 @@
-import { suite } from './lib/suite.mjs';
+import { judge } from './lib/judge.mjs';
 
-suite('ai-7', { shows: ['sources', 'files', 'data'], retracts: true, answered: true });
+judge('ai-7');

@@ -1,3 +1,3 @@
-import { suite } from './lib/suite.mjs';
+import { judge } from './lib/judge.mjs';
 
-suite('tanstack', { shows: [], retracts: true, answered: false });
+judge('tanstack');

@@ -3,29 +3,25 @@
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { PAGES } from './catalog.mjs';
 
-const FOLDER = new URL('../pages/', import.meta.url);
+const ROOT = new URL('../', import.meta.url);
 
-/** The pages by name. */
-export const NAMES = ['ai-6', 'ai-7', 'tanstack', 'mui'];
+/** Vue asks for these to be said, and warns otherwise. */
+const DEFINE = {
+  'process.env.NODE_ENV': '"production"',
+  __VUE_OPTIONS_API__: 'false',
+  __VUE_PROD_DEVTOOLS__: 'false',
+  __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: 'false',
+};
 
 /** Builds the pages and serves them on a port of their own, so that the server of the agents is another origin. */
-export async function servePages(names = NAMES) {
-  const { outputFiles } = await build({
-    entryPoints: [...names.map((name) => `${name}.jsx`), 'page.css'],
-    absWorkingDir: fileURLToPath(FOLDER),
-    bundle: true,
-    // The adapter lies outside of this folder, and imports nothing.
-    nodePaths: [fileURLToPath(new URL('../node_modules', import.meta.url))],
-    format: 'esm',
-    jsx: 'automatic',
-    define: { 'process.env.NODE_ENV': '"production"' },
-    minify: true,
-    outdir: '/',
-    write: false,
-    logLevel: 'error',
-  });
-  const files = new Map(outputFiles.map(({ path, contents }) => [path, contents]));
+export async function servePages(names) {
+  const files = new Map();
+  for (const folder of new Set(names.map((name) => PAGES[name].folder))) {
+    const entries = names.filter((name) => PAGES[name].folder === folder).map((name) => PAGES[name].file);
+    for (const { path, contents } of await bundle(folder, entries)) files.set(path, contents);
+  }
   const types = { js: 'text/javascript', css: 'text/css' };
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, 'http://localhost');
@@ -35,7 +31,7 @@ export async function servePages(names = NAMES) {
       return response.end(file);
     }
     response.setHeader('content-type', 'text/html');
-    response.end(html(pathname.slice(1)));
+    response.end(html(pathname.slice(1), files));
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -47,14 +43,39 @@ export async function servePages(names = NAMES) {
   };
 }
 
-function html(name) {
+/** The scripts of pages that share their packages: `folder` has them, and `pages/` in it the pages. */
+async function bundle(folder, entries) {
+  const packages = fileURLToPath(new URL(`${folder}node_modules`, ROOT));
+  const { outputFiles } = await build({
+    entryPoints: [...entries, fileURLToPath(new URL('pages/page.css', ROOT))],
+    entryNames: '[name]',
+    absWorkingDir: fileURLToPath(new URL(`${folder}pages`, ROOT)),
+    bundle: true,
+    // The adapter and the cards lie outside of this folder, and a page must not have two Reacts.
+    nodePaths: [packages],
+    alias: { react: `${packages}/react`, 'react-dom': `${packages}/react-dom` },
+    format: 'esm',
+    jsx: 'automatic',
+    define: DEFINE,
+    loader: { '.ttf': 'dataurl', '.woff': 'dataurl', '.woff2': 'dataurl' },
+    minify: true,
+    outdir: '/',
+    write: false,
+    logLevel: 'error',
+  });
+  return outputFiles;
+}
+
+/** A page with styles of its vendor's has them in a file of its name. */
+function html(name, files) {
+  const styles = ['/page.css', `/${name}.css`].filter((path) => files.has(path));
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <title>${name}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/page.css">
+${styles.map((path) => `<link rel="stylesheet" href="${path}">`).join('\n')}
 </head>
 <body>
 <div id="root"></div>

@@ -5,26 +5,59 @@ import assert from 'node:assert/strict';
 /** A conversation that the server does not know yet is asked for once. */
 const UNKNOWN = /the server responded with a status of 404/;
 
+/** What a browser and a client say of requests that find no server. */
+const LOST = /net::ERR_|network|Failed to fetch|Failed to load resource|stream|connect/i;
+
 /** How the pages ask for their conversation. */
-const HISTORY = /\/messages\?dialect=|\/chat\?(conversationId|threadId)=/;
+const HISTORY = /\/messages\?dialect=|\/chat\?(conversationId|threadId)=|\/agent\/[^/]+\/connect/;
+
+/** How CopilotKit asks what its runtime has. */
+const RUNTIME = /\/v1\/copilotkit\/info/;
+
+/** Lines that are no part of the conversation. */
+const ASIDE = /^(\d+:\d+ [AP]M|Response complete|Assistant is responding|Sending|Stop|Regenerate|Clear|Edit)$/;
 
 export class Page {
-  /** What the console may say. */
-  expects;
+  #expected = [UNKNOWN];
+  #kind;
+
+  /** What it asked servers for, in order. */
+  requests = [];
+
+  constructor(tab, kind, conversation) {
+    this.tab = tab;
+    this.name = kind.name;
+    this.#kind = kind;
+    this.conversation = conversation;
+    if (kind.expects) this.expect(kind.expects);
+    tab.on('request', (request) => {
+      if (!['fetch', 'xhr'].includes(request.resourceType())) return;
+      const entry = { method: request.method(), url: request.url(), body: request.postData() ?? undefined };
+      this.requests.push(entry);
+      const note = (status) => (entry.status = status);
+      request.response().then((response) => note(response?.status()), note);
+    });
+  }
 
   /** How many requests with a body it sent. */
-  posts = 0;
+  get posts() {
+    return this.requests.filter(({ method }) => method === 'POST').length;
+  }
 
-  constructor(tab, name) {
-    this.tab = tab;
-    this.name = name;
-    this.expects = UNKNOWN;
+  /** From here on the console may say this. */
+  expect(text) {
+    this.#expected.push(text);
+  }
+
+  expectLoss() {
+    this.expect(LOST);
+  }
+
+  isExpected(text) {
+    return this.#expected.some((expected) => expected.test(text));
   }
 
   async open(url) {
-    this.tab.on('request', (request) => {
-      if (request.method() === 'POST') this.posts += 1;
-    });
     await this.tab.addInitScript(watch);
     await this.#load(() => this.tab.goto(url));
   }
@@ -35,11 +68,15 @@ export class Page {
 
   /** A page is loaded when it has its history: MUI's forgets what is said before. */
   async #load(load) {
-    const history = this.tab.waitForResponse((response) => HISTORY.test(response.url()));
+    const asks = this.#kind.history && this.conversation !== null;
+    const first = (response) => HISTORY.test(response.url()) || (RUNTIME.test(response.url()) && !response.ok());
+    const history = asks ? this.tab.waitForResponse(first) : undefined;
     await load();
     const response = await history;
-    // A page reads no body of a refusal, and one that is not read does not finish.
-    if (response.ok()) await response.finished();
+    // Without its runtime the page would wait for ever.
+    if (response && RUNTIME.test(response.url())) throw new Error(`${response.url()} answered ${response.status()}`);
+    // A page reads no body of a refusal, one that is not read does not finish, and one that is a stream does later.
+    if (response?.ok() && /json/.test(response.headers()['content-type'])) await response.finished();
     await this.input.waitFor();
   }
 
@@ -51,8 +88,11 @@ export class Page {
     return this.tab.getByRole('textbox').last();
   }
 
+  /** Sends a text; a page that is busy takes one when it is not. */
   async say(text) {
     await this.input.fill(text);
+    const send = this.tab.locator('form:has([name=text]) button');
+    if ((await send.count()) > 0) await send.and(this.tab.locator(':enabled')).waitFor();
     await this.input.press('Enter');
   }
 
@@ -61,9 +101,51 @@ export class Page {
     return this.tab.locator('button:not(form *)').getByText(name, { exact: true });
   }
 
+  #control(name, within = this.tab) {
+    const selector = this.#kind.controls[name];
+    return selector ? within.locator(selector) : within.getByRole('button', { name: new RegExp(`^${name}$`, 'i') });
+  }
+
+  /** Presses the button for `stop`, `regenerate` or `clear`, the last one if there are several. */
+  async press(control) {
+    await this.#control(control).last().click();
+  }
+
+  /** Changes the message of the person's that has this text, and sends it again. */
+  async edit(from, to) {
+    const message = this.locator(this.#kind.userMessage).filter({ hasText: from });
+    // Some show the button only then.
+    await message.hover();
+    await this.#control('edit', message).click();
+    const field = this.tab.getByRole('textbox', { name: 'Edited message' });
+    await field.fill(to);
+    await field.press('Enter');
+  }
+
   /** Until the page shows the text. */
   async shows(text) {
     await this.tab.getByText(text).first().waitFor();
+  }
+
+  /** Until the conversation reads like this, whatever elements it is made of. */
+  async reads(text) {
+    const { source, flags } = text;
+    await this.tab.waitForFunction(
+      ({ source, flags }) => new RegExp(source, flags).test(document.querySelector('#root').innerText),
+      { source, flags },
+    );
+  }
+
+  /** Until the page shows nothing with the text. */
+  async hides(text) {
+    await this.tab.getByText(text).first().waitFor({ state: 'detached' });
+  }
+
+  /** The text that is shown where the page shows this. */
+  async textOf(text) {
+    const found = this.tab.getByText(text).last();
+    await found.waitFor();
+    return (await found.innerText()).trim();
   }
 
   /** The page has each text so often, folded ones included. */
@@ -84,11 +166,21 @@ export class Page {
     return this.tab.locator(selector);
   }
 
-  /** The conversation as it reads, without what MUI says about times and progress. */
+  /** How often the page's own tool was executed in this tab, reloads included. */
+  executions() {
+    return this.tab.evaluate(() => Number(sessionStorage.getItem('executions') ?? 0));
+  }
+
+  /** The names of the data that the page's callbacks got. */
+  data() {
+    return this.tab.evaluate(() => [...new Set(window.received ?? [])]);
+  }
+
+  /** The conversation as it reads, without buttons and what MUI says about times and progress. */
   async transcript() {
     const text = await this.tab.locator('#root').innerText();
     const lines = text.split('\n').map((line) => line.trim());
-    return lines.filter((line) => line && !/^(\d+:\d+ [AP]M|Response complete|Assistant is responding|Sending)$/.test(line)).join('\n');
+    return lines.filter((line) => line && !ASIDE.test(line)).join('\n');
   }
 
   /** Loads the page anew; when it is `complete` it reads as before. */

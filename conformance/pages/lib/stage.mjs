@@ -2,17 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { after, afterEach, before } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { launch } from '../../browser/lib/browser.mjs';
 import { Server } from '../../clients/lib/server.mjs';
 import { servePages } from './bundle.mjs';
+import { PAGES } from './catalog.mjs';
 import { Page } from './page.mjs';
+import { PATIENCE } from './patience.mjs';
 
-/** How long a page may take for one thing; it is there so that a page that hangs fails by name. */
-const PATIENCE = 30_000;
+/** The agents of these tests; the others are the demo's, which `serve` has only without files. */
+const OWN_AGENTS = ['runs'];
 
 /** Sets up what the tests of a file share, and takes it down. */
-export async function open({ names, pace = '15ms' } = {}) {
+export async function open({ names, pace = '15ms' }) {
   const binary = process.env.HEADWATER_BINARY ?? new URL('../../../target/debug/headwater', import.meta.url).pathname;
   const close = [];
   const closeAll = async () => {
@@ -24,32 +28,44 @@ export async function open({ names, pace = '15ms' } = {}) {
     close.push(() => end(it));
     return it;
   };
-  let server, browser, pages;
+  const agents = OWN_AGENTS.map((name) => fileURLToPath(new URL(`../agents/${name}.yaml`, import.meta.url)));
+  let demo, own, browser, pages;
   try {
-    server = await started(Server.start(binary, { pace }), (server) => server.stop());
+    demo = await started(Server.start(binary, { pace, keepsPort: true }), (server) => server.stop());
+    own = await started(Server.start(binary, { agents }), (server) => server.stop());
     pages = await started(servePages(names), (pages) => pages.close());
     browser = await started(launch(), (browser) => browser.close());
   } catch (error) {
     await closeAll();
     throw error;
   }
-  const base = `http://127.0.0.1:${await server.port}`;
   const faults = [];
+  const baseOf = async (agent) => `http://127.0.0.1:${await (OWN_AGENTS.includes(agent) ? own : demo).port}`;
   return {
-    base,
+    demo,
     faults,
-    /** A page of a vendor with a conversation of its own, pointed at an agent. */
-    async visit(name, agent, options = {}) {
-      const context = await browser.newContext({ viewport: { width: 900, height: 900 }, ...options });
+    /** The runs of the server that has this agent, the newest first, as `GET /v1/runs` lists them. */
+    async runs(agent, session) {
+      const response = await fetch(`${await baseOf(agent)}/v1/runs`);
+      const { runs } = await response.json();
+      return runs.filter((run) => run.agent === agent && (session === undefined || run.session === session));
+    },
+    /**
+     * A page of a vendor, pointed at an agent. Its `conversation` is one of its own, unless the test names one; `null` leaves
+     * the id to the library. Tabs of one `beside` another are in the same browser.
+     */
+    async visit(name, agent, { conversation = randomUUID(), beside, ...options } = {}) {
+      const context = beside?.tab.context() ?? (await browser.newContext({ viewport: { width: 900, height: 900 }, ...options }));
       context.setDefaultTimeout(PATIENCE);
       const tab = await context.newPage();
-      const page = new Page(tab, name);
+      const page = new Page(tab, { ...PAGES[name], name }, conversation);
       tab.on('pageerror', (error) => faults.push(`${name}: ${error.message}`));
       tab.on('console', (message) => {
-        if (!['error', 'warning'].includes(message.type()) || page.expects.test(message.text())) return;
+        if (!['error', 'warning'].includes(message.type()) || page.isExpected(message.text())) return;
         faults.push(`${name}: on the console: ${message.text()} ${message.location().url}`);
       });
-      await page.open(`${pages.base}/${name}?${new URLSearchParams({ server: base, agent, chat: randomUUID() })}`);
+      const query = { server: await baseOf(agent), agent, ...(conversation === null ? {} : { chat: conversation }) };
+      await page.open(`${pages.base}/${name}?${new URLSearchParams(query)}`);
       return page;
     },
     close: closeAll,
@@ -63,7 +79,9 @@ export function stage(options) {
   before(async () => Object.assign(here, await open(options)));
   after(() => here.close?.());
   afterEach(async () => {
-    await Promise.all(pages.splice(0).map((page) => page.close()));
+    const closing = pages.splice(0);
+    if (process.env.HEADWATER_SHOTS) await shoot(closing, process.env.HEADWATER_SHOTS);
+    await Promise.all(closing.map((page) => page.close()));
     assert.deepEqual(here.faults.splice(0), [], 'faults on the pages');
   });
   return {
@@ -72,5 +90,21 @@ export function stage(options) {
       pages.push(page);
       return page;
     },
+    runs: (...which) => here.runs(...which),
+    /** SIGKILL, and the same server again, on its port and its folder. */
+    kill: () => here.demo.restart(),
   };
+}
+
+let shots = 0;
+
+/** Keeps what each page showed at its end and what it had asked for, to find the cause of a failure. */
+async function shoot(pages, folder) {
+  await mkdir(folder, { recursive: true });
+  for (const page of pages) {
+    shots += 1;
+    const path = `${folder}/${page.name}-${String(shots).padStart(2, '0')}`;
+    await page.tab.screenshot({ path: `${path}.png` }).catch(() => {});
+    await writeFile(`${path}.txt`, page.requests.map((entry) => JSON.stringify(entry)).join('\n'));
+  }
 }

@@ -2,14 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { stage } from './stage.mjs';
 
 /**
  * `shows` names the parts that the vendor's page has beside text, reasoning, tools and objects; `retracts` says whether it
  * can remove the text of a failed attempt; `answered` whether an answered question stays in the conversation.
  */
-export function suite(name, { shows, retracts, answered }) {
-  const here = stage({ names: [name] });
+export function suite(name, { shows, retracts, answered }, here) {
   const can = (part) => shows.includes(part);
 
   test(`${name}: chat shows reasoning, text, sources, files and data`, async () => {

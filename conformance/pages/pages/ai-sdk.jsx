@@ -1,31 +1,38 @@
-// A page of the AI SDK, as its quick start and its guides on tools, approvals and resuming have it. `ai-6` and `ai-7` are
-// this with their own packages.
+// A page of the AI SDK, as its quick start and its guides on tools, approvals, persistence and resuming have it. `ai-5`, `ai-6`
+// and `ai-7` are this with their own packages.
 
 import { createRoot } from 'react-dom/client';
-import { Approval, Composer, Draft, Grid, Progress, Question, ToolCall } from './cards.jsx';
-import { conversation, server } from './settings.js';
+import { Approval, Composer, Controls, Draft, Edit, Grid, Progress, Question, ToolCall } from './cards.jsx';
+import { conversation, locate, receive, server } from './settings.js';
 
 export async function mount({ useChat, sdk, api }) {
-  // The conversation comes from the server, as in the SDK's guide on persistence; a new one is not known there yet.
-  const response = await fetch(`${server}/v1/sessions/${conversation}/messages?dialect=ai-sdk`);
-  const { messages } = response.ok ? await response.json() : { messages: [] };
+  const messages = conversation ? await history() : [];
   createRoot(document.querySelector('#root')).render(<Chat {...{ useChat, sdk, api }} initial={messages} />);
 }
 
+/** The conversation comes from the server, as in the SDK's guide on persistence; a new one is not known there yet. */
+async function history() {
+  const response = await fetch(`${server}/v1/sessions/${conversation}/messages?dialect=ai-sdk`);
+  return response.ok ? (await response.json()).messages : [];
+}
+
 function Chat({ useChat, sdk, api, initial }) {
-  const { messages, sendMessage, status, error, addToolOutput, addToolApprovalResponse } = useChat({
-    id: conversation,
-    messages: initial,
-    resume: true,
+  const chat = useChat({
+    // A page without persistence, as in the quick start, names no conversation.
+    ...(conversation && { id: conversation, messages: initial, resume: true }),
     transport: new sdk.DefaultChatTransport({ api }),
     sendAutomaticallyWhen: (chat) =>
-      sdk.lastAssistantMessageIsCompleteWithToolCalls(chat) || sdk.lastAssistantMessageIsCompleteWithApprovalResponses(chat),
+      sdk.lastAssistantMessageIsCompleteWithToolCalls(chat) ||
+      // Approvals came with ai 6.
+      sdk.lastAssistantMessageIsCompleteWithApprovalResponses?.(chat),
     onToolCall({ toolCall }) {
       if (toolCall.toolName !== 'get_location') return;
       // Awaiting it here would wait for itself.
-      addToolOutput({ tool: 'get_location', toolCallId: toolCall.toolCallId, output: { city: 'Bergen' } });
+      addToolOutput({ tool: 'get_location', toolCallId: toolCall.toolCallId, output: locate() });
     },
+    onData: ({ type }) => receive(type),
   });
+  const { messages, sendMessage, status, error, addToolOutput, addToolApprovalResponse } = chat;
 
   const show = (part, at) => {
     switch (part.type) {
@@ -76,9 +83,13 @@ function Chat({ useChat, sdk, api, initial }) {
       {messages.map((message) => (
         <section key={message.id} className={`message ${message.role}`}>
           {message.parts.map(show)}
+          {message.role === 'user' && (
+            <Edit text={message.parts[0].text} onEdit={(text) => sendMessage({ text, messageId: message.id })} />
+          )}
         </section>
       ))}
       {error && <p className="error">{error.message}</p>}
+      <Controls Stop={chat.stop} Regenerate={() => chat.regenerate()} Clear={() => chat.setMessages([])} />
       <Composer busy={status === 'submitted' || status === 'streaming'} onSend={(text) => sendMessage({ text })} />
     </main>
   );

@@ -1,5 +1,7 @@
 // What every page shows of the demo agents' objects and questions: plain components, without any vendor's API.
 
+import { useState } from 'react';
+
 /** A draft of the agent `email`, as far as it is written. */
 export function Draft({ subject, body, bullets }) {
   return (
@@ -115,6 +117,35 @@ export function Composer({ busy, onSend }) {
     <form onSubmit={submit}>
       <input name="text" aria-label="Message" placeholder="Say something" autoComplete="off" autoFocus />
       <button disabled={busy}>Send</button>
+    </form>
+  );
+}
+
+/** What a page offers beside sending: a button for each action that its library has. */
+export function Controls(actions) {
+  return (
+    <nav>
+      {Object.entries(actions).map(([name, act]) => (
+        <button key={name} onClick={() => act()}>
+          {name}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+/** Lets the person write one of their messages anew. */
+export function Edit({ text, onEdit }) {
+  const [open, setOpen] = useState(false);
+  if (!open) return <button onClick={() => setOpen(true)}>Edit</button>;
+  const submit = (event) => {
+    event.preventDefault();
+    setOpen(false);
+    onEdit(event.currentTarget.elements.edited.value);
+  };
+  return (
+    <form onSubmit={submit}>
+      <input name="edited" aria-label="Edited message" defaultValue={text} autoFocus />
     </form>
   );
 }

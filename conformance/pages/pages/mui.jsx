@@ -2,10 +2,10 @@
 
 import { createRoot } from 'react-dom/client';
 import { ChatBox } from '@mui/x-chat';
-import { ToolPart } from '@mui/x-chat/headless';
+import { ToolPart, useChat } from '@mui/x-chat/headless';
 import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
 import { Draft, Grid, Progress, Question } from './cards.jsx';
-import { agent, conversation, server } from './settings.js';
+import { agent, conversation, locate, server } from './settings.js';
 
 const adapter = createHeadwaterAdapter({ url: `${server}/v1/mui/${agent}/chat` });
 
@@ -23,6 +23,18 @@ const partRenderers = {
   },
 };
 
+/** ChatBox has buttons for neither: both are actions of its hook. */
+function Actions() {
+  const { messages, isStreaming, stopStreaming, regenerate } = useChat();
+  const answer = messages.findLast(({ role }) => role === 'assistant');
+  return (
+    <div className="actions">
+      {isStreaming && <button type="button" onClick={() => stopStreaming()}>Stop</button>}
+      {answer && !isStreaming && <button type="button" onClick={() => void regenerate(answer.id)}>Regenerate</button>}
+    </div>
+  );
+}
+
 function Chat() {
   return (
     <ChatBox
@@ -31,8 +43,9 @@ function Chat() {
       partRenderers={partRenderers}
       onToolCall={({ toolCall }) => {
         if (toolCall.toolName !== 'get_location' || toolCall.state !== 'input-available') return;
-        void adapter.addToolOutput({ toolCallId: toolCall.toolCallId, output: { city: 'Bergen' } });
+        void adapter.addToolOutput({ toolCallId: toolCall.toolCallId, output: locate() });
       }}
+      slots={{ composerHelperText: Actions }}
       features={{ conversationHeader: false, attachments: false }}
     />
   );

@@ -3,25 +3,27 @@
 import { createRoot } from 'react-dom/client';
 import { toolDefinition } from '@tanstack/ai/client';
 import { fetchServerSentEvents, useChat } from '@tanstack/ai-react';
-import { Approval, Composer, Question, StructuredObject, ToolCall } from './cards.jsx';
-import { agent, conversation, server } from './settings.js';
+import { Approval, Composer, Controls, Edit, Question, StructuredObject, ToolCall } from './cards.jsx';
+import { agent, conversation, locate, receive, server } from './settings.js';
 
 const getLocation = toolDefinition({
   name: 'get_location',
   description: 'Where the person is',
   inputSchema: { type: 'object', properties: {} },
-}).client(async () => ({ city: 'Bergen' }));
+}).client(async () => locate());
 
 const connection = fetchServerSentEvents(`${server}/v1/ag-ui/${agent}/chat`);
 const tools = [getLocation];
 
 function Chat() {
-  const { messages, sendMessage, isLoading, error, interrupts, addToolApprovalResponse } = useChat({
-    threadId: conversation,
+  const chat = useChat({
+    // A page without persistence, as in the quick start, names no thread.
+    ...(conversation && { threadId: conversation, persistence: true }),
     connection,
-    persistence: true,
     tools,
+    onCustomEvent: receive,
   });
+  const { messages, sendMessage, setMessages, isLoading, error, interrupts, addToolApprovalResponse } = chat;
 
   const show = (part, at) => {
     switch (part.type) {
@@ -49,11 +51,18 @@ function Chat() {
   // An approval is shown with its call, a question by itself.
   const questions = interrupts.filter(({ metadata }) => metadata?.options);
 
+  // The library has no edit of its own: the history is cut before the message, and the new one is sent.
+  const edit = (at, text) => {
+    setMessages(messages.slice(0, at));
+    void sendMessage(text);
+  };
+
   return (
     <main>
-      {messages.map((message) => (
+      {messages.map((message, at) => (
         <section key={message.id} className={`message ${message.role}`}>
           {message.parts.map(show)}
+          {message.role === 'user' && <Edit text={message.parts[0].content} onEdit={(text) => edit(at, text)} />}
         </section>
       ))}
       {questions.map((interrupt) => (
@@ -65,6 +74,7 @@ function Chat() {
         />
       ))}
       {error && <p className="error">{error.message}</p>}
+      <Controls Stop={chat.stop} Regenerate={chat.reload} Clear={chat.clear} />
       <Composer busy={isLoading} onSend={sendMessage} />
     </main>
   );
