@@ -8,11 +8,11 @@ mod content;
 mod tool;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use headwater_protocol::{
-    self, ApprovalId, AttemptId, BlockKind, Event, FrameWriter, Framing, MessageId, PartId, Piece, Record,
-    RunState, ToolCallId,
+    self, ApprovalId, AttemptId, BlockKind, Event, FrameWriter, Framing, MessageId, Part, PartId, Piece,
+    QuestionState, Record, RunState, ToolCallId,
 };
 use serde_json::Value;
 
@@ -58,6 +58,8 @@ pub(super) struct Encoder {
     /// The calls that the client knows; a question is one too.
     calls: HashMap<ToolCallId, Call>,
     approvals: HashMap<ApprovalId, ToolCallId>,
+    /// The calls that were done when the client came back.
+    done_before: HashSet<ToolCallId>,
     objects: GrowingObjects,
     step: Step,
     /// The attempts of which anything was shown.
@@ -256,6 +258,8 @@ impl Encode for Encoder {
 
     /// The client sends no cursor and begins anew at `start`.
     fn reentry(&mut self, state: &RunState, out: &mut FrameWriter) {
+        let parts = state.messages().iter().flat_map(|message| &message.parts);
+        self.done_before = parts.filter_map(done_call).collect();
         for record in state.replay() {
             self.record(&record, out);
         }
@@ -287,6 +291,17 @@ impl Encode for Encoder {
         self.step = Step::default();
         write(&start(self.shown_message()), out);
         self.started = true;
+    }
+}
+
+/// A call that has its output, or a question that has its answer.
+fn done_call(part: &Part) -> Option<ToolCallId> {
+    match part {
+        Part::Tool(tool) if tool.state.is_settled() => Some(tool.call.clone()),
+        Part::Question(question) if question.state != QuestionState::Open => {
+            Some(question.interrupt.request.as_str().into())
+        }
+        _ => None,
     }
 }
 

@@ -24,16 +24,7 @@ impl Encoder {
         match &record.event {
             Event::ToolInputStart(tool) => {
                 self.announce(record, tool, true);
-                let chunk = ToolInputStart {
-                    tool_call_id: text(&tool.call),
-                    tool_name: text(&tool.name),
-                    provider_executed: provider_executed(tool),
-                    provider_metadata: provider_metadata(tool.metadata.as_ref()).filter(|_| ai_7),
-                    dynamic: tool.dynamic,
-                    title: tool.title.as_ref().filter(|_| ai_7).map(text),
-                    ..ToolInputStart::default()
-                };
-                self.put(&Chunk::ToolInputStart(chunk), out);
+                self.put(&input_start(tool, ai_7), out);
             }
             Event::ToolInputDelta(headwater_protocol::ToolInputDelta { call, delta, .. }) => {
                 let name = self.calls.get(call).map(|known| known.name.clone()).unwrap_or_default();
@@ -46,7 +37,7 @@ impl Encoder {
             }
             Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
                 self.announce(record, tool, false);
-                self.put(&input_available(tool, input.as_ref(), ai_7), out);
+                self.put_input(tool, input.as_ref(), out);
             }
             Event::ToolInputError(headwater_protocol::ToolInputError { tool, input, error, .. }) => {
                 self.announce(record, tool, false);
@@ -74,7 +65,7 @@ impl Encoder {
             }) => {
                 if !self.calls.contains_key(&tool.call) {
                     self.announce(record, tool, false);
-                    self.put(&input_available(tool, input.as_ref(), ai_7), out);
+                    self.put_input(tool, input.as_ref(), out);
                 }
                 if let Some(known) = self.calls.get_mut(&tool.call) {
                     known.asked = true;
@@ -150,6 +141,19 @@ impl Encoder {
         }
     }
 
+    /// The whole input of a call. The client hands it to the page's own tools, so one whose output comes right after it is
+    /// written as if it were still growing: a page that was loaded again must not execute it a second time.
+    fn put_input(&mut self, tool: &ToolCall, input: Option<&Value>, out: &mut FrameWriter) {
+        let ai_7 = self.audience == Audience::Ai7;
+        if !self.done_before.contains(&tool.call) || tool.executor == Executor::Provider {
+            return self.put(&input_available(tool, input, ai_7), out);
+        }
+        self.put(&input_start(tool, ai_7), out);
+        let input = input.unwrap_or(&Value::Null).to_string();
+        let (tool_call_id, input_text_delta) = (text(&tool.call), Cow::Owned(input));
+        self.put(&Chunk::ToolInputDelta(ToolInputDelta { tool_call_id, input_text_delta }), out);
+    }
+
     /// A question that is asked again stays where it is.
     fn ask(&mut self, interrupt: &Interrupt, out: &mut FrameWriter) {
         let call = ToolCallId::from(interrupt.request.as_str());
@@ -158,7 +162,7 @@ impl Encoder {
         }
         self.holds(None);
         let tool = ToolCall::new(call.clone(), ASK_USER);
-        self.put(&input_available(&tool, Some(&interrupt.to_tool_input()), false), out);
+        self.put_input(&tool, Some(&interrupt.to_tool_input()), out);
         self.calls.insert(call, Call { name: tool.name, ready: true, ..Call::default() });
     }
 
@@ -195,7 +199,7 @@ impl Encoder {
         if !self.calls.contains_key(call) && !self.continues() {
             let tool = ToolCall::new(call.clone(), name.unwrap_or_default());
             self.announce(record, &tool, false);
-            self.put(&input_available(&tool, None, false), out);
+            self.put_input(&tool, None, out);
         }
         self.settle(call);
     }
@@ -213,6 +217,18 @@ impl Encoder {
             self.holds(None);
         }
     }
+}
+
+fn input_start(tool: &ToolCall, ai_7: bool) -> Chunk<'_> {
+    Chunk::ToolInputStart(ToolInputStart {
+        tool_call_id: text(&tool.call),
+        tool_name: text(&tool.name),
+        provider_executed: provider_executed(tool),
+        provider_metadata: provider_metadata(tool.metadata.as_ref()).filter(|_| ai_7),
+        dynamic: tool.dynamic,
+        title: tool.title.as_ref().filter(|_| ai_7).map(text),
+        ..ToolInputStart::default()
+    })
 }
 
 fn input_available<'a>(tool: &'a ToolCall, input: Option<&'a Value>, ai_7: bool) -> Chunk<'a> {

@@ -93,6 +93,7 @@ impl RunState {
             Event::ToolOutput(gave) => {
                 let at = self.find_or_make(origin, &gave.call, gave.name.as_deref());
                 if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
+                    keep_streamed_input(part);
                     part.state = ToolState::OutputAvailable;
                     part.output = Some(gave.output.clone());
                     part.structured.clone_from(&gave.structured);
@@ -109,6 +110,7 @@ impl RunState {
             Event::ToolOutputError(ToolOutputError { call, name, error, .. }) => {
                 let at = self.find_or_make(origin, call, name.as_deref());
                 if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
+                    keep_streamed_input(part);
                     part.state = ToolState::OutputError;
                     part.error = Some(error.clone());
                     if !linger {
@@ -119,6 +121,7 @@ impl RunState {
             Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
                 let at = self.find_or_make(origin, call, name.as_deref());
                 if let Some(part) = at.and_then(|at| self.tool_mut(at)) {
+                    keep_streamed_input(part);
                     part.state = ToolState::OutputDenied;
                     let held = part.approval.get_or_insert_with(|| unnamed_approval(None));
                     held.approved = Some(false);
@@ -262,4 +265,11 @@ fn forget_output(part: &mut ToolPart) {
     part.structured = None;
     part.is_error = false;
     part.preliminary = false;
+}
+
+/// A call whose output comes while its input is still streaming was made with what has streamed.
+fn keep_streamed_input(part: &mut ToolPart) {
+    if part.state == ToolState::InputStreaming && part.input.is_none() {
+        part.input = part.input_so_far();
+    }
 }
