@@ -185,7 +185,8 @@ impl Linter {
                     }
                 }
                 (Event::Unknown(event), Chunk::ApprovalRequested(_) | Chunk::ToolInputAvailable(_)) => {
-                    add(KNOWN_CALL, format!("{}, which the page does not know", event.data["toolCallId"]));
+                    let id = event.data.get("toolCallId").unwrap_or(&Value::Null);
+                    add(KNOWN_CALL, format!("{id}, which the page does not know"));
                 }
                 _ => {}
             }
