@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use headwater_json::InputLimits;
 use headwater_protocol::{Error, ErrorKind, Frame};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The `type` of a chunk.
 ///
@@ -70,6 +70,33 @@ fn not_json(frame: &Frame<'_>, error: &serde_json::Error) -> Error {
 fn not_json_text(text: &str, error: &serde_json::Error) -> String {
     let head: String = text.chars().take(40).collect();
     format!("the frame is not JSON: {error}; it begins with {head:?}")
+}
+
+/// What a value is, for an error message.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Takes an optional text out of a request.
+///
+/// # Errors
+/// If it is something else.
+pub(crate) fn take_text(body: &mut Map<String, Value>, key: &str) -> Result<Option<String>, Error> {
+    match body.shift_remove(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => {
+            let message = format!("`{key}` must be a string, not {}", kind_of(&other));
+            Err(Error::new(ErrorKind::Request, message))
+        }
+    }
 }
 
 /// How many values all texts of one request may have together. A server weighs a body before it is parsed, and cannot

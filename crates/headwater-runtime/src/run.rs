@@ -2,6 +2,7 @@
 
 mod close;
 mod drive;
+mod execute;
 mod inbox;
 mod park;
 mod shared;
@@ -11,7 +12,8 @@ mod walk;
 
 pub(crate) use close::finish;
 pub(crate) use drive::{Driven, drive};
+pub(crate) use execute::{Executed, execute};
 pub(crate) use inbox::{Sent, request_id};
 pub(crate) use shared::RunShared;
-pub(crate) use visit::{Executed, HookKey, NodeRun, execute};
+pub(crate) use visit::{HookKey, NodeRun};
 pub(crate) use walk::{Ended, EntryState, Walk};

@@ -57,8 +57,9 @@ impl Decoder {
     fn event(&mut self, frame: &Frame<'_>, out: &mut Decoded) -> Result<(), Error> {
         let (name, mut event) = fields(frame.data)?;
         let name = self.thinking.translate(name, &mut event);
+        let subagent = event.get("subagentRunId").and_then(Value::as_str).map(str::to_owned);
         match typed(&name, event)? {
-            Known::Chunk(chunk) => self.reader.event(&name, *chunk, out),
+            Known::Chunk(chunk) => self.reader.event(&name, *chunk, subagent.as_deref(), out),
             Known::Other(event) => {
                 self.reader.unknown(name, event, out);
                 Ok(())

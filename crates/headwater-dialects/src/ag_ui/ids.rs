@@ -29,7 +29,7 @@ pub(super) struct Ids {
 }
 
 /// Where a message of ours stands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Turns {
     /// The assistant's message that is being filled.
     wire: Arc<str>,
@@ -134,17 +134,19 @@ impl Ids {
         if known.result.is_some() {
             return None;
         }
-        let (owner, parent) = (known.message.clone(), known.parent.clone());
+        let owner = known.message.clone();
         let wire = self.fresh(&owner);
-        if let Some(turns) = self.messages.get_mut(&owner)
-            && turns.wire == parent
-        {
+        self.settle(&owner, call, wire.clone());
+        Some(wire)
+    }
+
+    /// A call has its result in this message.
+    fn settle(&mut self, owner: &MessageId, call: &ToolCallId, wire: Arc<str>) {
+        let Some(known) = self.calls.get_mut(call) else { return };
+        known.result = Some(wire);
+        if let Some(turns) = self.messages.get_mut(owner).filter(|turns| turns.wire == known.parent) {
             turns.has_results = true;
         }
-        if let Some(known) = self.calls.get_mut(call) {
-            known.result = Some(wire.clone());
-        }
-        Some(wire)
     }
 
     /// What is known of a call.
@@ -204,15 +206,7 @@ impl Ids {
             Some(wire) => {
                 let wire: Arc<str> = wire.into();
                 self.used.insert(wire.clone());
-                if let Some(known) = self.calls.get_mut(&tool.call) {
-                    let parent = known.parent.clone();
-                    known.result = Some(wire);
-                    if let Some(turns) = self.messages.get_mut(&message.id)
-                        && turns.wire == parent
-                    {
-                        turns.has_results = true;
-                    }
-                }
+                self.settle(&message.id, &tool.call, wire);
             }
             None => {
                 self.result(&message.id, message.role, &tool.call);
@@ -245,16 +239,7 @@ impl Ids {
         messages.entry(message.clone()).or_insert_with(|| {
             let wire: Arc<str> = message.as_str().into();
             used.insert(wire.clone());
-            Turns {
-                wire,
-                has_text: false,
-                has_calls: false,
-                has_results: false,
-                after_object: false,
-                thoughts_alone: role == Role::Reasoning,
-                next: 0,
-                slots: Vec::new(),
-            }
+            Turns { wire, thoughts_alone: role == Role::Reasoning, ..Turns::default() }
         })
     }
 

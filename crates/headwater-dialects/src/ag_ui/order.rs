@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, SubagentError, SubagentFinished};
 
 /// What is open in a run.
 #[derive(Debug, Default)]
@@ -70,11 +70,9 @@ impl Order {
             Chunk::SubagentStarted(start) => {
                 self.begin("subagent", start.base.subagent_run_id.as_deref().unwrap_or_default())
             }
-            Chunk::SubagentFinished(end) => {
-                self.end("subagent", end.base.subagent_run_id.as_deref().unwrap_or_default())
-            }
-            Chunk::SubagentError(end) => {
-                self.end("subagent", end.base.subagent_run_id.as_deref().unwrap_or_default())
+            Chunk::SubagentFinished(SubagentFinished { base, .. })
+            | Chunk::SubagentError(SubagentError { base, .. }) => {
+                self.end("subagent", base.subagent_run_id.as_deref().unwrap_or_default())
             }
             _ => Ok(()),
         }

@@ -152,8 +152,14 @@ impl Reader {
         self.emit(&place, UnknownEvent::new(name, Value::Object(event)), out);
     }
 
-    pub(super) fn event(&mut self, name: &str, chunk: Chunk<'_>, out: &mut Decoded) -> Result<(), Error> {
-        self.leave_lanes(&chunk, out)?;
+    pub(super) fn event(
+        &mut self,
+        name: &str,
+        chunk: Chunk<'_>,
+        subagent: Option<&str>,
+        out: &mut Decoded,
+    ) -> Result<(), Error> {
+        self.leave_lanes(&chunk, subagent, out)?;
         match chunk {
             Chunk::RunStarted(started) => self.run_started(&started, out),
             Chunk::RunFinished(finished) => self.run_finished(finished, out),

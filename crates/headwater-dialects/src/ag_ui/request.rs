@@ -15,7 +15,7 @@ use super::{
     messages,
 };
 use crate::{
-    json::EmbeddedJson,
+    json::{EmbeddedJson, take_text},
     request::{Action, ApprovalAnswer, ChatRequest, InterruptAnswer, RawRequest, RequestCursor, ToolResult},
 };
 
@@ -29,13 +29,14 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         return Err(wrong("the body must be a JSON object: a RunAgentInput".to_owned()));
     };
     let mut chat =
-        ChatRequest { session: text(&mut body, "threadId")?.map(Into::into), ..ChatRequest::default() };
-    chat.run =
-        text(&mut body, "runId")?.or_else(|| request.header("x-run-id").map(str::to_owned)).map(Into::into);
-    chat.parent_run = text(&mut body, "parentRunId")?.map(Into::into);
+        ChatRequest { session: take_text(&mut body, "threadId")?.map(Into::into), ..ChatRequest::default() };
+    chat.run = take_text(&mut body, "runId")?
+        .or_else(|| request.header("x-run-id").map(str::to_owned))
+        .map(Into::into);
+    chat.parent_run = take_text(&mut body, "parentRunId")?.map(Into::into);
     // TanStack's client names the run in a header too.
     let tanstack = || request.header("x-run-id").map(|_| TANSTACK);
-    chat.profile = text(&mut body, "protocolVersion")?.map(|_| V1).or_else(tanstack);
+    chat.profile = take_text(&mut body, "protocolVersion")?.map(|_| V1).or_else(tanstack);
     chat.state = body.shift_remove("state").filter(|state| !state.is_null());
     chat.tools = tools(&mut body)?;
     read_messages(&mut body, &mut chat)?;
@@ -94,14 +95,6 @@ fn parse_get(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
 
 fn wrong(message: String) -> Error {
     Error::new(ErrorKind::Request, message)
-}
-
-fn text(body: &mut Map<String, Value>, key: &str) -> Result<Option<String>, Error> {
-    match body.shift_remove(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(wrong(format!("`{key}` must be a string, not {other}"))),
-    }
 }
 
 fn list(body: &mut Map<String, Value>, key: &str) -> Result<Vec<Value>, Error> {

@@ -10,7 +10,10 @@ use headwater_protocol::{Error, ErrorKind, Message, Part, RunId, SessionId};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::request::{Action, ApprovalAnswer, ChatRequest, RawRequest, RequestCursor, ToolResult};
+use crate::{
+    json::{kind_of, take_text},
+    request::{Action, ApprovalAnswer, ChatRequest, RawRequest, RequestCursor, ToolResult},
+};
 
 /// Reads a request.
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -19,8 +22,8 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         body => object(body)?,
     };
     let (run, stops) = from_path(request.path());
-    let run = text(&mut body, "runId")?.or_else(|| request.query("runId")).or(run);
-    let session = text(&mut body, "sessionId")?.or_else(|| request.query("sessionId"));
+    let run = take_text(&mut body, "runId")?.or_else(|| request.query("runId")).or(run);
+    let session = take_text(&mut body, "sessionId")?.or_else(|| request.query("sessionId"));
     let idempotency_key = request.header("idempotency-key");
     let mut chat = ChatRequest {
         run: run.map(RunId::from),
@@ -108,14 +111,6 @@ fn list<T: DeserializeOwned>(body: &mut Map<String, Value>, field: &str) -> Resu
         .map_err(|error| Error::new(ErrorKind::Request, format!("`{field}` cannot be read: {error}")))
 }
 
-fn text(body: &mut Map<String, Value>, field: &str) -> Result<Option<String>, Error> {
-    match body.remove(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(wrong(field, "a string", &other)),
-    }
-}
-
 fn object(body: &[u8]) -> Result<Map<String, Value>, Error> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(body)) => Ok(body),
@@ -128,13 +123,6 @@ fn object(body: &[u8]) -> Result<Map<String, Value>, Error> {
 }
 
 fn wrong(path: &str, expected: &str, seen: &Value) -> Error {
-    let seen = match seen {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
+    let seen = kind_of(seen);
     Error::new(ErrorKind::Request, format!("`{path}` must be {expected}, not {seen}"))
 }

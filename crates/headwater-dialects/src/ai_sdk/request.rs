@@ -4,6 +4,7 @@ use headwater_protocol::{Error, ErrorKind, Executor, Message, Part, Role, ToolPa
 use serde_json::{Map, Value};
 
 use crate::{
+    json::take_text,
     request::{Action, ApprovalAnswer, ChatRequest, RawRequest, ToolResult, percent_decode},
     ui_message,
 };
@@ -26,8 +27,8 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         complete,
         action: action(body.shift_remove("trigger"))?,
         messages: messages(&mut body)?,
-        session: text(&mut body, "id")?.map(Into::into),
-        message: text(&mut body, "messageId")?.map(Into::into),
+        session: take_text(&mut body, "id")?.map(Into::into),
+        message: take_text(&mut body, "messageId")?.map(Into::into),
         ..ChatRequest::default()
     };
     let last = chat.messages.iter().rposition(|message| message.role == Role::Assistant);
@@ -85,14 +86,6 @@ fn read_message(message: &Value, path: &str) -> Result<Message, Error> {
         return Err(wrong(format!("`{path}.role` must be one of `system`, `user` and `assistant`")));
     }
     Ok(read)
-}
-
-fn text(body: &mut Map<String, Value>, key: &str) -> Result<Option<String>, Error> {
-    match body.shift_remove(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(wrong(format!("`{key}` must be a string"))),
-    }
 }
 
 /// The answers that the server has not acted on yet.

@@ -5,9 +5,12 @@
 use std::collections::{HashMap, HashSet};
 
 use headwater_protocol::{BlockKind, Frame};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::{chunk::is_known, lenient};
+use super::{
+    chunk::{Chunk, is_known},
+    lenient,
+};
 use crate::lint::{Findings, Lint, Rule};
 
 /// What the contract demands.
@@ -242,37 +245,25 @@ impl Linter {
     }
 
     fn fields(&self, kind: &str, fields: &Map<String, Value>, findings: &mut Findings) {
-        let texts: &[&str] = match kind {
-            "start" | "finish" | "abort" => &["messageId"],
-            "text-start" | "text-end" | "reasoning-start" | "reasoning-end" => &["id"],
-            "text-delta" | "reasoning-delta" => &["id", "delta"],
-            "tool-input-start" | "tool-input-available" | "tool-approval-request" => {
-                &["toolCallId", "toolName"]
-            }
-            "tool-input-delta" => &["toolCallId", "inputTextDelta"],
-            "tool-input-error" | "tool-output-error" => &["toolCallId", "errorText"],
-            "tool-output-available" | "tool-output-denied" => &["toolCallId"],
-            "source-url" => &["sourceId", "url"],
-            "source-document" => &["sourceId"],
-            "file" => &["mediaType", "url"],
-            _ => &[],
-        };
-        for field in texts {
-            match fields.get(*field) {
-                Some(Value::String(_)) => {}
-                None => findings.add("field", format!("`{kind}` without `{field}`"), "a string"),
-                Some(other) => findings.add("field", format!("`{field}` is {other}"), "a string"),
-            }
+        let nothing = Chunk::read_as(kind, "{}").ok().flatten().map(|chunk| json!(chunk));
+        let nothing = nothing.as_ref().and_then(Value::as_object).into_iter().flatten();
+        // What a chunk without fields still has must be there: texts, and values that may be anything.
+        let mut required: Vec<_> =
+            nothing.map(|(field, value)| (field.as_str(), value.is_string())).collect();
+        match kind {
+            "start" | "finish" | "abort" => required.push(("messageId", true)),
+            "tool-input-available" => required.push(("input", false)),
+            kind if kind.starts_with("data-") => required.push(("data", false)),
+            _ => {}
         }
-        let values: &[&str] = match kind {
-            "tool-input-available" => &["input"],
-            "tool-output-available" => &["output"],
-            "message-metadata" => &["metadata"],
-            kind if kind.starts_with("data-") => &["data"],
-            _ => &[],
-        };
-        for field in values.iter().filter(|field| !fields.contains_key(**field)) {
-            findings.add("field", format!("`{kind}` without `{field}`"), "a value");
+        for (field, is_text) in required.into_iter().filter(|(field, _)| *field != "type") {
+            match fields.get(field) {
+                Some(Value::String(_)) => {}
+                None if is_text => findings.add("field", format!("`{kind}` without `{field}`"), "a string"),
+                None => findings.add("field", format!("`{kind}` without `{field}`"), "a value"),
+                Some(other) if is_text => findings.add("field", format!("`{field}` is {other}"), "a string"),
+                Some(_) => {}
+            }
         }
         for field in
             ["title", "text", "filename", "reason", "finishReason", "approvalId", "dynamic", "preliminary"]

@@ -19,8 +19,9 @@ use headwater_protocol::{ApprovalId, Error, ErrorKind, Message, MessageId, Part,
 use serde_json::{Map, Value};
 
 use super::message::{self, refused};
-use crate::request::{
-    Action, ApprovalAnswer, ChatRequest, InterruptAnswer, RawRequest, RequestCursor, ToolResult,
+use crate::{
+    json::take_text,
+    request::{Action, ApprovalAnswer, ChatRequest, InterruptAnswer, RawRequest, RequestCursor, ToolResult},
 };
 
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -79,10 +80,10 @@ fn from_body(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         },
     };
     let mut parsed = ChatRequest {
-        session: text(&mut fields, "conversationId")?.map(Into::into),
-        run: text(&mut fields, "runId")?.map(RunId::from),
-        message: text(&mut fields, "messageId")?.map(MessageId::from),
-        workflow: text(&mut fields, "workflow")?,
+        session: take_text(&mut fields, "conversationId")?.map(Into::into),
+        run: take_text(&mut fields, "runId")?.map(RunId::from),
+        message: take_text(&mut fields, "messageId")?.map(MessageId::from),
+        workflow: take_text(&mut fields, "workflow")?,
         ..ChatRequest::default()
     };
     parsed.cursor = match fields.shift_remove("after") {
@@ -138,26 +139,26 @@ fn answers(fields: &mut Map<String, Value>, parsed: &mut ChatRequest) -> Result<
     if let Some(approved) = fields.shift_remove("approved") {
         let approved =
             approved.as_bool().ok_or_else(|| refused("approved", "it must be `true` or `false`"))?;
-        let id = text(fields, "id")?
+        let id = take_text(fields, "id")?
             .ok_or_else(|| refused("id", "a decision must name its approval, or its tool call"))?;
         parsed.approvals.push(ApprovalAnswer {
             approval: ApprovalId::from(id),
-            call: text(fields, "toolCallId")?.map(Into::into),
+            call: take_text(fields, "toolCallId")?.map(Into::into),
             approved,
-            reason: text(fields, "reason")?,
-            signature: text(fields, "signature")?,
+            reason: take_text(fields, "reason")?,
+            signature: take_text(fields, "signature")?,
             input: None,
         });
     }
     if let Some(output) = fields.shift_remove("output") {
-        let call = text(fields, "toolCallId")?
+        let call = take_text(fields, "toolCallId")?
             .ok_or_else(|| refused("toolCallId", "an output must name its tool call"))?;
         parsed.tool_results.push(ToolResult { call: call.into(), output: Some(output), error: None });
     }
-    if let Some(request) = text(fields, "requestId")? {
+    if let Some(request) = take_text(fields, "requestId")? {
         parsed.answers.push(InterruptAnswer {
             request: request.into(),
-            token: text(fields, "token")?,
+            token: take_text(fields, "token")?,
             answer: fields.shift_remove("answer"),
             cancelled: fields.shift_remove("cancelled") == Some(Value::Bool(true)),
         });
@@ -181,14 +182,6 @@ fn event_cursor(id: &str) -> RequestCursor {
     match id.rsplit_once(':').and_then(|(_, sequence)| sequence.parse().ok()) {
         Some(sequence) => RequestCursor::Sequence(sequence),
         None => RequestCursor::EventId(id.to_owned()),
-    }
-}
-
-fn text(fields: &mut Map<String, Value>, key: &str) -> Result<Option<String>, Error> {
-    match fields.shift_remove(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(refused(key, "it must be a string")),
     }
 }
 

@@ -1,15 +1,19 @@
 //! The contract as the published client holds to it, as named rules.
 
-use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
-use headwater_protocol::{ErrorKind, Frame, Framing};
+use headwater_protocol::{ErrorKind, Event, Frame, Framing};
+use serde_json::Value;
 
 use super::{
     END_MARKER,
-    chunk::{Base, Chunk, Content, Thinking, ToolCall, ToolResult},
+    chunk::{Base, Chunk, Content, ToolCall},
+    decode::Decoder,
 };
-use crate::lint::{Findings, Lint, Rule};
+use crate::{
+    decode::{Decode as _, Decoded},
+    lint::{Findings, Lint, Rule},
+};
 
 /// Names a rule; the names are used by `add` only, so that the list and the findings agree.
 const fn rule(name: &'static str, demands: &'static str) -> Rule {
@@ -57,28 +61,18 @@ pub(super) static RULES: [Rule; 16] = [
     TERMINAL,
 ];
 
-/// What the page shows, as far as a rule needs it.
+/// Lets the decoder build what the page shows, and looks at what came of each chunk.
 #[derive(Debug, Default)]
 pub(super) struct Linter {
     /// What the client's reader trips over, and at which byte.
     trips: VecDeque<(u64, Rule, String)>,
     is_ndjson: bool,
-    segment: String,
-    ends_with_text: bool,
-    call_since_text: bool,
-    has_thoughts: bool,
-    calls: HashMap<String, Call>,
-    open: Vec<String>,
+    decoder: Decoder,
+    /// The calls that have a result.
+    settled: HashSet<String>,
     has_end: bool,
     has_failed: bool,
     is_over: bool,
-}
-
-#[derive(Debug, Default)]
-struct Call {
-    is_called: bool,
-    is_complete: bool,
-    has_result: bool,
 }
 
 impl Lint for Linter {
@@ -117,8 +111,9 @@ impl Lint for Linter {
             add(ONE_LINE, format!("{} lines", frame.data.lines().count()));
         }
         for line in frame.data.split('\n').filter(|line| !line.trim().is_empty()) {
-            match Chunk::of_frame(&Frame { data: line, ..*frame }) {
-                Ok(chunk) => self.chunk(&chunk, &mut add),
+            let frame = Frame { data: line, ..*frame };
+            match Chunk::of_frame(&frame) {
+                Ok(chunk) => self.chunk(&chunk, &frame, &mut add),
                 Err(error) if error.kind() == ErrorKind::Json => add(JSON, head(line)),
                 Err(error) => add(SHAPE, error.message().to_owned()),
             }
@@ -136,123 +131,64 @@ impl Lint for Linter {
 }
 
 impl Linter {
-    fn chunk(&mut self, chunk: &Chunk<'_>, add: &mut dyn FnMut(Rule, String)) {
+    fn chunk(&mut self, chunk: &Chunk<'_>, frame: &Frame<'_>, add: &mut dyn FnMut(Rule, String)) {
         if !matches!(chunk, Chunk::Other(_)) {
             base(&chunk.base(), add);
         }
         match chunk {
-            Chunk::Content(chunk) => self.content(chunk, add),
-            Chunk::Thinking(chunk) => self.thinking(chunk, add),
-            Chunk::ToolCall(chunk) => self.tool_call(chunk, add),
-            Chunk::ToolResult(chunk) => self.tool_result(chunk, add),
+            Chunk::Content(Content { delta: None, .. }) => add(DELTA, "none".to_owned()),
+            Chunk::ToolCall(ToolCall { tool_call: Some(call), .. }) => {
+                let id = call.id.as_deref().unwrap_or_default();
+                let arguments = call.function.as_ref().and_then(|function| function.arguments.as_deref());
+                if self.settled.contains(id) && arguments.is_some_and(|arguments| !arguments.is_empty()) {
+                    add(ID_ONCE, format!("more arguments for {id:?}"));
+                }
+            }
+            Chunk::ToolResult(chunk) => {
+                if chunk.tool_call_id.is_none() || !chunk.content.as_ref().is_some_and(Value::is_string) {
+                    add(RESULT, "one that lacks either".to_owned());
+                }
+                self.settled.insert(chunk.tool_call_id.as_deref().unwrap_or_default().to_owned());
+            }
             Chunk::Done(chunk) => {
                 self.has_end = true;
-                self.complete();
                 let known = [None, Some("stop"), Some("length"), Some("content_filter"), Some("tool_calls")];
                 if !known.contains(&chunk.finish_reason.as_deref()) {
                     add(FINISH, format!("{:?}", chunk.finish_reason));
                 }
             }
-            Chunk::Failure(chunk) => {
-                self.has_end = true;
-                self.has_failed = true;
-                if chunk.error.is_none() {
-                    add(SHAPE, "an error chunk without `error`".to_owned());
-                }
-            }
-            Chunk::ApprovalRequested(chunk) => {
-                if chunk.approval.is_none() {
-                    add(SHAPE, "an approval-requested chunk without `approval`".to_owned());
-                }
-                self.about_call(chunk.tool_call_id.as_ref(), add);
-            }
-            Chunk::ToolInputAvailable(chunk) => self.about_call(chunk.tool_call_id.as_ref(), add),
+            Chunk::Failure(_) => (self.has_end, self.has_failed) = (true, true),
             Chunk::Other(data) => {
-                let kind = data.get("type").and_then(serde_json::Value::as_str);
+                let kind = data.get("type").and_then(Value::as_str);
                 if kind.is_some_and(is_ag_ui) {
                     add(KNOWN_TYPE, format!("{kind:?}"));
                 }
             }
-        }
-    }
-
-    fn content(&mut self, chunk: &Content<'_>, add: &mut dyn FnMut(Rule, String)) {
-        self.complete();
-        let (delta, content) = (chunk.delta.as_deref(), chunk.content.as_deref());
-        match (delta, content) {
-            (None, _) => add(DELTA, "none".to_owned()),
-            (Some(""), None) => add(SHAPE, "an empty `delta` without `content`".to_owned()),
             _ => {}
         }
-        let is_new = self.call_since_text
-            && !self.segment.is_empty()
-            && content.is_some_and(|content| !content.starts_with(&self.segment));
-        if is_new {
-            if self.ends_with_text {
-                add(SEGMENT, "a new segment over the last text, which is lost".to_owned());
-            }
-            self.segment.clear();
-            self.call_since_text = false;
-        } else if !self.segment.is_empty() && !self.ends_with_text {
-            add(SEGMENT, "text that goes on after another part, where all of it is shown again".to_owned());
+        let mut decoded = Decoded::default();
+        self.decoder.frame(frame, &mut decoded);
+        for error in decoded.errors {
+            let rule = if error.kind() == ErrorKind::Order { AFTER_DONE } else { SHAPE };
+            add(rule, error.message().to_owned());
         }
-        let text = delta.filter(|delta| !delta.is_empty()).or(content).unwrap_or_default();
-        if !text.is_empty() {
-            self.segment.push_str(text);
-            self.ends_with_text = true;
-        }
-    }
-
-    fn thinking(&mut self, chunk: &Thinking<'_>, add: &mut dyn FnMut(Rule, String)) {
-        if chunk.delta.as_deref().is_none_or(str::is_empty) && chunk.content.is_none() {
-            add(SHAPE, "a thinking chunk with neither `delta` nor `content`".to_owned());
-        }
-        if !std::mem::replace(&mut self.has_thoughts, true) {
-            self.ends_with_text = false;
-        }
-    }
-
-    fn tool_call(&mut self, chunk: &ToolCall<'_>, add: &mut dyn FnMut(Rule, String)) {
-        self.call_since_text = true;
-        let Some(function) = chunk.tool_call.as_ref().and_then(|call| call.function.as_ref()) else {
-            return add(SHAPE, "a tool_call chunk without `toolCall.function`".to_owned());
-        };
-        let id = chunk.tool_call.as_ref().and_then(|call| call.id.as_deref()).unwrap_or_default();
-        let call = self.calls.entry(id.to_owned()).or_default();
-        if !std::mem::replace(&mut call.is_called, true) {
-            self.ends_with_text = false;
-            self.open.push(id.to_owned());
-        }
-        if call.has_result && function.arguments.as_deref().is_some_and(|arguments| !arguments.is_empty()) {
-            add(ID_ONCE, format!("more arguments for {id:?}"));
-        }
-    }
-
-    fn tool_result(&mut self, chunk: &ToolResult<'_>, add: &mut dyn FnMut(Rule, String)) {
-        if chunk.tool_call_id.is_none() || !chunk.content.as_ref().is_some_and(serde_json::Value::is_string) {
-            add(RESULT, "one that lacks either".to_owned());
-        }
-        let id = chunk.tool_call_id.as_deref().unwrap_or_default();
-        let call = self.calls.entry(id.to_owned()).or_default();
-        if !std::mem::replace(&mut call.has_result, true) {
-            self.ends_with_text = false;
-        }
-    }
-
-    /// A chunk that asks about a call.
-    fn about_call(&self, id: Option<&Cow<'_, str>>, add: &mut dyn FnMut(Rule, String)) {
-        let id = id.map(|id| &**id).unwrap_or_default();
-        match self.calls.get(id).filter(|call| call.is_called) {
-            None => add(KNOWN_CALL, format!("{id:?}, which the page does not know")),
-            Some(call) if !call.is_complete => add(AFTER_DONE, format!("{id:?} before `done`")),
-            Some(_) => {}
-        }
-    }
-
-    fn complete(&mut self) {
-        for id in self.open.drain(..) {
-            if let Some(call) = self.calls.get_mut(&id) {
-                call.is_complete = true;
+        for record in decoded.records {
+            match (record.event, chunk) {
+                (Event::AttemptRetracted(_), _) => {
+                    add(SEGMENT, "a new segment over the last text, which is lost".to_owned());
+                }
+                (Event::BlockDelta(block), Chunk::Content(Content { delta, content, .. })) => {
+                    let text = delta.as_deref().filter(|delta| !delta.is_empty()).or(content.as_deref());
+                    if text.is_some_and(|text| block.delta.len() > text.len()) {
+                        let seen = "text that goes on after another part, where all of it is shown again";
+                        add(SEGMENT, seen.to_owned());
+                    }
+                }
+                (Event::Unknown(event), Chunk::ApprovalRequested(_) | Chunk::ToolInputAvailable(_)) => {
+                    let id = event.data.get("toolCallId").unwrap_or(&Value::Null);
+                    add(KNOWN_CALL, format!("{id}, which the page does not know"));
+                }
+                _ => {}
             }
         }
     }

@@ -10,7 +10,10 @@ mod messages;
 use headwater_protocol::{Error, ErrorKind, SessionId};
 use serde_json::{Map, Value};
 
-use crate::request::{Action, ApprovalAnswer, ChatRequest, InterruptAnswer, RawRequest, RequestCursor};
+use crate::{
+    json::kind_of,
+    request::{Action, ApprovalAnswer, ChatRequest, InterruptAnswer, RawRequest, RequestCursor},
+};
 
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     if request.method.eq_ignore_ascii_case("GET") {
@@ -25,7 +28,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let body: Value = serde_json::from_slice(request.body)
         .map_err(|error| wrong(format!("the body must be JSON: {error}")))?;
     let Value::Object(mut body) = body else {
-        return Err(wrong(format!("the body must be an object, not {}", kind(&body))));
+        return Err(wrong(format!("the body must be an object, not {}", kind_of(&body))));
     };
     if body.contains_key("forwardedProps") && body.contains_key("threadId") {
         return Err(wrong(
@@ -62,7 +65,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     }
     if let Some(approvals) = context.remove("approvals") {
         let Value::Array(approvals) = approvals else {
-            return Err(wrong(format!("`approvals` must be a list, not {}", kind(&approvals))));
+            return Err(wrong(format!("`approvals` must be a list, not {}", kind_of(&approvals))));
         };
         for (at, one) in approvals.iter().enumerate() {
             chat.approvals.push(approval(&format!("approvals[{at}]."), one)?);
@@ -101,7 +104,7 @@ fn answer(body: &Map<String, Value>) -> Result<Option<ChatRequest>, Error> {
 
 fn approval(path: &str, value: &Value) -> Result<ApprovalAnswer, Error> {
     let Value::Object(value) = value else {
-        return Err(wrong(format!("`{path}` must be an object, not {}", kind(value))));
+        return Err(wrong(format!("`{path}` must be an object, not {}", kind_of(value))));
     };
     let Some(id) = text(value, "approvalId").or_else(|| text(value, "id")) else {
         return Err(wrong(format!("`{path}approvalId` must be the `approval.id` of the request")));
@@ -128,16 +131,5 @@ fn wrong(message: impl Into<String>) -> Error {
 }
 
 /// What a value is, for people.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -141,21 +141,16 @@ impl FrameWriter {
         if event.is_some_and(|event| event.contains(['\r', '\n', '\0'])) {
             return Err(self.error(FramingErrorKind::Unwritable { field: "event" }));
         }
-        let (prefix, ending): (&[u8], &[u8]) = match self.framing {
-            Framing::Sse => (b"data: ", b"\n"),
-            Framing::Ndjson => (b"", b""),
-        };
         let start = self.out.len();
         self.head(event);
-        self.out.extend_from_slice(prefix);
+        self.begin_data();
         let json = self.out.len();
         if let Err(source) = serde_json::to_writer(&mut self.out, payload) {
             self.out.truncate(start);
             return Err(self.error(FramingErrorKind::Unserializable).with_source(source));
         }
         self.flatten(json);
-        self.out.extend_from_slice(ending);
-        self.end();
+        self.end_data();
         Ok(())
     }
 
@@ -175,11 +170,7 @@ impl FrameWriter {
         if self.has_id || event.is_some() {
             self.head(event);
         }
-        let (prefix, ending): (&[u8], &[u8]) = match self.framing {
-            Framing::Sse => (b"data: ", b"\n"),
-            Framing::Ndjson => (b"", b""),
-        };
-        self.out.extend_from_slice(prefix);
+        self.begin_data();
         for piece in pieces {
             match *piece {
                 Piece::Json(json) => self.out.extend_from_slice(json.as_bytes()),
@@ -190,7 +181,19 @@ impl FrameWriter {
                 }
             }
         }
-        self.out.extend_from_slice(ending);
+        self.end_data();
+    }
+
+    fn begin_data(&mut self) {
+        if self.framing == Framing::Sse {
+            self.out.extend_from_slice(b"data: ");
+        }
+    }
+
+    fn end_data(&mut self) {
+        if self.framing == Framing::Sse {
+            self.out.push(b'\n');
+        }
         self.end();
     }
 

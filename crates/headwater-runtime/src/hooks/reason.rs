@@ -5,6 +5,7 @@ mod call;
 mod options;
 mod output;
 mod pass;
+mod recorder;
 mod said;
 mod tools;
 

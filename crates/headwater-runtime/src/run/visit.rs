@@ -1,34 +1,25 @@
 //! One execution of one visit of a node: what its hooks share, and when it is parked.
 
 use std::{
-    any::Any,
     collections::{HashMap, HashSet},
     future::Future,
-    panic::AssertUnwindSafe,
-    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll},
 };
 
-use futures_util::FutureExt as _;
 use headwater_protocol::{Event, FinishReason, Origin, RequestId, WarningEvent};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
-use tokio::time::timeout;
-use tracing::Instrument as _;
 
 use super::{EntryState, RunShared};
 use crate::{
-    Cx, Error, Next, Result,
+    Error, Next, Result,
     error::ErrorKind,
     journal::{Emitted, Left, Outcome, Park, Visit},
     limits,
     replay::DivergenceKind,
-    seeing,
-    workflow::{Handler, NodeOptions},
 };
 
 /// What the hooks of one visit share.
@@ -44,7 +35,7 @@ pub(crate) struct NodeRun {
     /// State to resume from, if the visit was parked.
     pub(super) park: Option<Arc<Park>>,
     /// Whether the node's own code is running: a hook that is dropped then is dropped by it, and not with the whole run.
-    is_polled: AtomicBool,
+    pub(super) is_polled: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -79,15 +70,6 @@ pub(super) struct Inner {
     pub(super) workflow_writes: Map<String, Value>,
     /// The texts that readers have seen already.
     streamed: Vec<String>,
-}
-
-/// How an execution ended.
-#[derive(Debug)]
-pub(crate) enum Executed {
-    Left(Box<Next>),
-    Failed(Error),
-    /// Nothing can go on before somebody answers one of these.
-    Parked(Vec<RequestId>),
 }
 
 /// Names one use of one hook.
@@ -127,7 +109,7 @@ impl Drop for Busy<'_> {
 }
 
 impl NodeRun {
-    fn new(run: Arc<RunShared>, entry: EntryState, retried: bool) -> Self {
+    pub(super) fn new(run: Arc<RunShared>, entry: EntryState, retried: bool) -> Self {
         let name = entry.visit.to_string();
         let park = run.replay().parks.get(&name).cloned();
         let mut inner =
@@ -210,7 +192,7 @@ impl NodeRun {
     }
 
     /// The kind of hook that the journal has under a key.
-    fn recorded_kind(&self, key: &str) -> Option<String> {
+    pub(super) fn recorded_kind(&self, key: &str) -> Option<String> {
         let replay = self.run.replay();
         let done = replay.hooks.get(key).map(|hook| hook.kind.clone());
         let asked = || replay.asked.get(key).map(|wait| wait.hook.clone());
@@ -243,7 +225,7 @@ impl NodeRun {
     }
 
     /// The requests that it waits for, when it does nothing else.
-    fn parked(&self) -> Option<Vec<RequestId>> {
+    pub(super) fn parked(&self) -> Option<Vec<RequestId>> {
         let inner = self.inner();
         (!inner.waiting.is_empty() && inner.running == 0).then(|| inner.waiting.clone())
     }
@@ -557,7 +539,7 @@ impl NodeRun {
     }
 
     /// A key that the journal holds for this visit and nobody asked for.
-    fn unasked(&self) -> Option<String> {
+    pub(super) fn unasked(&self) -> Option<String> {
         let prefix = format!("{}/", self.name);
         let replay = self.run.replay();
         let inner = self.inner();
@@ -579,76 +561,7 @@ impl NodeRun {
     }
 }
 
-/// Runs a node until it gives something, fails, or waits for somebody.
-pub(crate) async fn execute(
-    run: Arc<RunShared>,
-    entry: EntryState,
-    retried: bool,
-    handler: Handler,
-    options: NodeOptions,
-) -> (Arc<NodeRun>, Executed) {
-    let node = Arc::new(NodeRun::new(run, entry, retried));
-    let span = seeing::node_span(&node);
-    let run = run_node(&node, &handler).instrument(span.clone());
-    let executed = match options.timeout {
-        None => run.await,
-        Some(limit) => timeout(limit, run).await.unwrap_or_else(|_| {
-            let message = format!("node `{}` took longer than {limit:?}", node.visit.node);
-            Executed::Failed(Error::new(ErrorKind::Timeout, message))
-        }),
-    };
-    if let Executed::Failed(error) = &executed {
-        seeing::failed(&span, error.code());
-    }
-    (node, executed)
-}
-
-async fn run_node(node: &Arc<NodeRun>, handler: &Handler) -> Executed {
-    let cx = Cx::new(node.clone());
-    let future = match std::panic::catch_unwind(AssertUnwindSafe(|| handler(cx, node.input.clone()))) {
-        Ok(Ok(future)) => future,
-        Ok(Err(error)) => return Executed::Failed(error),
-        Err(panic) => return Executed::Failed(panicked(node, &*panic)),
-    };
-    let mut future = pin!(AssertUnwindSafe(future).catch_unwind());
-    let poll = |cx: &mut Context<'_>| {
-        node.is_polled.store(true, Ordering::Relaxed);
-        let polled = future.as_mut().poll(cx);
-        node.is_polled.store(false, Ordering::Relaxed);
-        // What ends the run is not for the node to catch.
-        if let Some(error) = node.run.fatal() {
-            return Poll::Ready(Executed::Failed(error));
-        }
-        match polled {
-            Poll::Ready(Ok(Ok(next))) => Poll::Ready(match node.unasked() {
-                Some(key) => {
-                    let what = format!("`{key}` is in the journal and was not called");
-                    let recorded = node.recorded_kind(&key).map(Value::from);
-                    Executed::Failed(node.differs(DivergenceKind::Missing, &key, recorded, None, &what))
-                }
-                None => Executed::Left(Box::new(next)),
-            }),
-            Poll::Ready(Ok(Err(error))) => Poll::Ready(Executed::Failed(error.into_error())),
-            Poll::Ready(Err(panic)) => Poll::Ready(Executed::Failed(panicked(node, &*panic))),
-            Poll::Pending => match node.parked() {
-                Some(requests) => Poll::Ready(Executed::Parked(requests)),
-                None => Poll::Pending,
-            },
-        }
-    };
-    std::future::poll_fn(poll).await
-}
-
 /// An event as it was written down.
 fn as_json(written: &str) -> Option<Value> {
     crate::codec::decode(written.as_bytes()).ok()
-}
-
-fn panicked(node: &NodeRun, panic: &(dyn Any + Send)) -> Error {
-    let said = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("without a word");
-    Error::new(ErrorKind::Panic, format!("node `{}` panicked: {said}", node.visit.node))
 }

@@ -45,8 +45,13 @@ impl Lanes {
 }
 
 impl Reader {
-    /// Closes the chunk streams that an event ends.
-    pub(super) fn leave_lanes(&mut self, chunk: &Chunk<'_>, out: &mut Decoded) -> Result<(), Error> {
+    /// Closes the chunk streams that an event of a subagent, or of the agent itself, ends.
+    pub(super) fn leave_lanes(
+        &mut self,
+        chunk: &Chunk<'_>,
+        subagent: Option<&str>,
+        out: &mut Decoded,
+    ) -> Result<(), Error> {
         if self.lanes.is_empty() {
             return Ok(());
         }
@@ -63,11 +68,11 @@ impl Reader {
             | Chunk::RunFinished(_)
             | Chunk::RunError(_)
             | Chunk::MessagesSnapshot(_) => None,
-            other => Some(tag_of(other)),
+            _ => Some(subagent),
         };
         let (closed, open) = std::mem::take(&mut self.lanes.0)
             .into_iter()
-            .partition(|(lane, ..)| owner.as_ref().is_none_or(|owner| owner == lane));
+            .partition(|(lane, ..)| owner.is_none_or(|owner| owner == lane.as_deref()));
         self.lanes.0 = open;
         closed.into_iter().try_for_each(|(_, kind, id): (_, _, String)| self.close_lane(kind, &id, out))
     }
@@ -157,28 +162,4 @@ impl Reader {
         }
         chunk.delta.map_or(Ok(()), |delta| self.args(&id, &delta, time, out))
     }
-}
-
-fn tag_of(chunk: &Chunk<'_>) -> Option<String> {
-    let base = match chunk {
-        Chunk::StepStarted(step) | Chunk::StepFinished(step) => &step.base,
-        Chunk::TextMessageStart(start) => &start.base,
-        Chunk::TextMessageContent(delta) | Chunk::ReasoningMessageContent(delta) => &delta.base,
-        Chunk::TextMessageEnd(end)
-        | Chunk::ReasoningMessageEnd(end)
-        | Chunk::ReasoningStart(end)
-        | Chunk::ReasoningEnd(end) => &end.base,
-        Chunk::ReasoningMessageStart(start) => &start.base,
-        Chunk::ToolCallStart(start) => &start.base,
-        Chunk::ToolCallArgs(args) => &args.base,
-        Chunk::ToolCallEnd(end) => &end.base,
-        Chunk::ToolCallResult(result) => &result.base,
-        Chunk::SubagentFinished(end) => &end.base,
-        Chunk::SubagentError(error) => &error.base,
-        Chunk::StateSnapshot(snapshot) => &snapshot.base,
-        Chunk::StateDelta(delta) => &delta.base,
-        Chunk::Custom(custom) => &custom.base,
-        _ => return None,
-    };
-    base.subagent_run_id.as_deref().map(str::to_owned)
 }

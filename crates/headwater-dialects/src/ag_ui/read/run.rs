@@ -40,6 +40,7 @@ impl Reader {
         let place = Place::of(&finished.base);
         let usage = finished.usage.as_deref().and_then(total);
         let reason = finished.base.tanstack("finishReason");
+        let waiting = |tool_calls, usage| RunWaiting { tool_calls, usage, ..Default::default() }.into();
         let event = match finished.outcome {
             Some(Outcome::Interrupt { interrupts }) => {
                 for interrupt in interrupts {
@@ -47,24 +48,12 @@ impl Reader {
                         self.emit(&place, question(interrupt), out);
                     }
                 }
-                Event::RunWaiting(RunWaiting {
-                    tool_calls: std::mem::take(&mut self.owed),
-                    usage,
-                    ..Default::default()
-                })
+                waiting(std::mem::take(&mut self.owed), usage)
             }
-            None if !self.owed.is_empty() => Event::RunWaiting(RunWaiting {
-                tool_calls: std::mem::take(&mut self.owed),
-                usage,
-                ..Default::default()
-            }),
+            None if !self.owed.is_empty() => waiting(std::mem::take(&mut self.owed), usage),
             Some(Outcome::Cancelled {}) => Event::RunCancelled { reason: None },
             Some(Outcome::Success { pending_tool_call_ids: Some(calls) }) if !calls.is_empty() => {
-                Event::RunWaiting(RunWaiting {
-                    tool_calls: calls.iter().map(|call| (&**call).into()).collect(),
-                    usage,
-                    ..Default::default()
-                })
+                waiting(calls.iter().map(|call| (&**call).into()).collect(), usage)
             }
             _ => Event::RunFinished(headwater_protocol::RunFinished {
                 reason: reason.map(FinishReason::parse),

@@ -49,7 +49,7 @@ fn requests_say_who_asks_for_what() {
 
     let table = [
         (json!([]), "the body must be a JSON object: a RunAgentInput"),
-        (json!({ "threadId": 5 }), "`threadId` must be a string, not 5"),
+        (json!({ "threadId": 5 }), "`threadId` must be a string, not a number"),
         (json!({ "threadId": "t" }), "`messages` is missing: send the whole conversation, or an empty list"),
         (
             json!({ "messages": [{ "id": "u", "role": "user", "content": 5 }] }),

@@ -4,6 +4,7 @@ use headwater_protocol::Error;
 use serde_json::Value;
 
 use super::{Object, bad};
+use crate::json::kind_of;
 
 pub(super) struct Fields {
     place: String,
@@ -24,15 +25,7 @@ impl Fields {
     }
 
     pub(super) fn wrong(&self, key: &str, expected: &str, found: &Value) -> Error {
-        let found = match found {
-            Value::Null => "null",
-            Value::Bool(_) => "a boolean",
-            Value::Number(_) => "a number",
-            Value::String(_) => "a string",
-            Value::Array(_) => "an array",
-            Value::Object(_) => "an object",
-        };
-        self.bad(key, &format!("must be {expected}, not {found}"))
+        self.bad(key, &format!("must be {expected}, not {}", kind_of(found)))
     }
 
     /// Takes a field; `null` is as good as none.

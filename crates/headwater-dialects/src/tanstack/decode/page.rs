@@ -53,7 +53,7 @@ struct Text {
     attempt: Option<AttemptId>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Call {
     tool: ToolCall,
     arguments: String,
@@ -247,16 +247,15 @@ impl Page {
     fn call(&mut self, id: &str) -> usize {
         let id = ToolCallId::from(id);
         *self.by_id.entry(id).or_insert_with_key(|id| {
-            self.calls.push(Call {
-                tool: ToolCall::new(id.clone(), ""),
-                arguments: String::new(),
-                is_called: false,
-                is_complete: false,
-                is_asked: false,
-                output: None,
-            });
+            self.calls.push(Call { tool: ToolCall::new(id.clone(), ""), ..Call::default() });
             self.calls.len() - 1
         })
+    }
+
+    /// The call of that id, if it was streamed.
+    fn called(&mut self, id: Option<Cow<'_, str>>) -> Option<&mut Call> {
+        let at = *self.by_id.get(&ToolCallId::from(id.unwrap_or_default().into_owned()))?;
+        self.calls.get_mut(at).filter(|call| call.is_called)
     }
 
     /// All calls are complete.
@@ -283,9 +282,7 @@ impl Page {
         let Some(approval) = chunk.approval else {
             return dies(sink, "an approval-requested chunk needs `approval`");
         };
-        let id = chunk.tool_call_id.unwrap_or_default();
-        let call = self.by_id.get(&ToolCallId::from(&*id)).and_then(|&at| self.calls.get_mut(at));
-        let Some(call) = call.filter(|call| call.is_called) else {
+        let Some(call) = self.called(chunk.tool_call_id) else {
             return passed_over(sink, "approval-requested");
         };
         if !call.is_complete {
@@ -304,9 +301,7 @@ impl Page {
     }
 
     fn client_call(&mut self, sink: &mut Sink<'_>, chunk: ToolInputAvailable<'_>) {
-        let id = chunk.tool_call_id.unwrap_or_default();
-        let call = self.by_id.get(&ToolCallId::from(&*id)).and_then(|&at| self.calls.get_mut(at));
-        let Some(call) = call.filter(|call| call.is_called) else {
+        let Some(call) = self.called(chunk.tool_call_id) else {
             return passed_over(sink, "tool-input-available");
         };
         call.tool.executor = Executor::Client;

@@ -5,22 +5,22 @@ use headwater_protocol::{
 };
 use serde_json::{Map, Value};
 
-use super::{kind, text, wrong};
+use super::{text, wrong};
 use crate::{
-    json::EmbeddedJson,
+    json::{EmbeddedJson, kind_of},
     request::{ChatRequest, ToolResult},
 };
 
 /// Reads the messages, and what the page's tools gave since the last answer.
 pub(super) fn read(messages: &Value, chat: &mut ChatRequest) -> Result<(), Error> {
     let Value::Array(messages) = messages else {
-        return Err(wrong(format!("`messages` must be a list, not {}", kind(messages))));
+        return Err(wrong(format!("`messages` must be a list, not {}", kind_of(messages))));
     };
     let mut json = EmbeddedJson::of_request();
     let mut answered = messages.len();
     for (at, message) in messages.iter().enumerate() {
         let Value::Object(message) = message else {
-            return Err(wrong(format!("`messages[{at}]` must be an object, not {}", kind(message))));
+            return Err(wrong(format!("`messages[{at}]` must be an object, not {}", kind_of(message))));
         };
         if message.contains_key("parts") && !message.contains_key("content") {
             let problem =
@@ -105,7 +105,7 @@ fn content(at: usize, content: Option<&Value>, message: &mut Message) -> Result<
             }
         }
         Some(other) => {
-            let problem = format!("must be a string, null or a list of parts, not {}", kind(other));
+            let problem = format!("must be a string, null or a list of parts, not {}", kind_of(other));
             return Err(wrong(format!("`messages[{at}].content` {problem}")));
         }
     }
@@ -114,7 +114,7 @@ fn content(at: usize, content: Option<&Value>, message: &mut Message) -> Result<
 
 fn content_part(path: &str, part: &Value, message: &mut Message) -> Result<(), Error> {
     let Value::Object(part) = part else {
-        return Err(wrong(format!("`{path}` must be an object, not {}", kind(part))));
+        return Err(wrong(format!("`{path}` must be an object, not {}", kind_of(part))));
     };
     let media = match text(part, "type") {
         Some("text") => {
@@ -170,7 +170,7 @@ fn calls(
         None | Some(Value::Null) => return Ok(()),
         Some(Value::Array(calls)) => calls,
         Some(other) => {
-            return Err(wrong(format!("`messages[{at}].toolCalls` must be a list, not {}", kind(other))));
+            return Err(wrong(format!("`messages[{at}].toolCalls` must be a list, not {}", kind_of(other))));
         }
     };
     for (number, call) in calls.iter().enumerate() {

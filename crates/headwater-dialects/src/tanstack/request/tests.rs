@@ -80,7 +80,7 @@ fn what_overrides_loses_nothing() {
 #[test]
 fn a_bad_request_is_told_what_is_wrong_and_where() {
     let table = [
-        (json!([]), "the body must be an object, not a list"),
+        (json!([]), "the body must be an object, not an array"),
         (json!({}), "`messages` is missing"),
         (json!({ "messages": "all" }), "`messages` must be a list, not a string"),
         (json!({ "messages": [1] }), "`messages[0]` must be an object, not a number"),
