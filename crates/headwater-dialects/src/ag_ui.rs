@@ -13,6 +13,7 @@
 //! and then the beginnings of what is still open.
 
 mod chunk;
+mod copilotkit;
 mod decode;
 mod encode;
 mod ids;
@@ -33,9 +34,10 @@ use serde_json::{Value, json};
 use crate::{
     decode::Decode,
     dialect::{
-        CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Support,
+        CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Route,
+        Support,
     },
-    documents::HistoryPage,
+    documents::{AgentEntry, HistoryPage},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -57,14 +59,16 @@ const LEGACY: Profile = Profile {
     ..Profile::PLAIN
 };
 
-static PROFILES: [Profile; 3] = [
+static PROFILES: [Profile; 4] = [
     LEGACY,
     Profile { name: "1.0", clients: "@ag-ui/client 1.0 and later", ..LEGACY },
     Profile { name: "tanstack", clients: "@tanstack/ai-client 0.3 and later", ..LEGACY },
+    Profile { name: "copilotkit", clients: "CopilotKit 1.x, whose `runtimeUrl` this server is", ..LEGACY },
 ];
 
 static V1: &Profile = &PROFILES[1];
 static TANSTACK: &Profile = &PROFILES[2];
+static COPILOTKIT: &Profile = &PROFILES[3];
 
 /// How the clients build messages.
 fn rules() -> Rules {
@@ -94,6 +98,7 @@ impl Dialect for AgUi {
             EventKind::RunCancelled if profile == V1 => {
                 Support::Shown("`RUN_FINISHED` with the outcome `cancelled`")
             }
+            EventKind::RunCancelled if profile == COPILOTKIT => Support::Shown("`RUN_FINISHED`"),
             EventKind::RunCancelled => Support::Shown("`RUN_ERROR` with the code `cancelled`"),
             EventKind::Message => Support::Shown("`TEXT_MESSAGE_*`: a message of its own"),
             EventKind::BlockStarted | EventKind::BlockDelta | EventKind::BlockEnded => {
@@ -126,6 +131,22 @@ impl Dialect for AgUi {
             EventKind::Unknown => Support::Shown("`RAW`, `REASONING_ENCRYPTED_VALUE`: as they came"),
             _ => Support::Hidden,
         }
+    }
+
+    fn routes(&self) -> &'static [Route] {
+        const {
+            let [single, info, run, connect, stop] = copilotkit::ROUTES;
+            &[Route::CHAT, Route::BELOW_CHAT, single, info, run, connect, stop]
+        }
+    }
+
+    /// CopilotKit's client reads a body, also where there is nothing in it.
+    fn resumes_with_a_stream(&self) -> bool {
+        true
+    }
+
+    fn agent_list(&self, agents: &[AgentEntry<'_>]) -> Value {
+        copilotkit::info(agents)
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {

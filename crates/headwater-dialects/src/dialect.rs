@@ -8,10 +8,10 @@ use std::fmt;
 
 use headwater_protocol::{Error, EventKind, Framing, Message, Record};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
-    documents::{self, CheckpointReply, HistoryPage, SessionList},
+    documents::{self, AgentEntry, CheckpointReply, HistoryPage, SessionList},
     encode::{Encode, EncodeOptions},
     request::{ChatRequest, RawRequest},
     ui_message,
@@ -88,6 +88,11 @@ pub trait Dialect: fmt::Debug + Sync {
         true
     }
 
+    /// Whether a client that comes back to nothing gets a stream that ends at once, rather than no content.
+    fn resumes_with_a_stream(&self) -> bool {
+        false
+    }
+
     /// The names by which a client knows its run.
     fn reader_names(&self, request: &ChatRequest, http: HttpNames<'_>) -> ReaderNames {
         let _ = (request, http);
@@ -116,6 +121,11 @@ pub trait Dialect: fmt::Debug + Sync {
     /// The document of the list of conversations.
     fn session_list(&self, list: &SessionList<'_>) -> Value {
         documents::session_list(list)
+    }
+
+    /// The document of the list of agents.
+    fn agent_list(&self, agents: &[AgentEntry<'_>]) -> Value {
+        json!({ "agents": agents })
     }
 
     /// The document that answers a request about checkpoints.

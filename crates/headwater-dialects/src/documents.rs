@@ -40,6 +40,15 @@ pub struct SessionList<'a> {
     pub next: Option<&'a str>,
 }
 
+/// An agent in a list.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct AgentEntry<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it does, for people.
+    pub description: Option<&'a str>,
+}
+
 /// A checkpoint of a session.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -53,7 +53,8 @@ pub use dialect::{
     Retraction, Route, Support,
 };
 pub use documents::{
-    CheckpointEntry, CheckpointReply, HistoryPage, PendingKind, PendingQuestion, SessionEntry, SessionList,
+    AgentEntry, CheckpointEntry, CheckpointReply, HistoryPage, PendingKind, PendingQuestion, SessionEntry,
+    SessionList,
 };
 pub use encode::{Encode, EncodeOptions, Encoder};
 pub use lint::{Finding, Findings, Lint, Rule, lint};

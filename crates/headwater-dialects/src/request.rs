@@ -173,6 +173,8 @@ pub enum Action {
     Stop,
     /// The page wants a list of its conversations.
     ListSessions,
+    /// The page wants to know which agents there are.
+    ListAgents,
     /// Something about the session's checkpoints.
     Checkpoint(CheckpointAction),
 }

@@ -126,11 +126,13 @@ pub(crate) async fn ask(
             let permit = permit()?;
             match resume::place(&asked).await? {
                 Some(placed) => respond::respond(&asked, placed, permit).await,
+                None if asked.dialect.resumes_with_a_stream() => Ok(respond::nothing(&asked)),
                 None => Ok(StatusCode::NO_CONTENT.into_response()),
             }
         }
         Action::Stop => resume::stop(&asked).await,
         Action::Hydrate => documents::conversation(&asked).await,
+        Action::ListAgents => Ok(documents::agents(&asked)),
         Action::ListSessions => documents::conversations(&asked).await,
         Action::Checkpoint(action) => documents::checkpoint(&asked, action).await,
         _ => Err(ApiError::bad("request.invalid", "the request asks for something that is not known here")),

@@ -45,7 +45,7 @@ pub(crate) fn routes(server: &Server) -> Routes {
     for route in dialect_routes() {
         let ask =
             move |state, principal, path, request| chat::by_route(route, state, principal, path, request);
-        routes = routes.asked(&format!("/v1/{{dialect}}/{}", route.path), ask);
+        routes = routes.asked(format!("/v1/{{dialect}}/{}", route.path).trim_end_matches('/'), ask);
         if route.per_agent {
             routes = routes.asked(&format!("/v1/{{dialect}}/{{agent}}/{}", route.path), ask);
         }

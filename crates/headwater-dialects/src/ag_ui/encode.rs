@@ -37,6 +37,8 @@ pub(super) struct Encoder {
     legacy: bool,
     /// TanStack's client takes a snapshot for all that there is; the others keep their thoughts if it has none.
     tanstack: bool,
+    /// A run that was stopped has an ordinary end.
+    stop_is_end: bool,
     /// What the client held before the run.
     history: Vec<Message>,
     /// A thought of this run that the client may hold.
@@ -112,6 +114,7 @@ impl Encoder {
         Self {
             legacy: options.profile != Some(super::V1),
             tanstack,
+            stop_is_end: options.profile == Some(super::COPILOTKIT),
             history,
             held_thought: options.thought.clone(),
             state: RunState::with_rules(super::rules()),

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::{
     TANSTACK, V1,
     chunk::{WireMessage, WireMessages},
-    messages,
+    copilotkit, messages,
 };
 use crate::{
     json::{EmbeddedJson, take_text},
@@ -20,14 +20,25 @@ use crate::{
 };
 
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+    if let Some(chat) = copilotkit::parse(request)? {
+        return Ok(chat);
+    }
     if request.method.eq_ignore_ascii_case("GET") {
         return parse_get(request);
     }
     let body: Value = serde_json::from_slice(request.body)
         .map_err(|error| wrong(format!("the body is not JSON: {error}; send a RunAgentInput")))?;
-    let Value::Object(mut body) = body else {
+    let Value::Object(body) = body else {
         return Err(wrong("the body must be a JSON object: a RunAgentInput".to_owned()));
     };
+    read_input(request, body)
+}
+
+/// Reads a `RunAgentInput`.
+pub(super) fn read_input(
+    request: &RawRequest<'_>,
+    mut body: Map<String, Value>,
+) -> Result<ChatRequest, Error> {
     let mut chat =
         ChatRequest { session: take_text(&mut body, "threadId")?.map(Into::into), ..ChatRequest::default() };
     chat.run = take_text(&mut body, "runId")?

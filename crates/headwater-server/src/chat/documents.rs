@@ -5,8 +5,8 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use headwater_dialects::{
-    CheckpointAction, CheckpointEntry, CheckpointReply, HistoryPage, PendingKind, PendingQuestion,
-    SessionEntry, SessionList,
+    AgentEntry, CheckpointAction, CheckpointEntry, CheckpointReply, HistoryPage, PendingKind,
+    PendingQuestion, SessionEntry, SessionList,
 };
 use headwater_protocol::{CheckpointId, Message, RunId, RunState, RunStatus, SessionId};
 use headwater_runtime::{Agent, Checkpoint, ErrorKind, OpenQuestion, Session, SessionInfo};
@@ -105,6 +105,13 @@ async fn waiting<'a>(
         return Ok(None);
     }
     Ok(Some((id, asked.served.agent.run(id.clone()).outcome().await?.state)))
+}
+
+/// The agents of the server.
+pub(super) fn agents(asked: &Asked) -> Response {
+    let names = asked.server.agents().names();
+    let entries: Vec<_> = names.iter().map(|name| AgentEntry { name, description: None }).collect();
+    Json(asked.dialect.agent_list(&entries)).into_response()
 }
 
 /// The conversations of the caller.

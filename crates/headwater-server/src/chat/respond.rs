@@ -69,6 +69,11 @@ pub(super) async fn respond(
     Ok(response)
 }
 
+/// A stream of nothing.
+pub(super) fn nothing(asked: &Asked) -> Response {
+    (stream_headers(asked.dialect, asked.framing), "").into_response()
+}
+
 /// An answer was taken; the run goes on in another response.
 async fn accepted(placed: &Placed) -> Result<Response, ApiError> {
     if let Some(sent) = &placed.sent {

@@ -61,6 +61,11 @@ impl Encoder {
                 self.finished(record, result, None, usage.as_ref(), word, sink);
                 self.phase = Phase::Finished;
             }
+            Event::RunCancelled { .. } if self.stop_is_end => {
+                self.close_all(record, sink);
+                self.finished(record, None, None, None, None, sink);
+                self.phase = Phase::Finished;
+            }
             Event::RunCancelled { reason } if self.legacy => {
                 let message = reason.as_deref().unwrap_or("The run was cancelled.");
                 self.failed(record, message, Some("cancelled"), sink);
