@@ -59,7 +59,10 @@ export async function open({ names, pace = '15ms' }) {
       context.setDefaultTimeout(PATIENCE);
       const tab = await context.newPage();
       const page = new Page(tab, { ...PAGES[name], name }, conversation);
-      tab.on('pageerror', (error) => faults.push(`${name}: ${error.message}`));
+      tab.on('pageerror', (error) => {
+        // A client may leave the loss of its connection uncaught.
+        if (!page.isExpected(error.message)) faults.push(`${name}: ${error.message}`);
+      });
       tab.on('console', (message) => {
         if (!['error', 'warning'].includes(message.type()) || page.isExpected(message.text())) return;
         faults.push(`${name}: on the console: ${message.text()} ${message.location().url}`);
