@@ -149,6 +149,8 @@ pub struct Route {
 }
 
 impl Route {
+    /// The dialect's own path, without anything below it.
+    pub const BASE: Self = Self { path: "", per_agent: false };
     /// The chat route.
     pub const CHAT: Self = Self { path: "chat", per_agent: true };
     /// What lies below the chat route: a stream to reconnect to, a run to stop.

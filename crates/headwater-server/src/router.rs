@@ -42,10 +42,18 @@ pub(crate) struct Route {
 /// All routes of a server.
 pub(crate) fn routes(server: &Server) -> Routes {
     let mut routes = Routes { guarded: Router::new(), open: Router::new(), listed: Vec::new() };
+    for &dialect in
+        headwater_dialects::CHAT.iter().filter(|dialect| dialect.routes().contains(&DialectRoute::BASE))
+    {
+        let ask =
+            move |state, principal, request: Request| chat::ask(state, principal, dialect, None, request);
+        // Named in full: otherwise it would be the route of everything that is not there.
+        routes = routes.asked(&format!("/v1/{}", dialect.name()), ask);
+    }
     for route in dialect_routes() {
         let ask =
             move |state, principal, path, request| chat::by_route(route, state, principal, path, request);
-        routes = routes.asked(format!("/v1/{{dialect}}/{}", route.path).trim_end_matches('/'), ask);
+        routes = routes.asked(&format!("/v1/{{dialect}}/{}", route.path), ask);
         if route.per_agent {
             routes = routes.asked(&format!("/v1/{{dialect}}/{{agent}}/{}", route.path), ask);
         }
@@ -80,7 +88,7 @@ pub(crate) fn routes(server: &Server) -> Routes {
 fn dialect_routes() -> Vec<DialectRoute> {
     let mut routes: Vec<DialectRoute> = Vec::new();
     for route in headwater_dialects::CHAT.iter().flat_map(|dialect| dialect.routes()) {
-        if !routes.contains(route) {
+        if *route != DialectRoute::BASE && !routes.contains(route) {
             routes.push(*route);
         }
     }

@@ -142,7 +142,8 @@ fn json_inside_strings_has_the_limits_of_one_body() {
         assert!(body.len() < 4 << 20, "{}", body.len());
         let statuses = at_once(&server, path, &body, 8);
         assert!(statuses.contains(&200), "{path}: {statuses:?}");
-        assert!(statuses.iter().all(|status| matches!(status, 200 | 429)), "{path}: {statuses:?}");
+        // Of messages of one conversation at once the newest is answered.
+        assert!(statuses.iter().all(|status| matches!(status, 200 | 409 | 429)), "{path}: {statuses:?}");
     }
     check(&server, "14 texts of 48,000 values in each body of 4 MiB, 8 at once");
 }

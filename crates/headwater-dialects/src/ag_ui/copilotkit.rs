@@ -22,7 +22,7 @@ use crate::{
 
 /// The routes beside the chat route.
 pub(super) const ROUTES: [Route; 5] = [
-    Route { path: "", per_agent: false },
+    Route::BASE,
     Route { path: "info", per_agent: false },
     Route { path: "agent/{agent}/run", per_agent: false },
     Route { path: "agent/{agent}/connect", per_agent: false },

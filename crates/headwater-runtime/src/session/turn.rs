@@ -239,8 +239,9 @@ impl Sent {
                 _ => {}
             }
             if !going {
-                let message = format!("the turn of run {} never began: send it again", self.run);
-                return Err(Error::new(ErrorKind::UnknownRun, message));
+                let message =
+                    format!("the turn of run {} never began: another message came before it", self.run);
+                return Err(Error::new(ErrorKind::SessionBusy, message).with_code("turn.replaced"));
             }
             // That somebody else has begun the run changes nothing in the head.
             let _ = tokio::time::timeout(LOOK_AGAIN, watch.changed()).await;

@@ -62,6 +62,7 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (409, "session.exists", "there is a session of that name already"),
     (409, "session.other-agent", "the session was begun with another agent"),
     (409, "session.queue-full", "too many messages wait in the session"),
+    (409, "turn.replaced", "another message came before the turn of this one had begun"),
     (410, "cursor.trimmed", "what comes after the cursor is no longer kept"),
     (410, "interrupt.expired", "the question was not answered in time"),
     (413, "body.too-large", "the body is larger than allowed"),

@@ -15,7 +15,12 @@ use crate::{
 };
 
 /// The ids of the operations by path: reading and writing.
-const IDS: [(&str, &str, &str); 7] = [
+const IDS: [(&str, &str, &str); 12] = [
+    ("/v1/ag-ui", "readRuntime", "askRuntime"),
+    ("/v1/{dialect}/info", "readRuntimeInfo", "askRuntimeInfo"),
+    ("/v1/{dialect}/agent/{agent}/run", "readRuntimeRun", "runAgent"),
+    ("/v1/{dialect}/agent/{agent}/connect", "readRuntimeThread", "connectAgent"),
+    ("/v1/{dialect}/agent/{agent}/stop/{*rest}", "readRuntimeStop", "stopAgent"),
     ("/v1/{dialect}/chat", "readChat", "chat"),
     ("/v1/{dialect}/chat/{*rest}", "resumeChat", "answerChat"),
     ("/v1/{dialect}/checkpoints", "readCheckpoints", "changeCheckpoints"),

@@ -76,6 +76,10 @@ async fn native_routes_answer_as_the_document_says() {
     sessions(&world, &mut judge).await;
     queue(&world, &mut judge).await;
     judge.check("post", "/v1/{dialect}/chat", &world.post("/v1/ai-sdk/chat", &json!({})).await);
+    let info = world.post("/v1/ag-ui", &json!({ "method": "info" })).await;
+    assert_eq!(info.json()["agents"]["demo"]["name"], "demo", "{}", info.body);
+    judge.check("post", "/v1/ag-ui", &info);
+    judge.check("get", "/v1/ag-ui", &world.get("/v1/ag-ui").await);
     assert_eq!(judge.missed(), []);
 }
 

@@ -147,7 +147,7 @@ async fn every_route_refuses_the_ids_of_another() {
         let mut answers = answer.clone();
         answers["request"] = json!(anns.request);
         match (method, route.as_str()) {
-            (_, route) if route.starts_with("/v1/{dialect}/") || !route.starts_with("/v1/") => continue,
+            (_, route) if !is_native(route) => continue,
             ("GET", "/v1/runs" | "/v1/sessions" | "/v1/interrupts") => {
                 let said = world.get_with(&route, &[BOB]).await;
                 anns.tells_nothing(&what, &said);
@@ -191,8 +191,7 @@ async fn every_route_refuses_the_ids_of_another() {
         tried += 1;
     }
     // The dialects' routes have a test of their own.
-    let native = |path: &str| path.starts_with("/v1/") && !path.starts_with("/v1/{dialect}/");
-    assert_eq!(tried, world.server.routes().iter().filter(|(_, path)| native(path)).count());
+    assert_eq!(tried, world.server.routes().iter().filter(|(_, path)| is_native(path)).count());
     for after in [
         format!("{}/events?after={}", anns.done.run, anns.cursor),
         format!("{}/events?after=now", anns.done.run),
@@ -203,6 +202,11 @@ async fn every_route_refuses_the_ids_of_another() {
         }
     }
     assert_eq!(anns.all().await, before, "nothing of Ann's has changed");
+}
+
+/// Whether a route is one of the server's own, rather than a dialect's.
+fn is_native(path: &str) -> bool {
+    path.starts_with("/v1/") && !path.starts_with("/v1/{dialect}/") && path != "/v1/ag-ui"
 }
 
 /// What the clients of a dialect send to come back, to answer and to stop, with what is Ann's in it.
@@ -268,6 +272,11 @@ fn attempts(dialect: &str, anns: &Anns) -> Vec<(&'static str, String, Value)> {
             all.push(("POST", chat.clone(), body.clone()));
             body["runId"] = json!(run);
             all.push(("POST", chat.clone(), body));
+            // As CopilotKit's page does it.
+            let agent = "/v1/ag-ui/agent/demo";
+            all.push(("POST", format!("{agent}/connect"), json!({ "threadId": session })));
+            all.push(("POST", format!("{agent}/stop/{session}"), json!({})));
+            all.push(("POST", format!("{agent}/stop/{session}"), json!({ "runId": run })));
         }
     }
     all
