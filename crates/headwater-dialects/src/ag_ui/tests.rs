@@ -5,7 +5,7 @@ mod tanstack;
 use headwater_protocol::{
     ApprovalRequested, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, BlockStarted, Event, Executor,
     FinishReason, Framing, Interrupt, Message, MessageStarted, Origin, Record, Role, RunFinished, RunStarted,
-    RunState, RunWaiting, ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput,
+    RunState, RunWaiting, ToolCall, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput,
 };
 use serde_json::{Value, json};
 
@@ -569,4 +569,32 @@ fn a_client_is_not_told_what_its_own_tool_gave() {
     encoder.record(&Record::new(4, output));
     let body = String::from_utf8(encoder.take()).unwrap();
     assert!(!body.contains("TOOL_CALL_RESULT"), "{body}");
+}
+
+#[test]
+fn text_that_is_open_goes_on_after_a_snapshot() {
+    let refused = ToolInputError {
+        tool: ToolCall::new("c1", "search"),
+        input: Some(json!({ "bad": true })),
+        error: "not what the tool takes".to_owned(),
+        ..ToolInputError::default()
+    };
+    let records = [
+        record(None, started()),
+        record(None, Event::ToolInputStart(ToolCall::new("c1", "search"))),
+        record(None, ToolInputDelta::new("c1", "{")),
+        record(None, BlockStarted::new(BlockKind::Text, "p1")),
+        record(None, BlockDelta::new(BlockKind::Text, "p1", "One ")),
+        record(None, Event::ToolInputError(refused)),
+        record(None, BlockDelta::new(BlockKind::Text, "p1", "text.")),
+        record(None, BlockEnded::new(BlockKind::Text, "p1")),
+        record(None, RunFinished::default()),
+    ];
+    let mut state = RunState::with_rules(super::rules());
+    for record in &decode(&encode(&modern(), &records)).records {
+        let _ = state.apply(record);
+    }
+    let parts = state.messages().iter().flat_map(|message| &message.parts);
+    let texts: Vec<_> = parts.filter_map(|part| Some(part.as_block()?.1.text.clone())).collect();
+    assert_eq!(texts, ["One text."]);
 }
