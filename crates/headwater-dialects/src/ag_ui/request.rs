@@ -1,5 +1,6 @@
 //! What the clients ask: `RunAgentInput`, and the GETs of TanStack's client.
 
+mod snake_case;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let Value::Object(mut body) = body else {
         return Err(wrong("the body must be a JSON object: a RunAgentInput".to_owned()));
     };
+    snake_case::rename_request(&mut body);
     let mut chat =
         ChatRequest { session: take_text(&mut body, "threadId")?.map(Into::into), ..ChatRequest::default() };
     chat.run = take_text(&mut body, "runId")?

@@ -60,3 +60,28 @@ fn requests_say_who_asks_for_what() {
         assert_eq!(parse("POST", "/", &[], &body).unwrap_err().to_string(), message);
     }
 }
+
+#[test]
+fn keys_in_snake_case_mean_the_same() {
+    let body = json!({
+        "thread_id": "t", "run_id": "r", "parent_run_id": "p", "forwarded_props": { "user_id": "u" },
+        "messages": [
+            { "id": "u", "role": "user", "content": [{ "type": "image", "source": {
+                "type": "url", "value": "https://example.org/a", "mime_type": "image/png" } }] },
+            { "id": "m", "role": "assistant", "tool_calls": [
+                { "id": "c", "type": "function", "function": { "name": "pick", "arguments": "{}" } }] },
+            { "id": "x", "role": "tool", "tool_call_id": "c", "content": "\"blue\"" },
+        ],
+        "resume": [{ "interrupt_id": "i", "status": "resolved", "payload": "yes" }],
+    });
+    let chat = parse("POST", "/", &[], &body).unwrap();
+    assert_eq!(chat.session.unwrap().as_str(), "t");
+    assert_eq!(chat.run.unwrap().as_str(), "r");
+    assert_eq!(chat.parent_run.unwrap().as_str(), "p");
+    assert_eq!(Value::Object(chat.context), json!({ "forwardedProps": { "user_id": "u" } }));
+    assert_eq!(chat.tool_results[0].call.as_str(), "c");
+    assert_eq!(chat.messages[1].tool("c").unwrap().output, Some(json!("\"blue\"")));
+    assert_eq!(chat.answers[0].request.as_str(), "i");
+    let headwater_protocol::Part::File(file) = &chat.messages[0].parts[0] else { panic!() };
+    assert_eq!(file.media_type, "image/png");
+}
