@@ -18,6 +18,8 @@ mod encode;
 mod lint;
 mod request;
 
+use std::borrow::Cow;
+
 use chunk::Chunk;
 use headwater_protocol::{Error, EventKind, Frame, Rules, ToolScope};
 
@@ -121,6 +123,10 @@ impl Dialect for AiSdk {
     fn resumes_ended_runs(&self) -> bool {
         // The page has kept them.
         false
+    }
+
+    fn target<'a>(&self, request: &RawRequest<'a>) -> Cow<'a, str> {
+        request::target(request)
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {

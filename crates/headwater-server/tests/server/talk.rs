@@ -462,3 +462,15 @@ async fn ag_ui_is_sent_as_ndjson_to_those_who_accept_it() {
     assert_eq!(events.first().unwrap()["type"], "RUN_STARTED");
     assert_eq!(events.last().unwrap()["type"], "RUN_FINISHED");
 }
+
+#[tokio::test]
+async fn ai_sdk_client_that_puts_the_chat_behind_the_query_resumes() {
+    let world = World::named("mail", Options::default()).await;
+    world.post("/v1/ai-sdk/chat?agent=mail", &says("ai-sdk", "s", "u1", "let me choose")).await;
+    let back = world.get("/v1/ai-sdk/chat?agent=mail/s/stream").await;
+    assert_eq!(back.status, 200, "{}", back.body);
+    let proper = world.get("/v1/ai-sdk/chat/s/stream?agent=mail").await;
+    assert_eq!(back.body, proper.body);
+    let nobody = world.get("/v1/ai-sdk/chat?agent=nobody/s/stream").await;
+    assert_eq!(nobody.status, 404, "{}", nobody.body);
+}
