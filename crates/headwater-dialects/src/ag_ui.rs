@@ -1,6 +1,6 @@
 //! AG-UI 1.0: what CopilotKit, `@ag-ui/client` and, since 0.3, TanStack AI speak.
 //!
-//! SSE with LF only, one event per `data:`, no end marker. The client holds every event to its schema and to an
+//! SSE with LF only, one event per `data:`, no end marker; NDJSON for TanStack's `fetchHttpStream`. The client holds every event to its schema and to an
 //! order, and gives up at the first one that is wrong: the linter finds it, the decoder reads on.
 //!
 //! Three profiles. A request that names a `protocolVersion` comes from 1.0 or later. One that does not comes from an older
@@ -28,7 +28,7 @@ mod tests;
 
 pub(super) use messages::denial;
 
-use headwater_protocol::{Error, EventKind, Frame, Message, Part, Rules, Tail, ToolState};
+use headwater_protocol::{Error, EventKind, Frame, Framing, Message, Part, Rules, Tail, ToolState};
 use serde_json::{Value, json};
 
 use crate::{
@@ -55,6 +55,7 @@ const LEGACY: Profile = Profile {
     reentry: Reentry::Snapshot,
     cursor: CursorSupport::LastEventId,
     keep_alive: KeepAlive::Comment,
+    framings: &[Framing::Sse, Framing::Ndjson],
     wait_is_end: true,
     ..Profile::PLAIN
 };

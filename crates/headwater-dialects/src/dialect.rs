@@ -4,7 +4,7 @@
 //! can be written as a table is written as a table here, and `docs/dialects.md` is made from it. How
 //! streams of others are read is [`crate::Reader`].
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use headwater_protocol::{Error, EventKind, Framing, Message, Record};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,11 @@ pub trait Dialect: fmt::Debug + Sync {
     /// The headers of its streams. Pages of other origins may read them.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+
+    /// The path and the query that a client means, where it puts them together wrongly.
+    fn target<'a>(&self, request: &RawRequest<'a>) -> Cow<'a, str> {
+        Cow::Borrowed(request.target)
     }
 
     /// Reads a request of one of its clients.

@@ -265,8 +265,14 @@ fn write_source(out: &mut Map<String, Value>, kind: &str, part: &SourcePart) {
     out.insert("type".to_owned(), json!(kind));
     out.insert("sourceId".to_owned(), json!(part.source));
     put(out, "url", part.url.clone().map(Value::String));
-    put(out, "mediaType", part.media_type.clone().map(Value::String));
-    put(out, "title", part.title.clone().map(Value::String));
+    let (mut media_type, mut title) = (part.media_type.as_deref(), part.title.as_deref());
+    if kind == "source-document" {
+        // `validateUIMessages` wants both.
+        media_type = media_type.or(Some("text/plain"));
+        title = title.or(part.filename.as_deref()).or(Some(&part.source));
+    }
+    put(out, "mediaType", media_type.map(Value::from));
+    put(out, "title", title.map(Value::from));
     put(out, "filename", part.filename.clone().map(Value::String));
     put(out, "providerMetadata", part.metadata.clone());
 }
@@ -281,13 +287,18 @@ fn write_tool(out: &mut Map<String, Value>, part: &ToolPart) {
     out.insert("toolCallId".to_owned(), json!(part.call));
     out.insert("state".to_owned(), json!(part.state));
     put(out, "title", part.title.clone().map(Value::String));
-    put(out, "input", part.input.clone());
+    // `validateUIMessages` wants an input, an output and an error where the state has them.
+    let has_input = !matches!(part.state, ToolState::InputStreaming | ToolState::OutputError);
+    put(out, "input", part.input.clone().or_else(|| has_input.then_some(Value::Null)));
     if part.state == ToolState::InputStreaming && !part.input_text.is_empty() {
         out.insert("rawInput".to_owned(), json!(part.input_text));
     }
-    put(out, "output", part.output.clone());
+    let has_output = part.state == ToolState::OutputAvailable;
+    put(out, "output", part.output.clone().or_else(|| has_output.then_some(Value::Null)));
     put(out, "preliminary", part.preliminary.then_some(Value::Bool(true)));
-    put(out, "errorText", part.error.clone().map(Value::String));
+    let has_error = part.state == ToolState::OutputError;
+    let error = part.error.clone().or_else(|| has_error.then(String::new));
+    put(out, "errorText", error.map(Value::String));
     put(out, "providerExecuted", (part.executor == Executor::Provider).then_some(Value::Bool(true)));
     if let Some(Approval { id: Some(id), approved, reason, signature, automatic, extra }) = &part.approval {
         let mut approval = Map::new();

@@ -62,6 +62,8 @@ pub(super) struct Encoder {
     goes_on: bool,
     /// It was told of a run of which there was nothing yet: the client gets the conversation when it begins.
     history_due: bool,
+    /// The client is to get the conversation when no text is open any more.
+    resync_due: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +133,7 @@ impl Encoder {
             preliminary: Vec::new(),
             goes_on: false,
             history_due: false,
+            resync_due: false,
         }
     }
 
@@ -355,11 +358,23 @@ impl Encoder {
 
     /// Sends the conversation again, so that the client holds what we hold.
     fn resync(&mut self, record: &Record, gone_thought: Option<&str>, sink: Sink<'_>) {
+        // TanStack's client forgets at a snapshot what an open text has said, and would put the rest in its place.
+        self.resync_due = self.tanstack && self.texts.iter().any(|open| open.kind == BlockKind::Text);
+        if self.resync_due {
+            return;
+        }
         let mut messages = self.write_conversation();
         messages.extend(gone_thought.and_then(|gone| self.blank(gone, &messages)));
         let messages = WireMessages(messages);
         sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: at(record) }));
         self.say_objects_again(record, sink);
+    }
+
+    /// Sends the conversation again if that had to wait for the end of a text.
+    fn resync_if_due(&mut self, record: &Record, sink: Sink<'_>) {
+        if self.resync_due {
+            self.resync(record, None, sink);
+        }
     }
 
     /// The conversation in AG-UI's form. On TanStack's page a thought without words would be an answer without any.

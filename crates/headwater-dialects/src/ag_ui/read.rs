@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 
 use headwater_protocol::{
     ApprovalRequested, BlockDelta, BlockKind, DataEvent, Error, ErrorKind, Event, Message, MessageId,
-    MessageStarted, Origin, Part, Record, Role, ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput,
-    ToolOutputError, ToolPart, UnknownEvent,
+    MessageStarted, Origin, Part, PartState, Record, Role, ToolCall, ToolInputAvailable, ToolInputDelta,
+    ToolOutput, ToolOutputError, ToolPart, UnknownEvent,
 };
 use serde_json::{Map, Value};
 
@@ -318,7 +318,15 @@ impl Reader {
 
     fn snapshot(&mut self, snapshot: &MessagesSnapshot<'_>, out: &mut Decoded) {
         let wires = &snapshot.messages.0;
-        let messages = messages::read(wires, &mut EmbeddedJson::of_stream());
+        let mut messages = messages::read(wires, &mut EmbeddedJson::of_stream());
+        // The client appends to a text that is open, whatever message it stands in now.
+        for message in messages.iter_mut().filter(|message| self.texts.contains_key(message.id.as_str())) {
+            for part in &mut message.parts {
+                if let Part::Text(text) | Part::Reasoning(text) = part {
+                    text.state = PartState::Streaming;
+                }
+            }
+        }
         // Thoughts and activities stay unless the snapshot has any.
         let has = |role: Role| wires.iter().any(|message| message.role == role);
         let (thoughts, activities) = (has(Role::Reasoning), has(Role::Activity));

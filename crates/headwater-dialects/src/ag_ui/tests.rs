@@ -5,7 +5,7 @@ mod tanstack;
 use headwater_protocol::{
     ApprovalRequested, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, BlockStarted, Event, Executor,
     FinishReason, Framing, Interrupt, Message, MessageStarted, Origin, Record, Role, RunFinished, RunStarted,
-    RunState, RunWaiting, ToolCall, ToolInputAvailable, ToolInputDelta, ToolOutput,
+    RunState, RunWaiting, ToolCall, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput,
 };
 use serde_json::{Value, json};
 
@@ -569,4 +569,44 @@ fn a_client_is_not_told_what_its_own_tool_gave() {
     encoder.record(&Record::new(4, output));
     let body = String::from_utf8(encoder.take()).unwrap();
     assert!(!body.contains("TOOL_CALL_RESULT"), "{body}");
+}
+
+/// A text around a call whose input is refused.
+fn text_around_a_refused_call() -> [Record; 9] {
+    let refused = ToolInputError {
+        tool: ToolCall::new("c1", "search"),
+        input: Some(json!({ "bad": true })),
+        error: "not what the tool takes".to_owned(),
+        ..ToolInputError::default()
+    };
+    [
+        record(None, started()),
+        record(None, Event::ToolInputStart(ToolCall::new("c1", "search"))),
+        record(None, ToolInputDelta::new("c1", "{")),
+        record(None, BlockStarted::new(BlockKind::Text, "p1")),
+        record(None, BlockDelta::new(BlockKind::Text, "p1", "One ")),
+        record(None, Event::ToolInputError(refused)),
+        record(None, BlockDelta::new(BlockKind::Text, "p1", "text.")),
+        record(None, BlockEnded::new(BlockKind::Text, "p1")),
+        record(None, RunFinished::default()),
+    ]
+}
+
+#[test]
+fn text_that_is_open_goes_on_after_a_snapshot() {
+    let mut state = RunState::with_rules(super::rules());
+    for record in &decode(&encode(&modern(), &text_around_a_refused_call())).records {
+        let _ = state.apply(record);
+    }
+    let parts = state.messages().iter().flat_map(|message| &message.parts);
+    let texts: Vec<_> = parts.filter_map(|part| Some(part.as_block()?.1.text.clone())).collect();
+    assert_eq!(texts, ["One text."]);
+}
+
+#[test]
+fn snapshot_for_tanstack_waits_for_the_end_of_a_text() {
+    let options = EncodeOptions::profile(super::TANSTACK);
+    let types = types(&encode(&options, &text_around_a_refused_call()));
+    let at = |wanted: &str| types.iter().rposition(|kind| kind == wanted).unwrap();
+    assert_eq!(at("MESSAGES_SNAPSHOT"), at("TEXT_MESSAGE_END") + 1, "{types:?}");
 }

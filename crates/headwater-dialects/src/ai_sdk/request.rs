@@ -1,5 +1,7 @@
 //! The requests of `useChat`: a POST of the whole conversation, and a GET to come back to a run.
 
+use std::borrow::Cow;
+
 use headwater_protocol::{Error, ErrorKind, Executor, Message, Part, Role, ToolPart};
 use serde_json::{Map, Value};
 
@@ -43,9 +45,23 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     Ok(chat)
 }
 
+/// Clients before 5.0.270, 6.0.297 and 7.0.107 put the chat's id behind the query of their URL: `chat?agent=x/<id>/stream`
+/// means `chat/<id>/stream?agent=x`.
+pub(super) fn target<'a>(request: &RawRequest<'a>) -> Cow<'a, str> {
+    let misplaced = || {
+        let (path, query) = request.target.split_once('?')?;
+        let (query, id) = query.strip_suffix("/stream")?.rsplit_once('/')?;
+        let whole = path.ends_with("/stream");
+        (!whole && !id.is_empty()).then(|| format!("{path}/{id}/stream?{query}"))
+    };
+    let is_get = request.method.eq_ignore_ascii_case("GET");
+    is_get.then(misplaced).flatten().map_or(Cow::Borrowed(request.target), Cow::Owned)
+}
+
 /// `GET <api>/<id>/stream`.
 fn resume(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
-    let path = request.path();
+    let target = target(request);
+    let path = target.split_once('?').map_or(&*target, |(path, _)| path);
     let id = path.strip_suffix("/stream").and_then(|path| path.rsplit_once('/')).map(|(_, id)| id);
     let Some(id) = id.filter(|id| !id.is_empty()) else {
         return Err(wrong(format!("`{path}` must end with `/<chat id>/stream`, as the client asks for it")));

@@ -42,10 +42,13 @@ const DONE_LAST: Rule = rule("marker-last", "nothing follows [DONE]");
 const TERMINAL: Rule =
     rule("terminal", "a stream has a `done`, an `error` or [DONE]; a cut one looks complete");
 
-pub(super) static RULES: [Rule; 16] = [
+pub(super) static RULES: [Rule; 19] = [
     JSON,
     ONE_LINE,
     DATA_ONLY,
+    ONE_SPACE,
+    NO_COMMENT,
+    LF,
     SHAPE,
     BASE,
     KNOWN_TYPE,

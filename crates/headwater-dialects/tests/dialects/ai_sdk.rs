@@ -6,7 +6,9 @@ use base64::Engine as _;
 use headwater_dialects::{
     Action, Dialect, EncodeOptions, Encoder, RawRequest, Reader, ai_sdk::AiSdk, lint, ui_message,
 };
-use headwater_protocol::{Error, ErrorKind, Framing, Message, RunState, SseReader};
+use headwater_protocol::{
+    Error, ErrorKind, Framing, Message, Part, Role, RunState, SourcePart, SseReader, ToolPart, ToolState,
+};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -426,4 +428,29 @@ proptest! {
             prop_assert!(again.decoded.errors.is_empty(), "{profile}: {:?}\n{text}", again.decoded.errors);
         }
     }
+}
+
+#[test]
+fn history_has_what_the_validator_wants() {
+    let mut message = Message::text("m1", Role::Assistant, "See there.");
+    message.parts.push(Part::SourceDocument(SourcePart { source: "s1".into(), ..SourcePart::default() }));
+    let named = SourcePart {
+        source: "s2".into(),
+        filename: Some("a.pdf".into()),
+        media_type: Some("application/pdf".into()),
+        ..SourcePart::default()
+    };
+    message.parts.push(Part::SourceDocument(named));
+    let mut call = ToolPart::new("c1", "search");
+    call.state = ToolState::OutputAvailable;
+    message.parts.push(Part::Tool(Box::new(call)));
+    let written = ui_message::write(&message);
+    let call = written["parts"][3].as_object().unwrap();
+    assert!(call.contains_key("input") && call.contains_key("output"), "{call:?}");
+    assert_eq!(
+        (&written["parts"][1]["mediaType"], &written["parts"][1]["title"]),
+        (&json!("text/plain"), &json!("s1"))
+    );
+    let named = &written["parts"][2];
+    assert_eq!((&named["mediaType"], &named["title"]), (&json!("application/pdf"), &json!("a.pdf")));
 }

@@ -52,6 +52,8 @@ impl Asked {
             .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
             .collect();
         let raw = RawRequest { method: parts.method.as_str(), target, headers: &headers, body: &body };
+        let target = dialect.target(&raw);
+        let raw = RawRequest { target: &target, ..raw };
         let mut chat = dialect.parse_request(&raw)?;
         ids::check_chat(&chat)?;
         let has_key = chat.idempotency_key.is_some() || raw.header("idempotency-key").is_some();

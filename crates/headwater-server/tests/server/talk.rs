@@ -450,3 +450,27 @@ async fn a_run_is_started_followed_answered_and_stopped_by_its_name() {
     let listed = world.get("/v1/runs").await.json();
     assert_eq!(listed["runs"].as_array().unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn ag_ui_is_sent_as_ndjson_to_those_who_accept_it() {
+    let world = World::new().await;
+    let body = says("ag-ui", "s", "u1", "hello");
+    let lines = [("accept", "application/x-ndjson")];
+    let answer = world.post_with("/v1/ag-ui/chat", &body, &lines).await;
+    assert_eq!((answer.status, answer.header("content-type")), (200, "application/x-ndjson"));
+    let events: Vec<Value> = answer.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.first().unwrap()["type"], "RUN_STARTED");
+    assert_eq!(events.last().unwrap()["type"], "RUN_FINISHED");
+}
+
+#[tokio::test]
+async fn ai_sdk_client_that_puts_the_chat_behind_the_query_resumes() {
+    let world = World::named("mail", Options::default()).await;
+    world.post("/v1/ai-sdk/chat?agent=mail", &says("ai-sdk", "s", "u1", "let me choose")).await;
+    let back = world.get("/v1/ai-sdk/chat?agent=mail/s/stream").await;
+    assert_eq!(back.status, 200, "{}", back.body);
+    let proper = world.get("/v1/ai-sdk/chat/s/stream?agent=mail").await;
+    assert_eq!(back.body, proper.body);
+    let nobody = world.get("/v1/ai-sdk/chat?agent=nobody/s/stream").await;
+    assert_eq!(nobody.status, 404, "{}", nobody.body);
+}

@@ -37,6 +37,7 @@ impl Encoder {
         self.reduce(record);
         let text = self.texts.remove(open);
         say_end(&text, at(record), at(record), sink);
+        self.resync_if_due(record, sink);
     }
 
     /// A whole message, said at once.
@@ -53,6 +54,7 @@ impl Encoder {
     pub(super) fn close_text(&mut self, record: &Record, open: usize, sink: Sink<'_>) {
         let text = self.texts.remove(open);
         say_end(&text, at(record), at(record), sink);
+        self.resync_if_due(record, sink);
     }
 
     fn open_text(&self, record: &Record, kind: BlockKind, part: &PartId) -> Option<usize> {

@@ -57,3 +57,14 @@ fn the_way_back_names_the_chat_in_its_path() {
     assert!(get("/v1/ai-sdk/chat").is_err());
     assert!(get("/stream").is_err());
 }
+
+#[test]
+fn chat_id_behind_the_query_is_found() {
+    let get = |target| RawRequest { method: "GET", target, headers: &[], body: b"" };
+    let request = get("/v1/ai-sdk/chat?profile=ai-7&agent=mail/c1/stream");
+    assert_eq!(target(&request), "/v1/ai-sdk/chat/c1/stream?profile=ai-7&agent=mail");
+    let chat = parse(&request).unwrap();
+    assert_eq!((chat.action, chat.session.unwrap().as_str()), (Action::Resume, "c1"));
+    let usual = get("/v1/ai-sdk/chat/c1/stream?agent=mail");
+    assert_eq!(target(&usual), usual.target);
+}

@@ -3,7 +3,15 @@ use headwater_protocol::Framing;
 use crate::lint;
 
 fn found(framing: Framing, stream: &str) -> Vec<(&'static str, Option<u64>)> {
-    let findings = lint(crate::reader("tanstack").unwrap(), framing, stream.as_bytes());
+    let reader = crate::reader("tanstack").unwrap();
+    let findings = lint(reader, framing, stream.as_bytes());
+    for finding in &findings {
+        assert!(
+            reader.lint_rules().iter().any(|rule| rule.name == finding.rule),
+            "unlisted: {}",
+            finding.rule
+        );
+    }
     findings.iter().map(|finding| (finding.rule, finding.frame)).collect()
 }
 

@@ -129,6 +129,21 @@ fn a_tool_call_lives_through_approval_to_its_output() {
 }
 
 #[test]
+fn input_that_was_streaming_is_kept_when_approval_is_asked_for() {
+    let asked = ApprovalRequested {
+        approval: "a".into(),
+        tool: ToolCall::new("c", "t"),
+        ..ApprovalRequested::default()
+    };
+    let events = vec![
+        Event::ToolInputStart(ToolCall::new("c", "t")),
+        Event::ToolInputDelta(ToolInputDelta::new("c", r#"{"q":1}"#)),
+        Event::ApprovalRequested(asked),
+    ];
+    assert_eq!(parts(events)[0]["input"], json!({ "q": 1 }));
+}
+
+#[test]
 fn an_error_replaces_an_output_unless_the_fields_linger() {
     let events = vec![
         output("c1", 1, false),

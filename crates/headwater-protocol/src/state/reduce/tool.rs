@@ -59,6 +59,7 @@ impl RunState {
                     None => self.make(origin, &tool.call, &tool.name, tool.dynamic),
                 };
                 if let Some(part) = self.tool_mut(at) {
+                    keep_streamed_input(part);
                     part.state = ToolState::ApprovalRequested;
                     if erase || !tool.name.is_empty() {
                         part.name.clone_from(&tool.name);
@@ -267,7 +268,7 @@ fn forget_output(part: &mut ToolPart) {
     part.preliminary = false;
 }
 
-/// A call whose output comes while its input is still streaming was made with what has streamed.
+/// A call whose output or approval comes while its input is still streaming was made with what has streamed.
 fn keep_streamed_input(part: &mut ToolPart) {
     if part.state == ToolState::InputStreaming && part.input.is_none() {
         part.input = part.input_so_far();
