@@ -90,8 +90,10 @@ fn separate_parts(options: &EncodeOptions, state: &RunState) -> Value {
             kind @ ("text" | "reasoning") => (kind, part["text"].clone()),
             kind if kind.starts_with("tool-") => {
                 let result = part.get("output").or(part.get("errorText")).cloned().unwrap_or_default();
-                // Without a result, the arguments may be half of what they will be.
-                let input = part.get("input").filter(|_| !result.is_null());
+                // Without a result, the arguments may be half of what they will be. Those that were refused are shown as far
+                // as they were streamed, or whole.
+                let input =
+                    part.get("input").filter(|_| !result.is_null() && result != "not what the tool takes");
                 (kind, serde_json::json!([part["toolCallId"], input, result]))
             }
             // An object is sent now and then while it grows, and at the end of the run.
