@@ -5,8 +5,8 @@
 //! always, an unknown key before 5.0.217, 6.0.231 and 7.0.32, a `null` always. A request names no version,
 //! so the default profile says only what the oldest clients know.
 //!
-//! Decisions. Approvals are chunks of version 6; version 5 gives up at them, but has nothing else for
-//! them either. A signature is a key of 6.0.202, so the default profile leaves it to the server's own
+//! Decisions. Approvals are chunks of version 6, at which version 5 gives up: under a profile of its own it gets them as
+//! data, and no `finishReason`, which it knows from 5.0.92 on. A signature is a key of 6.0.202, so the default profile leaves it to the server's own
 //! records. A second message of a run is a new step of the one message. A structured object is a data part
 //! that is replaced while it grows. A question is a call of the tool `ask_user`, which the page executes. A
 //! run that waits ends its stream with `finish{tool-calls}`, for only then does the client send answers. A
@@ -51,12 +51,18 @@ const STRICT: Profile = Profile {
     ..Profile::PLAIN
 };
 
-static PROFILES: [Profile; 2] = [
+static PROFILES: [Profile; 3] = [
     STRICT,
     Profile { name: "ai-7", clients: "ai 7.0.70 and later", retraction: Retraction::Exact, ..STRICT },
+    Profile {
+        name: "ai-5.0",
+        clients: "ai 5.0.30 to 5.0.91, and all of ai 5 where tools ask for approval",
+        ..STRICT
+    },
 ];
 
 static AI_7: &Profile = &PROFILES[1];
+static AI_5_0: &Profile = &PROFILES[2];
 
 impl Dialect for AiSdk {
     fn name(&self) -> &'static str {
@@ -73,7 +79,11 @@ impl Dialect for AiSdk {
 
     fn support(&self, kind: EventKind, profile: &Profile) -> Support {
         let ai_7 = profile == AI_7;
+        let ai_5_0 = profile == AI_5_0;
         Support::Shown(match kind {
+            EventKind::RunWaiting if ai_5_0 => "`finish`",
+            EventKind::ApprovalRequested if ai_5_0 => "`data-approval`",
+            EventKind::ToolDenied if ai_5_0 => "`tool-output-error`",
             EventKind::RunFinished => "`finish`",
             EventKind::RunFailed => "`error`, `finish`",
             EventKind::RunCancelled => "`abort`",

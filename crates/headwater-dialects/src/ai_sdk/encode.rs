@@ -33,6 +33,8 @@ enum Audience {
     Strict,
     /// Version 7.0.70 and later.
     Ai7,
+    /// Version 5 before 5.0.92: it knows neither approvals nor why a run finished.
+    Ai50,
 }
 
 /// Writes one stream.
@@ -114,8 +116,11 @@ enum Holds {
 
 impl Encoder {
     pub(super) fn new(options: &EncodeOptions) -> Self {
-        let ai_7 = options.profile == Some(super::AI_7);
-        let audience = if ai_7 { Audience::Ai7 } else { Audience::Strict };
+        let audience = match options.profile {
+            Some(profile) if profile == super::AI_7 => Audience::Ai7,
+            Some(profile) if profile == super::AI_5_0 => Audience::Ai50,
+            _ => Audience::Strict,
+        };
         Self { audience, seam: options.seam.clone(), ..Self::default() }
     }
 
@@ -125,7 +130,10 @@ impl Encoder {
         if !transient && !std::mem::replace(&mut self.started, true) && !matches!(chunk, Chunk::Start(_)) {
             write(&start(self.shown_message()), out);
         }
-        write(chunk, out);
+        match chunk {
+            Chunk::Finish(_) if self.audience == Audience::Ai50 => write(&finish(None), out),
+            chunk => write(chunk, out),
+        }
     }
 
     /// Deltas of what is open: the shortest way, without allocation.

@@ -77,7 +77,7 @@ impl Encoder {
                 };
                 self.put(&Chunk::SourceDocument(chunk), out);
             }
-            Event::File(FileEvent { reasoning: true, .. }) if self.audience == Audience::Strict => {}
+            Event::File(FileEvent { reasoning: true, .. }) if self.audience != Audience::Ai7 => {}
             Event::File(FileEvent { url, media_type, reasoning, metadata, .. }) => {
                 self.holds(attempt);
                 let provider_metadata = provider_metadata(metadata.as_ref());
@@ -181,7 +181,7 @@ impl Encoder {
         }
     }
 
-    fn data(&mut self, data: Data<'_>, out: &mut FrameWriter) {
+    pub(super) fn data(&mut self, data: Data<'_>, out: &mut FrameWriter) {
         if data.transient != Some(true) {
             self.keep(&data);
         }
@@ -190,7 +190,7 @@ impl Encoder {
 
     /// Data belongs to no attempt, and a reset drops it all the same.
     fn keep(&mut self, data: &Data<'_>) {
-        if self.audience == Audience::Strict || !self.step.seen {
+        if self.audience != Audience::Ai7 || !self.step.seen {
             return self.holds(None);
         }
         self.step.kept.retain(|kept| data.id.is_none() || kept.id != data.id || kept.name != data.name);

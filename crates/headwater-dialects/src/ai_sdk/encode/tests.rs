@@ -372,3 +372,22 @@ fn deltas_written_by_hand_are_what_serde_writes() {
         assert_eq!(String::from_utf8(out.take()).unwrap().trim_end(), serde_json::to_string(&chunk).unwrap());
     }
 }
+
+#[test]
+fn old_clients_get_neither_approvals_nor_finish_reasons() {
+    let asked = ApprovalRequested {
+        approval: "a1".into(),
+        tool: ToolCall::new("c1", "pay"),
+        input: Some(json!({ "sum": 5 })),
+        ..ApprovalRequested::default()
+    };
+    let denied = headwater_protocol::ToolDenied { call: "c1".into(), ..Default::default() };
+    let records =
+        run(None, vec![start(), Event::ApprovalRequested(asked), Event::ToolDenied(denied), finished()]);
+    let chunks = chunks("ai-5.0", &records);
+    let types: Vec<_> = chunks.iter().map(|chunk| chunk["type"].as_str().unwrap()).collect();
+    let expected = ["start", "tool-input-available", "data-approval", "tool-output-error", "finish"];
+    assert_eq!(types, expected);
+    let data = json!({ "approvalId": "a1", "toolCallId": "c1", "toolName": "pay" });
+    assert_eq!((&chunks[2]["data"], &chunks[4]), (&data, &json!({ "type": "finish" })));
+}

@@ -10,11 +10,11 @@ use headwater_protocol::{
     self, ASK_USER, ApprovalAnswered, ApprovalRequested, Event, Executor, FrameWriter, Interrupt,
     InterruptAnswered, Record, RequestId, ToolCall, ToolCallId, ToolDenied, ToolInputAvailable,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Audience, Call, Encoder, Holds, provider_metadata, text};
 use crate::ai_sdk::chunk::{
-    Chunk, ToolApprovalRequest, ToolApprovalResponse, ToolInput, ToolInputDelta, ToolInputError,
+    Chunk, Data, ToolApprovalRequest, ToolApprovalResponse, ToolInput, ToolInputDelta, ToolInputError,
     ToolInputStart, ToolOutput, ToolOutputDenied, ToolOutputError,
 };
 
@@ -73,6 +73,12 @@ impl Encoder {
                 }
                 self.approvals.retain(|_, call| *call != tool.call);
                 self.approvals.insert(approval.clone(), tool.call.clone());
+                if self.audience == Audience::Ai50 {
+                    let data =
+                        json!({ "approvalId": approval, "toolCallId": tool.call, "toolName": tool.name });
+                    let (name, id) = (Cow::Borrowed("approval"), Some(text(approval)));
+                    return self.data(Data { name, id, data: Cow::Owned(data), transient: None }, out);
+                }
                 let chunk = ToolApprovalRequest {
                     approval_id: text(approval),
                     tool_call_id: text(&tool.call),
@@ -117,8 +123,9 @@ impl Encoder {
             }
             Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
                 self.introduce(record, call, name.as_deref(), out);
-                // Version 5 has no refusals, but it can have asked for none either.
-                if ai_7 || self.calls.get(call).is_none_or(|known| known.asked) {
+                // Version 5 has no refusals, but under `strict` it can have been asked for none either.
+                let asked = self.calls.get(call).is_none_or(|known| known.asked);
+                if ai_7 || (asked && self.audience != Audience::Ai50) {
                     self.put(&Chunk::ToolOutputDenied(ToolOutputDenied { tool_call_id: text(call) }), out);
                 } else {
                     let reason = reason.as_deref().unwrap_or("Tool execution denied.");
