@@ -1,5 +1,6 @@
 //! What the clients ask: `RunAgentInput`, and the GETs of TanStack's client.
 
+mod page_parts;
 mod snake_case;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,9 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     // TanStack's client names the run in a header too.
     let tanstack = || request.header("x-run-id").map(|_| TANSTACK);
     chat.profile = take_text(&mut body, "protocolVersion")?.map(|_| V1).or_else(tanstack);
+    if chat.session.is_none() {
+        chat.session = page_parts::take_conversation(&mut body).map(Into::into);
+    }
     chat.state = body.shift_remove("state").filter(|state| !state.is_null());
     chat.tools = tools(&mut body)?;
     read_messages(&mut body, &mut chat)?;
@@ -124,6 +128,8 @@ fn read_messages(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Resul
     let Some(mut raw) = body.shift_remove("messages") else {
         return Err(wrong("`messages` is missing: send the whole conversation, or an empty list".to_owned()));
     };
+    let decisions = page_parts::decisions(&raw);
+    page_parts::expand(&mut raw);
     for (index, message) in raw.as_array_mut().into_iter().flatten().enumerate() {
         tidy(message);
         let content = message.get("content");
@@ -139,6 +145,16 @@ fn read_messages(body: &mut Map<String, Value>, chat: &mut ChatRequest) -> Resul
     let after = wires.iter().rposition(|wire| wire.role == Role::Assistant).map_or(0, |at| at + 1);
     for wire in wires.get(after..).unwrap_or_default().iter().filter(|wire| wire.role == Role::Tool) {
         answer(wire, chat, &mut json);
+    }
+    for decision in decisions {
+        let known = |known: &ApprovalAnswer| known.call == decision.call;
+        if !chat.approvals.iter().any(known)
+            && let Some(call) = &decision.call
+        {
+            decide(&mut chat.messages, call, &decision.approval, decision.approved);
+            chat.tool_results.retain(|result| result.call != *call);
+            chat.approvals.push(decision);
+        }
     }
     Ok(())
 }

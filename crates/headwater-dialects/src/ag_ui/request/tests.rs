@@ -85,3 +85,47 @@ fn keys_in_snake_case_mean_the_same() {
     let headwater_protocol::Part::File(file) = &chat.messages[0].parts[0] else { panic!() };
     assert_eq!(file.media_type, "image/png");
 }
+
+#[test]
+fn parts_of_a_tanstack_page_are_read() {
+    let call = |state: &str, more: Value| {
+        let mut part = json!({ "type": "tool-call", "id": "c", "name": "pay", "arguments": "{\"sum\":5}", "state": state });
+        part.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        part
+    };
+    let body = |assistant: Value| {
+        json!({ "data": { "conversationId": "chat-1", "tenant": "t" }, "messages": [
+            { "id": "u", "role": "user", "parts": [{ "type": "text", "content": "Pay " }, { "type": "text", "content": "it" }] },
+            { "id": "a", "role": "assistant", "parts": assistant },
+        ] })
+    };
+    let decided = json!({ "approval": { "id": "approval_c", "needsApproval": true, "approved": false } });
+    let chat = parse("POST", "/", &[], &body(json!([call("approval-responded", decided.clone())]))).unwrap();
+    assert_eq!((chat.action, chat.session.unwrap().as_str()), (Action::Answer, "chat-1"));
+    assert_eq!(Value::Object(chat.context), json!({ "data": { "tenant": "t" } }));
+    assert_eq!(chat.messages[0].plain_text(), "Pay it");
+    assert_eq!(chat.messages[1].tool("c").unwrap().input, Some(json!({ "sum": 5 })));
+    assert_eq!((chat.approvals[0].approval.as_str(), chat.approvals[0].approved), ("approval_c", false));
+
+    let done = body(json!([
+        { "type": "thinking", "content": "hm" },
+        call("input-complete", json!({ "output": { "paid": true } })),
+        { "type": "tool-result", "toolCallId": "c", "content": "{\"paid\":true}", "state": "complete" },
+    ]));
+    let chat = parse("POST", "/", &[], &done).unwrap();
+    assert_eq!(chat.tool_results.len(), 1);
+    assert_eq!(chat.tool_results[0].output, Some(json!({ "paid": true })));
+
+    // From 0.10 to 0.23 the parts stand beside AG-UI's fields.
+    let mut beside = body(json!([call("approval-responded", decided)]));
+    beside["threadId"] = json!("t");
+    beside["messages"][0]["content"] = json!("Pay it");
+    beside["messages"][1]["toolCalls"] =
+        json!([{ "id": "c", "type": "function", "function": { "name": "pay", "arguments": "{}" } }]);
+    let chat = parse("POST", "/", &[], &beside).unwrap();
+    assert_eq!((chat.action, chat.session.unwrap().as_str()), (Action::Answer, "t"));
+    assert_eq!((chat.approvals.len(), chat.approvals[0].approved), (1, false));
+
+    beside["messages"].as_array_mut().unwrap().push(json!({ "id": "u2", "role": "user", "content": "no" }));
+    assert!(parse("POST", "/", &[], &beside).unwrap().approvals.is_empty());
+}
