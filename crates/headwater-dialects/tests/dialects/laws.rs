@@ -270,6 +270,8 @@ fn parts(state: &RunState, ended: bool) -> Value {
         let mut message = message.clone();
         message.parts.retain(|part| !matches!(part, Part::Data(data) if data.transient));
         let mut flat = crate::flat::flat(&message);
+        // An approval that is data stands by its call for those who come back.
+        flat["data"].as_array_mut().unwrap().sort_by_key(|data| data["name"] != "approval");
         // An input that is still streamed shows as far as its text goes.
         for tool in flat["tools"].as_array_mut().unwrap() {
             if tool["state"] == "input-streaming" {
