@@ -70,3 +70,43 @@ fn page_message_has_calls_as_the_live_page_has_them_and_no_questions() {
         ]
     );
 }
+
+/// A text around a call whose input is refused.
+fn text_around_a_refused_call() -> [Record; 9] {
+    let refused = ToolInputError {
+        tool: ToolCall::new("c1", "search"),
+        input: Some(json!({ "bad": true })),
+        error: "not what the tool takes".to_owned(),
+        ..ToolInputError::default()
+    };
+    [
+        record(None, started()),
+        record(None, Event::ToolInputStart(ToolCall::new("c1", "search"))),
+        record(None, ToolInputDelta::new("c1", "{")),
+        record(None, BlockStarted::new(BlockKind::Text, "p1")),
+        record(None, BlockDelta::new(BlockKind::Text, "p1", "One ")),
+        record(None, Event::ToolInputError(refused)),
+        record(None, BlockDelta::new(BlockKind::Text, "p1", "text.")),
+        record(None, BlockEnded::new(BlockKind::Text, "p1")),
+        record(None, RunFinished::default()),
+    ]
+}
+
+#[test]
+fn text_that_is_open_goes_on_after_a_snapshot() {
+    let mut state = RunState::with_rules(super::super::rules());
+    for record in &decode(&encode(&modern(), &text_around_a_refused_call())).records {
+        let _ = state.apply(record);
+    }
+    let parts = state.messages().iter().flat_map(|message| &message.parts);
+    let texts: Vec<_> = parts.filter_map(|part| Some(part.as_block()?.1.text.clone())).collect();
+    assert_eq!(texts, ["One text."]);
+}
+
+#[test]
+fn snapshot_for_tanstack_waits_for_the_end_of_a_text() {
+    let options = EncodeOptions::profile(super::super::TANSTACK);
+    let types = types(&encode(&options, &text_around_a_refused_call()));
+    let at = |wanted: &str| types.iter().rposition(|kind| kind == wanted).unwrap();
+    assert_eq!(at("MESSAGES_SNAPSHOT"), at("TEXT_MESSAGE_END") + 1, "{types:?}");
+}
