@@ -103,8 +103,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Puts a value if what is there is what one expects, for so long or for ever; durable when done. Gives its version.
     ///
     /// # Errors
-    /// [`Conflict`](crate::ErrorKind::Conflict) when something else is there. Whoever reads after that finds it, or what
-    /// came after it.
+    /// [`Conflict`](crate::ErrorKind::Conflict) when something else is there. A read after that finds it, or what came
+    /// after it.
     fn put<'a>(
         &'a self,
         key: &'a str,

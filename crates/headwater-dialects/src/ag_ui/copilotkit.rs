@@ -106,7 +106,7 @@ fn read(asked: Asked, request: &RawRequest<'_>, mut body: Map<String, Value>) ->
             }
             chat
         }
-        // Its messages are what the page holds of the thread, which is told anew.
+        // The thread is sent anew, so the messages that the page holds do not matter.
         Asked::Connect { agent } => ChatRequest {
             action: Action::Resume,
             session: take_text(&mut body, "threadId")?.map(Into::into),

@@ -136,7 +136,7 @@ impl FromStr for WhenBusy {
             "queue" => Ok(Self::Queue),
             "refuse" => Ok(Self::Refuse),
             "stop" => Ok(Self::Stop),
-            _ => Err(format!("`{text}` is none of `stop`, `queue` and `refuse`")),
+            _ => Err(format!("`{text}` is not one of `stop`, `queue` and `refuse`")),
         }
     }
 }

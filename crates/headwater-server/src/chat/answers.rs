@@ -62,8 +62,8 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
     }
 }
 
-/// A page asks to go on before its decision has arrived. That may be on its way in another request; if it does not come,
-/// the page is told once more what the run waits for.
+/// A page asks to go on before its decision has arrived. The decision may be on its way in another request; if it does not
+/// come, the response says once more what the run waits for, and ends.
 async fn undecided(
     asked: &Asked,
     session: Option<&Session>,
