@@ -15,6 +15,9 @@ use crate::{Agent, Error, Result, Run, Start, WhenBusy, agent::AgentInner, error
 /// How often it is looked whether another process has begun a turn.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
+/// How long a run that was stopped may take to end before a message that needs its place is refused.
+const ROOM: Duration = Duration::from_secs(30);
+
 /// What a person sends to a session.
 ///
 /// ```
@@ -346,9 +349,10 @@ impl Session {
     /// Stops what is going, takes back what waits for its turn, and waits until nothing goes on.
     ///
     /// # Errors
-    /// As [`Session::info`].
+    /// [`ErrorKind::SessionBusy`] when what is going does not end within half a minute, and as [`Session::info`].
     pub async fn make_room(&self) -> Result<()> {
         let agent = &self.agent.0;
+        let deadline = tokio::time::Instant::now() + ROOM;
         let mut watch = agent.store.watch(&keys::session(&self.key));
         loop {
             let Seen { mut head, version } = self.seen().await?;
@@ -358,6 +362,10 @@ impl Session {
                 continue;
             }
             let Some(active) = head.active else { return Ok(()) };
+            // Its process may have died a moment ago, or its workflow may not be known here.
+            if tokio::time::Instant::now() >= deadline {
+                return Err(self.busy());
+            }
             self.stop_run(&active.run, Some("another message came")).await?;
             let _ = tokio::time::timeout(LOOK_AGAIN, watch.changed()).await;
         }

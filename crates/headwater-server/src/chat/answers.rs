@@ -18,8 +18,9 @@ use crate::{ApiError, follow::From};
 const EARLY: Duration = Duration::from_secs(30);
 const EARLY_CHECK: Duration = Duration::from_millis(10);
 
-/// How long a request waits for a decision that comes in another one.
+/// How long a request waits for a decision that comes in another one, and how often that is looked at.
 const DECISION: Duration = Duration::from_secs(5);
+const DECISION_CHECK: Duration = Duration::from_millis(100);
 
 /// How many open questions of one person are looked at to find one by its call.
 const LOOKED_AT: usize = 1_000;
@@ -81,7 +82,7 @@ async fn undecided(
         if tokio::time::Instant::now() >= deadline {
             return Ok(Placed::at(run, From::Reentry));
         }
-        tokio::time::sleep(EARLY_CHECK).await;
+        tokio::time::sleep(DECISION_CHECK).await;
     }
 }
 
