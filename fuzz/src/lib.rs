@@ -2,20 +2,25 @@
 
 use axum::http::Request;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use headwater_dialects::{Decoded, Decoder, EncodeOptions, Encoder, RawRequest, lint};
 use headwater_json::{Chunk, Completion, Extractor, FieldKind, Fields, InputLimits, Options, PartialValue};
 use headwater_models::{
     ModelEvent,
     scripted::Script,
     wire::{Dialect, Settings, Wire},
 };
-use headwater_dialects::{Decoded, Decoder, EncodeOptions, Encoder, RawRequest, lint};
-use headwater_protocol::{FrameReader, Framing, RunState, StructuredOp, StructuredState, StructuredStreams, StructuredUpdate};
+use headwater_protocol::{
+    FrameReader, Framing, RunState, StructuredOp, StructuredState, StructuredStreams, StructuredUpdate,
+};
 use headwater_server::{Authenticator as _, Jwt};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
 /// Decodes the bytes in two pieces, reduces, re-encodes and lints.
 pub fn decode(name: &str, bytes: &[u8]) {
-    let (Some(dialect), Some(reader)) = (headwater_dialects::find(name), headwater_dialects::reader(name)) else { return };
+    let (Some(dialect), Some(reader)) = (headwater_dialects::find(name), headwater_dialects::reader(name))
+    else {
+        return;
+    };
     let Some((&cut, bytes)) = bytes.split_first() else { return };
     let framing = if cut & 1 == 0 { Framing::Sse } else { Framing::Ndjson };
     let cut = usize::from(cut).min(bytes.len());

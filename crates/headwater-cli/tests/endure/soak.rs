@@ -23,7 +23,8 @@ fn server_that_is_used_for_long_does_not_grow() {
     let folder = tempfile::tempdir().unwrap();
     let file = agent(folder.path());
     let data = folder.path().join("data");
-    let server = Server::start(&data, &[file.to_str().unwrap(), "--set", "fsync=200ms"]);
+    let server =
+        Server::start(&data, &[file.to_str().unwrap(), "--set", "fsync=200ms", "--set", "when_busy=queue"]);
     let mut after_a_third = None;
     at_once(async {
         for first in (0..count).step_by(20) {
@@ -32,7 +33,7 @@ fn server_that_is_used_for_long_does_not_grow() {
                 async move {
                     let parts = json!([{ "type": "text", "text": format!("run {number}") }]);
                     let message = json!({ "id": format!("u{number}"), "role": "user", "parts": parts });
-                    let body = json!({ "id": format!("soak-{}", number / 3), "messages": [message] });
+                    let body = json!({ "id": format!("soak-{}", number / 3), "message": message });
                     let answer =
                         ask(&address, "POST", "/v1/ai-sdk/endure/chat", &body.to_string()).await.unwrap();
                     let expected = format!("run {number}: this was asked, and this is the answer.");

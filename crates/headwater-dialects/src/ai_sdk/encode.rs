@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use headwater_protocol::{
-    self, ApprovalId, AttemptId, BlockKind, Event, FrameWriter, Framing, MessageId, Part, PartId, Piece,
-    QuestionState, Record, RunState, ToolCallId,
+    self, ApprovalId, AttemptId, BlockKind, Event, Executor, FrameWriter, Framing, MessageId, Part, PartId,
+    Piece, QuestionState, Record, RunState, ToolCallId, ToolState,
 };
 use serde_json::Value;
 
@@ -305,7 +305,11 @@ impl Encode for Encoder {
 /// A call that has its output, or a question that has its answer.
 fn done_call(part: &Part) -> Option<ToolCallId> {
     match part {
-        Part::Tool(tool) if tool.state.is_settled() => Some(tool.call.clone()),
+        Part::Tool(tool) if tool.state == ToolState::OutputAvailable => Some(tool.call.clone()),
+        // The client keeps the raw text of such an input, which others would show beside it.
+        Part::Tool(tool) if tool.state.is_settled() && tool.executor == Executor::Client => {
+            Some(tool.call.clone())
+        }
         Part::Question(question) if question.state != QuestionState::Open => {
             Some(question.interrupt.request.as_str().into())
         }
