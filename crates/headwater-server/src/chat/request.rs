@@ -130,7 +130,7 @@ impl Asked {
     /// What happens to a run that is going when another message comes.
     pub(crate) fn when_busy(&self, going: Option<&RunId>) -> WhenBusy {
         let set = self.served.agent.when_busy().or(self.server.options().when_busy);
-        let left = || going.is_some_and(|run| self.server.streams().readers(run) == 0);
+        let left = || going.is_some_and(|run| self.server.streams().was_left(run));
         match set {
             None if self.dialect.stops_by_leaving() => WhenBusy::Stop,
             None => WhenBusy::Queue,

@@ -25,7 +25,7 @@ pub(crate) struct Streams {
     readers: Readers,
 }
 
-/// How many readers each run has.
+/// How many readers each run has that had one lately.
 type Readers = Arc<StdMutex<HashMap<RunId, usize>>>;
 
 /// A reader of a run, counted until it is dropped.
@@ -39,10 +39,11 @@ impl Drop for Attached {
     fn drop(&mut self) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = readers.get_mut(&self.run) {
-            *count -= 1;
-            if *count == 0 {
-                readers.remove(&self.run);
-            }
+            *count = count.saturating_sub(1);
+        }
+        // That a reader has left matters until the next message, so old ones may be forgotten.
+        if readers.len() >= 1_024 && readers.len().is_power_of_two() {
+            readers.retain(|_, count| *count > 0);
         }
     }
 }
@@ -79,6 +80,11 @@ impl Streams {
     /// How many readers a run has here.
     pub(crate) fn readers(&self, run: &RunId) -> usize {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).get(run).copied().unwrap_or(0)
+    }
+
+    /// Whether a run had readers here, and has lost them. One that has just begun has none yet.
+    pub(crate) fn was_left(&self, run: &RunId) -> bool {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).get(run) == Some(&0)
     }
 
     /// How many bytes are kept for readers that share a stream.
