@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use crate::{
     decode::Decode,
     dialect::{
-        CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Support,
+        CursorSupport, Dialect, KeepAlive, Profile, ReaderNames, Reentry, Retraction, ServerNames, Support,
     },
     documents::HistoryPage,
     encode::{Encode, EncodeOptions},
@@ -140,7 +140,7 @@ impl Dialect for AgUi {
         page_message(message)
     }
 
-    fn reader_names(&self, request: &ChatRequest, _http: HttpNames<'_>) -> ReaderNames {
+    fn reader_names(&self, request: &ChatRequest, _server: ServerNames<'_>) -> ReaderNames {
         let run = request.run.as_ref().map(|run| run.as_str().to_owned());
         ReaderNames { run, ..ReaderNames::default() }
     }

@@ -19,16 +19,23 @@ mod request;
 mod whole_answer;
 
 use chunk::Chunk;
-use headwater_protocol::{Error, EventKind, Frame, Record};
-use whole_answer::WholeAnswer;
+use headwater_protocol::{Error, EventKind, Frame};
+use whole_answer::BufferedAnswer;
 
 use crate::{
     decode::Decode,
-    dialect::{Dialect, KeepAlive, Profile, Route, Support},
+    dialect::{Dialect, KeepAlive, Operations, Profile, Route, RouteBase, Support},
+    documents::WholeAnswer,
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
     request::{ChatRequest, RawRequest},
+};
+
+const CHECKPOINTS: Route = Route {
+    path: "checkpoints",
+    base: RouteBase::DialectAndAgent(Operations::new("readCheckpointsOfAgent", "changeCheckpointsOfAgent")),
+    operations: Operations::new("readCheckpoints", "changeCheckpoints"),
 };
 
 /// What follows the last chunk.
@@ -93,7 +100,7 @@ impl Dialect for Kortyx {
     }
 
     fn routes(&self) -> &'static [Route] {
-        const { &[Route::CHAT, Route::BELOW_CHAT, Route { path: "checkpoints", per_agent: true }] }
+        const { &[Route::CHAT, Route::BELOW_CHAT, CHECKPOINTS] }
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -104,9 +111,10 @@ impl Dialect for Kortyx {
         serde_json::json!({ "id": message.id, "role": message.role, "content": message.plain_text(), "metadata": message.metadata })
     }
 
-    fn whole_answer(&self, records: &[Record]) -> serde_json::Value {
+    fn whole_answer(&self, answer: &WholeAnswer<'_>) -> serde_json::Value {
         // Its keys are strings, so there is always JSON for it.
-        serde_json::to_value(WholeAnswer::new(records)).unwrap_or_default()
+        let records = answer.records.iter().filter(|record| record.seq > answer.since);
+        serde_json::to_value(BufferedAnswer::new(records)).unwrap_or_default()
     }
 }
 
