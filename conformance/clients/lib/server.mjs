@@ -26,11 +26,11 @@ export class Server {
   /**
    * `begun` is told the id of each process. A server that `keepsPort` is found at the same place after a kill; one
    * behind a proxy need not be. The `pace` is slow enough that a cut meets a run that goes on, and fast enough for
-   * hundreds of them.
+   * hundreds of them. Without `agents` there are the demo agents.
    */
-  static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms' } = {}) {
+  static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms', agents = [] } = {}) {
     const folder = await mkdtemp(join(tmpdir(), 'headwater-judges-'));
-    const server = new Server(binary, folder, { begun, keepsPort, pace });
+    const server = new Server(binary, folder, { begun, keepsPort, pace, agents });
     try {
       await server.#spawn();
     } catch (error) {
@@ -42,8 +42,8 @@ export class Server {
 
   #spawn() {
     this.#said = '';
-    const pace = ['--set', `demo.pace=${this.#options.pace}`];
-    const child = spawn(this.#binary, ['serve', '--listen', this.#listen, '--data', this.#folder, ...pace], {
+    const rest = ['--set', `demo.pace=${this.#options.pace}`, ...this.#options.agents];
+    const child = spawn(this.#binary, ['serve', '--listen', this.#listen, '--data', this.#folder, ...rest], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NO_COLOR: '1' },
     });

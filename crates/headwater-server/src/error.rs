@@ -200,7 +200,10 @@ impl IntoResponse for ApiError {
 
 impl From<headwater_protocol::Error> for ApiError {
     fn from(error: headwater_protocol::Error) -> Self {
-        Self::bad("request.invalid", error.message())
+        match error.kind() {
+            headwater_protocol::ErrorKind::Path => Self::not_found("route.unknown", error.message()),
+            _ => Self::bad("request.invalid", error.message()),
+        }
     }
 }
 

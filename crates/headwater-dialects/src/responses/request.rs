@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 use super::name;
 use crate::request::{Action, AnswerRef, ChatRequest, RawRequest, RequestCursor, percent_decode};
 
+/// What OpenAI has below its path and we do not.
+const NOT_SERVED: [&str; 3] = ["compact", "input_tokens", "input_items"];
+
 /// Reads a request.
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     let mut segments = request.path().trim_end_matches('/').rsplit('/');
@@ -27,6 +30,10 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     }
     if last.starts_with("resp_") {
         return Err(wrong("send GET to read a response, or POST to its `/cancel`"));
+    }
+    if NOT_SERVED.contains(&last) || segments.any(|segment| segment == "responses") {
+        let message = "there are `responses`, `responses/{id}` and `responses/{id}/cancel`, and nothing else";
+        return Err(Error::new(ErrorKind::Path, message));
     }
     create(request)
 }

@@ -79,6 +79,17 @@ fn response_is_read_resumed_and_cancelled_by_its_id() {
 }
 
 #[test]
+fn other_paths_lead_nowhere() {
+    for path in
+        ["/v1/responses/compact", "/v1/responses/x", "/v1/responses/resp_run_1.0/input_items", "/api/compact"]
+    {
+        let error = parse(&RawRequest::post(path, b"{\"input\":\"x\"}")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Path, "{path}");
+    }
+    assert!(parse(&RawRequest::post("/api/answers", b"{\"input\":\"x\"}")).is_ok());
+}
+
+#[test]
 fn tools_of_the_client_are_functions() {
     let tool =
         json!({ "type": "function", "name": "locate", "parameters": { "type": "object" }, "strict": true });
