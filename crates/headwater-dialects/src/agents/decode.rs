@@ -208,7 +208,7 @@ impl AgentsDecoder {
             }
             "status" => {
                 self.waiting = chunk.state.as_deref() == Some("waiting");
-                let state = chunk.state.map(|state| state.into_owned());
+                let state = chunk.state.map(std::borrow::Cow::into_owned);
                 self.push(out, None, StatusEvent { state, message: chunk.message, ..Default::default() });
             }
             "error" => self.error(chunk, frame, out)?,

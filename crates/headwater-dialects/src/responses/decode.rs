@@ -215,7 +215,7 @@ impl ResponsesDecoder {
             "function_call" => {
                 ToolCall::new(text(item, "call_id")?, text(item, "name")?).by(Executor::Client)
             }
-            "mcp_call" => ToolCall::new(id, text(item, "name")?),
+            "mcp_call" => ToolCall::new(call_of(id), text(item, "name")?),
             _ => return Ok(()),
         };
         self.calls.insert(id.to_owned(), tool.call.clone());
@@ -239,7 +239,7 @@ impl ResponsesDecoder {
                 self.part(ToolInputAvailable::new(tool, input), out);
             }
             "mcp_call" => {
-                let tool = ToolCall::new(id, text(item, "name")?);
+                let tool = ToolCall::new(call_of(id), text(item, "name")?);
                 let call = tool.call.clone();
                 if item["status"] == "incomplete" {
                     return Ok(());
@@ -334,6 +334,11 @@ impl ResponsesDecoder {
         }
         Ok(())
     }
+}
+
+/// The call of an item that our own server wrote, and of those of others the item itself.
+fn call_of(item: &str) -> &str {
+    item.strip_prefix("mcp_").filter(|call| !call.is_empty()).unwrap_or(item)
 }
 
 fn block_id(item: &str, at: u64) -> String {

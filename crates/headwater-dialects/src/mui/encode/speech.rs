@@ -399,7 +399,7 @@ fn found(event: &Event, sink: Sink<'_>) {
                 source_id: source.into(),
                 url: url.into(),
                 title: title.as_deref().map(Cow::Borrowed),
-            }))
+            }));
         }
         Event::SourceDocument(headwater_protocol::SourceDocument { source, title, text, .. }) => {
             sink(&Chunk::SourceDocument(SourceDocument {
