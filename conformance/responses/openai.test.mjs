@@ -2,7 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import OpenAI from 'openai';
+import { zodTextFormat } from 'openai/helpers/zod';
+import { z } from 'zod';
 import { serve, settled } from './lib.mjs';
 
 const { server, base } = await serve();
@@ -230,6 +233,22 @@ test('a question is a call of ask_user', async () => {
   assert.ok(response.output.some(({ type }) => type === 'message'));
 });
 
+test('an answer has the form that the client wants, and calls its tools', async () => {
+  const { base } = await serve({ agents: [fileURLToPath(new URL('compliance.yaml', import.meta.url))] });
+  const client = new OpenAI({ baseURL: base, apiKey: 'none' });
+  const Event = z.object({ name: z.string(), participants: z.array(z.string()) });
+  const text = { format: zodTextFormat(Event, 'event') };
+  const parsed = await client.responses.parse({ model: 'script', input: 'Alice and Bob go to a science fair.', text });
+  assert.deepEqual(parsed.output_parsed, { name: 'science fair', participants: ['Alice', 'Bob'] });
+  const weather = { type: 'function', name: 'get_weather', parameters: { type: 'object', properties: {} }, strict: false };
+  const called = await client.responses.create({ model: 'script', input: 'How is the weather?', tools: [weather] });
+  const call = called.output.find(({ type }) => type === 'function_call');
+  assert.equal(call.name, 'get_weather');
+  const output = { type: 'function_call_output', call_id: call.call_id, output: 'sunny' };
+  const answered = await client.responses.create({ model: 'script', previous_response_id: called.id, input: [output], tools: [weather] });
+  assert.equal(answered.output_text, 'It is sunny.');
+});
+
 test('errors are those of the client', async () => {
   await assert.rejects(client.responses.create({ model: 'nobody', input: 'x' }), (error) => {
     assert.ok(error instanceof OpenAI.NotFoundError);
@@ -237,8 +256,8 @@ test('errors are those of the client', async () => {
     assert.match(error.message, /`chat`, `email`/);
     return true;
   });
-  const format = { type: 'json_schema', name: 'x', schema: { type: 'object' } };
-  await assert.rejects(client.responses.create({ model: 'chat', input: 'x', text: { format } }), OpenAI.BadRequestError);
+  const format = { type: 'json_schema', name: 'x', schema: { type: 'no such type' } };
+  await assert.rejects(client.responses.create({ model: 'chat', input: 'x', text: { format } }), OpenAI.UnprocessableEntityError);
   await assert.rejects(client.responses.retrieve('resp_run_never.0'), OpenAI.NotFoundError);
   const previous_response_id = 'resp_run_never.0';
   await assert.rejects(client.responses.create({ model: 'chat', input: 'x', previous_response_id }), OpenAI.NotFoundError);

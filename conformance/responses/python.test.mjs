@@ -13,7 +13,7 @@ const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 const run = (...args) => promisify(execFile)(python, args, { maxBuffer: 16 << 20 });
 
 // The README says why.
-const LEFT_OUT = ['tool-calling', 'error-handling', 'reasoning-summary'];
+const LEFT_OUT = ['reasoning-summary'];
 
 test('openai for Python', { skip: without }, async () => {
   const { base } = await serve();

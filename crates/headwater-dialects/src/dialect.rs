@@ -49,9 +49,16 @@ pub trait Dialect: fmt::Debug + Sync {
         self.profiles().iter().find(|profile| profile.name == name)
     }
 
-    /// The profile of a chat request that does not show which client sent it.
-    fn chat_profile(&self) -> &'static Profile {
+    /// The profile of a chat request that does not show which client sent it. The agent may ask the page for something, or
+    /// never `asks`.
+    fn chat_profile(&self, asks: bool) -> &'static Profile {
+        let _ = asks;
         self.default_profile()
+    }
+
+    /// What the developer of a page has to do whose requests cannot say what a person decided; none where they can.
+    fn how_to_decide(&self) -> Option<&'static str> {
+        None
     }
 
     /// How it says an event, under a profile.
@@ -431,7 +438,7 @@ impl fmt::Display for Support {
 }
 
 /// How `content` is filled in TanStack's content chunks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentMode {
     /// Only where the client needs it to begin a new segment.

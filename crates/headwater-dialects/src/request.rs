@@ -1,13 +1,13 @@
 //! What a page asks for, whatever dialect it asks in.
 
 use headwater_protocol::{
-    ApprovalId, CheckpointId, ClientTool, Message, MessageId, RequestId, RunId, SessionId, ToolCallId,
-    ToolPart, ToolState,
+    AnswerFormat, ApprovalId, CheckpointId, ClientTool, Message, MessageId, RequestId, RunId, SessionId,
+    ToolCallId, ToolPart, ToolState,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::dialect::Profile;
+use crate::dialect::{ContentMode, Profile};
 
 /// A request as it came over HTTP.
 ///
@@ -112,6 +112,10 @@ pub struct ChatRequest {
     pub tools: Vec<ClientTool>,
     /// Which tool the model shall or may use, in the page's words.
     pub tool_choice: Option<Value>,
+    /// How TanStack's `content` is filled.
+    pub content: ContentMode,
+    /// The form that the answer shall have.
+    pub answer_format: Option<AnswerFormat>,
     /// What the page's tools gave.
     pub tool_results: Vec<ToolResult>,
     /// Decisions about tool calls.
@@ -160,6 +164,8 @@ impl Default for ChatRequest {
             message: None,
             tools: Vec::new(),
             tool_choice: None,
+            content: ContentMode::default(),
+            answer_format: None,
             tool_results: Vec::new(),
             approvals: Vec::new(),
             answers: Vec::new(),

@@ -68,11 +68,8 @@ const PROFILES: &[Profile] = &[Profile {
     ..Profile::PLAIN
 }];
 
-const RESPONSES: Route = Route {
-    path: "responses",
-    base: RouteBase::Version,
-    operations: Operations::write("createResponse"),
-};
+const RESPONSES: Route =
+    Route { path: "responses", base: RouteBase::Version, operations: Operations::write("createResponse") };
 
 const BELOW_RESPONSES: Route = Route {
     path: "responses/{*rest}",

@@ -119,10 +119,16 @@ impl Dialect for TanStack {
         Box::new(encode::Encoder::new(options))
     }
 
-    fn chat_profile(&self) -> &'static Profile {
-        // A page does not say whether it has tools of its own, and one that has would wait for ever beside a call of the
-        // server's that it is shown too early.
-        CLIENT_TOOLS
+    fn chat_profile(&self, asks: bool) -> &'static Profile {
+        // A page that is asked for something would wait for ever beside a call of the server's that it is shown too early.
+        if asks { CLIENT_TOOLS } else { self.default_profile() }
+    }
+
+    fn how_to_decide(&self) -> Option<&'static str> {
+        Some(
+            "The decision about the call is missing: these clients do not send it. Send {conversationId, approvalId, approved} \
+             to this URL before addToolApprovalResponse, or use `decide` of @headwater/client/tanstack.",
+        )
     }
 
     fn answers(&self) -> AnswerFlow {

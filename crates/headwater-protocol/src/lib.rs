@@ -26,6 +26,7 @@
 //! assert_eq!(state.messages()[0].plain_text(), "Hello");
 //! ```
 
+mod answer_format;
 mod error;
 mod event;
 mod framing;
@@ -37,6 +38,7 @@ mod structured;
 mod time;
 mod tool_spec;
 
+pub use answer_format::AnswerFormat;
 pub use error::{Error, ErrorKind, Place};
 pub use event::{
     ApprovalAnswered, ApprovalRequested, AttemptRetracted, AttemptStarted, BlockDelta, BlockEnded, BlockKind,

@@ -72,6 +72,7 @@ pub struct Agent(pub(crate) Arc<AgentInner>);
 #[derive(Debug)]
 pub(crate) struct AgentInner {
     pub(crate) name: String,
+    description: Option<String>,
     workflows: HashMap<String, Versions>,
     pub(crate) default_workflow: Option<String>,
     models: Models,
@@ -121,6 +122,9 @@ pub struct AgentOptions {
     pub max_tool_output_bytes: usize,
     /// How often a run may be taken over in a row without getting any further: 10. Then it fails with `run.abandoned`.
     pub max_takeovers: u32,
+    /// Whether a run may ask its page for something, an answer, an approval or what a tool of the page gives: yes. Some pages
+    /// are shown what the server's tools do only at the end of such a run.
+    pub asks: bool,
 }
 
 impl Default for AgentOptions {
@@ -137,6 +141,7 @@ impl Default for AgentOptions {
             max_answer_bytes: 4 << 20,
             max_tool_output_bytes: 4 << 20,
             max_takeovers: 10,
+            asks: true,
         }
     }
 }
@@ -157,6 +162,18 @@ impl Agent {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// What it does, for people.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.0.description.as_deref()
+    }
+
+    /// Whether a run may ask its page for something.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.0.options.asks
     }
 
     /// The store that keeps its runs.

@@ -151,6 +151,11 @@ impl Agents {
         self.served().into_iter().map(|served| served.agent).collect()
     }
 
+    /// The agents that can be asked for by their names, in order.
+    pub(crate) fn named(&self) -> Vec<Served> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).agents.values().cloned().collect()
+    }
+
     pub(crate) fn served(&self) -> Vec<Served> {
         let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
         named.agents.values().chain(named.retired.values()).cloned().collect()

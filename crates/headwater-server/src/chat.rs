@@ -120,8 +120,11 @@ pub(crate) async fn ask(
     match &asked.chat.action {
         Action::Chat | Action::Answer | Action::Regenerate => {
             let permit = permit()?;
-            let placed = turn::place(&asked).await?;
-            respond::respond(&asked, placed, permit).await
+            match turn::place(&asked).await {
+                // Its client shows nothing of an error that is not in a stream.
+                Err(error) if error.code() == "approval.undecided" => Ok(respond::failed(&asked, &error)),
+                placed => respond::respond(&asked, placed?, permit).await,
+            }
         }
         Action::Resume => {
             let permit = permit()?;

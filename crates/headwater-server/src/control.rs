@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use answers::InterruptDocument;
 use axum::{Extension, Json, extract::State, http::HeaderMap};
-use headwater_dialects::{ReaderNames, RequestCursor};
+use headwater_dialects::{ContentMode, ReaderNames, RequestCursor};
 use headwater_protocol::{RunId, RunStatus, Usage};
 use headwater_runtime::{ErrorKind, Run, RunSummary};
 use schemars::JsonSchema;
@@ -254,6 +254,7 @@ pub(crate) async fn events(
         dialect,
         profile,
         framing,
+        content: ContentMode::default(),
         names: ReaderNames::default(),
         messages: served.shown(chat::conversation_before(profile, &run).await?),
         thought: None,

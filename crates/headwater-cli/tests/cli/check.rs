@@ -54,7 +54,7 @@ a.yaml:4:12: error: there is no node `grete`: did you mean `greet`? (known: gree
 4 |     start: grete
   |            ^^^^^
 
-a.yaml:6:31: error: there is no name `inptu`: did you mean `input`? (known: input, data, state, context, client, run, session)
+a.yaml:6:31: error: there is no name `inptu`: did you mean `input`? (known: input, data, state, shared, context, client, run, session)
   |
 6 |       greet: { message: \"é {{ inptu }}\" }
   |                               ^^^^^

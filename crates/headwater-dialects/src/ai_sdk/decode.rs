@@ -234,6 +234,7 @@ impl Decoder {
             call: self.known.start_call(call, name, dynamic.unwrap_or(false), streams),
             name: name.to_owned(),
             dynamic,
+            quiet: false,
             executor: if provider { Executor::Provider } else { Executor::Server },
             title: title.map(Cow::into_owned),
             metadata: owned(metadata),

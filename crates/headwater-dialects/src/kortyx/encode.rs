@@ -43,6 +43,8 @@ pub(super) struct Encoder {
     closed: bool,
     /// The calls that were started, with the names of their tools.
     calls: HashMap<ToolCallId, String>,
+    /// The calls that are not shown.
+    quiet: HashSet<ToolCallId>,
     /// The structured streams that are complete. The page gives up if one goes on.
     complete: HashSet<String>,
     texts: HashMap<PartId, TextPiece>,

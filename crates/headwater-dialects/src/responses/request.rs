@@ -2,7 +2,7 @@
 
 mod input;
 
-use headwater_protocol::{ClientTool, Error, ErrorKind, Message, Role};
+use headwater_protocol::{AnswerFormat, ClientTool, Error, ErrorKind, Message, Role};
 use serde_json::{Map, Value};
 
 use super::name;
@@ -66,7 +66,9 @@ fn create(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         Ok(_) => return Err(wrong("the body must be a JSON object with `model` and `input`")),
         Err(error) => return Err(wrong(format!("the body is not JSON: {error}"))),
     };
-    refuse_unsupported(&mut body)?;
+    if body.get("prompt").is_some_and(|prompt| !prompt.is_null()) {
+        return Err(wrong("`prompt` is not supported: an agent has prompts of its own"));
+    }
     let background = flag(&mut body, "background")?.unwrap_or(false);
     let mut chat = ChatRequest {
         agent: text(&mut body, "model")?,
@@ -79,12 +81,16 @@ fn create(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         },
         tools: tools(&mut body)?,
         tool_choice: body.shift_remove("tool_choice").filter(|choice| !choice.is_null()),
+        answer_format: answer_format(&mut body)?,
         idempotency_key: request.header("idempotency-key").map(str::to_owned),
         ..ChatRequest::default()
     };
     let goes_on = chat.previous.is_some() || chat.session.is_some();
     if chat.previous.is_some() && chat.session.is_some() {
         return Err(wrong("send `previous_response_id` or `conversation`, not both"));
+    }
+    if chat.agent.is_none() && chat.previous.is_none() {
+        return Err(wrong("`model` is missing: send the name of an agent"));
     }
     let instructions = text(&mut body, "instructions")?.filter(|text| !text.is_empty());
     let input = body.shift_remove("input").filter(|input| !input.is_null());
@@ -114,19 +120,22 @@ fn create(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     Ok(chat)
 }
 
-/// Refuses what would be ignored otherwise, though the answer depends on it.
-fn refuse_unsupported(body: &mut Map<String, Value>) -> Result<(), Error> {
-    let format = body.get("text").and_then(|text| text.get("format")?.get("type")?.as_str());
-    if let Some(format) = format.filter(|format| *format != "text") {
-        return Err(wrong(format!(
-            "`text.format` cannot be `{format}`: what an agent answers with is decided by the agent, not by its clients"
-        )));
+/// The form of the text that the client wants: `text.format`.
+fn answer_format(body: &mut Map<String, Value>) -> Result<Option<AnswerFormat>, Error> {
+    let Some(mut text) = body.shift_remove("text").filter(|text| !text.is_null()) else { return Ok(None) };
+    let format = text.get_mut("format").map(Value::take).unwrap_or_default();
+    match format.get("type").and_then(Value::as_str) {
+        None if format.is_null() => Ok(None),
+        Some("text") => Ok(None),
+        Some("json_object") => Ok(Some(AnswerFormat::default())),
+        Some("json_schema") => {
+            let schema = format.get("schema").filter(|schema| schema.is_object()).cloned();
+            let schema = schema.ok_or_else(|| wrong("`text.format.schema` must be a JSON Schema"))?;
+            let name = format.get("name").and_then(Value::as_str).map(str::to_owned);
+            Ok(Some(AnswerFormat { name, schema: Some(schema) }))
+        }
+        _ => Err(wrong("`text.format.type` must be `text`, `json_object` or `json_schema`")),
     }
-    if body.get("prompt").is_some_and(|prompt| !prompt.is_null()) {
-        return Err(wrong("`prompt` is not supported: an agent has prompts of its own"));
-    }
-    body.shift_remove("text");
-    Ok(())
 }
 
 fn conversation(body: &mut Map<String, Value>) -> Result<Option<String>, Error> {

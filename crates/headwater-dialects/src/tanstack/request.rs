@@ -11,14 +11,17 @@ use headwater_protocol::{Error, ErrorKind, SessionId};
 use serde_json::{Map, Value};
 
 use crate::{
+    dialect::ContentMode,
     json::kind_of,
     request::{Action, ApprovalAnswer, ChatRequest, InterruptAnswer, RawRequest, RequestCursor},
 };
 
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
+    let content = content(request)?;
     if request.method.eq_ignore_ascii_case("GET") {
         // These clients never come back by themselves; a page may, with what it knows.
         return Ok(ChatRequest {
+            content,
             action: Action::Resume,
             session: request.query("conversationId").map(SessionId::from),
             cursor: Some(RequestCursor::Start),
@@ -39,7 +42,7 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         return Ok(answer);
     }
 
-    let mut chat = ChatRequest { complete: true, ..ChatRequest::default() };
+    let mut chat = ChatRequest { complete: true, content, ..ChatRequest::default() };
     let Some(messages) = body.remove("messages") else {
         return Err(wrong("`messages` is missing: send the conversation"));
     };
@@ -73,6 +76,16 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     }
     chat.context = context;
     Ok(chat)
+}
+
+/// How the page wants `content` to be filled: `?content=`.
+fn content(request: &RawRequest<'_>) -> Result<ContentMode, Error> {
+    match request.query("content").as_deref() {
+        None | Some("compact") => Ok(ContentMode::Compact),
+        Some("hybrid") => Ok(ContentMode::Hybrid),
+        Some("full") => Ok(ContentMode::Full),
+        Some(other) => Err(wrong(format!("`content` is `compact`, `hybrid` or `full`, not `{other}`"))),
+    }
 }
 
 /// A request that only answers: a decision about a call, or an answer to a question.

@@ -53,6 +53,9 @@ pub struct ToolCall {
     /// What the provider said about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
+    /// The node did not ask for it to be shown: a page that shows calls on demand only does not show this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quiet: bool,
 }
 
 impl ToolCall {

@@ -328,6 +328,9 @@ pub struct ToolPart {
     /// What the provider said about the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_metadata: Option<Value>,
+    /// The node did not ask for it to be shown: a page that shows calls on demand only does not show this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quiet: bool,
     /// The attempt that made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
@@ -360,6 +363,7 @@ impl ToolPart {
             approval: None,
             metadata: None,
             output_metadata: None,
+            quiet: false,
             attempt: None,
         }
     }

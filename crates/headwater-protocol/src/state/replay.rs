@@ -265,6 +265,7 @@ impl Replay<'_> {
             executor: part.executor,
             title: part.title.clone(),
             metadata: part.metadata.clone(),
+            quiet: part.quiet,
         };
         let (call, name) = (part.call.clone(), Some(part.name.clone()));
         self.lingering(origin, &tool, part);

@@ -18,6 +18,7 @@ use crate::{Error, ModelRef, Result, SessionOptions, Workflow, error::ErrorKind}
 #[derive(Debug, Default)]
 #[must_use]
 pub struct AgentBuilder {
+    description: Option<String>,
     name: Option<String>,
     workflows: Vec<Workflow>,
     default_workflow: Option<String>,
@@ -36,6 +37,12 @@ impl AgentBuilder {
     /// Names it among the agents that share a store, `agent` otherwise: a run is only taken up by the agent that began it.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Says what it does, for people.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
         self
     }
 
@@ -163,6 +170,7 @@ impl AgentBuilder {
         }
         Ok(Agent(Arc::new(AgentInner {
             name: self.name.unwrap_or_else(|| "agent".to_owned()),
+            description: self.description,
             workflows,
             default_workflow,
             models: self.models,

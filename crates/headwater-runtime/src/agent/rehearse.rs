@@ -32,6 +32,7 @@ impl AgentInner {
         }
         Ok(Self {
             name: self.name.clone(),
+            description: self.description.clone(),
             workflows,
             default_workflow: self.default_workflow.clone(),
             models: self.models.clone().without_keys(),

@@ -4,9 +4,11 @@ use std::{collections::VecDeque, time::Duration};
 
 use futures_core::Stream;
 use headwater_protocol::{
-    ClientTool, Event, EventKind, Message, Record, RunId, RunState, RunStatus, SessionId, StructuredStreams,
+    AnswerFormat, ClientTool, Event, EventKind, Message, Record, RunId, RunState, RunStatus, SessionId,
+    StructuredStreams,
 };
 use headwater_store::{JournalId, ReadLimit};
+use headwater_tools::Schema;
 use serde_json::Value;
 
 use super::{Agent, AgentInner};
@@ -92,6 +94,7 @@ impl Start {
             begun.client_context = now.client_context;
             begun.client_tools = now.client_tools;
             begun.tool_choice = now.tool_choice;
+            begun.answer_format = now.answer_format;
         }
         if !now.data.is_null() {
             begun.data = now.data;
@@ -132,7 +135,13 @@ impl Start {
         ] {
             limits::check_text(&limits::kept(), what, raw.get().as_bytes())?;
         }
-        if let Some(choice) = &self.begun.tool_choice {
+        if let Some(schema) = begun.answer_format.as_ref().and_then(|format| format.schema.as_ref()) {
+            Schema::new(schema.clone()).map_err(|error| {
+                let message = format!("the schema of the answer is not one: {error}");
+                Error::new(ErrorKind::Input, message).with_code("answer-format.invalid")
+            })?;
+        }
+        if let Some(choice) = &begun.tool_choice {
             headwater_models::ToolChoice::parse(choice)
                 .map_err(|error| Error::new(ErrorKind::Input, error).with_code("tool-choice.invalid"))?;
         }
@@ -175,6 +184,14 @@ impl Start {
     /// Says which tool the model shall use, in the page's words.
     pub fn tool_choice(mut self, choice: Value) -> Self {
         self.begun.tool_choice = Some(choice);
+        self.of_page = true;
+        self
+    }
+
+    /// Says in which form the client wants the answer. It goes to the models whose text readers see, unless the node wants
+    /// a form of its own.
+    pub fn answer_format(mut self, format: AnswerFormat) -> Self {
+        self.begun.answer_format = Some(format);
         self.of_page = true;
         self
     }

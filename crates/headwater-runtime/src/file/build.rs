@@ -8,9 +8,11 @@ use std::{
 };
 
 use headwater_models::{Models, scripted::ScriptedModel};
+use headwater_protocol::Executor;
 use headwater_store::Store;
-use headwater_tools::{Tool, Tools};
+use headwater_tools::{Approval, Tool, Tools};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{
     AgentFile,
@@ -165,6 +167,9 @@ impl AgentFile {
         self.check_brought(&with)?;
         let mut builder =
             Agent::builder().name(self.name()).store(with.store.clone()).models(with.models.clone());
+        if let Some(description) = &self.0.description {
+            builder = builder.description(description);
+        }
         for model in &self.0.models {
             let name = &model.name.value;
             builder = match &model.value.value {
@@ -229,8 +234,29 @@ impl AgentFile {
         FileErrors::check(errors)
     }
 
+    /// Whether a run may ask its page for something. Functions of the program may do anything.
+    fn asks(&self, with: &FileOptions) -> bool {
+        let named = |tool: &&Arc<dyn Tool>| self.0.tools.iter().any(|it| it.name.value == tool.spec().name);
+        let mut tools = with.tools.iter().filter(named);
+        let mut servers = self.0.mcp.iter().map(|server| &server.value);
+        let mut nodes = self.0.workflows.iter().flat_map(|part| &part.value.text.nodes.0);
+        tools.any(|tool| {
+            tool.executor() == Executor::Client || tool.approval(&Value::Null) != Approval::NotNeeded
+        }) || servers
+            .any(|server| server.approval.is_some() || server.trust_hints || server.unfinished.is_some())
+            || nodes.any(|(_, node)| {
+                let reason = node.reason.as_ref();
+                let options = reason.and_then(|reason| reason.tool_options.as_ref());
+                node.interrupt.is_some()
+                    || node.function.is_some()
+                    || reason.is_some_and(|reason| reason.interrupt.is_some())
+                    || options.is_some_and(|options| options.approval == Some(true))
+            })
+    }
+
     fn agent_options(&self, with: &FileOptions) -> AgentOptions {
         let mut options = with.options.clone();
+        options.asks &= self.asks(with);
         if let Some(limits) = &self.0.limits {
             options.max_wait = limits.max_wait.map_or(options.max_wait, |wait| wait.0);
             options.keep = limits.keep.map_or(options.keep, |keep| keep.0);

@@ -326,7 +326,7 @@ impl JsonSchema for Expression {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({
             "type": ["string", "boolean", "number"],
-            "description": "An expression over input, data, state, context, client, run and session: data.total > 100.",
+            "description": "An expression over input, data, state, shared, context, client, run and session: data.total > 100.",
         })
     }
 }

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fmt};
 
 use headwater_protocol::{
-    CheckpointId, ClientTool, FinishReason, Interrupt, Message, MessageId, RequestId, RunId, SessionId,
-    ToolCall,
+    AnswerFormat, CheckpointId, ClientTool, FinishReason, Interrupt, Message, MessageId, RequestId, RunId,
+    SessionId, ToolCall,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -136,6 +136,9 @@ pub struct Begun {
     /// Which tool the model shall use, in the page's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Value>,
+    /// The form that the client wants the answer in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_format: Option<AnswerFormat>,
     /// The message that it goes on with, where it is a copy of a run that had begun one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,

@@ -308,6 +308,7 @@ fn strip(node: &mut Node) {
             data: begun.data,
             client_tools: begun.client_tools,
             tool_choice: begun.tool_choice,
+            answer_format: begun.answer_format,
             ..Begun::default()
         };
     }

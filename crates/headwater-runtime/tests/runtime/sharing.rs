@@ -60,7 +60,7 @@ async fn it_begins_as_what_the_page_sent_unless_that_is_nothing() {
         (json!({}), json!({ "items": [] })),
         (Value::Null, json!({ "items": [] })),
     ] {
-        let ran = world.start(Start::new("").client_context(&json!({ "state": sent }))).await;
+        let ran = world.start(Start::new("").client_context(json!({ "state": sent }))).await;
         assert_eq!(shown(&ran)[0], json!({ "whole": first }), "{sent}");
     }
 }
@@ -73,7 +73,7 @@ async fn what_the_page_sent_in_another_shape_fails_the_node_that_wants_it() {
         Ok(Next::go())
     }
     let world = World::of(one(count));
-    let ran = world.start(Start::new("").client_context(&json!({ "state": "many" }))).await;
+    let ran = world.start(Start::new("").client_context(json!({ "state": "many" }))).await;
     assert_eq!(ran.status(), RunStatus::Failed);
     assert!(ran.error().contains("the state that is shared with the page cannot be read"), "{}", ran.error());
 }

@@ -10,7 +10,7 @@ pub(crate) const DIALECT: &[&str] = &[
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
     "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid",
     "answer.invalid", "approval.edited", "answers.none", "answers.repeated", "answers.several-runs",
-    "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "idempotency.mismatch", "input.invalid", "tool-choice.invalid",
+    "turn.answer", "turn.no-answer", "turn.seeded", "page.invalid", "idempotency.mismatch", "input.invalid", "tool-choice.invalid", "answer-format.invalid", "approval.undecided",
     "state.invalid", "state.too-large", "limit", "messages.too-many", "runs.too-many", "streams.too-many", "server.leaving",
     "value.too-deep", "value.too-many-values", "value.string-too-long", "value.key-too-long", "value.reserved-key", "value.too-large",
 ];

@@ -64,7 +64,7 @@ pub(super) async fn give(asked: &Asked, session: Option<&Session>) -> Result<Opt
 }
 
 /// A page asks to go on before its decision has arrived. The decision may be on its way in another request; if it does not
-/// come, the response says once more what the run waits for, and ends.
+/// come, the response says once more what the run waits for, and ends; or it says how to send the decision.
 async fn undecided(
     asked: &Asked,
     session: Option<&Session>,
@@ -80,7 +80,10 @@ async fn undecided(
             return Ok(Placed::at(run, From::Response(since)));
         }
         if tokio::time::Instant::now() >= deadline {
-            return Ok(Placed::at(run, begin_again(asked, 0)));
+            return match asked.dialect.how_to_decide() {
+                Some(how) => Err(ApiError::conflict("approval.undecided", how)),
+                None => Ok(Placed::at(run, begin_again(asked, 0))),
+            };
         }
         tokio::time::sleep(DECISION_CHECK).await;
     }

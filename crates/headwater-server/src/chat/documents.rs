@@ -109,8 +109,10 @@ async fn waiting<'a>(
 
 /// The agents of the server.
 pub(super) fn agents(asked: &Asked) -> Response {
-    let names = asked.server.agents().names();
-    let entries: Vec<_> = names.iter().map(|name| AgentEntry { name, description: None }).collect();
+    let named = asked.server.agents().named();
+    let entries =
+        named.iter().map(|served| AgentEntry { name: &served.name, description: served.agent.description() });
+    let entries: Vec<_> = entries.collect();
     Json(asked.dialect.agent_list(&entries)).into_response()
 }
 

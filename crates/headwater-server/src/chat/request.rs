@@ -93,7 +93,7 @@ impl Asked {
         served.client.admit(&mut chat.messages);
         served.client.check_workflow(&served.agent, chat.workflow.as_deref())?;
         let named = raw.query("profile").map(|name| super::profile(dialect, &name)).transpose()?;
-        let profile = named.or(chat.profile).unwrap_or_else(|| dialect.chat_profile());
+        let profile = named.or(chat.profile).unwrap_or_else(|| dialect.chat_profile(served.agent.asks()));
         let framing = framing(dialect, profile, &parts.headers, raw.query("framing").as_deref())?;
         let request_id = match raw.header("x-request-id").filter(|id| !id.is_empty()) {
             Some(id) => id.to_owned(),

@@ -8,8 +8,10 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use futures_util::StreamExt as _;
-use headwater_dialects::{Action, AnswerFlow, Dialect, Profile, Reentry, WholeAnswer};
-use headwater_protocol::{EventKind, Framing, Message, Record, Role};
+use headwater_dialects::{
+    Action, AnswerFlow, Dialect, EncodeOptions, Encoder, Profile, Reentry, WholeAnswer,
+};
+use headwater_protocol::{ErrorEvent, ErrorInfo, EventKind, Framing, Message, Record, Role};
 use headwater_runtime::{Entry, ErrorKind, Run};
 use headwater_store::ReadLimit;
 use serde_json::json;
@@ -62,6 +64,17 @@ pub(super) async fn respond(
 /// A stream of nothing.
 pub(super) fn nothing(asked: &Asked) -> Response {
     (stream_headers(asked.dialect, asked.framing), "").into_response()
+}
+
+/// A stream that says what is wrong with the request.
+pub(super) fn failed(asked: &Asked, error: &ApiError) -> Response {
+    let mut options = EncodeOptions::profile(asked.profile);
+    options.framing = Some(asked.framing);
+    let mut encoder = Encoder::new(asked.dialect, &options);
+    let info = ErrorInfo { message: error.message().to_owned(), ..ErrorInfo::default() };
+    encoder.record(&Record::new(0, ErrorEvent { error: info, terminal: true, ..ErrorEvent::default() }));
+    encoder.finish();
+    (stream_headers(asked.dialect, asked.framing), encoder.take()).into_response()
 }
 
 /// An answer was taken; the run goes on in another response.
@@ -232,6 +245,7 @@ fn view(asked: &Asked, placed: &Placed, messages: Vec<Message>) -> View {
         dialect: asked.dialect,
         profile: asked.profile,
         framing: asked.framing,
+        content: asked.chat.content,
         names: placed.names.clone(),
         messages,
         thought: held_thought(asked),

@@ -319,6 +319,9 @@ async fn turn(asked: &Asked, message: Option<&Message>) -> Result<Turn, ApiError
     if let Some(choice) = &chat.tool_choice {
         start = start.tool_choice(choice.clone());
     }
+    if let Some(format) = &chat.answer_format {
+        start = start.answer_format(format.clone());
+    }
     let turn = Turn::from(start);
     let Some(message) = message else { return Ok(turn) };
     let mut message = ClientPolicy::newest(message);

@@ -1,6 +1,6 @@
 //! How a reader sees a run.
 
-use headwater_dialects::{Dialect, EncodeOptions, Profile, ReaderNames};
+use headwater_dialects::{ContentMode, Dialect, EncodeOptions, Profile, ReaderNames};
 use headwater_protocol::{Event, EventKind, Framing, Message, Record, RunId, RunState};
 
 use crate::Visibility;
@@ -11,6 +11,7 @@ pub(crate) struct View {
     pub(crate) dialect: &'static dyn Dialect,
     pub(crate) profile: &'static Profile,
     pub(crate) framing: Framing,
+    pub(crate) content: ContentMode,
     pub(crate) names: ReaderNames,
     /// The conversation that the reader holds already.
     pub(crate) messages: Vec<Message>,
@@ -31,6 +32,7 @@ impl View {
         let mut options = EncodeOptions::default();
         options.profile = Some(self.profile);
         options.framing = Some(self.framing);
+        options.content = self.content;
         options.seam.clone_from(&self.seam);
         options.hold = self.hold;
         options.messages.clone_from(&self.messages);
@@ -85,6 +87,7 @@ impl View {
         use std::hash::{DefaultHasher, Hash as _, Hasher as _};
         let mut hasher = DefaultHasher::new();
         self.names.hash(&mut hasher);
+        self.content.hash(&mut hasher);
         self.visibility.hash(&mut hasher);
         for message in &self.messages {
             message.id.hash(&mut hasher);

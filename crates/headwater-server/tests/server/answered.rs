@@ -247,3 +247,21 @@ async fn output_that_comes_before_the_run_waits_for_it_is_taken_when_it_does() {
     let asked = asking.await.unwrap();
     assert!(asked.text("mui").ends_with("So you are in Oslo."), "{}", asked.body);
 }
+
+#[tokio::test(start_paused = true)]
+async fn page_of_tanstack_that_goes_on_without_a_decision_is_told_how_to_send_it() {
+    let world = World::new().await;
+    let asked = world.post("/v1/tanstack/chat", &says("tanstack", "c", "u1", "delete it")).await;
+    let call = asked.body.lines().find_map(|line| {
+        let chunk: Value = serde_json::from_str(line.strip_prefix("data: ")?).ok()?;
+        (chunk["type"] == "approval-requested").then(|| chunk["toolCallId"].clone())
+    });
+    let function = json!({ "name": "delete", "arguments": "{\"city\":\"Rome\"}" });
+    let calls = json!([{ "id": call, "type": "function", "function": function }]);
+    let mut body = says("tanstack", "c", "u1", "delete it");
+    let spoken = json!({ "role": "assistant", "content": null, "toolCalls": calls });
+    body["messages"].as_array_mut().unwrap().push(spoken);
+    let told = world.post("/v1/tanstack/chat", &body).await;
+    assert_eq!(told.status, 200);
+    assert!(told.body.contains("\"type\":\"error\"") && told.body.contains("approvalId"), "{}", told.body);
+}

@@ -8,6 +8,7 @@
 )]
 
 mod again;
+mod agent_files;
 mod answered;
 mod bad_input;
 mod connections;

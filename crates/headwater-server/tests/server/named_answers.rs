@@ -40,7 +40,7 @@ async fn create(world: &World, body: Value) -> Value {
 async fn resume_after_any_number_repeats_nothing_and_misses_nothing() {
     let world = World::new().await;
     for input in ["hello", "what is the weather", "let me choose", "fail"] {
-        let whole = world.post(CREATE, &json!({ "input": input, "stream": true })).await;
+        let whole = world.post(CREATE, &json!({ "model": "demo", "input": input, "stream": true })).await;
         let frames = frames(&whole);
         let response = whole.chunk("response.created")["response"].clone();
         let path = format!("{}?stream=true", of(&response));
@@ -63,7 +63,7 @@ async fn resume_after_any_number_repeats_nothing_and_misses_nothing() {
 #[tokio::test]
 async fn answer_begins_another_response_and_leaves_the_first_as_it_was() {
     let world = World::new().await;
-    let stream = world.post(CREATE, &json!({ "input": "mix", "stream": true })).await;
+    let stream = world.post(CREATE, &json!({ "model": "demo", "input": "mix", "stream": true })).await;
     let first = stream.chunk("response.completed")["response"].clone();
     let (call, approval) = (output(&first, "function_call"), output(&first, "mcp_approval_request"));
     assert_eq!((&call["name"], &approval["name"]), (&json!("locate"), &json!("delete")));
@@ -99,7 +99,7 @@ async fn answer_begins_another_response_and_leaves_the_first_as_it_was() {
 #[tokio::test]
 async fn question_is_answered_as_a_call_of_ask_user() {
     let world = World::new().await;
-    let asked = create(&world, json!({ "input": "let me choose" })).await;
+    let asked = create(&world, json!({ "model": "demo", "input": "let me choose" })).await;
     let call = output(&asked, "function_call");
     assert_eq!(call["name"], "ask_user");
     let input: Value = serde_json::from_str(call["arguments"].as_str().unwrap()).unwrap();
@@ -107,7 +107,7 @@ async fn question_is_answered_as_a_call_of_ask_user() {
     let given = json!({ "type": "function_call_output", "call_id": call["call_id"], "output": "b" });
     // A client that keeps nothing sends all items.
     let items = json!([{ "role": "user", "content": "let me choose" }, call, given]);
-    let answered = create(&world, json!({ "input": items })).await;
+    let answered = create(&world, json!({ "model": "demo", "input": items })).await;
     assert_eq!(text(&answered), "You chose b.");
     let late = world.post(CREATE, &json!({ "previous_response_id": answered["id"], "input": [given] })).await;
     assert_eq!((late.status, late.json()["id"].clone()), (200, answered["id"].clone()), "{}", late.body);
@@ -118,7 +118,7 @@ async fn conversation_branches_at_any_response() {
     let world = World::new().await;
     let goes_on =
         |previous: &Value, input: &str| json!({ "previous_response_id": previous["id"], "input": input });
-    let first = create(&world, json!({ "input": "one" })).await;
+    let first = create(&world, json!({ "model": "demo", "input": "one" })).await;
     assert_eq!(text(&first), "You said: one, in turn 1.");
     let second = create(&world, goes_on(&first, "two")).await;
     assert_eq!(text(&second), "You said: two, in turn 2.");
@@ -146,7 +146,7 @@ async fn conversation_branches_at_any_response() {
 #[tokio::test]
 async fn response_in_the_background_is_polled_resumed_and_cancelled() {
     let world = World::new().await;
-    let begun = create(&world, json!({ "input": "slow", "background": true })).await;
+    let begun = create(&world, json!({ "model": "demo", "input": "slow", "background": true })).await;
     assert!(matches!(begun["status"].as_str(), Some("queued" | "in_progress")), "{begun}");
     let queued = json!({ "previous_response_id": begun["id"], "input": "next", "background": true });
     let next = create(&world, queued).await;
@@ -173,7 +173,7 @@ async fn response_in_the_background_is_polled_resumed_and_cancelled() {
 #[tokio::test]
 async fn cancel_of_a_response_that_waits_leaves_its_run_to_the_next_one() {
     let world = World::new().await;
-    let asked = create(&world, json!({ "input": "let me choose" })).await;
+    let asked = create(&world, json!({ "model": "demo", "input": "let me choose" })).await;
     let kept = world.post(&format!("{}/cancel", of(&asked)), &json!({})).await.json();
     assert_eq!(kept, asked);
     let call = output(&asked, "function_call");
@@ -186,7 +186,8 @@ async fn cancel_of_a_response_that_waits_leaves_its_run_to_the_next_one() {
 async fn responses_of_another_are_unknown() {
     let keys = ApiKeys::new().add("ann", "key-of-ann").add("bob", "key-of-bob");
     let world = World::with(Options::default().authenticator(keys)).await;
-    let anns = world.post_with(CREATE, &json!({ "input": "let me choose" }), &[ANN]).await.json();
+    let anns =
+        world.post_with(CREATE, &json!({ "model": "demo", "input": "let me choose" }), &[ANN]).await.json();
     let never = json!({ "id": "resp_run_never.0" });
     for response in [&anns, &never] {
         let call = json!({ "type": "function_call_output", "call_id": "x", "output": "a" });
@@ -215,14 +216,15 @@ async fn responses_of_another_are_unknown() {
 async fn errors_have_the_form_of_the_dialect() {
     let keys = ApiKeys::new().add("ann", "key-of-ann");
     let world = World::with(Options::default().authenticator(keys)).await;
-    let form = json!({ "type": "json_schema", "name": "x", "schema": {} });
+    let form = json!({ "type": "json_schema", "name": "x", "schema": { "type": "no such type" } });
     for (body, status, code, kind, param) in [
         (json!({ "model": "nobody", "input": "x" }), 404, "agent.unknown", "not_found_error", "model"),
-        (json!({ "input": [] }), 400, "request.invalid", "invalid_request_error", ""),
+        (json!({ "model": "demo", "input": [] }), 400, "request.invalid", "invalid_request_error", ""),
+        (json!({ "input": "x" }), 400, "request.invalid", "invalid_request_error", ""),
         (
-            json!({ "input": "x", "text": { "format": form } }),
-            400,
-            "request.invalid",
+            json!({ "model": "demo", "input": "x", "text": { "format": form } }),
+            422,
+            "answer-format.invalid",
             "invalid_request_error",
             "",
         ),
@@ -236,7 +238,7 @@ async fn errors_have_the_form_of_the_dialect() {
         );
     }
     // What a guard refuses, and what is no route, as well.
-    let unknown = world.post(CREATE, &json!({ "input": "x" })).await;
+    let unknown = world.post(CREATE, &json!({ "model": "demo", "input": "x" })).await;
     assert_eq!((unknown.status, &unknown.json()["error"]["type"]), (401, &json!("authentication_error")));
     let method = world.get_with(CREATE, &[ANN]).await;
     assert_eq!((method.status, &method.json()["error"]["code"]), (405, &json!("method.unsupported")));

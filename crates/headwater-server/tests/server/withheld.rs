@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use headwater_models::scripted::{Call, Rule, Script, ScriptedModel, When};
-use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, Workflow};
+use headwater_runtime::{Agent, Cx, END, Next, NodeResult, START, ToolOptions, Workflow};
 use headwater_server::{Agents, Options, Server, Visibility};
 use headwater_store::Memory;
 use headwater_tools::{Approval, FunctionTool, ToolContext, ToolError, ToolOutput, schemars::JsonSchema};
@@ -30,7 +30,14 @@ struct Query {
 async fn reply(cx: Cx, input: String) -> NodeResult {
     let model = cx.model("model")?;
     let tools = ["look", "fail", "erase"];
-    cx.reason(model).id("reply").messages(cx.conversation()?).input(input).agent_tools(tools).await?;
+    let shown = ToolOptions::default().emit(true);
+    cx.reason(model)
+        .id("reply")
+        .messages(cx.conversation()?)
+        .input(input)
+        .agent_tools(tools)
+        .tool_options(shown)
+        .await?;
     Ok(Next::go())
 }
 

@@ -126,6 +126,7 @@ impl Encoder {
                             executor: tool.executor,
                             title: tool.title.clone(),
                             metadata: tool.metadata.clone(),
+                            quiet: tool.quiet,
                         };
                         self.open_call(&from, &call, sink);
                         if !tool.input_text.is_empty() {

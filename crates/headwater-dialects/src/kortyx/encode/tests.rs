@@ -1,8 +1,8 @@
 use headwater_protocol::{
     ApprovalRequested, AttemptRetracted, BlockDelta, BlockEnded, BlockKind, BlockStarted, CheckpointEvent,
-    Choice, ErrorEvent, ErrorInfo, FinishReason, Interrupt, RunFinished, RunStarted, RunWaiting, StatusEvent,
-    StructuredInvalidated, ToolCall, ToolDenied, ToolInputAvailable, ToolOutput, TraceEvent, TransitionEvent,
-    UnknownEvent, Usage,
+    Choice, ErrorEvent, ErrorInfo, Executor, FinishReason, Interrupt, RunFinished, RunStarted, RunWaiting,
+    StatusEvent, StructuredInvalidated, ToolCall, ToolDenied, ToolInputAvailable, ToolInputError, ToolOutput,
+    TraceEvent, TransitionEvent, UnknownEvent, Usage,
 };
 use serde_json::{Value, json};
 
@@ -335,4 +335,23 @@ fn a_text_that_was_open_at_a_re_entry_goes_on_in_the_same_piece() {
     for chunk in &texts {
         assert_eq!(piece(chunk), piece(texts[0]), "{body}");
     }
+}
+
+#[test]
+fn calls_that_no_node_asked_to_show_are_not_sent() {
+    let quiet = |call: &str| ToolCall { quiet: true, ..ToolCall::new(call, "search") };
+    let asked = ApprovalRequested { approval: "a1".into(), tool: quiet("c2"), ..Default::default() };
+    let denied = ToolDenied { call: "c2".into(), ..Default::default() };
+    let sent = plain([
+        ToolInputAvailable { tool: quiet("c1"), input: Some(json!({})) }.into(),
+        output("c1", Some("search")),
+        asked.into(),
+        denied.into(),
+        ToolInputError { tool: quiet("c3"), error: "no".into(), ..Default::default() }.into(),
+        // The page itself has to execute it.
+        ToolInputAvailable { tool: quiet("c4").by(Executor::Client), input: Some(json!({})) }.into(),
+    ]);
+    let kinds = sent.iter().filter_map(|chunk| serde_json::from_str::<Value>(chunk).ok());
+    let kinds: Vec<_> = kinds.map(|chunk| chunk["type"].clone()).collect();
+    assert_eq!(kinds, ["interrupt", "tool-call-start"]);
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use headwater_protocol::{
-    ApprovalRequested, Event, Origin, Record, ToolCallId, ToolDenied, ToolInputAvailable, ToolInputError,
-    ToolOutput, ToolOutputError,
+    ApprovalRequested, Event, Executor, Origin, Record, ToolCall, ToolCallId, ToolDenied, ToolInputAvailable,
+    ToolInputError, ToolOutput, ToolOutputError,
 };
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ const DENIED: &str = "Tool call denied by user.";
 impl Encoder {
     pub(super) fn tool(&mut self, record: &Record, sink: Sink<'_>) {
         let Record { origin, event, .. } = record;
+        if let Some(tool) = called(event).filter(|tool| tool.quiet && tool.executor != Executor::Client) {
+            self.quiet.insert(tool.call.clone());
+        }
         match event {
             Event::ToolInputAvailable(ToolInputAvailable { tool, input, .. }) => {
                 self.calls.remove(&tool.call);
@@ -43,6 +46,10 @@ impl Encoder {
             }
             // A page takes the first output for the call's own.
             Event::ToolOutput(ToolOutput { preliminary: true, .. }) => {}
+            Event::ToolOutput(ToolOutput { call, .. })
+            | Event::ToolOutputError(ToolOutputError { call, .. })
+            | Event::ToolDenied(ToolDenied { call, .. })
+                if self.quiet.contains(call) => {}
             Event::ToolOutput(ToolOutput { call, name, output, structured, is_error, .. }) => {
                 self.start(call, name.as_deref(), None, origin, sink);
                 sink(&Chunk::ToolCallResult(ToolCallResult {
@@ -77,7 +84,7 @@ impl Encoder {
         origin: &Origin,
         sink: Sink<'_>,
     ) {
-        if self.calls.contains_key(call) {
+        if self.calls.contains_key(call) || self.quiet.contains(call) {
             return;
         }
         let name = name.unwrap_or_default();
@@ -93,6 +100,9 @@ impl Encoder {
     }
 
     fn error(&self, call: &ToolCallId, message: &str, origin: &Origin, sink: Sink<'_>) {
+        if self.quiet.contains(call) {
+            return;
+        }
         sink(&Chunk::ToolCallError(ToolCallError {
             node: text(&origin.node),
             id: None,
@@ -115,5 +125,16 @@ impl Encoder {
 
     fn name_of(&self, call: &ToolCallId) -> Cow<'_, str> {
         self.calls.get(call).map(String::as_str).unwrap_or_default().into()
+    }
+}
+
+/// The call that an event tells of first.
+fn called(event: &Event) -> Option<&ToolCall> {
+    match event {
+        Event::ToolInputStart(tool) => Some(tool),
+        Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
+        | Event::ToolInputError(ToolInputError { tool, .. })
+        | Event::ApprovalRequested(ApprovalRequested { tool, .. }) => Some(tool),
+        _ => None,
     }
 }

@@ -22,7 +22,7 @@ fn text_is_a_message_of_the_user() {
 
 #[test]
 fn items_are_messages_with_their_calls() {
-    let chat = post(&json!({ "stream": true, "instructions": "Be brief.", "input": [
+    let chat = post(&json!({ "model": "a", "stream": true, "instructions": "Be brief.", "input": [
         { "role": "user", "content": "where am I?" },
         { "type": "reasoning", "id": "rs_1", "summary": [] },
         { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "Let me see." }] },
@@ -39,7 +39,7 @@ fn items_are_messages_with_their_calls() {
 
 #[test]
 fn outputs_before_the_newest_message_are_history() {
-    let chat = post(&json!({ "input": [
+    let chat = post(&json!({ "model": "a", "input": [
         { "type": "function_call", "call_id": "c1", "name": "locate", "arguments": "{}" },
         { "type": "function_call_output", "call_id": "c1", "output": "Oslo" },
         { "role": "user", "content": [{ "type": "input_text", "text": "and now?" },
@@ -86,14 +86,15 @@ fn other_paths_lead_nowhere() {
         let error = parse(&RawRequest::post(path, b"{\"input\":\"x\"}")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Path, "{path}");
     }
-    assert!(parse(&RawRequest::post("/api/answers", b"{\"input\":\"x\"}")).is_ok());
+    assert!(parse(&RawRequest::post("/api/answers", b"{\"model\":\"a\",\"input\":\"x\"}")).is_ok());
 }
 
 #[test]
 fn tools_of_the_client_are_functions() {
     let tool =
         json!({ "type": "function", "name": "locate", "parameters": { "type": "object" }, "strict": true });
-    let chat = post(&json!({ "input": "x", "tools": [tool], "tool_choice": "required" })).unwrap();
+    let chat =
+        post(&json!({ "model": "a", "input": "x", "tools": [tool], "tool_choice": "required" })).unwrap();
     assert_eq!(chat.tools[0].name, "locate");
     assert_eq!(chat.tool_choice, Some(json!("required")));
 }
@@ -102,25 +103,38 @@ fn tools_of_the_client_are_functions() {
 fn what_is_wrong_is_named() {
     for (body, names) in [
         (json!([]), "JSON object"),
-        (json!({}), "`input`"),
-        (json!({ "input": 1 }), "`input`"),
-        (json!({ "input": [] }), "`input`"),
-        (json!({ "input": [{ "role": "assistant", "content": "x" }] }), "`input`"),
-        (json!({ "input": [{ "role": "tool", "content": "x" }] }), "`input[0].role`"),
-        (json!({ "input": [{ "role": "user", "content": [{ "type": "input_video" }] }] }), "input_video"),
+        (json!({ "model": "a" }), "`input`"),
+        (json!({ "input": "x" }), "`model`"),
+        (json!({ "model": "a", "input": 1 }), "`input`"),
+        (json!({ "model": "a", "input": [] }), "`input`"),
+        (json!({ "model": "a", "input": [{ "role": "assistant", "content": "x" }] }), "`input`"),
+        (json!({ "model": "a", "input": [{ "role": "tool", "content": "x" }] }), "`input[0].role`"),
         (
-            json!({ "input": [{ "role": "user", "content": [{ "type": "input_image", "file_id": "f" }] }] }),
+            json!({ "model": "a", "input": [{ "role": "user", "content": [{ "type": "input_video" }] }] }),
+            "input_video",
+        ),
+        (
+            json!({ "model": "a", "input": [{ "role": "user", "content": [{ "type": "input_image", "file_id": "f" }] }] }),
             "image_url",
         ),
-        (json!({ "input": [{ "type": "shell_call" }] }), "shell_call"),
-        (json!({ "input": [{ "type": "function_call_output", "output": "x" }] }), "`input[0].call_id`"),
+        (json!({ "model": "a", "input": [{ "type": "shell_call" }] }), "shell_call"),
+        (
+            json!({ "model": "a", "input": [{ "type": "function_call_output", "output": "x" }] }),
+            "`input[0].call_id`",
+        ),
         (json!({ "input": "x", "model": 1 }), "`model`"),
-        (json!({ "input": "x", "stream": "yes" }), "`stream`"),
-        (json!({ "input": "x", "tools": [{ "type": "web_search" }] }), "web_search"),
-        (json!({ "input": "x", "text": { "format": { "type": "json_schema" } } }), "json_schema"),
-        (json!({ "input": "x", "prompt": { "id": "p" } }), "`prompt`"),
-        (json!({ "input": "x", "previous_response_id": "resp_68" }), "`previous_response_id`"),
-        (json!({ "input": "x", "previous_response_id": "resp_r.0", "conversation": "c" }), "not both"),
+        (json!({ "model": "a", "input": "x", "stream": "yes" }), "`stream`"),
+        (json!({ "model": "a", "input": "x", "tools": [{ "type": "web_search" }] }), "web_search"),
+        (
+            json!({ "model": "a", "input": "x", "text": { "format": { "type": "json_schema" } } }),
+            "`text.format.schema`",
+        ),
+        (json!({ "model": "a", "input": "x", "prompt": { "id": "p" } }), "`prompt`"),
+        (json!({ "model": "a", "input": "x", "previous_response_id": "resp_68" }), "`previous_response_id`"),
+        (
+            json!({ "model": "a", "input": "x", "previous_response_id": "resp_r.0", "conversation": "c" }),
+            "not both",
+        ),
         (
             json!({ "previous_response_id": "resp_r.0", "input": [
                 { "type": "function_call_output", "call_id": "c", "output": "x" },

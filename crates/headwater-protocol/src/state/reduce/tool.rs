@@ -169,6 +169,7 @@ impl RunState {
         if tool.metadata.is_some() {
             part.metadata.clone_from(&tool.metadata);
         }
+        part.quiet |= tool.quiet;
         set(part);
     }
 

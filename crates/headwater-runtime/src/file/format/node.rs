@@ -152,7 +152,7 @@ pub(in crate::file) struct ToolOptionsText {
     pub(in crate::file) approval: Option<bool>,
     /// How long a person has to decide about a call.
     pub(in crate::file) approval_expires: Option<Length>,
-    /// Whether readers see the calls; they do.
+    /// Whether readers see the calls. Where nothing is said they do, except on pages that show calls on demand only (Kortyx).
     pub(in crate::file) emit: Option<bool>,
     /// Whether the node fails when the model still wants tools after the last step.
     pub(in crate::file) fail_at_max_steps: Option<bool>,

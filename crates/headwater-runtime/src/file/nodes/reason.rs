@@ -137,7 +137,7 @@ fn tool_options(text: &ToolOptionsText) -> ToolOptions {
     let mut options = ToolOptions::default();
     options.max_steps = text.max_steps.map_or(options.max_steps, |steps| steps.max(1));
     options.approval = text.approval;
-    options.emit = text.emit.unwrap_or(options.emit);
+    options.emit = text.emit;
     options.fail_at_max_steps = text.fail_at_max_steps.unwrap_or(options.fail_at_max_steps);
     options.approval_expires = text.approval_expires.map(|expires| expires.0);
     options

@@ -264,7 +264,7 @@ impl Call {
                     .as_ref()
                     .map(|structured| structured.data_type.replace('.', "_")),
             }),
-            None => self.options.request.response_format.clone(),
+            None => self.options.request.response_format.clone().or_else(|| self.format_of_page()),
         };
         let quiet = self.schema.is_some() || self.options.ask.is_some();
         let shown = Shown { text: self.options.emit && !quiet, fields: self.options.emit };
@@ -433,6 +433,12 @@ impl Call {
             messages.push(ModelMessage::Assistant { content: said.content() });
             messages.push(ModelMessage::Tool { content: results });
         }
+    }
+
+    /// The form that the page wants its answer in, where this call gives it.
+    fn format_of_page(&self) -> Option<ResponseFormat> {
+        let format = self.node.run.begun.answer_format.as_ref().filter(|_| self.options.emit)?;
+        Some(ResponseFormat::Json { schema: format.schema.clone(), name: format.name.clone() })
     }
 
     /// Which tools the page wants to be called, where the code does not say it. What must be called is called in the first

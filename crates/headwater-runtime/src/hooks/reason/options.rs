@@ -36,6 +36,11 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// Whether readers see the calls of tools.
+    pub(super) fn shows_calls(&self) -> bool {
+        self.emit && self.tool_options.emit.unwrap_or(true)
+    }
+
     pub(super) fn new(model: ModelRef) -> Self {
         Self {
             id: None,
@@ -106,8 +111,8 @@ pub struct ToolOptions {
     pub max_steps: u32,
     /// Whether every call needs a person's approval, whatever the tool says.
     pub approval: Option<bool>,
-    /// Whether readers see the calls; they do by default.
-    pub emit: bool,
+    /// Whether readers see the calls. Where nothing is said they do, except on pages that show calls on demand only (Kortyx).
+    pub emit: Option<bool>,
     /// Whether the call fails when the model still wants tools after the last step, instead of returning what there is.
     pub fail_at_max_steps: bool,
     /// How long a person has to decide about a call.
@@ -116,7 +121,7 @@ pub struct ToolOptions {
 
 impl Default for ToolOptions {
     fn default() -> Self {
-        Self { max_steps: 8, approval: None, emit: true, fail_at_max_steps: false, approval_expires: None }
+        Self { max_steps: 8, approval: None, emit: None, fail_at_max_steps: false, approval_expires: None }
     }
 }
 
@@ -138,7 +143,7 @@ impl ToolOptions {
     /// Whether readers see the calls.
     #[must_use]
     pub fn emit(mut self, emit: bool) -> Self {
-        self.emit = emit;
+        self.emit = Some(emit);
         self
     }
 

@@ -95,7 +95,7 @@ impl<'a> AttemptRecorder<'a> {
     }
 
     fn shows_tools(&self) -> bool {
-        self.call.options.emit && self.call.options.tool_options.emit
+        self.call.options.shows_calls()
     }
 
     fn begin(&mut self, part: u32, said: SaidPart) {
@@ -340,6 +340,7 @@ impl<'a> AttemptRecorder<'a> {
             None => Executor::Server,
         };
         let mut tool = ToolCall::new(call, name).by(executor);
+        tool.quiet = self.call.options.tool_options.emit.is_none();
         tool.title = known.and_then(|tool| tool.spec().title.clone());
         tool.metadata = replaced
             .filter(|id| check_id(id).is_ok())

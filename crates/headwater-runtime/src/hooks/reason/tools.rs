@@ -132,7 +132,7 @@ impl Call {
             let key = if time == 1 { format!("{key}/approval") } else { format!("{key}/approval.{time}") };
             let request = request_id(&self.node.run.id, &key);
             let kind = WaitKind::Approval {
-                tool: Box::new(shown(wanted, tool)),
+                tool: Box::new(self.shown(wanted, tool)),
                 input: input.clone(),
                 signature: String::new(),
                 schema: tool.spec().input_schema.clone(),
@@ -168,7 +168,7 @@ impl Call {
     /// Waits for what the page gives.
     async fn hand_over(&self, key: &str, wanted: &SaidCall, tool: &dyn Tool, input: &Value) -> Result<Gave> {
         let request = crate::agent::client_request(&self.node.run.id, &wanted.call);
-        let kind = WaitKind::ClientTool { tool: Box::new(shown(wanted, tool)), input: input.clone() };
+        let kind = WaitKind::ClientTool { tool: Box::new(self.shown(wanted, tool)), input: input.clone() };
         match self.wait_for(key, "client-tool", request, kind, None).await? {
             Answer::Output(output) => Ok(Gave::Output(ToolOutput::json(output))),
             Answer::OutputError(error) => Ok(Gave::Failed(error)),
@@ -235,7 +235,7 @@ impl Call {
     fn context(&self, key: &str, wanted: &SaidCall) -> ToolContext {
         let run = self.node.run.clone();
         let (origin, call, name) = (self.origin.clone(), wanted.call.clone(), wanted.name.clone());
-        let shows = self.options.emit && self.options.tool_options.emit;
+        let shows = self.options.shows_calls();
         let limit = run.agent.options.max_tool_output_bytes;
         let digest = Sha256::digest(format!("{}\0{key}", run.id));
         let short: Vec<u8> = digest.iter().copied().take(18).collect();
@@ -301,9 +301,17 @@ impl Call {
         self.show(&call.call, &call.name, &gave)
     }
 
+    /// A call as people see it.
+    fn shown(&self, wanted: &SaidCall, tool: &dyn Tool) -> ToolCall {
+        let mut shown = ToolCall::new(wanted.call.clone(), &wanted.name).by(tool.executor());
+        shown.title.clone_from(&tool.spec().title);
+        shown.quiet = self.options.tool_options.emit.is_none();
+        shown
+    }
+
     /// Shows what a call gave, unless an earlier execution did.
     fn show(&self, call: &ToolCallId, name: &str, gave: &Gave) -> Result<()> {
-        if !(self.options.emit && self.options.tool_options.emit) {
+        if !self.options.shows_calls() {
             return Ok(());
         }
         let journal = &self.node.run.journal;
@@ -399,11 +407,4 @@ fn for_model(error: &str) -> String {
         Some(code) => reader_text(code).to_owned(),
         None => error.to_owned(),
     }
-}
-
-/// A call as people see it.
-fn shown(wanted: &SaidCall, tool: &dyn Tool) -> ToolCall {
-    let mut shown = ToolCall::new(wanted.call.clone(), &wanted.name).by(tool.executor());
-    shown.title.clone_from(&tool.spec().title);
-    shown
 }

@@ -76,7 +76,7 @@ async fn a_page_shares_its_state_with_the_nodes() {
         ("find", "{ function: look_up, save: { shared: found } }"),
         ("say", "{ message: \"{{ shared.found.answer }} of {{ shared.total }}\" }"),
     ]);
-    let start = Start::new("why?").client_context(&json!({ "state": { "total": 50 } }));
+    let start = Start::new("why?").client_context(json!({ "state": { "total": 50 } }));
     let outcome = built(&text).start(start).await.unwrap().outcome().await.unwrap();
     assert_eq!(outcome.text(), "42 of 50");
     let found = json!({ "question": "why?", "answer": 42 });
