@@ -250,11 +250,8 @@ fn page_message(message: &Message) -> Value {
 
 /// Gives each call what the client makes of its result when the stream brings it.
 fn settle_calls(message: &Message, parts: &mut [Value]) {
-    let tools = message.parts.iter().filter_map(|part| match part {
-        Part::Tool(tool) if tool.state.is_settled() => Some(tool),
-        _ => None,
-    });
-    for tool in tools {
+    let tools = message.parts.iter().filter_map(Part::as_tool);
+    for tool in tools.filter(|tool| tool.state.is_settled()) {
         let failure = match tool.state {
             ToolState::OutputError => Some(tool.error.as_deref().unwrap_or_default()),
             ToolState::OutputDenied => Some(denial(tool)),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Event;
 use crate::{
     id::{ApprovalId, ToolCallId},
     json_struct::json_struct,
@@ -161,6 +162,33 @@ json_struct! {
         pub name?: String,
         /// Why.
         pub reason?: String,
+    }
+}
+
+impl Event {
+    /// The tool call that it is about.
+    #[must_use]
+    pub fn tool_call(&self) -> Option<&ToolCallId> {
+        match self {
+            Self::ToolInputStart(tool)
+            | Self::ToolInputAvailable(ToolInputAvailable { tool, .. })
+            | Self::ToolInputError(ToolInputError { tool, .. })
+            | Self::ApprovalRequested(ApprovalRequested { tool, .. }) => Some(&tool.call),
+            Self::ToolInputDelta(ToolInputDelta { call, .. }) => Some(call),
+            Self::ApprovalAnswered(ApprovalAnswered { call, .. }) => call.as_ref(),
+            event => event.settled_call(),
+        }
+    }
+
+    /// The tool call that it is the outcome of: an output, a failure or a denial.
+    #[must_use]
+    pub fn settled_call(&self) -> Option<&ToolCallId> {
+        match self {
+            Self::ToolOutput(ToolOutput { call, .. })
+            | Self::ToolOutputError(ToolOutputError { call, .. })
+            | Self::ToolDenied(ToolDenied { call, .. }) => Some(call),
+            _ => None,
+        }
     }
 }
 

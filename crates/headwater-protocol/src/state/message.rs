@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    event::{BlockKind, DataEvent, Executor, Interrupt, Role},
+    event::{BlockKind, DataEvent, Executor, Interrupt, Role, ToolCall},
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
     json_struct::json_struct,
 };
@@ -65,10 +65,7 @@ impl Message {
     /// The newest part of a tool call.
     #[must_use]
     pub fn tool(&self, call: &str) -> Option<&ToolPart> {
-        self.parts.iter().rev().find_map(|part| match part {
-            Part::Tool(tool) if tool.call == *call => Some(&**tool),
-            _ => None,
-        })
+        self.parts.iter().rev().filter_map(Part::as_tool).find(|tool| tool.call == *call)
     }
 }
 
@@ -138,6 +135,15 @@ impl Part {
         match self {
             Self::Text(text) => Some((BlockKind::Text, text)),
             Self::Reasoning(text) => Some((BlockKind::Reasoning, text)),
+            _ => None,
+        }
+    }
+
+    /// The tool call that it is, if it is one.
+    #[must_use]
+    pub fn as_tool(&self) -> Option<&ToolPart> {
+        match self {
+            Self::Tool(tool) => Some(tool),
             _ => None,
         }
     }
@@ -316,6 +322,19 @@ impl ToolPart {
     #[must_use]
     pub fn new(call: impl Into<ToolCallId>, name: impl Into<String>) -> Self {
         Self { call: call.into(), name: name.into(), ..Self::default() }
+    }
+
+    /// What is called, without what became of it.
+    #[must_use]
+    pub fn tool_call(&self) -> ToolCall {
+        ToolCall {
+            call: self.call.clone(),
+            name: self.name.clone(),
+            dynamic: self.dynamic,
+            executor: self.executor,
+            title: self.title.clone(),
+            metadata: self.metadata.clone(),
+        }
     }
 
     /// The input so far: whole once it is there, and while it is streamed what its text has said of it.

@@ -148,7 +148,7 @@ impl Encoder {
         self.close_all(record, sink);
         if self.legacy {
             for call in calls {
-                let tool = self.tool(call);
+                let tool = self.state.tool(call);
                 let value = json!({
                     "toolCallId": call,
                     "toolName": tool.map_or("", |tool| tool.name.as_str()),

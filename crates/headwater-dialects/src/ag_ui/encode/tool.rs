@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use headwater_protocol::{
     ApprovalRequested, Event, Executor, Record, Role, ToolCall, ToolCallId, ToolDenied, ToolOutput,
-    ToolOutputError, ToolPart,
+    ToolOutputError,
 };
 use serde_json::{Value, json};
 
@@ -150,7 +150,7 @@ impl Encoder {
     /// A result that was only preliminary when the run ended.
     pub(super) fn say_last_output(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
         let Some(known) = self.ids.of_call(call).map(|ids| ids.message.clone()) else { return };
-        let Some(output) = self.tool(call).and_then(|tool| tool.output.clone()) else { return };
+        let Some(output) = self.state.tool(call).and_then(|tool| tool.output.clone()) else { return };
         let Some(wire) = self.ids.result(&known, Role::Assistant, call) else { return };
         let content = output_text(&output);
         sink(&Chunk::ToolCallResult(ToolCallResult {
@@ -224,7 +224,7 @@ impl Encoder {
     /// Makes sure that a call is open.
     fn reopen_call(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
         if !self.calls.iter().any(|open| open.tool.call == *call) {
-            let name = self.tool(call).map_or("", |tool| tool.name.as_str());
+            let name = self.state.tool(call).map_or("", |tool| tool.name.as_str());
             let tool = ToolCall::new(call.clone(), name);
             self.open_call(record, &tool, sink);
         }
@@ -237,16 +237,12 @@ impl Encoder {
     }
 
     fn streamed(&self, call: &ToolCallId) -> String {
-        self.tool(call).map(|tool| tool.input_text.clone()).unwrap_or_default()
+        self.state.tool(call).map(|tool| tool.input_text.clone()).unwrap_or_default()
     }
 
     /// Whether a call was executed by the client that reads this.
     fn is_clients_own(&self, call: &ToolCallId) -> bool {
-        self.goes_on && self.tool(call).is_some_and(|tool| tool.executor == Executor::Client)
-    }
-
-    pub(super) fn tool(&self, call: &ToolCallId) -> Option<&ToolPart> {
-        self.state.messages().iter().rev().find_map(|message| message.tool(call.as_str()))
+        self.goes_on && self.state.tool(call).is_some_and(|tool| tool.executor == Executor::Client)
     }
 }
 

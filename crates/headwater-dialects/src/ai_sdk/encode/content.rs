@@ -263,28 +263,21 @@ fn object_data(object: &GrownObject<'_>) -> Data<'static> {
 
 /// Whether the event changes a message.
 pub(super) fn in_message(event: &Event) -> bool {
-    matches!(
-        event,
+    match event {
         Event::Message { .. }
-            | Event::MessageMetadata { .. }
-            | Event::StepStarted { .. }
-            | Event::BlockStarted(_)
-            | Event::BlockDelta(_)
-            | Event::BlockEnded(_)
-            | Event::ToolInputStart(_)
-            | Event::ToolInputDelta(_)
-            | Event::ToolInputAvailable(_)
-            | Event::ToolInputError(_)
-            | Event::ApprovalRequested(_)
-            | Event::ToolOutput(_)
-            | Event::ToolOutputError(_)
-            | Event::ToolDenied(_)
-            | Event::SourceUrl(_)
-            | Event::SourceDocument(_)
-            | Event::File(_)
-            | Event::Data(DataEvent { transient: false, .. })
-            | Event::Unknown(_)
-    )
+        | Event::MessageMetadata { .. }
+        | Event::StepStarted { .. }
+        | Event::BlockStarted(_)
+        | Event::BlockDelta(_)
+        | Event::BlockEnded(_)
+        | Event::SourceUrl(_)
+        | Event::SourceDocument(_)
+        | Event::File(_)
+        | Event::Unknown(_) => true,
+        Event::Data(data) => !data.transient,
+        Event::ApprovalAnswered(_) => false,
+        event => event.tool_call().is_some(),
+    }
 }
 
 /// The word of the client's closed list.
