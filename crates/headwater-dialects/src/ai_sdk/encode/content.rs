@@ -87,12 +87,14 @@ impl Encoder {
             }
             Event::Data(DataEvent { name, id, data, transient, .. }) => {
                 let (id, data) = (id.as_ref().map(text), Cow::Borrowed(data));
-                self.data(Data { name: text(name), id, data, transient: transient.then_some(true) }, out);
+                self.data(
+                    Data { kind: data_kind(name), id, data, transient: transient.then_some(true) },
+                    out,
+                );
             }
             Event::Status(StatusEvent { state, message, .. }) => {
-                let data = json!({ "state": state, "message": message });
-                let (name, data) = (Cow::Borrowed("status"), Cow::Owned(data));
-                self.data(Data { name, id: None, data, transient: Some(true) }, out);
+                let data = Cow::Owned(json!({ "state": state, "message": message }));
+                self.data(Data { kind: text("data-status"), id: None, data, transient: Some(true) }, out);
             }
             Event::Structured(update) => self.structured(update, record.time, out),
             Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
@@ -193,9 +195,9 @@ impl Encoder {
         if self.audience != Audience::Ai7 || !self.step.seen {
             return self.holds(None);
         }
-        self.step.kept.retain(|kept| data.id.is_none() || kept.id != data.id || kept.name != data.name);
+        self.step.kept.retain(|kept| data.id.is_none() || kept.id != data.id || kept.kind != data.kind);
         self.step.kept.push(Data {
-            name: Cow::Owned(data.name.to_string()),
+            kind: Cow::Owned(data.kind.to_string()),
             id: data.id.as_ref().map(|id| Cow::Owned(id.to_string())),
             data: Cow::Owned(data.data.as_ref().clone()),
             transient: None,
@@ -220,15 +222,10 @@ impl Encoder {
     /// objects knows how to show an empty one, but would fail at `null`.
     fn invalidate(&mut self, stream: &str, out: &mut FrameWriter) {
         if let Some(object) = self.objects.invalidate(stream) {
-            let (name, id) = (object.data_type().to_owned(), stream.to_owned());
-            self.step.kept.retain(|kept| kept.id.as_deref() != Some(stream) || *kept.name != *name);
-            let data = Data {
-                name: Cow::Owned(name),
-                id: Some(Cow::Owned(id)),
-                data: Cow::Owned(json!({})),
-                transient: None,
-            };
-            self.put(&Chunk::Data(data), out);
+            let (kind, id) = (data_kind(object.data_type()), Some(text(stream)));
+            self.step.kept.retain(|kept| kept.id != id || kept.kind != kind);
+            let data = Cow::Owned(json!({}));
+            self.put(&Chunk::Data(Data { kind, id, data, transient: None }), out);
         }
     }
 
@@ -251,10 +248,14 @@ impl Encoder {
     }
 }
 
+fn data_kind(name: &str) -> Cow<'static, str> {
+    Cow::Owned(format!("data-{name}"))
+}
+
 fn object_data(object: &GrownObject<'_>) -> Data<'static> {
     let data = object.data();
     Data {
-        name: Cow::Owned(object.state.data_type().to_owned()),
+        kind: data_kind(object.state.data_type()),
         id: Some(Cow::Owned(object.state.stream().to_owned())),
         data: Cow::Owned(if data.is_null() { json!({}) } else { data }),
         transient: None,

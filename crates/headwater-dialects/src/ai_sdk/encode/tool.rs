@@ -76,8 +76,8 @@ impl Encoder {
                 if self.audience == Audience::Ai50 {
                     let data =
                         json!({ "approvalId": approval, "toolCallId": tool.call, "toolName": tool.name });
-                    let (name, id) = (Cow::Borrowed("approval"), Some(text(approval)));
-                    return self.data(Data { name, id, data: Cow::Owned(data), transient: None }, out);
+                    let (kind, id) = (text("data-approval"), Some(text(approval)));
+                    return self.data(Data { kind, id, data: Cow::Owned(data), transient: None }, out);
                 }
                 let chunk = ToolApprovalRequest {
                     approval_id: text(approval),
