@@ -94,11 +94,8 @@ impl Linter {
                     [("thread", &self.thread, &finished.thread_id), ("run", &self.run, &finished.run_id)];
                 for (what, held, said) in held {
                     if let Some(held) = held.as_ref().filter(|held| *held != said) {
-                        findings.add(
-                            "same-ids",
-                            format!("the end of the {what} '{said}'"),
-                            format!("'{held}'"),
-                        );
+                        let seen = format!("the end of the {what} '{said}'");
+                        findings.add("same-ids", seen, format!("'{held}'"));
                     }
                 }
                 if let Some(Outcome::Interrupt { interrupts }) = &finished.outcome {
@@ -119,21 +116,15 @@ impl Linter {
 
     fn call(&mut self, id: &str, findings: &mut Findings) {
         if self.calls.insert(id.to_owned()) && self.messages.contains(id) {
-            findings.add(
-                "distinct-ids",
-                format!("a call with the id of the message '{id}'"),
-                "an id of its own",
-            );
+            let seen = format!("a call with the id of the message '{id}'");
+            findings.add("distinct-ids", seen, "an id of its own");
         }
     }
 
     fn message(&mut self, id: &str, findings: &mut Findings) {
         if self.messages.insert(id.to_owned()) && self.calls.contains(id) {
-            findings.add(
-                "distinct-ids",
-                format!("a message with the id of the call '{id}'"),
-                "an id of its own",
-            );
+            let seen = format!("a message with the id of the call '{id}'");
+            findings.add("distinct-ids", seen, "an id of its own");
         }
     }
 }

@@ -123,11 +123,8 @@ impl AgentsLinter {
                 self.message(name, id.clone(), findings);
                 let source = text(data, "sourceId").unwrap_or_default();
                 if !self.sources.insert((id, source.to_owned())) {
-                    findings.add(
-                        "source-once",
-                        format!("source {source:?} again"),
-                        "each source once in a message",
-                    );
+                    let seen = format!("source {source:?} again");
+                    findings.add("source-once", seen, "each source once in a message");
                 }
             }
             ("tool.delta" | "tool.call" | "tool.result", message) => self.tool(name, data, message, findings),

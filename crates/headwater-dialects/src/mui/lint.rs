@@ -70,11 +70,8 @@ impl Lint for Linter {
             return self.chunk(&fields, findings);
         }
         if let Some(kind) = fields.get("type") {
-            findings.add(
-                "no-chunk-field",
-                format!("a chunk {kind} with a `chunk`"),
-                "an envelope without `type`",
-            );
+            let seen = format!("a chunk {kind} with a `chunk`");
+            findings.add("no-chunk-field", seen, "an envelope without `type`");
         }
         self.envelope(&fields, findings);
         match fields.get("chunk") {
@@ -191,11 +188,8 @@ impl Linter {
                 findings.add("tool-announced", format!("`{kind}` of {call:?}"), expected);
             }
             Some(true) => {
-                findings.add(
-                    "tool-settled",
-                    format!("`{kind}` of {call:?}, which has its output"),
-                    "a new id",
-                );
+                let seen = format!("`{kind}` of {call:?}, which has its output");
+                findings.add("tool-settled", seen, "a new id");
             }
             _ => {}
         }
