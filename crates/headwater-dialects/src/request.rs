@@ -1,7 +1,7 @@
 //! What a page asks for, whatever dialect it asks in.
 
 use headwater_protocol::{
-    ApprovalId, CheckpointId, ClientTool, Message, MessageId, RequestId, RunId, SessionId, ToolCallId,
+    ApprovalId, CheckpointId, ClientTool, Message, MessageId, Part, RequestId, RunId, SessionId, ToolCallId,
     ToolPart, ToolState,
 };
 use serde::{Deserialize, Serialize};
@@ -126,6 +126,17 @@ pub struct ChatRequest {
     pub profile: Option<&'static Profile>,
     /// The same key again is the same request again.
     pub idempotency_key: Option<String>,
+}
+
+impl ChatRequest {
+    /// Adds what the page's tools gave and what was decided about calls, as the message at this place shows it.
+    pub(crate) fn add_answers_of(&mut self, message: Option<usize>) {
+        let message = message.and_then(|at| self.messages.get(at));
+        for tool in message.into_iter().flat_map(|message| &message.parts).filter_map(Part::as_tool) {
+            self.tool_results.extend(ToolResult::of(tool));
+            self.approvals.extend(ApprovalAnswer::of(tool));
+        }
+    }
 }
 
 impl Default for ChatRequest {
