@@ -327,12 +327,7 @@ impl Encoder {
             return;
         }
         let now = Record::new(0, WarningEvent::default());
-        while !self.texts.is_empty() {
-            self.close_text(&now, 0, sink);
-        }
-        while !self.calls.is_empty() {
-            self.close_call(&now, 0, sink);
-        }
+        self.close_texts_and_calls(&now, sink);
         // The id of the thought that it may have got.
         let current = self.state.current_message().map(|message| (message.id.clone(), message.role));
         let thought =
@@ -352,13 +347,6 @@ impl Encoder {
         let messages = WireMessages(messages);
         sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: at(record) }));
         self.say_objects_again(record, sink);
-    }
-
-    /// Sends the conversation again if that had to wait for the end of a text.
-    fn resync_if_due(&mut self, record: &Record, sink: Sink<'_>) {
-        if self.resync_due {
-            self.resync(record, None, sink);
-        }
     }
 
     /// The conversation in AG-UI's form. On TanStack's page a thought without words would be an answer without any.
