@@ -59,21 +59,15 @@ impl Encoder {
                 let chunk = SourceUrl { source_id: text(source), url: text(url), title, provider_metadata };
                 self.put(&Chunk::SourceUrl(chunk), out);
             }
-            Event::SourceDocument(headwater_protocol::SourceDocument {
-                source,
-                title,
-                media_type,
-                filename,
-                metadata,
-                ..
-            }) => {
+            Event::SourceDocument(document) => {
                 self.holds(attempt);
+                let headwater_protocol::SourceDocument { source, title, filename, .. } = document;
                 let chunk = SourceDocument {
                     source_id: text(source),
-                    media_type: media_type.as_ref().map_or(Cow::Borrowed("text/plain"), text),
+                    media_type: document.media_type.as_ref().map_or(Cow::Borrowed("text/plain"), text),
                     title: title.as_ref().or(filename.as_ref()).map_or(text(source), text),
                     filename: filename.as_ref().map(text),
-                    provider_metadata: provider_metadata(metadata.as_ref()),
+                    provider_metadata: provider_metadata(document.metadata.as_ref()),
                 };
                 self.put(&Chunk::SourceDocument(chunk), out);
             }
