@@ -43,7 +43,7 @@ pub(crate) fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {
 
 /// The same for a dialect that is read.
 pub(crate) fn reader() -> impl TypedValueParser<Value = &'static dyn Reader> {
-    let names = headwater_dialects::READERS.map(Reader::name);
+    let names = headwater_dialects::READERS.map(Dialect::name);
     PossibleValuesParser::new(names).try_map(|name| {
         headwater_dialects::reader(&name).ok_or_else(|| Failure::new(format!("there is no dialect `{name}`")))
     })

@@ -90,48 +90,40 @@ impl Dialect for AgUi {
     }
 
     fn support(&self, kind: EventKind, profile: &Profile) -> Support {
-        match kind {
-            EventKind::RunWaiting => Support::Shown("`RUN_FINISHED` with what it waits for"),
-            EventKind::StateSnapshot | EventKind::StateDelta => Support::Exact,
-            EventKind::RunStarted => Support::Shown("`RUN_STARTED`"),
-            EventKind::RunFinished => Support::Shown("`RUN_FINISHED`"),
-            EventKind::RunFailed => Support::Shown("`RUN_ERROR`"),
-            EventKind::RunCancelled if profile == V1 => {
-                Support::Shown("`RUN_FINISHED` with the outcome `cancelled`")
-            }
-            EventKind::RunCancelled if profile == COPILOTKIT => Support::Shown("`RUN_FINISHED`"),
-            EventKind::RunCancelled => Support::Shown("`RUN_ERROR` with the code `cancelled`"),
-            EventKind::Message => Support::Shown("`TEXT_MESSAGE_*`: a message of its own"),
+        Support::Shown(match kind {
+            EventKind::RunWaiting => "`RUN_FINISHED` with what it waits for",
+            EventKind::StateSnapshot | EventKind::StateDelta => return Support::Exact,
+            EventKind::RunStarted => "`RUN_STARTED`",
+            EventKind::RunFinished => "`RUN_FINISHED`",
+            EventKind::RunFailed => "`RUN_ERROR`",
+            EventKind::RunCancelled if profile == V1 => "`RUN_FINISHED` with the outcome `cancelled`",
+            EventKind::RunCancelled if profile == COPILOTKIT => "`RUN_FINISHED`",
+            EventKind::RunCancelled => "`RUN_ERROR` with the code `cancelled`",
+            EventKind::Message => "`TEXT_MESSAGE_*`: a message of its own",
             EventKind::BlockStarted | EventKind::BlockDelta | EventKind::BlockEnded => {
-                Support::Shown("`TEXT_MESSAGE_*`, `REASONING_*`: a message of its own")
+                "`TEXT_MESSAGE_*`, `REASONING_*`: a message of its own"
             }
-            EventKind::StepStarted => Support::Shown("`STEP_STARTED`"),
-            EventKind::StepFinished => Support::Shown("`STEP_FINISHED`"),
+            EventKind::StepStarted => "`STEP_STARTED`",
+            EventKind::StepFinished => "`STEP_FINISHED`",
             EventKind::ToolInputStart | EventKind::ToolInputDelta | EventKind::ToolInputAvailable => {
-                Support::Shown("`TOOL_CALL_START`, `_ARGS`, `_END`")
+                "`TOOL_CALL_START`, `_ARGS`, `_END`"
             }
-            EventKind::ToolOutput => Support::Shown("`TOOL_CALL_RESULT`; the last one alone"),
+            EventKind::ToolOutput => "`TOOL_CALL_RESULT`; the last one alone",
             EventKind::ToolInputError | EventKind::ToolOutputError | EventKind::ToolDenied => {
-                Support::Shown("`TOOL_CALL_RESULT` with the error")
+                "`TOOL_CALL_RESULT` with the error"
             }
-            EventKind::AttemptRetracted | EventKind::MessagesSnapshot => {
-                Support::Shown("`MESSAGES_SNAPSHOT`")
-            }
-            EventKind::ApprovalRequested | EventKind::InterruptRequested => {
-                Support::Shown("an interrupt when the run waits")
-            }
-            EventKind::Data => Support::Shown("`CUSTOM` of that name"),
+            EventKind::AttemptRetracted | EventKind::MessagesSnapshot => "`MESSAGES_SNAPSHOT`",
+            EventKind::ApprovalRequested | EventKind::InterruptRequested => "an interrupt when the run waits",
+            EventKind::Data => "`CUSTOM` of that name",
             EventKind::Structured if profile == TANSTACK => {
-                Support::Shown("a `structured-output` part in a message of its own")
+                "a `structured-output` part in a message of its own"
             }
-            EventKind::StructuredInvalidated if profile == TANSTACK => Support::Shown("the part is emptied"),
-            EventKind::Structured => {
-                Support::Shown("an activity message: `ACTIVITY_SNAPSHOT`, `ACTIVITY_DELTA`")
-            }
-            EventKind::StructuredInvalidated => Support::Shown("the activity is emptied"),
-            EventKind::Unknown => Support::Shown("`RAW`, `REASONING_ENCRYPTED_VALUE`: as they came"),
-            _ => Support::Hidden,
-        }
+            EventKind::StructuredInvalidated if profile == TANSTACK => "the part is emptied",
+            EventKind::Structured => "an activity message: `ACTIVITY_SNAPSHOT`, `ACTIVITY_DELTA`",
+            EventKind::StructuredInvalidated => "the activity is emptied",
+            EventKind::Unknown => "`RAW`, `REASONING_ENCRYPTED_VALUE`: as they came",
+            _ => return Support::Hidden,
+        })
     }
 
     fn routes(&self) -> &'static [Route] {
@@ -177,10 +169,6 @@ impl Dialect for AgUi {
 }
 
 impl Reader for AgUi {
-    fn name(&self) -> &'static str {
-        "ag-ui"
-    }
-
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         let Ok(name) = crate::json::type_of(frame) else { return 0 };
         match &*name {
@@ -250,11 +238,8 @@ fn page_message(message: &Message) -> Value {
 
 /// Gives each call what the client makes of its result when the stream brings it.
 fn settle_calls(message: &Message, parts: &mut [Value]) {
-    let tools = message.parts.iter().filter_map(|part| match part {
-        Part::Tool(tool) if tool.state.is_settled() => Some(tool),
-        _ => None,
-    });
-    for tool in tools {
+    let tools = message.parts.iter().filter_map(Part::as_tool);
+    for tool in tools.filter(|tool| tool.state.is_settled()) {
         let failure = match tool.state {
             ToolState::OutputError => Some(tool.error.as_deref().unwrap_or_default()),
             ToolState::OutputDenied => Some(denial(tool)),

@@ -144,10 +144,6 @@ impl Dialect for Agents {
 }
 
 impl Reader for Agents {
-    fn name(&self) -> &'static str {
-        "agents"
-    }
-
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         match frame.event {
             // Words that others use as well.

@@ -145,10 +145,6 @@ impl Dialect for AiSdk {
 }
 
 impl Reader for AiSdk {
-    fn name(&self) -> &'static str {
-        "ai-sdk"
-    }
-
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         match Chunk::read(frame.data) {
             // Other dialects have these types too, but not these fields.

@@ -1,9 +1,6 @@
 //! Holding an attempt back until it has ended, so that nothing must be taken back.
 
-use headwater_protocol::{
-    ApprovalAnswered, ApprovalRequested, AttemptId, AttemptRetracted, AttemptStarted, Event, Record,
-    ToolCallId, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
-};
+use headwater_protocol::{AttemptId, AttemptRetracted, AttemptStarted, Event, Record};
 
 /// Keeps the records of open attempts; gives them out when the attempt has finished, in order.
 #[derive(Debug, Clone, Default)]
@@ -26,10 +23,10 @@ impl Hold {
             }
             Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
                 let held = self.close(attempt);
-                let settled: Vec<_> = held.iter().filter_map(|record| settles(&record.event)).collect();
+                let settled: Vec<_> = held.iter().filter_map(|record| record.event.settled_call()).collect();
                 // A call that was made is never taken back.
                 let happened =
-                    |record: &&Record| call_of(&record.event).is_some_and(|call| settled.contains(&call));
+                    |record: &&Record| record.event.tool_call().is_some_and(|call| settled.contains(&call));
                 held.iter().filter(happened).for_each(&mut *sink);
                 sink(record);
             }
@@ -51,29 +48,6 @@ impl Hold {
     fn close(&mut self, attempt: &AttemptId) -> Vec<Record> {
         let at = self.open.iter().position(|(open, _)| open == attempt);
         at.map(|at| self.open.remove(at).1).unwrap_or_default()
-    }
-}
-
-/// The call that an event belongs to.
-fn call_of(event: &Event) -> Option<&ToolCallId> {
-    match event {
-        Event::ToolInputStart(tool)
-        | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
-        | Event::ToolInputError(ToolInputError { tool, .. })
-        | Event::ApprovalRequested(ApprovalRequested { tool, .. }) => Some(&tool.call),
-        Event::ToolInputDelta(ToolInputDelta { call, .. }) => Some(call),
-        Event::ApprovalAnswered(ApprovalAnswered { call, .. }) => call.as_ref(),
-        event => settles(event),
-    }
-}
-
-/// The call that an event is the outcome of.
-fn settles(event: &Event) -> Option<&ToolCallId> {
-    match event {
-        Event::ToolOutput(ToolOutput { call, .. })
-        | Event::ToolOutputError(ToolOutputError { call, .. })
-        | Event::ToolDenied(ToolDenied { call, .. }) => Some(call),
-        _ => None,
     }
 }
 

@@ -7,19 +7,24 @@ use headwater_protocol::{Error, ErrorKind, Frame};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+/// A text that borrows from the frame where it has no escapes.
+#[derive(Deserialize)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// The type of a chunk, whatever else it has.
+#[derive(Deserialize)]
+pub(crate) struct Tag<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(crate) kind: Cow<'a, str>,
+}
+
 /// The `type` of a chunk.
 ///
 /// # Errors
-/// If the frame is not a JSON object with a string of that name. `fatal` tells whether the dialect's
-/// client gives up then.
+/// If the frame is not a JSON object with a string of that name.
 pub(crate) fn type_of<'a>(frame: &Frame<'a>) -> Result<Cow<'a, str>, Error> {
-    #[derive(Deserialize)]
-    struct Tag<'a> {
-        #[serde(borrow, rename = "type")]
-        tag: Cow<'a, str>,
-    }
     match serde_json::from_str::<Tag<'a>>(frame.data) {
-        Ok(Tag { tag }) => Ok(tag),
+        Ok(Tag { kind }) => Ok(kind),
         Err(error) if error.is_data() => {
             let message = format!("a chunk must be a JSON object with a string `type`: {error}");
             Err(Error::new(ErrorKind::Field, message).at(frame.index, frame.offset))
@@ -44,8 +49,6 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(frame: &Frame<'a>) -> Result<T, Error
 
 /// Reads an optional text, which borrows from the frame where it has no escapes: serde copies it inside an `Option`.
 pub(crate) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'a, str>>, D::Error> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
     Ok(Option::<Text<'a>>::deserialize(from)?.map(|Text(text)| text))
 }
 
@@ -82,6 +85,16 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     }
+}
+
+/// The object with these fields behind its own, without those that have no value.
+pub(crate) fn with<const N: usize>(mut object: Value, fields: [(&str, Option<Value>); N]) -> Value {
+    if let Value::Object(map) = &mut object {
+        for (key, value) in fields {
+            map.extend(value.map(|value| (key.to_owned(), value)));
+        }
+    }
+    object
 }
 
 /// Takes an optional text out of a request.

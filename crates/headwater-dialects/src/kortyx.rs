@@ -21,7 +21,7 @@ mod whole_answer;
 
 use chunk::Chunk;
 use headwater_protocol::{Error, EventKind, Frame};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use whole_answer::BufferedAnswer;
 
 use crate::{
@@ -29,6 +29,7 @@ use crate::{
     dialect::{Dialect, KeepAlive, Operations, Profile, Route, RouteBase, Support},
     documents::{self, CheckpointReply, WholeAnswer},
     encode::{Encode, EncodeOptions},
+    json,
     lint::{Lint, Rule},
     reader::Reader,
     request::{ChatRequest, RawRequest},
@@ -70,31 +71,31 @@ impl Dialect for Kortyx {
     }
 
     fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
-        match kind {
+        Support::Shown(match kind {
             EventKind::Message
             | EventKind::Structured
             | EventKind::StructuredInvalidated
             | EventKind::Transition
             | EventKind::Checkpoint
-            | EventKind::Trace => Support::Exact,
-            EventKind::RunStarted => Support::Shown("`session`"),
-            EventKind::RunFinished => Support::Shown("`done` with its data"),
-            EventKind::RunFailed => Support::Shown("`error` and `done`"),
-            EventKind::RunCancelled | EventKind::RunWaiting => Support::Shown("`done`"),
-            EventKind::AttemptRetracted => Support::Shown("`text-end`; the next attempt is a new piece"),
-            EventKind::BlockStarted => Support::Shown("`text-start`; reasoning is not sent"),
-            EventKind::BlockDelta => Support::Shown("`text-delta`; reasoning is not sent"),
-            EventKind::BlockEnded => Support::Shown("`text-end`; reasoning is not sent"),
-            EventKind::ToolInputAvailable => Support::Shown("`tool-call-start`"),
-            EventKind::ToolInputError | EventKind::ToolOutputError => Support::Shown("`tool-call-error`"),
-            EventKind::ToolOutput => Support::Shown("`tool-call-result`, once it is final"),
-            EventKind::ToolDenied => Support::Shown("`tool-call-result` that is an error"),
-            EventKind::ApprovalRequested => Support::Shown("`interrupt` to approve or deny"),
-            EventKind::InterruptRequested => Support::Shown("`interrupt`"),
-            EventKind::Status => Support::Shown("`status` with its message"),
-            EventKind::Error => Support::Shown("`error`, if it ends the run"),
-            _ => Support::Hidden,
-        }
+            | EventKind::Trace => return Support::Exact,
+            EventKind::RunStarted => "`session`",
+            EventKind::RunFinished => "`done` with its data",
+            EventKind::RunFailed => "`error` and `done`",
+            EventKind::RunCancelled | EventKind::RunWaiting => "`done`",
+            EventKind::AttemptRetracted => "`text-end`; the next attempt is a new piece",
+            EventKind::BlockStarted => "`text-start`; reasoning is not sent",
+            EventKind::BlockDelta => "`text-delta`; reasoning is not sent",
+            EventKind::BlockEnded => "`text-end`; reasoning is not sent",
+            EventKind::ToolInputAvailable => "`tool-call-start`",
+            EventKind::ToolInputError | EventKind::ToolOutputError => "`tool-call-error`",
+            EventKind::ToolOutput => "`tool-call-result`, once it is final",
+            EventKind::ToolDenied => "`tool-call-result` that is an error",
+            EventKind::ApprovalRequested => "`interrupt` to approve or deny",
+            EventKind::InterruptRequested => "`interrupt`",
+            EventKind::Status => "`status` with its message",
+            EventKind::Error => "`error`, if it ends the run",
+            _ => return Support::Hidden,
+        })
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
@@ -126,12 +127,42 @@ impl Dialect for Kortyx {
 }
 
 impl Reader for Kortyx {
-    fn name(&self) -> &'static str {
-        "kortyx"
-    }
-
+    /// Several dialects have `text-delta`, `done` and `error`: what they have beside tells them apart.
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
-        recognise(frame)
+        if frame.event.is_some() {
+            return 0;
+        }
+        let (Ok(chunk), Ok(fields)) = (Chunk::from_frame(frame), json::read::<Map<String, Value>>(frame))
+        else {
+            return 0;
+        };
+        let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
+        match chunk {
+            Chunk::StructuredData(_)
+            | Chunk::StructuredDataInvalidated(_)
+            | Chunk::Session(_)
+            | Chunk::Checkpoint(_)
+            | Chunk::Transition(_)
+            | Chunk::Interrupt(_)
+            | Chunk::Trace(_)
+            | Chunk::ToolCallStart(_)
+            | Chunk::ToolCallResult(_)
+            | Chunk::ToolCallError(_) => 95,
+            Chunk::Message(_) | Chunk::Status(_) | Chunk::ToolResult(_) => 70,
+            Chunk::TextStart(_) | Chunk::TextDelta(_) | Chunk::TextEnd(_) => {
+                if has(&["node", "opId", "segmentId"]) {
+                    95
+                } else if has(&["id"]) {
+                    30
+                } else {
+                    80
+                }
+            }
+            Chunk::Done(_) if has(&["id", "model", "timestamp", "finishReason"]) => 5,
+            Chunk::Error(_) if has(&["error", "errorText", "id", "model", "timestamp"]) => 5,
+            Chunk::Done(_) | Chunk::Error(_) => 50,
+            Chunk::Other(_) => 0,
+        }
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
@@ -144,46 +175,6 @@ impl Reader for Kortyx {
 
     fn lint_rules(&self) -> &'static [Rule] {
         lint::RULES
-    }
-}
-
-/// Several dialects have `text-delta`, `done` and `error`: what they have beside tells them apart.
-fn recognise(frame: &Frame<'_>) -> u8 {
-    if frame.event.is_some() {
-        return 0;
-    }
-    let Ok(chunk) = Chunk::from_frame(frame) else {
-        return 0;
-    };
-    let Ok(fields) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(frame.data) else {
-        return 0;
-    };
-    let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
-    match chunk {
-        Chunk::StructuredData(_)
-        | Chunk::StructuredDataInvalidated(_)
-        | Chunk::Session(_)
-        | Chunk::Checkpoint(_)
-        | Chunk::Transition(_)
-        | Chunk::Interrupt(_)
-        | Chunk::Trace(_)
-        | Chunk::ToolCallStart(_)
-        | Chunk::ToolCallResult(_)
-        | Chunk::ToolCallError(_) => 95,
-        Chunk::Message(_) | Chunk::Status(_) | Chunk::ToolResult(_) => 70,
-        Chunk::TextStart(_) | Chunk::TextDelta(_) | Chunk::TextEnd(_) => {
-            if has(&["node", "opId", "segmentId"]) {
-                95
-            } else if has(&["id"]) {
-                30
-            } else {
-                80
-            }
-        }
-        Chunk::Done(_) if has(&["id", "model", "timestamp", "finishReason"]) => 5,
-        Chunk::Error(_) if has(&["error", "errorText", "id", "model", "timestamp"]) => 5,
-        Chunk::Done(_) | Chunk::Error(_) => 50,
-        Chunk::Other(_) => 0,
     }
 }
 

@@ -29,6 +29,19 @@ pub struct Rule {
     pub demands: &'static str,
 }
 
+/// Declares the rules of a linter: each one's name and what it demands, and a constant where the linter has one for it.
+macro_rules! rules {
+    ($($($rule:ident = )? $name:literal: $demands:literal,)*) => {
+        $($(const $rule: $crate::lint::Rule = $crate::lint::Rule { name: $name, demands: $demands };)?)*
+
+        /// The rules of the linter.
+        pub(super) static RULES: &[$crate::lint::Rule] =
+            &[$($crate::lint::Rule { name: $name, demands: $demands }),*];
+    };
+}
+
+pub(crate) use rules;
+
 /// A place where a stream breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -107,5 +120,7 @@ pub fn lint(dialect: &dyn Reader, framing: Framing, stream: &[u8]) -> Vec<Findin
     reader.finish(&mut check);
     findings.place = None;
     linter.end(&mut findings);
+    let known = |finding: &Finding| dialect.lint_rules().iter().any(|rule| rule.name == finding.rule);
+    debug_assert!(findings.found.iter().all(|finding| finding.rule == "framing" || known(finding)));
     findings.found
 }

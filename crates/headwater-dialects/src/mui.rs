@@ -131,10 +131,6 @@ impl Dialect for Mui {
 }
 
 impl Reader for Mui {
-    fn name(&self) -> &'static str {
-        "mui"
-    }
-
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]

@@ -4,7 +4,7 @@ mod decode;
 mod lint;
 
 use headwater_protocol::{
-    Error, ErrorKind, EventKind, Frame, FrameWriter, Framing, Message, Record, Rules, RunState, Tail, native,
+    Error, ErrorKind, EventKind, Frame, FrameWriter, Framing, Message, Record, Rules, RunState, native,
 };
 use serde_json::Value;
 
@@ -97,10 +97,6 @@ impl Dialect for Native {
 }
 
 impl Reader for Native {
-    fn name(&self) -> &'static str {
-        "native"
-    }
-
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         let begins = ["{\"seq\":", "{\"version\":"].iter().any(|head| frame.data.starts_with(head));
         let named = frame.event.is_none_or(|name| EventKind::ALL.iter().any(|kind| kind.name() == name));
@@ -109,10 +105,6 @@ impl Reader for Native {
             true => 60,
             false => 0,
         }
-    }
-
-    fn tail(&self) -> Tail {
-        Tail::Discard
     }
 
     fn decoder(&self) -> Box<dyn Decode> {

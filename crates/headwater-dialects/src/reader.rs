@@ -1,15 +1,14 @@
 //! How the streams of a dialect are read, from any sender.
 
-use std::fmt;
-
 use headwater_protocol::{Frame, Rules, Tail};
 
 use crate::{
     decode::Decode,
+    dialect::Dialect,
     lint::{Lint, Rule},
 };
 
-/// A wire protocol as its readers know it: how its frames are recognised, decoded, checked and reduced.
+/// A dialect as its readers know it: how its frames are recognised, decoded, checked and reduced.
 ///
 /// ```
 /// use headwater_dialects::{Decoded, Decoder};
@@ -23,10 +22,7 @@ use crate::{
 /// decoded.records.iter().for_each(|record| state.apply(record).unwrap());
 /// assert_eq!(state.messages()[0].plain_text(), "Hi");
 /// ```
-pub trait Reader: fmt::Debug + Sync {
-    /// The name of the dialect.
-    fn name(&self) -> &'static str;
-
+pub trait Reader: Dialect {
     /// How sure it is, from 0 to 100, that the frame is its own.
     fn recognise(&self, frame: &Frame<'_>) -> u8;
 

@@ -1,8 +1,8 @@
 //! What a page asks for, whatever dialect it asks in.
 
 use headwater_protocol::{
-    AnswerFormat, ApprovalId, CheckpointId, ClientTool, Message, MessageId, RequestId, RunId, SessionId,
-    ToolCallId, ToolPart, ToolState,
+    AnswerFormat, ApprovalId, CheckpointId, ClientTool, Message, MessageId, Part, RequestId, RunId,
+    SessionId, ToolCallId, ToolPart, ToolState,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -147,6 +147,17 @@ pub struct AnswerRef {
     pub run: RunId,
     /// The last record of the answers before this one; 0 for the first.
     pub since: u64,
+}
+
+impl ChatRequest {
+    /// Adds what the page's tools gave and what was decided about calls, as the message at this place shows it.
+    pub(crate) fn add_answers_of(&mut self, message: Option<usize>) {
+        let message = message.and_then(|at| self.messages.get(at));
+        for tool in message.into_iter().flat_map(|message| &message.parts).filter_map(Part::as_tool) {
+            self.tool_results.extend(ToolResult::of(tool));
+            self.approvals.extend(ApprovalAnswer::of(tool));
+        }
+    }
 }
 
 impl Default for ChatRequest {

@@ -162,10 +162,6 @@ impl Dialect for Responses {
 }
 
 impl Reader for Responses {
-    fn name(&self) -> &'static str {
-        "responses"
-    }
-
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         let begins = crate::json::leading_type(frame.data).or(frame.event);
         if begins.is_some_and(|kind| kind.starts_with("response.")) { 97 } else { 0 }

@@ -85,34 +85,27 @@ impl Dialect for TanStack {
     }
 
     fn support(&self, kind: EventKind, _profile: &Profile) -> Support {
-        match kind {
-            EventKind::BlockDelta => Support::Shown("`content`; `thinking`, unless it would repeat a text"),
-            EventKind::Message => Support::Shown("one `content` chunk"),
+        Support::Shown(match kind {
+            EventKind::BlockDelta => "`content`; `thinking`, unless it would repeat a text",
+            EventKind::Message => "one `content` chunk",
             EventKind::ToolInputStart | EventKind::ToolInputDelta | EventKind::ToolInputAvailable => {
-                Support::Shown("`tool_call`")
+                "`tool_call`"
             }
-            EventKind::ToolInputError => Support::Shown("`tool_call`, and `tool_result` with an error"),
-            EventKind::ApprovalRequested => Support::Shown("`approval-requested`"),
-            EventKind::ToolOutput => Support::Shown("`tool_result`"),
-            EventKind::ToolOutputError | EventKind::ToolDenied => {
-                Support::Shown("`tool_result` with an error")
-            }
-            EventKind::Structured => Support::Shown("a call named after the data type, with its result"),
-            EventKind::StructuredInvalidated => Support::Shown("`tool_result` of that call with an error"),
-            EventKind::InterruptRequested => Support::Shown("a call of `ask_user` that the page executes"),
-            EventKind::InterruptAnswered | EventKind::InterruptExpired => {
-                Support::Shown("`tool_result` of that call")
-            }
-            EventKind::AttemptRetracted => Support::Shown("its calls end with an error"),
-            EventKind::RunStarted => Support::Shown("the model's name in every chunk"),
-            EventKind::RunFinished | EventKind::RunCancelled | EventKind::RunWaiting => {
-                Support::Shown("`done`")
-            }
-            EventKind::RunFailed => Support::Shown("`error`"),
-            EventKind::Error => Support::Shown("`error`, if it ends the run"),
-
-            _ => Support::Hidden,
-        }
+            EventKind::ToolInputError => "`tool_call`, and `tool_result` with an error",
+            EventKind::ApprovalRequested => "`approval-requested`",
+            EventKind::ToolOutput => "`tool_result`",
+            EventKind::ToolOutputError | EventKind::ToolDenied => "`tool_result` with an error",
+            EventKind::Structured => "a call named after the data type, with its result",
+            EventKind::StructuredInvalidated => "`tool_result` of that call with an error",
+            EventKind::InterruptRequested => "a call of `ask_user` that the page executes",
+            EventKind::InterruptAnswered | EventKind::InterruptExpired => "`tool_result` of that call",
+            EventKind::AttemptRetracted => "its calls end with an error",
+            EventKind::RunStarted => "the model's name in every chunk",
+            EventKind::RunFinished | EventKind::RunCancelled | EventKind::RunWaiting => "`done`",
+            EventKind::RunFailed => "`error`",
+            EventKind::Error => "`error`, if it ends the run",
+            _ => return Support::Hidden,
+        })
     }
 
     fn encoder(&self, options: &EncodeOptions) -> Box<dyn Encode> {
@@ -145,10 +138,6 @@ impl Dialect for TanStack {
 }
 
 impl Reader for TanStack {
-    fn name(&self) -> &'static str {
-        "tanstack"
-    }
-
     fn recognise(&self, frame: &Frame<'_>) -> u8 {
         match Chunk::of_frame(frame) {
             Ok(Chunk::ToolCall(_) | Chunk::ToolResult(_)) => 95,
@@ -180,6 +169,6 @@ impl Reader for TanStack {
     }
 
     fn lint_rules(&self) -> &'static [Rule] {
-        &lint::RULES
+        lint::RULES
     }
 }

@@ -10,6 +10,8 @@ use headwater_protocol::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::json::with;
+
 /// Reads a message as the page holds it.
 ///
 /// ```
@@ -206,116 +208,113 @@ fn wrong(path: &str, expected: &str) -> Error {
 /// ```
 #[must_use]
 pub fn write(message: &Message) -> Value {
-    let mut out = Map::new();
-    out.insert("id".to_owned(), json!(message.id));
-    put(&mut out, "metadata", message.metadata.clone());
-    out.insert("role".to_owned(), json!(message.role));
-    out.insert("parts".to_owned(), message.parts.iter().map(write_part).collect());
-    Value::Object(out)
+    let parts: Vec<_> = message.parts.iter().map(write_part).collect();
+    with(
+        json!({ "id": message.id }),
+        [
+            ("metadata", message.metadata.clone()),
+            ("role", Some(json!(message.role))),
+            ("parts", Some(Value::Array(parts))),
+        ],
+    )
 }
 
 fn write_part(part: &Part) -> Value {
-    let mut out = Map::new();
     match part {
-        Part::Text(text) => write_text(&mut out, "text", text),
-        Part::Reasoning(text) => {
-            write_text(&mut out, "reasoning", text);
-            out.insert("id".to_owned(), json!(text.id));
-        }
-        Part::Tool(tool) => write_tool(&mut out, tool),
-        Part::SourceUrl(source) => write_source(&mut out, "source-url", source),
-        Part::SourceDocument(source) => write_source(&mut out, "source-document", source),
-        Part::File(file) => {
-            let kind = if file.reasoning { "reasoning-file" } else { "file" };
-            out.insert("type".to_owned(), json!(kind));
-            out.insert("mediaType".to_owned(), json!(file.media_type));
-            put(&mut out, "filename", file.filename.clone().map(Value::String));
-            out.insert("url".to_owned(), json!(file.url));
-            put(&mut out, "providerMetadata", file.metadata.clone());
-        }
-        Part::Data(data) => {
-            out.insert("type".to_owned(), json!(format!("data-{}", data.name)));
-            put(&mut out, "id", data.id.clone().map(Value::String));
-            out.insert("data".to_owned(), data.data.clone());
-        }
+        Part::Text(text) => write_text("text", text),
+        Part::Reasoning(text) => with(write_text("reasoning", text), [("id", Some(json!(text.id)))]),
+        Part::Tool(tool) => write_tool(tool),
+        Part::SourceUrl(source) => write_source("source-url", source),
+        Part::SourceDocument(source) => write_source("source-document", source),
+        Part::File(file) => with(
+            json!({
+                "type": if file.reasoning { "reasoning-file" } else { "file" },
+                "mediaType": file.media_type,
+            }),
+            [
+                ("filename", file.filename.clone().map(Value::String)),
+                ("url", Some(json!(file.url))),
+                ("providerMetadata", file.metadata.clone()),
+            ],
+        ),
+        Part::Data(data) => with(
+            json!({ "type": format!("data-{}", data.name) }),
+            [("id", data.id.clone().map(Value::String)), ("data", Some(data.data.clone()))],
+        ),
         Part::Structured(part) => {
-            out.insert("type".to_owned(), json!(format!("data-{}", part.data_type)));
-            out.insert("id".to_owned(), json!(part.stream));
-            out.insert("data".to_owned(), part.data.clone().unwrap_or(Value::Null));
+            json!({ "type": format!("data-{}", part.data_type), "id": part.stream, "data": part.data })
         }
-        Part::Question(question) => write_tool(&mut out, &question.to_tool()),
-        Part::StepStart => {
-            out.insert("type".to_owned(), json!("step-start"));
-        }
-        Part::Other { value: part } => return part.clone(),
+        Part::Question(question) => write_tool(&question.to_tool()),
+        Part::StepStart => json!({ "type": "step-start" }),
+        Part::Other { value: part } => part.clone(),
         // A part that has no counterpart is given in our own form.
-        part => return json!(part),
+        part => json!(part),
     }
-    Value::Object(out)
 }
 
-fn write_text(out: &mut Map<String, Value>, kind: &str, part: &TextPart) {
-    out.insert("type".to_owned(), json!(kind));
-    out.insert("text".to_owned(), json!(part.text));
-    out.insert("state".to_owned(), json!(part.state));
-    put(out, "providerMetadata", part.metadata.clone());
+fn write_text(kind: &str, part: &TextPart) -> Value {
+    let text = json!({ "type": kind, "text": part.text, "state": part.state });
+    with(text, [("providerMetadata", part.metadata.clone())])
 }
 
-fn write_source(out: &mut Map<String, Value>, kind: &str, part: &SourcePart) {
-    out.insert("type".to_owned(), json!(kind));
-    out.insert("sourceId".to_owned(), json!(part.source));
-    put(out, "url", part.url.clone().map(Value::String));
+fn write_source(kind: &str, part: &SourcePart) -> Value {
     let (mut media_type, mut title) = (part.media_type.as_deref(), part.title.as_deref());
     if kind == "source-document" {
         // `validateUIMessages` wants both.
         media_type = media_type.or(Some("text/plain"));
         title = title.or(part.filename.as_deref()).or(Some(&part.source));
     }
-    put(out, "mediaType", media_type.map(Value::from));
-    put(out, "title", title.map(Value::from));
-    put(out, "filename", part.filename.clone().map(Value::String));
-    put(out, "providerMetadata", part.metadata.clone());
+    with(
+        json!({ "type": kind, "sourceId": part.source }),
+        [
+            ("url", part.url.clone().map(Value::String)),
+            ("mediaType", media_type.map(Value::from)),
+            ("title", title.map(Value::from)),
+            ("filename", part.filename.clone().map(Value::String)),
+            ("providerMetadata", part.metadata.clone()),
+        ],
+    )
 }
 
-fn write_tool(out: &mut Map<String, Value>, part: &ToolPart) {
-    if part.dynamic == Some(true) {
-        out.insert("type".to_owned(), json!("dynamic-tool"));
-        out.insert("toolName".to_owned(), json!(part.name));
-    } else {
-        out.insert("type".to_owned(), json!(format!("tool-{}", part.name)));
-    }
-    out.insert("toolCallId".to_owned(), json!(part.call));
-    out.insert("state".to_owned(), json!(part.state));
-    put(out, "title", part.title.clone().map(Value::String));
+fn write_tool(part: &ToolPart) -> Value {
+    let kind = match part.dynamic {
+        Some(true) => json!({ "type": "dynamic-tool", "toolName": part.name }),
+        _ => json!({ "type": format!("tool-{}", part.name) }),
+    };
     // `validateUIMessages` wants an input, an output and an error where the state has them.
     let has_input = !matches!(part.state, ToolState::InputStreaming | ToolState::OutputError);
-    put(out, "input", part.input.clone().or_else(|| has_input.then_some(Value::Null)));
-    if part.state == ToolState::InputStreaming && !part.input_text.is_empty() {
-        out.insert("rawInput".to_owned(), json!(part.input_text));
-    }
     let has_output = part.state == ToolState::OutputAvailable;
-    put(out, "output", part.output.clone().or_else(|| has_output.then_some(Value::Null)));
-    put(out, "preliminary", part.preliminary.then_some(Value::Bool(true)));
     let has_error = part.state == ToolState::OutputError;
-    let error = part.error.clone().or_else(|| has_error.then(String::new));
-    put(out, "errorText", error.map(Value::String));
-    put(out, "providerExecuted", (part.executor == Executor::Provider).then_some(Value::Bool(true)));
-    if let Some(Approval { id: Some(id), approved, reason, signature, automatic, extra }) = &part.approval {
-        let mut approval = Map::new();
-        approval.insert("id".to_owned(), json!(id));
-        put(&mut approval, "approved", approved.map(Value::Bool));
-        put(&mut approval, "reason", reason.clone().map(Value::String));
-        put(&mut approval, "signature", signature.clone().map(Value::String));
-        put(&mut approval, "isAutomatic", automatic.then_some(Value::Bool(true)));
-        approval.extend(extra.clone());
-        out.insert("approval".to_owned(), Value::Object(approval));
-    }
-    put(out, "callProviderMetadata", part.metadata.clone());
-    put(out, "resultProviderMetadata", part.output_metadata.clone());
-}
-
-fn put(out: &mut Map<String, Value>, key: &str, value: Option<Value>) {
-    if let Some(value) = value {
-        out.insert(key.to_owned(), value);
-    }
+    let streamed = part.state == ToolState::InputStreaming && !part.input_text.is_empty();
+    let approval = part.approval.as_ref().and_then(|approval| {
+        let Approval { id, approved, reason, signature, automatic, extra } = approval;
+        let mut written = with(
+            json!({ "id": id.as_ref()? }),
+            [
+                ("approved", approved.map(Value::Bool)),
+                ("reason", reason.clone().map(Value::String)),
+                ("signature", signature.clone().map(Value::String)),
+                ("isAutomatic", automatic.then_some(Value::Bool(true))),
+            ],
+        );
+        written.as_object_mut()?.extend(extra.clone());
+        Some(written)
+    });
+    with(
+        kind,
+        [
+            ("toolCallId", Some(json!(part.call))),
+            ("state", Some(json!(part.state))),
+            ("title", part.title.clone().map(Value::String)),
+            ("input", part.input.clone().or_else(|| has_input.then_some(Value::Null))),
+            ("rawInput", streamed.then(|| json!(part.input_text))),
+            ("output", part.output.clone().or_else(|| has_output.then_some(Value::Null))),
+            ("preliminary", part.preliminary.then_some(Value::Bool(true))),
+            ("errorText", part.error.clone().or_else(|| has_error.then(String::new)).map(Value::String)),
+            ("providerExecuted", (part.executor == Executor::Provider).then_some(Value::Bool(true))),
+            ("approval", approval),
+            ("callProviderMetadata", part.metadata.clone()),
+            ("resultProviderMetadata", part.output_metadata.clone()),
+        ],
+    )
 }

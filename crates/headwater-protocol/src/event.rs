@@ -4,17 +4,6 @@
 //! maps them to its own. A variant with more than one field carries a struct with [`Default`]. Build it with
 //! `..Default::default()` or its `new`, and match it with `..`: a new field then changes only the code that uses it.
 
-/// The structs that events carry. Written once: what all of them derive.
-macro_rules! payloads {
-    ($($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* })*) => {$(
-        $(#[$meta])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(rename_all = "camelCase")]
-        pub struct $name { $($fields)* }
-    )*};
-}
-
 mod block;
 mod content;
 mod interrupt;

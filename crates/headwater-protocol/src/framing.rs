@@ -101,12 +101,6 @@ impl Framing {
     }
 
     /// The media type that says so in a `content-type`.
-    ///
-    /// ```
-    /// use headwater_protocol::Framing;
-    ///
-    /// assert_eq!(Framing::Sse.media_type(), "text/event-stream");
-    /// ```
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
@@ -178,16 +172,7 @@ pub enum FrameReader {
 }
 
 impl FrameReader {
-    /// A reader with the defaults of its framing; convert an [`SseReader`] or an [`NdjsonReader`]
-    /// to have others.
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing, SseReader, Tail};
-    ///
-    /// let strict = FrameReader::new(Framing::Sse);
-    /// let lenient = FrameReader::from(SseReader::new().with_tail(Tail::Deliver));
-    /// assert_eq!(strict.framing(), lenient.framing());
-    /// ```
+    /// A reader with the defaults of its framing.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         match framing {
@@ -214,12 +199,6 @@ impl FrameReader {
     }
 
     /// The framing that this reader reads.
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing};
-    ///
-    /// assert_eq!(FrameReader::new(Framing::Ndjson).framing(), Framing::Ndjson);
-    /// ```
     #[must_use]
     pub fn framing(&self) -> Framing {
         match self {
@@ -229,13 +208,6 @@ impl FrameReader {
     }
 
     /// Reads more of the stream; see [`SseReader::push`] and [`NdjsonReader::push`].
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing};
-    ///
-    /// let mut reader = FrameReader::new(Framing::Sse);
-    /// reader.push(b"data: x\n\n", |frame| assert_eq!(frame.unwrap().data, "x"));
-    /// ```
     pub fn push(&mut self, bytes: &[u8], sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         match self {
             Self::Sse(reader) => reader.push(bytes, sink),
@@ -244,48 +216,11 @@ impl FrameReader {
     }
 
     /// Says that the stream has ended; see [`SseReader::finish`] and [`NdjsonReader::finish`].
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing};
-    ///
-    /// let mut reader = FrameReader::new(Framing::Ndjson);
-    /// reader.push(b"1", |_| unreachable!("the line is not over"));
-    /// reader.finish(|frame| assert_eq!(frame.unwrap().data, "1"));
-    /// ```
     pub fn finish(&mut self, sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         match self {
             Self::Sse(reader) => reader.finish(sink),
             Self::Ndjson(reader) => reader.finish(sink),
         }
-    }
-
-    /// Whether the bytes so far stop inside a message; see [`SseReader::has_tail`].
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameReader, Framing};
-    ///
-    /// let mut reader = FrameReader::new(Framing::Sse);
-    /// reader.push(b"data: x\n", |_| ());
-    /// assert!(reader.has_tail());
-    /// ```
-    #[must_use]
-    pub fn has_tail(&self) -> bool {
-        match self {
-            Self::Sse(reader) => reader.has_tail(),
-            Self::Ndjson(reader) => reader.has_tail(),
-        }
-    }
-}
-
-impl From<SseReader> for FrameReader {
-    fn from(reader: SseReader) -> Self {
-        Self::Sse(reader)
-    }
-}
-
-impl From<NdjsonReader> for FrameReader {
-    fn from(reader: NdjsonReader) -> Self {
-        Self::Ndjson(reader)
     }
 }
 

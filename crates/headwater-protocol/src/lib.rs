@@ -31,6 +31,7 @@ mod error;
 mod event;
 mod framing;
 mod id;
+mod json_struct;
 pub mod native;
 mod secrets;
 mod state;

@@ -46,7 +46,7 @@ use tree::Tree;
 /// );
 /// # Ok::<(), headwater_protocol::StructuredError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct StructuredState {
     stream: String,
     data_type: String,
@@ -60,17 +60,12 @@ pub struct StructuredState {
 }
 
 /// Whether a structured stream takes more updates.
-///
-/// ```
-/// use headwater_protocol::StructuredStatus;
-///
-/// assert_eq!(serde_json::to_string(&StructuredStatus::Done).unwrap(), r#""done""#);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum StructuredStatus {
     /// More may come.
+    #[default]
     Streaming,
     /// The final update has come.
     Done,
@@ -82,14 +77,6 @@ impl StructuredState {
     /// # Errors
     ///
     /// When the update is refused, as by [`apply`](Self::apply).
-    ///
-    /// ```
-    /// use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
-    ///
-    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "list", StructuredOp::set("rows.0", "x")))?;
-    /// assert_eq!(state.data(), Some(&serde_json::json!({"rows": ["x"]})));
-    /// # Ok::<(), headwater_protocol::StructuredError>(())
-    /// ```
     pub fn begin<'a>(update: impl Into<Cow<'a, StructuredUpdate>>) -> Result<Self, StructuredError> {
         Self::begin_within(StructuredLimits::default(), update)
     }
@@ -114,17 +101,7 @@ impl StructuredState {
         update: impl Into<Cow<'a, StructuredUpdate>>,
     ) -> Result<Self, StructuredError> {
         let update = update.into();
-        let mut state = Self {
-            stream: update.stream.clone(),
-            data_type: String::new(),
-            status: StructuredStatus::Streaming,
-            tree: Tree::default(),
-            node: None,
-            id: None,
-            schema_id: None,
-            schema_version: None,
-            limits,
-        };
+        let mut state = Self { stream: update.stream.clone(), limits, ..Self::default() };
         state.apply(update)?;
         Ok(state)
     }
@@ -243,37 +220,16 @@ impl StructuredState {
     }
 
     /// The id of the stream.
-    ///
-    /// ```
-    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
-    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::finish(1)))?;
-    /// assert_eq!(state.stream(), "s1");
-    /// # Ok::<(), headwater_protocol::StructuredError>(())
-    /// ```
     pub fn stream(&self) -> &str {
         &self.stream
     }
 
     /// What the object is, as the latest update said.
-    ///
-    /// ```
-    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
-    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "email", StructuredOp::finish(1)))?;
-    /// assert_eq!(state.data_type(), "email");
-    /// # Ok::<(), headwater_protocol::StructuredError>(())
-    /// ```
     pub fn data_type(&self) -> &str {
         &self.data_type
     }
 
     /// Whether more may come.
-    ///
-    /// ```
-    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredStatus, StructuredUpdate};
-    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::finish(1)))?;
-    /// assert_eq!(state.status(), StructuredStatus::Done);
-    /// # Ok::<(), headwater_protocol::StructuredError>(())
-    /// ```
     pub fn status(&self) -> StructuredStatus {
         self.status
     }
@@ -290,66 +246,22 @@ impl StructuredState {
         self.tree.root()
     }
 
-    /// The data, taken out.
-    ///
-    /// ```
-    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
-    /// let state = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::finish("all")))?;
-    /// assert_eq!(state.into_data(), Some("all".into()));
-    /// # Ok::<(), headwater_protocol::StructuredError>(())
-    /// ```
-    pub fn into_data(self) -> Option<Value> {
-        self.tree.into_root()
-    }
-
     /// The workflow node that builds the object.
-    ///
-    /// ```
-    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
-    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
-    /// update.node = Some("planner".to_owned());
-    /// assert_eq!(StructuredState::begin(update)?.node(), Some("planner"));
-    /// # Ok::<(), headwater_protocol::StructuredError>(())
-    /// ```
     pub fn node(&self) -> Option<&str> {
         self.node.as_deref()
     }
 
     /// The application's own name for the object.
-    ///
-    /// ```
-    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
-    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
-    /// update.id = Some("compose-email".to_owned());
-    /// assert_eq!(StructuredState::begin(update)?.id(), Some("compose-email"));
-    /// # Ok::<(), headwater_protocol::StructuredError>(())
-    /// ```
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
     /// The schema that the object follows.
-    ///
-    /// ```
-    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
-    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
-    /// update.schema_id = Some("email".to_owned());
-    /// assert_eq!(StructuredState::begin(update)?.schema_id(), Some("email"));
-    /// # Ok::<(), headwater_protocol::StructuredError>(())
-    /// ```
     pub fn schema_id(&self) -> Option<&str> {
         self.schema_id.as_deref()
     }
 
     /// The version of that schema.
-    ///
-    /// ```
-    /// # use headwater_protocol::{StructuredOp, StructuredState, StructuredUpdate};
-    /// let mut update = StructuredUpdate::new("s1", "t", StructuredOp::set("a", 1));
-    /// update.schema_version = Some("1".to_owned());
-    /// assert_eq!(StructuredState::begin(update)?.schema_version(), Some("1"));
-    /// # Ok::<(), headwater_protocol::StructuredError>(())
-    /// ```
     pub fn schema_version(&self) -> Option<&str> {
         self.schema_version.as_deref()
     }

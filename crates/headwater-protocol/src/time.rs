@@ -1,38 +1,5 @@
 //! Milliseconds since 1970 and the ISO 8601 dates that some wires want.
 
-use std::fmt;
-
-use serde::{Serialize, Serializer};
-
-/// A time that prints as `2026-01-11T18:22:00.000Z`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Iso8601(u64);
-
-impl fmt::Display for Iso8601 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (days, ms) = (self.0 / 86_400_000, self.0 % 86_400_000);
-        // Years are counted from 1 March, so that the leap day is the last day of its year.
-        let days = days + 719_468;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let shifted_month = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-        let year = year_of_era + era * 400 + u64::from(month <= 2);
-        let (hour, minute) = (ms / 3_600_000, ms / 60_000 % 60);
-        let (second, milli) = (ms / 1_000 % 60, ms % 1_000);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
-    }
-}
-
-impl Serialize for Iso8601 {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// A time in milliseconds since 1970 as a date: `2026-01-11T18:22:00.000Z`.
 ///
 /// ```
@@ -40,7 +7,19 @@ impl Serialize for Iso8601 {
 /// ```
 #[must_use]
 pub fn rfc3339(milliseconds: u64) -> String {
-    Iso8601(milliseconds).to_string()
+    let (days, ms) = (milliseconds / 86_400_000, milliseconds % 86_400_000);
+    // Years are counted from 1 March, so that the leap day is the last day of its year.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute) = (ms / 3_600_000, ms / 60_000 % 60);
+    let (second, milli) = (ms / 1_000 % 60, ms % 1_000);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
 /// Reads a date in UTC as [`rfc3339`] prints it, with or without fractions of a second: milliseconds since 1970.

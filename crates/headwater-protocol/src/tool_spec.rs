@@ -1,52 +1,42 @@
 //! Descriptions of tools: those that models read, and those that a page sends along.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A tool as a model is told about it.
-///
-/// ```
-/// use headwater_protocol::ToolSpec;
-/// use serde_json::json;
-///
-/// let tool = ToolSpec::new("weather", json!({ "type": "object", "properties": { "city": { "type": "string" } } }))
-///     .description("The weather of a city");
-/// assert_eq!(tool.name, "weather");
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ToolSpec {
-    /// Its name, by which the model calls it.
-    pub name: String,
-    /// Its name for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// The JSON Schema of its input.
-    pub input_schema: Value,
-    /// The JSON Schema of its structured output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Value>,
-    /// What only one provider understands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider_options: Option<Value>,
+use crate::json_struct::json_struct;
+
+json_struct! {
+    /// A tool as a model is told about it.
+    ///
+    /// ```
+    /// use headwater_protocol::ToolSpec;
+    /// use serde_json::json;
+    ///
+    /// let tool = ToolSpec::new("weather", json!({ "type": "object", "properties": { "city": { "type": "string" } } }))
+    ///     .description("The weather of a city");
+    /// assert_eq!(tool.name, "weather");
+    /// ```
+    #[non_exhaustive]
+    pub struct ToolSpec {
+        /// Its name, by which the model calls it.
+        pub name: String,
+        /// Its name for people.
+        pub title?: String,
+        /// What it does.
+        pub description?: String,
+        /// The JSON Schema of its input.
+        pub input_schema: Value,
+        /// The JSON Schema of its structured output.
+        pub output_schema?: Value,
+        /// What only one provider understands.
+        pub provider_options?: Value,
+    }
 }
 
 impl ToolSpec {
     /// A tool of this name whose input fits this schema.
     #[must_use]
     pub fn new(name: impl Into<String>, input_schema: Value) -> Self {
-        Self {
-            name: name.into(),
-            title: None,
-            description: None,
-            input_schema,
-            output_schema: None,
-            provider_options: None,
-        }
+        Self { name: name.into(), input_schema, ..Self::default() }
     }
 
     /// Says what it does.
@@ -57,22 +47,21 @@ impl ToolSpec {
     }
 }
 
-/// A tool that the page can execute, as its request describes it.
-///
-/// ```
-/// use headwater_protocol::ClientTool;
-///
-/// let tool: ClientTool = serde_json::from_str(r#"{"name":"position"}"#).unwrap();
-/// assert_eq!(tool.parameters, None);
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClientTool {
-    /// Its name.
-    pub name: String,
-    /// What it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// The JSON Schema of its input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parameters: Option<Value>,
+json_struct! {
+    /// A tool that the page can execute, as its request describes it.
+    ///
+    /// ```
+    /// use headwater_protocol::ClientTool;
+    ///
+    /// let tool: ClientTool = serde_json::from_str(r#"{"name":"position"}"#).unwrap();
+    /// assert_eq!(tool.parameters, None);
+    /// ```
+    pub struct ClientTool {
+        /// Its name.
+        pub name: String,
+        /// What it does.
+        pub description?: String,
+        /// The JSON Schema of its input.
+        pub parameters?: Value,
+    }
 }

@@ -9,7 +9,7 @@ mod run;
 mod text;
 mod tool;
 
-use std::{borrow::Cow, collections::HashSet, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use headwater_protocol::{
     ApprovalAnswered, ApprovalRequested, AttemptId, BlockKind, DataEvent, ErrorEvent, Event, FrameWriter,
@@ -32,7 +32,7 @@ use crate::encode::{Encode, EncodeOptions, WriteChunk as _};
 type Sink<'s> = &'s mut dyn FnMut(&Chunk<'_>);
 
 /// Turns records into AG-UI events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Encoder {
     legacy: bool,
     /// TanStack's client takes a snapshot for all that there is; the others keep their thoughts if it has none.
@@ -66,8 +66,9 @@ pub(super) struct Encoder {
     resync_due: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
+    #[default]
     Before,
     Running,
     Waiting,
@@ -121,19 +122,7 @@ impl Encoder {
             held_thought: options.thought.clone(),
             state: RunState::with_rules(super::rules()),
             ids,
-            phase: Phase::Before,
-            thread: String::new(),
-            run: String::new(),
-            texts: Vec::new(),
-            calls: Vec::new(),
-            steps: Vec::new(),
-            step_count: 0,
-            objects: objects::Objects::default(),
-            questions: Vec::new(),
-            preliminary: Vec::new(),
-            goes_on: false,
-            history_due: false,
-            resync_due: false,
+            ..Self::default()
         }
     }
 
@@ -319,12 +308,7 @@ impl Encoder {
             said.into_iter().any(|part| matches!(part, Part::Text(_) | Part::Reasoning(_) | Part::Tool(_)));
         self.reduce(record);
         let parts = self.conversation().flat_map(|message| &message.parts);
-        let left: HashSet<ToolCallId> = parts
-            .filter_map(|part| match part {
-                Part::Tool(tool) => Some(tool.call.clone()),
-                _ => None,
-            })
-            .collect();
+        let left = parts.filter_map(Part::as_tool).map(|tool| tool.call.clone()).collect();
         let thought = self.ids.retract(attempt, &left);
         if shown && self.texts.is_empty() && self.calls.is_empty() {
             // The ids of a re-entry: the client puts a message with another id at the end.
@@ -343,12 +327,7 @@ impl Encoder {
             return;
         }
         let now = Record::new(0, WarningEvent::default());
-        while !self.texts.is_empty() {
-            self.close_text(&now, 0, sink);
-        }
-        while !self.calls.is_empty() {
-            self.close_call(&now, 0, sink);
-        }
+        self.close_texts_and_calls(&now, sink);
         // The id of the thought that it may have got.
         let current = self.state.current_message().map(|message| (message.id.clone(), message.role));
         let thought =
@@ -368,13 +347,6 @@ impl Encoder {
         let messages = WireMessages(messages);
         sink(&Chunk::MessagesSnapshot(MessagesSnapshot { messages, base: at(record) }));
         self.say_objects_again(record, sink);
-    }
-
-    /// Sends the conversation again if that had to wait for the end of a text.
-    fn resync_if_due(&mut self, record: &Record, sink: Sink<'_>) {
-        if self.resync_due {
-            self.resync(record, None, sink);
-        }
     }
 
     /// The conversation in AG-UI's form. On TanStack's page a thought without words would be an answer without any.

@@ -10,17 +10,12 @@ use super::chunk::Interrupt;
 /// The open questions and approvals of a run, as a TanStack page finds them when it is loaded again.
 pub(super) fn pending(state: &RunState, run: &str) -> Vec<Value> {
     let asked = state.interrupts().iter().cloned().map(|asked| Event::InterruptRequested(Box::new(asked)));
-    let tools = state.messages().iter().flat_map(|message| &message.parts).filter_map(|part| match part {
-        Part::Tool(tool) if tool.state == ToolState::ApprovalRequested => Some(tool),
-        _ => None,
-    });
+    let tools = state.messages().iter().flat_map(|message| &message.parts).filter_map(Part::as_tool);
+    let tools = tools.filter(|tool| tool.state == ToolState::ApprovalRequested);
     let approvals = tools.filter_map(|tool| {
-        Some(Event::ApprovalRequested(ApprovalRequested {
-            approval: tool.approval.as_ref()?.id.clone()?,
-            tool: headwater_protocol::ToolCall::new(tool.call.clone(), tool.name.clone()),
-            input: tool.input.clone(),
-            ..Default::default()
-        }))
+        let (approval, input) = (tool.approval.as_ref()?.id.clone()?, tool.input.clone());
+        let tool = tool.tool_call();
+        Some(Event::from(ApprovalRequested { approval, tool, input, ..Default::default() }))
     });
     asked.chain(approvals).filter_map(|event| serde_json::to_value(write(&event, Some(run))?).ok()).collect()
 }

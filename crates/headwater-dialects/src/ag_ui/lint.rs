@@ -11,34 +11,21 @@ use super::{
     decode::{Known, fields, typed},
     order::Order,
 };
-use crate::lint::{Findings, Lint, Rule};
+use crate::lint::{Findings, Lint, rules};
 
-/// The rules.
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "lf-only", demands: "lines end with LF: the client cuts events at LF LF and nowhere else" },
-    Rule { name: "json", demands: "every `data:` is one JSON object: no `[DONE]`, no ping, no empty data" },
-    Rule { name: "type", demands: "every event has a `type`" },
-    Rule { name: "known-type", demands: "every type is one of AG-UI 1.0: older clients die of others" },
-    Rule {
-        name: "field",
-        demands: "every field is what the client's schemas want; what is absent is left out, not null",
-    },
-    Rule {
-        name: "order",
-        demands: "runs, messages, calls, thoughts, steps and subagents begin and end in order",
-    },
-    Rule {
-        name: "same-ids",
-        demands: "the end of a run names the run and the thread that its beginning named",
-    },
-    Rule { name: "unique-interrupts", demands: "no two interrupts share an id" },
-    Rule { name: "distinct-ids", demands: "no message has the id of a tool call" },
-    Rule { name: "size", demands: "an event has at most 10 Mi characters" },
-    Rule {
-        name: "terminal",
-        demands: "the run ends with RUN_FINISHED or RUN_ERROR: the client takes a cut for success",
-    },
-];
+rules! {
+    "lf-only": "lines end with LF: the client cuts events at LF LF and nowhere else",
+    "json": "every `data:` is one JSON object: no `[DONE]`, no ping, no empty data",
+    "type": "every event has a `type`",
+    "known-type": "every type is one of AG-UI 1.0: older clients die of others",
+    "field": "every field is what the client's schemas want; what is absent is left out, not null",
+    "order": "runs, messages, calls, thoughts, steps and subagents begin and end in order",
+    "same-ids": "the end of a run names the run and the thread that its beginning named",
+    "unique-interrupts": "no two interrupts share an id",
+    "distinct-ids": "no message has the id of a tool call",
+    "size": "an event has at most 10 Mi characters",
+    "terminal": "the run ends with RUN_FINISHED or RUN_ERROR: the client takes a cut for success",
+}
 
 const SPOKEN: [&str; 4] = ["developer", "system", "assistant", "user"];
 
@@ -107,11 +94,8 @@ impl Linter {
                     [("thread", &self.thread, &finished.thread_id), ("run", &self.run, &finished.run_id)];
                 for (what, held, said) in held {
                     if let Some(held) = held.as_ref().filter(|held| *held != said) {
-                        findings.add(
-                            "same-ids",
-                            format!("the end of the {what} '{said}'"),
-                            format!("'{held}'"),
-                        );
+                        let seen = format!("the end of the {what} '{said}'");
+                        findings.add("same-ids", seen, format!("'{held}'"));
                     }
                 }
                 if let Some(Outcome::Interrupt { interrupts }) = &finished.outcome {
@@ -132,21 +116,15 @@ impl Linter {
 
     fn call(&mut self, id: &str, findings: &mut Findings) {
         if self.calls.insert(id.to_owned()) && self.messages.contains(id) {
-            findings.add(
-                "distinct-ids",
-                format!("a call with the id of the message '{id}'"),
-                "an id of its own",
-            );
+            let seen = format!("a call with the id of the message '{id}'");
+            findings.add("distinct-ids", seen, "an id of its own");
         }
     }
 
     fn message(&mut self, id: &str, findings: &mut Findings) {
         if self.messages.insert(id.to_owned()) && self.calls.contains(id) {
-            findings.add(
-                "distinct-ids",
-                format!("a message with the id of the call '{id}'"),
-                "an id of its own",
-            );
+            let seen = format!("a message with the id of the call '{id}'");
+            findings.add("distinct-ids", seen, "an id of its own");
         }
     }
 }

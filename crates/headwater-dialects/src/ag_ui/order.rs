@@ -50,39 +50,35 @@ impl Order {
                     None => Ok(()),
                 }
             }
-            Chunk::TextMessageStart(start) => self.begin("text", &start.message_id),
+            Chunk::TextMessageStart(start) => self.begin("text", None, &start.message_id),
             Chunk::TextMessageContent(delta) => self.is_open("text", &delta.message_id),
-            Chunk::TextMessageEnd(end) => self.end("text", &end.message_id),
-            Chunk::ReasoningStart(start) => self.begin("span of reasoning", &start.message_id),
-            Chunk::ReasoningEnd(end) => self.end("span of reasoning", &end.message_id),
-            Chunk::ReasoningMessageStart(start) => self.begin("reasoning", &start.message_id),
+            Chunk::TextMessageEnd(end) => self.end("text", None, &end.message_id),
+            Chunk::ReasoningStart(start) => self.begin("span of reasoning", None, &start.message_id),
+            Chunk::ReasoningEnd(end) => self.end("span of reasoning", None, &end.message_id),
+            Chunk::ReasoningMessageStart(start) => self.begin("reasoning", None, &start.message_id),
             Chunk::ReasoningMessageContent(delta) => self.is_open("reasoning", &delta.message_id),
-            Chunk::ReasoningMessageEnd(end) => self.end("reasoning", &end.message_id),
-            Chunk::ToolCallStart(start) => self.begin("call", &start.tool_call_id),
+            Chunk::ReasoningMessageEnd(end) => self.end("reasoning", None, &end.message_id),
+            Chunk::ToolCallStart(start) => self.begin("call", None, &start.tool_call_id),
             Chunk::ToolCallArgs(args) => self.is_open("call", &args.tool_call_id),
-            Chunk::ToolCallEnd(end) => self.end("call", &end.tool_call_id),
+            Chunk::ToolCallEnd(end) => self.end("call", None, &end.tool_call_id),
             Chunk::StepStarted(step) => {
-                self.begin_of("step", step.base.subagent_run_id.as_deref(), &step.step_name)
+                self.begin("step", step.base.subagent_run_id.as_deref(), &step.step_name)
             }
             Chunk::StepFinished(step) => {
-                self.end_of("step", step.base.subagent_run_id.as_deref(), &step.step_name)
+                self.end("step", step.base.subagent_run_id.as_deref(), &step.step_name)
             }
             Chunk::SubagentStarted(start) => {
-                self.begin("subagent", start.base.subagent_run_id.as_deref().unwrap_or_default())
+                self.begin("subagent", None, start.base.subagent_run_id.as_deref().unwrap_or_default())
             }
             Chunk::SubagentFinished(SubagentFinished { base, .. })
             | Chunk::SubagentError(SubagentError { base, .. }) => {
-                self.end("subagent", base.subagent_run_id.as_deref().unwrap_or_default())
+                self.end("subagent", None, base.subagent_run_id.as_deref().unwrap_or_default())
             }
             _ => Ok(()),
         }
     }
 
-    fn begin(&mut self, kind: &'static str, id: &str) -> Result<(), String> {
-        self.begin_of(kind, None, id)
-    }
-
-    fn begin_of(&mut self, kind: &'static str, owner: Option<&str>, id: &str) -> Result<(), String> {
+    fn begin(&mut self, kind: &'static str, owner: Option<&str>, id: &str) -> Result<(), String> {
         let new = self.open.insert((kind, owner.map(str::to_owned), id.to_owned()));
         if new { Ok(()) } else { Err(format!("a second beginning of the open {kind} '{id}'")) }
     }
@@ -92,11 +88,7 @@ impl Order {
         if open { Ok(()) } else { Err(format!("more of the {kind} '{id}', which is not open")) }
     }
 
-    fn end(&mut self, kind: &'static str, id: &str) -> Result<(), String> {
-        self.end_of(kind, None, id)
-    }
-
-    fn end_of(&mut self, kind: &'static str, owner: Option<&str>, id: &str) -> Result<(), String> {
+    fn end(&mut self, kind: &'static str, owner: Option<&str>, id: &str) -> Result<(), String> {
         let open = self.open.remove(&(kind, owner.map(str::to_owned), id.to_owned()));
         if open { Ok(()) } else { Err(format!("the end of the {kind} '{id}', which is not open")) }
     }

@@ -14,7 +14,10 @@ use headwater_protocol::{
 use serde_json::{Map, Value};
 
 use super::{
-    chunk::{Base, Chunk, Custom, MessagesSnapshot, ToolCallEnd, ToolCallResult, ToolCallStart},
+    chunk::{
+        Base, Chunk, Custom, MessagesSnapshot, ReasoningMessageChunk, TextMessageChunk, ToolCallEnd,
+        ToolCallResult, ToolCallStart,
+    },
     messages,
 };
 use crate::{decode::Decoded, json::EmbeddedJson};
@@ -189,8 +192,14 @@ impl Reader {
                 return self.end_text(&end.message_id, &end.base, out);
             }
             Chunk::ReasoningStart(_) | Chunk::ReasoningEnd(_) => {}
-            Chunk::TextMessageChunk(chunk) => return self.text_chunk(chunk, out),
-            Chunk::ReasoningMessageChunk(chunk) => return self.reasoning_chunk(chunk, out),
+            Chunk::TextMessageChunk(chunk) => {
+                let role = chunk.role.as_deref().map_or(Role::Assistant, spoken);
+                return self.text_chunk(role, chunk, out);
+            }
+            Chunk::ReasoningMessageChunk(ReasoningMessageChunk { message_id, delta, base }) => {
+                let chunk = TextMessageChunk { message_id, delta, base, ..Default::default() };
+                return self.text_chunk(Role::Reasoning, chunk, out);
+            }
             Chunk::ToolCallChunk(chunk) => return self.call_chunk(chunk, out),
 
             Chunk::ToolCallStart(start) => self.start_call(&start, out),

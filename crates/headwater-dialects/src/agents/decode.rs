@@ -144,12 +144,8 @@ impl AgentsDecoder {
                     self.messages.insert(id.clone(), MessageBlocks::default());
                     let role = read_role(chunk.role.as_deref(), frame, out);
                     let time = read_date(chunk.created_at.as_deref(), frame, out);
-                    let event = Event::MessageStarted(MessageStarted {
-                        message: id.clone(),
-                        role,
-                        ..Default::default()
-                    });
-                    self.push_at(out, time, Some(&id), event);
+                    let started = MessageStarted { message: id.clone(), role, ..Default::default() };
+                    self.push_at(out, time, Some(&id), started);
                 }
             }
             "message.end" => {
@@ -171,14 +167,9 @@ impl AgentsDecoder {
                 let message = named.or(held).unwrap_or_else(|| self.current());
                 if self.sources.insert((message.clone(), source.clone())) {
                     self.interrupt_text(&message, out);
-                    let event = Event::SourceUrl(SourceUrl {
-                        source,
-                        url,
-                        title: chunk.title,
-                        call,
-                        ..Default::default()
-                    });
-                    self.push(out, Some(&message), event);
+                    let title = chunk.title;
+                    let source = SourceUrl { source, url, title, call, ..Default::default() };
+                    self.push(out, Some(&message), source);
                 }
             }
             "file" => {
@@ -310,9 +301,8 @@ impl AgentsDecoder {
             "tool.call" => {
                 let tool = tool();
                 if !called {
-                    let event =
-                        Event::ToolInputAvailable(ToolInputAvailable::new(tool.clone(), chunk.input.clone()));
-                    self.push(out, Some(&message), event);
+                    let available = ToolInputAvailable::new(tool.clone(), chunk.input.clone());
+                    self.push(out, Some(&message), available);
                 }
                 let Some(approval) = chunk.approval else { return Ok(()) };
                 match approval.approved {
@@ -334,34 +324,23 @@ impl AgentsDecoder {
                 }
             }
             _ => {
-                let name = chunk.tool_name;
+                let (name, reason) = (chunk.tool_name, chunk.reason);
                 match (state, chunk.error_text) {
-                    (Some("output-denied"), _) => Event::ToolDenied(ToolDenied {
-                        call,
-                        name,
-                        reason: chunk.reason,
-                        ..Default::default()
-                    }),
-                    (Some("output-error"), error) => Event::ToolOutputError(ToolOutputError {
-                        call,
-                        name,
-                        error: error.unwrap_or_default(),
-                        ..Default::default()
-                    }),
-                    (None, Some(error)) => {
-                        Event::ToolOutputError(ToolOutputError { call, name, error, ..Default::default() })
+                    (Some("output-denied"), _) => {
+                        ToolDenied { call, name, reason, ..Default::default() }.into()
                     }
+                    (Some("output-error"), error) => {
+                        let error = error.unwrap_or_default();
+                        ToolOutputError { call, name, error, ..Default::default() }.into()
+                    }
+                    (None, Some(error)) => ToolOutputError { call, name, error, ..Default::default() }.into(),
                     (state, _) => {
                         if let Some(state) = state.filter(|state| *state != "output-available") {
                             let message = format!("invalid state {state:?} of a `tool.result`");
                             report(out, frame, ErrorKind::Field, message);
                         }
-                        Event::ToolOutput(ToolOutput {
-                            call,
-                            name,
-                            output: chunk.output.unwrap_or_default(),
-                            ..Default::default()
-                        })
+                        let output = chunk.output.unwrap_or_default();
+                        ToolOutput { call, name, output, ..Default::default() }.into()
                     }
                 }
             }

@@ -149,22 +149,16 @@ impl AgentsEncoder {
                 let known = self.call(&tool.call, Some(&tool.name), input.as_ref(), origin, out);
                 send_result(&tool.call, &known, ToolState::OutputError, ("errorText", text(error)), out);
             }
-            Event::ApprovalRequested(ApprovalRequested {
-                approval,
-                tool,
-                input,
-                signature,
-                automatic,
-                ..
-            }) => {
+            Event::ApprovalRequested(asked) => {
+                let ApprovalRequested { approval, tool, input, signature, automatic, .. } = asked;
                 let known = self.call(&tool.call, Some(&tool.name), input.as_ref(), origin, out);
                 self.approvals.insert(approval.clone(), tool.call.clone());
-                let asked = [
+                let fields = [
                     ("id", text(approval)),
                     ("signature", maybe(signature.as_ref())),
                     ("isAutomatic", automatic.then_some(Field::Flag(true))),
                 ];
-                send_approval(&tool.call, &known, json(input.as_ref()), &asked, out);
+                send_approval(&tool.call, &known, json(input.as_ref()), &fields, out);
             }
             Event::ApprovalAnswered(ApprovalAnswered { approval, call, approved, reason, .. }) => {
                 let call = call.as_ref().or_else(|| self.approvals.get(approval));

@@ -6,34 +6,30 @@ use headwater_protocol::{Frame, parse_rfc3339};
 use serde_json::Value;
 
 use super::NAMES;
-use crate::lint::{Findings, Lint, Rule};
+use crate::lint::{Findings, Lint, rules};
 
-/// The rules of the linter.
-pub(super) static RULES: &[Rule] = &[
-    Rule { name: "framing", demands: "blocks of valid UTF-8 within the limits" },
-    Rule { name: "event-name", demands: "every block has an `event:` line" },
-    Rule { name: "json", demands: "`data:` is JSON, and an object where the event is known" },
-    Rule { name: "fields", demands: "an event has its fields, each of its type; deltas are strings" },
-    Rule { name: "date", demands: "`createdAt` is an ISO 8601 date in UTC" },
-    Rule { name: "meta-first", demands: "`meta` is the first event" },
-    Rule { name: "meta-once", demands: "`meta` comes once" },
-    Rule { name: "message-started", demands: "a message is begun before anything is put into it" },
-    Rule { name: "message-start-once", demands: "a message is begun once" },
-    Rule { name: "message-end", demands: "`message.end` names a message that is open" },
-    Rule { name: "tool-delta-order", demands: "no `tool.delta` comes after the call's `tool.call`" },
-    Rule { name: "tool-call-once", demands: "a call has one `tool.call` of each state" },
-    Rule { name: "tool-known", demands: "a `tool.result` comes after the `tool.call`" },
-    Rule { name: "tool-message", demands: "all events of a call name the message that holds it" },
-    Rule { name: "tool-state", demands: "`state` is one that the event can lead to" },
-    Rule {
-        name: "tool-outcome",
-        demands: "a result has the `output` or the `errorText` that its state asks for",
-    },
-    Rule { name: "source-once", demands: "a message has a source once" },
-    Rule { name: "run-id", demands: "`done` names the run that `meta` named" },
-    Rule { name: "end-last", demands: "nothing comes after `done` or a terminal error" },
-    Rule { name: "end-present", demands: "the stream ends with `done`, a terminal error or a wait" },
-];
+rules! {
+    "framing": "blocks of valid UTF-8 within the limits",
+    "event-name": "every block has an `event:` line",
+    "json": "`data:` is JSON, and an object where the event is known",
+    "fields": "an event has its fields, each of its type; deltas are strings",
+    "date": "`createdAt` is an ISO 8601 date in UTC",
+    "meta-first": "`meta` is the first event",
+    "meta-once": "`meta` comes once",
+    "message-started": "a message is begun before anything is put into it",
+    "message-start-once": "a message is begun once",
+    "message-end": "`message.end` names a message that is open",
+    "tool-delta-order": "no `tool.delta` comes after the call's `tool.call`",
+    "tool-call-once": "a call has one `tool.call` of each state",
+    "tool-known": "a `tool.result` comes after the `tool.call`",
+    "tool-message": "all events of a call name the message that holds it",
+    "tool-state": "`state` is one that the event can lead to",
+    "tool-outcome": "a result has the `output` or the `errorText` that its state asks for",
+    "source-once": "a message has a source once",
+    "run-id": "`done` names the run that `meta` named",
+    "end-last": "nothing comes after `done` or a terminal error",
+    "end-present": "the stream ends with `done`, a terminal error or a wait",
+}
 
 /// Checks a stream.
 #[derive(Debug, Default)]
@@ -127,11 +123,8 @@ impl AgentsLinter {
                 self.message(name, id.clone(), findings);
                 let source = text(data, "sourceId").unwrap_or_default();
                 if !self.sources.insert((id, source.to_owned())) {
-                    findings.add(
-                        "source-once",
-                        format!("source {source:?} again"),
-                        "each source once in a message",
-                    );
+                    let seen = format!("source {source:?} again");
+                    findings.add("source-once", seen, "each source once in a message");
                 }
             }
             ("tool.delta" | "tool.call" | "tool.result", message) => self.tool(name, data, message, findings),

@@ -4,15 +4,14 @@
 //! `Last-Event-ID` header comes back to a run after an event, `…/stop` stops one, and `answers` and
 //! `approvals` (extensions) answer what a run asked.
 
-mod message;
-
-use headwater_protocol::{Error, ErrorKind, Message, Part, RunId, SessionId};
+use headwater_protocol::{Error, ErrorKind, Message, Role, RunId, SessionId};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::{
     json::{kind_of, take_text},
-    request::{Action, ApprovalAnswer, ChatRequest, RawRequest, RequestCursor, ToolResult},
+    request::{Action, ChatRequest, RawRequest, RequestCursor},
+    ui_message,
 };
 
 /// Reads a request.
@@ -37,19 +36,32 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     };
     chat.messages = match body.remove("messages") {
         Some(Value::Array(messages)) => {
-            let read = messages.iter().enumerate().map(|(at, message)| message::read(at, message));
+            let read = messages.iter().enumerate().map(|(at, message)| read_message(at, message));
             read.collect::<Result<_, _>>()?
         }
         Some(other) => return Err(wrong("messages", "an array of UI messages", &other)),
         None => Vec::new(),
     };
     chat.complete = !chat.messages.is_empty();
-    if let Some(last) = chat.messages.last() {
-        answers_within(&last.clone(), &mut chat);
-    }
+    chat.add_answers_of(chat.messages.len().checked_sub(1));
     chat.action = action(request, stops, &chat)?;
     chat.context = body;
     Ok(chat)
+}
+
+/// Reads the message at a place of the list: the AI SDK's, or one of a single text, as older UIs keep it.
+fn read_message(at: usize, message: &Value) -> Result<Message, Error> {
+    let path = format!("messages[{at}]");
+    let (None, Some(Value::String(text))) = (message.get("parts"), message.get("content")) else {
+        return ui_message::read(message, &path);
+    };
+    let role = message.get("role").cloned().unwrap_or_default();
+    let role: Role = serde_json::from_value(role.clone())
+        .map_err(|_| wrong(&format!("{path}.role"), "\"user\", \"assistant\" or \"system\"", &role))?;
+    let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
+    let mut read = Message::text(id, role, text);
+    read.metadata = message.get("metadata").cloned();
+    Ok(read)
 }
 
 fn action(request: &RawRequest<'_>, stops: bool, chat: &ChatRequest) -> Result<Action, Error> {
@@ -84,15 +96,6 @@ fn from_path(path: &str) -> (Option<String>, bool) {
 fn cursor(request: &RawRequest<'_>) -> Option<RequestCursor> {
     let id = request.header("last-event-id").filter(|id| !id.is_empty()).map(str::to_owned);
     id.or_else(|| request.query("lastEventId")).map(RequestCursor::EventId)
-}
-
-/// What the page's tools gave and what was decided about calls, as the newest message shows it.
-fn answers_within(message: &Message, chat: &mut ChatRequest) {
-    for part in &message.parts {
-        let Part::Tool(tool) = part else { continue };
-        chat.tool_results.extend(ToolResult::of(tool));
-        chat.approvals.extend(ApprovalAnswer::of(tool));
-    }
 }
 
 fn tool_choice(body: &mut Map<String, Value>) -> Result<Option<Value>, Error> {

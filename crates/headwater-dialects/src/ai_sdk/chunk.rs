@@ -10,7 +10,6 @@ use std::borrow::Cow;
 
 use headwater_json::present;
 use headwater_protocol::Error;
-use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 use crate::chunk::chunks;
@@ -18,7 +17,6 @@ use read::fields;
 
 pub(super) use schema::is_provider_metadata;
 
-type Text<'a> = Cow<'a, str>;
 type Json<'a> = Cow<'a, Value>;
 
 chunks! {
@@ -170,30 +168,14 @@ chunks! {
     }
     struct ToolOutputDenied<'a> { tool_call_id: text, }
     struct SteeringMessage<'a> { id: text, parts?: Json<'a> = "schema::steering_parts", }
-    struct Empty {}
-}
-
-/// Data of the application's own; its name is in its type.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Data<'a> {
-    pub(super) name: Text<'a>,
-    /// Data of the same name and id replaces what was there.
-    pub(super) id: Option<Text<'a>>,
-    pub(super) data: Json<'a>,
-    pub(super) transient: Option<bool>,
-}
-
-impl Serialize for Data<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("type", &format_args!("data-{}", self.name))?;
-        if let Some(id) = &self.id {
-            map.serialize_entry("id", id)?;
-        }
-        map.serialize_entry("data", &self.data)?;
-        if let Some(transient) = self.transient {
-            map.serialize_entry("transient", &transient)?;
-        }
-        map.end()
+    /// Data of the same type and id replaces what was there.
+    struct Data<'a> {
+        /// `data-` and the name.
+        #[serde(rename = "type")]
+        kind: text,
+        id?: text = "present",
+        data: Json<'a>,
+        transient?: bool = "present",
     }
+    struct Empty {}
 }

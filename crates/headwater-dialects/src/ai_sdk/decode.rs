@@ -290,7 +290,7 @@ fn file(chunk: File<'_>, reasoning: bool) -> Event {
 
 fn data(chunk: Data<'_>) -> Event {
     Event::Data(DataEvent {
-        name: chunk.name.into_owned(),
+        name: chunk.kind.strip_prefix("data-").unwrap_or_default().to_owned(),
         id: chunk.id.map(Cow::into_owned),
         data: chunk.data.into_owned(),
         transient: chunk.transient.unwrap_or(false),

@@ -12,52 +12,27 @@ use super::{
 };
 use crate::{
     json,
-    lint::{Findings, Lint, Rule},
+    lint::{Findings, Lint, rules},
 };
 
-/// The rules.
-pub(super) const RULES: &[Rule] = &[
-    Rule { name: "json", demands: "every frame but `[DONE]` is a JSON object" },
-    Rule {
-        name: "unknown-type",
-        demands: "only the protocol's types and `data-*`: every client gives up at others",
-    },
-    Rule { name: "field", demands: "every required field, and every field of its type" },
-    Rule { name: "null-field", demands: "an optional field is left out, never `null`" },
-    Rule {
-        name: "unknown-key-for-strict-clients",
-        demands: "only the keys of the schema: clients before 5.0.217, 6.0.231 and 7.0.32 give up at others",
-    },
-    Rule {
-        name: "block-order",
-        demands: "deltas and ends only for a text or reasoning that was started and not ended",
-    },
-    Rule {
-        name: "block-ended",
-        demands: "every text and reasoning ended before its step and the message end",
-    },
-    Rule {
-        name: "block-started-twice",
-        demands: "no start of a text or reasoning that is open: its deltas would leave the older one behind",
-    },
-    Rule {
-        name: "tool-order",
-        demands: "input before deltas, questions and outputs of a call; a question before its answer",
-    },
-    Rule { name: "metadata", demands: "metadata is an object: nothing else can be merged" },
-    Rule { name: "start-first", demands: "`start` before everything but transient data" },
-    Rule {
-        name: "start-once",
-        demands: "one `start`: the client forgets the message at one with another id",
-    },
-    Rule { name: "step-nesting", demands: "`start-step` and `finish-step` in turns, the last one finished" },
-    Rule {
-        name: "end",
-        demands: "`finish`, `abort` or `error` at the end: the client takes a silent end for success",
-    },
-    Rule { name: "nothing-after-end", demands: "nothing but `[DONE]` after `finish` and `abort`" },
-    Rule { name: "done-last", demands: "`[DONE]`, once and last" },
-];
+rules! {
+    "json": "every frame but `[DONE]` is a JSON object",
+    "unknown-type": "only the protocol's types and `data-*`: every client gives up at others",
+    "field": "every required field, and every field of its type",
+    "null-field": "an optional field is left out, never `null`",
+    "unknown-key-for-strict-clients": "only the keys of the schema: clients before 5.0.217, 6.0.231 and 7.0.32 give up at others",
+    "block-order": "deltas and ends only for a text or reasoning that was started and not ended",
+    "block-ended": "every text and reasoning ended before its step and the message end",
+    "block-started-twice": "no start of a text or reasoning that is open: its deltas would leave the older one behind",
+    "tool-order": "input before deltas, questions and outputs of a call; a question before its answer",
+    "metadata": "metadata is an object: nothing else can be merged",
+    "start-first": "`start` before everything but transient data",
+    "start-once": "one `start`: the client forgets the message at one with another id",
+    "step-nesting": "`start-step` and `finish-step` in turns, the last one finished",
+    "end": "`finish`, `abort` or `error` at the end: the client takes a silent end for success",
+    "nothing-after-end": "nothing but `[DONE]` after `finish` and `abort`",
+    "done-last": "`[DONE]`, once and last",
+}
 
 /// Looks at one stream.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use headwater_protocol::{Error, ErrorKind, Executor, Message, Part, Role, ToolPart};
+use headwater_protocol::{Error, ErrorKind, Executor, Message, Part, Role};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -35,7 +35,9 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
     };
     let last = chat.messages.iter().rposition(|message| message.role == Role::Assistant);
     if let Some(message) = last.and_then(|at| chat.messages.get(at)) {
-        chat.approvals = approvals(message);
+        // The answers that the server has not acted on yet.
+        let tools = message.parts.iter().filter_map(Part::as_tool);
+        chat.approvals = tools.filter_map(ApprovalAnswer::of).collect();
         // In an older message they were given before.
         if last == chat.messages.len().checked_sub(1) {
             chat.tool_results = tool_results(message);
@@ -104,24 +106,12 @@ fn read_message(message: &Value, path: &str) -> Result<Message, Error> {
     Ok(read)
 }
 
-/// The answers that the server has not acted on yet.
-fn approvals(message: &Message) -> Vec<ApprovalAnswer> {
-    tools(&message.parts).filter_map(ApprovalAnswer::of).collect()
-}
-
 /// What the last step's tools gave; which of them were the page's own, the server knows.
 fn tool_results(message: &Message) -> Vec<ToolResult> {
     let step = message.parts.iter().rposition(|part| matches!(part, Part::StepStart));
-    let parts = message.parts.get(step.unwrap_or_default()..).unwrap_or_default();
-    let given = tools(parts).filter(|tool| tool.executor != Executor::Provider && !tool.preliminary);
+    let tools = message.parts.iter().skip(step.unwrap_or_default()).filter_map(Part::as_tool);
+    let given = tools.filter(|tool| tool.executor != Executor::Provider && !tool.preliminary);
     given.filter_map(ToolResult::of).collect()
-}
-
-fn tools(parts: &[Part]) -> impl Iterator<Item = &ToolPart> {
-    parts.iter().filter_map(|part| match part {
-        Part::Tool(tool) => Some(&**tool),
-        _ => None,
-    })
 }
 
 fn wrong(message: String) -> Error {

@@ -1,4 +1,4 @@
-use headwater_protocol::{BlockDelta, BlockKind, Origin, ToolCall};
+use headwater_protocol::{BlockDelta, BlockKind, Origin, ToolCall, ToolOutputError};
 
 use super::*;
 

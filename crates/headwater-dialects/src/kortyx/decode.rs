@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     END,
-    chunk::{Chunk, Text, TextDelta, ToolCallError, ToolCallResult, ToolCallStart},
+    chunk::{Chunk, Text, TextDelta, ToolCallStart, Transition},
 };
 use crate::decode::{Decode, Decoded};
 
@@ -123,15 +123,15 @@ impl Decoder {
         let (event, origin) = match chunk {
             Chunk::TextDelta(TextDelta { node, id, op_id, segment_id, delta }) => {
                 let (id, origin) = self.text(Text { node, id, op_id, segment_id });
-                (Event::BlockDelta(BlockDelta::new(BlockKind::Text, id, delta.into_owned())), origin)
+                (BlockDelta::new(BlockKind::Text, id, delta).into(), origin)
             }
             Chunk::TextStart(text) => {
                 let (id, origin) = self.text(text);
-                (Event::BlockStarted(BlockStarted::new(BlockKind::Text, id)), origin)
+                (BlockStarted::new(BlockKind::Text, id).into(), origin)
             }
             Chunk::TextEnd(text) => {
                 let (id, origin) = self.text(text);
-                (Event::BlockEnded(BlockEnded::new(BlockKind::Text, id)), origin)
+                (BlockEnded::new(BlockKind::Text, id).into(), origin)
             }
             Chunk::Message(message) => {
                 (Event::Message { content: message.content.into_owned() }, origin(message.node, None))
@@ -140,51 +140,37 @@ impl Decoder {
             Chunk::StructuredDataInvalidated(gone) => {
                 let checkpoint = Some(gone.checkpoint_id).filter(|id| !id.is_empty()).map(Into::into);
                 let stream = gone.stream_id.into_owned();
-                (
-                    Event::StructuredInvalidated(StructuredInvalidated {
-                        stream,
-                        checkpoint,
-                        ..Default::default()
-                    }),
-                    Origin::default(),
-                )
+                let event = StructuredInvalidated { stream, checkpoint, ..Default::default() };
+                (event.into(), Origin::default())
             }
 
             Chunk::ToolCallStart(ToolCallStart { node, op_id, tool, tool_call_id, input, .. }) => {
                 let tool = ToolCall::new(tool_call_id, tool);
-                let input = input.map(Cow::into_owned);
-                (Event::ToolInputAvailable(ToolInputAvailable::new(tool, input)), origin(node, op_id))
+                (ToolInputAvailable::new(tool, input.map(Cow::into_owned)).into(), origin(node, op_id))
             }
             Chunk::ToolCallResult(result) => {
-                let ToolCallResult { node, op_id, tool, tool_call_id, .. } = result;
-                let event = Event::ToolOutput(ToolOutput {
-                    call: tool_call_id.into(),
-                    name: Some(tool.into_owned()),
+                let event = ToolOutput {
+                    call: result.tool_call_id.into(),
+                    name: Some(result.tool.into_owned()),
                     output: result.content.map_or(Value::Null, Cow::into_owned),
                     structured: result.structured_content.map(Cow::into_owned),
                     is_error: result.is_error,
                     ..Default::default()
-                });
-                (event, origin(node, op_id))
+                };
+                (event.into(), origin(result.node, result.op_id))
             }
-            Chunk::ToolCallError(ToolCallError { node, op_id, tool, tool_call_id, message, .. }) => {
-                let event = Event::ToolOutputError(ToolOutputError {
-                    call: tool_call_id.into(),
-                    name: Some(tool.into_owned()),
-                    error: message.into_owned(),
-                    ..Default::default()
-                });
-                (event, origin(node, op_id))
+            Chunk::ToolCallError(failed) => {
+                let (call, name) = (failed.tool_call_id.into(), Some(failed.tool.into_owned()));
+                let error = failed.message.into_owned();
+                let event = ToolOutputError { call, name, error, ..Default::default() };
+                (event.into(), origin(failed.node, failed.op_id))
             }
             Chunk::ToolResult(result) => {
                 self.results += 1;
-                let event = Event::ToolOutput(ToolOutput {
-                    call: format!("tool-result-{}", self.results).into(),
-                    name: owned(result.tool),
-                    output: result.content.map_or(Value::Null, Cow::into_owned),
-                    ..Default::default()
-                });
-                (event, origin(result.node, None))
+                let call = format!("tool-result-{}", self.results);
+                let output = result.content.map_or(Value::Null, Cow::into_owned);
+                let event = ToolOutput { name: owned(result.tool), ..ToolOutput::new(call, output) };
+                (event.into(), origin(result.node, None))
             }
             Chunk::Interrupt(interrupt) => {
                 self.asked = true;
@@ -197,41 +183,31 @@ impl Decoder {
                     return;
                 }
                 let session = Some(session.session_id.into());
-                (Event::RunStarted(RunStarted { session, ..RunStarted::default() }), Origin::default())
+                (RunStarted { session, ..RunStarted::default() }.into(), Origin::default())
             }
             Chunk::Status(status) => {
-                let event = Event::Status(StatusEvent {
-                    message: Some(status.message.into_owned()),
-                    ..Default::default()
-                });
-                (event, origin(status.node, None))
+                let message = Some(status.message.into_owned());
+                (StatusEvent { message, ..Default::default() }.into(), origin(status.node, None))
             }
             Chunk::Checkpoint(checkpoint) => {
-                let event = Event::Checkpoint(CheckpointEvent {
+                let event = CheckpointEvent {
                     checkpoint: checkpoint.id.into(),
                     session: checkpoint.session_id.into(),
                     turn: checkpoint.turn_index,
                     label: owned(checkpoint.label),
                     ..Default::default()
-                });
-                (event, Origin::default())
+                };
+                (event.into(), Origin::default())
             }
             Chunk::Trace(trace) => {
-                let event = Event::Trace(TraceEvent {
-                    trace: trace.trace_id.into_owned(),
-                    span: trace.span_id.into_owned(),
-                    run: trace.run_id.into(),
-                    ..Default::default()
-                });
-                (event, Origin::default())
+                let (span, run) = (trace.span_id.into_owned(), trace.run_id.into());
+                let event =
+                    TraceEvent { trace: trace.trace_id.into_owned(), span, run, ..Default::default() };
+                (event.into(), Origin::default())
             }
-            Chunk::Transition(transition) => {
-                let event = Event::Transition(TransitionEvent {
-                    to: transition.transition_to.into_owned(),
-                    payload: transition.payload.map(Cow::into_owned),
-                    ..Default::default()
-                });
-                (event, Origin::default())
+            Chunk::Transition(Transition { transition_to, payload }) => {
+                let (to, payload) = (transition_to.into_owned(), payload.map(Cow::into_owned));
+                (TransitionEvent { to, payload, ..Default::default() }.into(), Origin::default())
             }
             Chunk::Error(failure) => {
                 self.failure = Some(ErrorInfo::new(failure.message));
@@ -240,7 +216,7 @@ impl Decoder {
             Chunk::Other(value) => {
                 let data = value.into_owned();
                 let name = data.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-                (Event::Unknown(UnknownEvent::new(name, data)), Origin::default())
+                (UnknownEvent::new(name, data).into(), Origin::default())
             }
             Chunk::Done(_) => return,
         };

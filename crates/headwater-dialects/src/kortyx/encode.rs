@@ -67,25 +67,14 @@ struct TextPiece {
 
 impl TextPiece {
     fn new(id: &PartId, origin: &Origin, times: u32) -> Self {
-        let mut piece = Self {
-            node: origin.node.clone(),
-            operation: None,
-            segment: None,
-            attempt: origin.attempt.clone(),
-            times,
-            open: true,
+        let Origin { operation, segment, node, attempt, .. } = origin.clone();
+        let own = identity(operation.as_deref(), segment.as_deref(), None, node.as_deref()) == id.as_str();
+        let (operation, segment) = match times {
+            1 if own => (operation, segment),
+            1 => (None, Some(id.to_string())),
+            _ => (None, Some(format!("{id}~{times}"))),
         };
-        let Origin { operation, segment, node, .. } = origin;
-        let (operation, segment) = (operation.as_deref(), segment.as_deref());
-        if times > 1 {
-            piece.segment = Some(format!("{id}~{times}"));
-        } else if *identity(operation, segment, None, node.as_deref()) == *id.as_str() {
-            piece.operation = operation.map(str::to_owned);
-            piece.segment = segment.map(str::to_owned);
-        } else {
-            piece.segment = Some(id.to_string());
-        }
-        piece
+        Self { node, operation, segment, attempt, times, open: true }
     }
 
     fn chunk(&self) -> Text<'_> {
@@ -155,12 +144,6 @@ impl Encoder {
             }
             Event::RunWaiting(_) => sink(&Chunk::Done(Done::default())),
 
-            Event::ToolInputAvailable(_)
-            | Event::ToolInputError(_)
-            | Event::ApprovalRequested(_)
-            | Event::ToolOutput(_)
-            | Event::ToolOutputError(_)
-            | Event::ToolDenied(_) => self.tool(record, sink),
             Event::InterruptRequested(interrupt) => {
                 sink(&Chunk::Interrupt(Box::new(question::interrupt(interrupt, origin))));
             }
@@ -195,8 +178,8 @@ impl Encoder {
                 run_id: Cow::Borrowed(run.as_str()),
                 root_span_name: Cow::Borrowed(ROOT_SPAN),
             })),
-            // The page has no chunk for any other event.
-            _ => {}
+            // What is left is about tools, or the page has no chunk for it.
+            _ => self.tool(record, sink),
         }
     }
 

@@ -13,44 +13,25 @@ use super::{
 };
 use crate::{
     decode::{Decode as _, Decoded},
-    lint::{Findings, Lint, Rule},
+    lint::{Findings, Lint, rules},
 };
 
-const DATA_ONLY: &str = "only-data-in-a-block";
-const BEGINS_WITH_DATA: &str = "block-begins-with-data";
-const LINE_FEEDS: &str = "lines-end-with-lf";
-const ENDED: &str = "last-block-is-ended";
-const OBJECT: &str = "chunk-is-an-object";
-const KNOWN_TYPE: &str = "known-type";
-const FIELDS: &str = "fields-of-the-type";
-const AFTER_DONE: &str = "nothing-after-done";
-const DONE_ONCE: &str = "done-exactly-once";
-const MARKER: &str = "done-marker-at-the-end";
-const AFTER_FINAL: &str = "nothing-after-final";
-const STRUCTURED: &str = "structured-update-fits";
-const TOOL_STARTED: &str = "tool-call-was-started";
-const QUESTION: &str = "question-can-be-shown";
-
-/// The rules.
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: DATA_ONLY,
-        demands: "a block has one `data: ` line and nothing else: no `id:`, no `event:`",
-    },
-    Rule { name: BEGINS_WITH_DATA, demands: "a block with data begins with `data: `, the space included" },
-    Rule { name: LINE_FEEDS, demands: "lines end with LF: the reader cuts at two of them" },
-    Rule { name: ENDED, demands: "the last block is ended by an empty line" },
-    Rule { name: OBJECT, demands: "a chunk is a JSON object with a string `type`" },
-    Rule { name: KNOWN_TYPE, demands: "the type is one of the 18 of the protocol" },
-    Rule { name: FIELDS, demands: "a chunk has the fields that its type needs" },
-    Rule { name: AFTER_DONE, demands: "no chunk comes after `done`, unless the run waited there" },
-    Rule { name: DONE_ONCE, demands: "a stream ends with one `done`, or with an `error`" },
-    Rule { name: MARKER, demands: "`[DONE]` is the last that is sent" },
-    Rule { name: AFTER_FINAL, demands: "a structured stream gets no update after its `final`" },
-    Rule { name: STRUCTURED, demands: "a structured update fits what its stream has built" },
-    Rule { name: TOOL_STARTED, demands: "a tool call has a `tool-call-start` before its result or error" },
-    Rule { name: QUESTION, demands: "a free text has no options, and a choice has a question" },
-];
+rules! {
+    "only-data-in-a-block": "a block has one `data: ` line and nothing else: no `id:`, no `event:`",
+    "block-begins-with-data": "a block with data begins with `data: `, the space included",
+    "lines-end-with-lf": "lines end with LF: the reader cuts at two of them",
+    "last-block-is-ended": "the last block is ended by an empty line",
+    "chunk-is-an-object": "a chunk is a JSON object with a string `type`",
+    "known-type": "the type is one of the 18 of the protocol",
+    "fields-of-the-type": "a chunk has the fields that its type needs",
+    "nothing-after-done": "no chunk comes after `done`, unless the run waited there",
+    "done-exactly-once": "a stream ends with one `done`, or with an `error`",
+    "done-marker-at-the-end": "`[DONE]` is the last that is sent",
+    "nothing-after-final": "a structured stream gets no update after its `final`",
+    "structured-update-fits": "a structured update fits what its stream has built",
+    "tool-call-was-started": "a tool call has a `tool-call-start` before its result or error",
+    "question-can-be-shown": "a free text has no options, and a choice has a question",
+}
 
 /// Looks at a Kortyx stream.
 #[derive(Debug, Default)]
@@ -83,12 +64,12 @@ impl Lint for Linter {
             self.hazards.pop_front().into_iter().for_each(|hazard| hazard.tell(findings));
         }
         if self.closed {
-            return findings.add(MARKER, "a frame after `[DONE]`", "the end of the stream");
+            return findings.add("done-marker-at-the-end", "a frame after `[DONE]`", "the end of the stream");
         }
         if frame.data.trim() == END {
             self.closed = true;
             if !self.done && !self.failed {
-                findings.add(DONE_ONCE, "`[DONE]` without a `done` before it", "a `done` chunk");
+                findings.add("done-exactly-once", "`[DONE]` without a `done` before it", "a `done` chunk");
             }
             return;
         }
@@ -97,18 +78,18 @@ impl Lint for Linter {
             Err(error) => {
                 let untyped = crate::json::type_of(frame).is_err();
                 let (rule, expected) = if untyped {
-                    (OBJECT, "a JSON object with a string `type`")
+                    ("chunk-is-an-object", "a JSON object with a string `type`")
                 } else {
-                    (FIELDS, "the fields that this type needs")
+                    ("fields-of-the-type", "the fields that this type needs")
                 };
                 return findings.add(rule, error.message(), expected);
             }
         };
         let is_done = matches!(chunk, Chunk::Done(_));
         if self.decoder.is_over() {
-            findings.add(AFTER_DONE, format!("a {} chunk", name(&chunk)), "`[DONE]`");
+            findings.add("nothing-after-done", format!("a {} chunk", name(&chunk)), "`[DONE]`");
             if is_done {
-                findings.add(DONE_ONCE, "another `done`", "one `done`");
+                findings.add("done-exactly-once", "another `done`", "one `done`");
             }
         }
         self.failed = matches!(chunk, Chunk::Error(_));
@@ -123,10 +104,10 @@ impl Lint for Linter {
             hazard.tell(findings);
         }
         if !self.done && !self.closed {
-            findings.add(DONE_ONCE, "no `done`", "a `done` chunk: the stream was cut");
+            findings.add("done-exactly-once", "no `done`", "a `done` chunk: the stream was cut");
         }
         if !self.closed && !self.unmarked {
-            findings.add(MARKER, "no `[DONE]`", "`data: [DONE]` after the last chunk");
+            findings.add("done-marker-at-the-end", "no `[DONE]`", "`data: [DONE]` after the last chunk");
         }
     }
 }
@@ -136,11 +117,11 @@ impl Linter {
         match chunk {
             Chunk::Other(value) => {
                 let name = value.get("type").and_then(|name| name.as_str()).unwrap_or_default();
-                findings.add(KNOWN_TYPE, format!("type {name:?}"), "a type of the protocol");
+                findings.add("known-type", format!("type {name:?}"), "a type of the protocol");
             }
             Chunk::Trace(trace) if trace.root_span_name != ROOT_SPAN => {
                 let seen = format!("rootSpanName {:?}", trace.root_span_name);
-                findings.add(FIELDS, seen, format!("{ROOT_SPAN:?}"));
+                findings.add("fields-of-the-type", seen, format!("{ROOT_SPAN:?}"));
             }
             Chunk::ToolCallStart(start) => {
                 self.calls.insert(start.tool_call_id.to_string());
@@ -151,17 +132,17 @@ impl Linter {
                 let input = &interrupt.input;
                 let is_text = input.kind == InterruptKind::Text;
                 if is_text && !input.options.is_empty() {
-                    findings.add(QUESTION, "a free text with options", "no options");
+                    findings.add("question-can-be-shown", "a free text with options", "no options");
                 }
                 if !is_text && input.question.is_none() {
-                    findings.add(QUESTION, "a choice without a question", "a question");
+                    findings.add("question-can-be-shown", "a choice without a question", "a question");
                 }
             }
             Chunk::StructuredData(update) => {
                 if let Err(error) = self.streams.apply(&**update) {
                     let rule = match error.kind() {
-                        StructuredErrorKind::AlreadyFinal => AFTER_FINAL,
-                        _ => STRUCTURED,
+                        StructuredErrorKind::AlreadyFinal => "nothing-after-final",
+                        _ => "structured-update-fits",
                     };
                     let expected = format!("an update that the stream {:?} can take", update.stream);
                     findings.add(rule, error.to_string(), expected);
@@ -177,7 +158,7 @@ impl Linter {
     fn started(&self, call: &str, findings: &mut Findings) {
         if !self.calls.contains(call) {
             let seen = format!("the end of the call {call:?}, which was not started");
-            findings.add(TOOL_STARTED, seen, "a `tool-call-start` before it");
+            findings.add("tool-call-was-started", seen, "a `tool-call-start` before it");
         }
     }
 }

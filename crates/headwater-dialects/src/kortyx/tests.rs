@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn its_frames_are_recognised_and_those_of_others_are_not() {
     let sure = |event: Option<&'static str>, data: &'static str| {
-        recognise(&Frame { event, id: None, data, offset: 0, index: 0 })
+        Kortyx.recognise(&Frame { event, id: None, data, offset: 0, index: 0 })
     };
     for own in [
         r#"{"type":"session","sessionId":"s"}"#,

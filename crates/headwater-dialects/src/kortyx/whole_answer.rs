@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use headwater_protocol::{
-    ApprovalAnswered, ApprovalRequested, AttemptId, AttemptRetracted, AttemptStarted, Event, Record,
-    ToolCallId, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
-};
+use headwater_protocol::{AttemptId, Event, Record, ToolCallId};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -71,44 +68,22 @@ impl<'r> Dead<'r> {
         let mut dead = Self { attempts: HashSet::new(), settled: HashSet::new() };
         for record in records {
             match &record.event {
-                Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => {
-                    dead.attempts.insert(attempt);
-                }
-                Event::ToolOutput(ToolOutput { call, .. })
-                | Event::ToolOutputError(ToolOutputError { call, .. })
-                | Event::ToolDenied(ToolDenied { call, .. }) => {
-                    dead.settled.insert(call);
-                }
-                Event::ToolInputError(ToolInputError { tool, .. }) => {
-                    dead.settled.insert(&tool.call);
-                }
-                _ => {}
+                Event::AttemptRetracted(retracted) => dead.attempts.extend([&retracted.attempt]),
+                Event::ToolInputError(refused) => dead.settled.extend([&refused.tool.call]),
+                event => dead.settled.extend(event.settled_call()),
             }
         }
         dead
     }
 
     fn said(&self, record: &Record) -> bool {
-        let (attempt, call) = match &record.event {
-            Event::AttemptStarted(AttemptStarted { attempt, .. })
-            | Event::AttemptRetracted(AttemptRetracted { attempt, .. }) => (Some(attempt), None),
-            Event::ToolInputStart(tool)
-            | Event::ToolInputAvailable(ToolInputAvailable { tool, .. })
-            | Event::ToolInputError(ToolInputError { tool, .. })
-            | Event::ApprovalRequested(ApprovalRequested { tool, .. }) => {
-                (record.origin.attempt.as_ref(), Some(&tool.call))
-            }
-            Event::ToolInputDelta(ToolInputDelta { call, .. })
-            | Event::ToolOutput(ToolOutput { call, .. })
-            | Event::ToolOutputError(ToolOutputError { call, .. })
-            | Event::ToolDenied(ToolDenied { call, .. }) => (record.origin.attempt.as_ref(), Some(call)),
-            Event::ApprovalAnswered(ApprovalAnswered { call, .. }) => {
-                (record.origin.attempt.as_ref(), call.as_ref())
-            }
-            _ => (record.origin.attempt.as_ref(), None),
+        let attempt = match &record.event {
+            Event::AttemptStarted(started) => Some(&started.attempt),
+            Event::AttemptRetracted(retracted) => Some(&retracted.attempt),
+            _ => record.origin.attempt.as_ref(),
         };
         attempt.is_some_and(|attempt| self.attempts.contains(attempt))
-            && !call.is_some_and(|call| self.settled.contains(call))
+            && !record.event.tool_call().is_some_and(|call| self.settled.contains(call))
     }
 }
 

@@ -24,10 +24,8 @@ pub(super) struct Encoder {
 
 impl Encoder {
     pub(super) fn new(options: &EncodeOptions) -> Self {
-        Self {
-            speech: Speech::default(),
-            numbers: Numbers { next: options.sequence, id: String::new(), prefix: 0 },
-        }
+        let numbers = Numbers { next: options.sequence, ..Numbers::default() };
+        Self { speech: Speech::default(), numbers }
     }
 }
 
@@ -64,7 +62,7 @@ impl Encode for Encoder {
 }
 
 /// Numbers the chunks of a stream: densely, and each with an id that names its message too.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Numbers {
     next: u64,
     /// The id of the last chunk.

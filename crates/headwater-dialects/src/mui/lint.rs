@@ -11,42 +11,26 @@ use super::{
     chunk::{Chunk, is_known},
     lenient,
 };
-use crate::lint::{Findings, Lint, Rule};
+use crate::lint::{Findings, Lint, rules};
 
-/// What the contract demands.
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "chunk",
-        demands: "each frame is a JSON object with a string `type`, or an envelope around one",
-    },
-    Rule { name: "single-line", demands: "a frame's JSON stands on one `data:` line" },
-    Rule { name: "no-chunk-field", demands: "a chunk has no field `chunk`, or it is taken for an envelope" },
-    Rule { name: "dense-sequence", demands: "sequences are integers, each one more than the one before" },
-    Rule { name: "unique-event-id", demands: "an `eventId` is a string, and no two chunks have the same" },
-    Rule {
-        name: "start-first",
-        demands: "`start` with a `messageId` comes before all that the client acts on",
-    },
-    Rule {
-        name: "one-start",
-        demands: "a stream has one message: a second `start` leaves the first streaming",
-    },
-    Rule { name: "nothing-after-end", demands: "`finish`, `abort` or `error` is the last chunk" },
-    Rule { name: "terminal", demands: "a stream ends with `finish`, `abort` or `error`" },
-    Rule { name: "message-id", demands: "`finish` and `abort` name the message that was started" },
-    Rule { name: "field", demands: "fields have the documented types, and are left out rather than null" },
-    Rule { name: "block-order", demands: "a block is started once, then gets its deltas, then ends" },
-    Rule { name: "tool-announced", demands: "a tool call is announced before anything else comes for it" },
-    Rule {
-        name: "tool-settled",
-        demands: "nothing comes for a tool call after its last output; a new call has a new id",
-    },
-    Rule {
-        name: "approval",
-        demands: "an approval request has `toolName`, `input` and an `approvalId` of its own",
-    },
-    Rule { name: "data-id-once", demands: "data of one type has its id once: the client shows every copy" },
-];
+rules! {
+    "chunk": "each frame is a JSON object with a string `type`, or an envelope around one",
+    "single-line": "a frame's JSON stands on one `data:` line",
+    "no-chunk-field": "a chunk has no field `chunk`, or it is taken for an envelope",
+    "dense-sequence": "sequences are integers, each one more than the one before",
+    "unique-event-id": "an `eventId` is a string, and no two chunks have the same",
+    "start-first": "`start` with a `messageId` comes before all that the client acts on",
+    "one-start": "a stream has one message: a second `start` leaves the first streaming",
+    "nothing-after-end": "`finish`, `abort` or `error` is the last chunk",
+    "terminal": "a stream ends with `finish`, `abort` or `error`",
+    "message-id": "`finish` and `abort` name the message that was started",
+    "field": "fields have the documented types, and are left out rather than null",
+    "block-order": "a block is started once, then gets its deltas, then ends",
+    "tool-announced": "a tool call is announced before anything else comes for it",
+    "tool-settled": "nothing comes for a tool call after its last output; a new call has a new id",
+    "approval": "an approval request has `toolName`, `input` and an `approvalId` of its own",
+    "data-id-once": "data of one type has its id once: the client shows every copy",
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Linter {
@@ -86,11 +70,8 @@ impl Lint for Linter {
             return self.chunk(&fields, findings);
         }
         if let Some(kind) = fields.get("type") {
-            findings.add(
-                "no-chunk-field",
-                format!("a chunk {kind} with a `chunk`"),
-                "an envelope without `type`",
-            );
+            let seen = format!("a chunk {kind} with a `chunk`");
+            findings.add("no-chunk-field", seen, "an envelope without `type`");
         }
         self.envelope(&fields, findings);
         match fields.get("chunk") {
@@ -207,11 +188,8 @@ impl Linter {
                 findings.add("tool-announced", format!("`{kind}` of {call:?}"), expected);
             }
             Some(true) => {
-                findings.add(
-                    "tool-settled",
-                    format!("`{kind}` of {call:?}, which has its output"),
-                    "a new id",
-                );
+                let seen = format!("`{kind}` of {call:?}, which has its output");
+                findings.add("tool-settled", seen, "a new id");
             }
             _ => {}
         }

@@ -10,6 +10,8 @@ use serde::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::json::with;
+
 /// A message in MUI's form, for its history and its realtime events.
 ///
 /// ```
@@ -126,15 +128,6 @@ fn invocation(tool: &ToolPart) -> Value {
             ("preliminary", tool.preliminary.then_some(Value::Bool(true))),
         ],
     )
-}
-
-fn with<const N: usize>(mut object: Value, fields: [(&str, Option<Value>); N]) -> Value {
-    if let Value::Object(map) = &mut object {
-        for (key, value) in fields {
-            map.extend(value.map(|value| (key.to_owned(), value)));
-        }
-    }
-    object
 }
 
 /// Reads a message of MUI's; `at` says where it stands in the request.

@@ -15,7 +15,7 @@
 //!
 //! `after` is the last sequence that the page has; `Last-Event-ID` says the same. A conversation is a session.
 
-use headwater_protocol::{ApprovalId, Error, ErrorKind, Message, MessageId, Part, RunId};
+use headwater_protocol::{ApprovalId, Error, ErrorKind, MessageId, Role, RunId};
 use serde_json::{Map, Value};
 
 use super::message::{self, refused};
@@ -106,7 +106,8 @@ fn from_body(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         Some(_) => return Err(refused("messages", "it must be an array of messages")),
     };
     let said = new.is_some() || !parsed.messages.is_empty();
-    parsed.messages.extend(new.filter(|new| !has(&parsed.messages, new)));
+    let known = new.as_ref().is_some_and(|new| parsed.messages.iter().any(|message| message.id == new.id));
+    parsed.messages.extend(new.filter(|_| !known));
     answers(&mut fields, &mut parsed)?;
     parsed.action = if stops {
         Action::Stop
@@ -124,14 +125,12 @@ fn from_body(request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
         return Err(Error::new(ErrorKind::Request, what));
     };
     if matches!(parsed.action, Action::Chat | Action::Regenerate) {
-        settle(&mut parsed);
+        // What the page decided and what its tools gave stands in the newest reply.
+        let reply = parsed.messages.iter().rposition(|message| message.role == Role::Assistant);
+        parsed.add_answers_of(reply);
     }
     parsed.context = fields;
     Ok(parsed)
-}
-
-fn has(messages: &[Message], new: &Message) -> bool {
-    messages.iter().any(|message| message.id == new.id)
 }
 
 /// Takes a decision about a tool call, and an answer to a question, out of the body.
@@ -164,17 +163,6 @@ fn answers(fields: &mut Map<String, Value>, parsed: &mut ChatRequest) -> Result<
         });
     }
     Ok(())
-}
-
-/// What the page decided and what its tools gave stands in the newest reply.
-fn settle(parsed: &mut ChatRequest) {
-    let reply =
-        parsed.messages.iter().rev().find(|message| message.role == headwater_protocol::Role::Assistant);
-    for part in reply.into_iter().flat_map(|message| &message.parts) {
-        let Part::Tool(tool) = part else { continue };
-        parsed.tool_results.extend(ToolResult::of(tool));
-        parsed.approvals.extend(ApprovalAnswer::of(tool));
-    }
 }
 
 /// Our ids of events end in their sequence.

@@ -3,18 +3,17 @@
 use headwater_protocol::{EventKind, Frame, Record};
 use serde_json::Value;
 
-use crate::lint::{Findings, Lint, Rule};
+use crate::lint::{Findings, Lint, rules};
 
-/// The rules of the linter.
-pub(super) static RULES: &[Rule] = &[
-    Rule { name: "framing", demands: "frames of valid UTF-8 within the limits" },
-    Rule { name: "json", demands: "the data of a frame is one JSON object" },
-    Rule { name: "record", demands: "the object is a record: `seq` and an `event` with its fields" },
-    Rule { name: "event-name", demands: "the `event:` line names the kind of the event" },
-    Rule { name: "sequence", demands: "`seq` grows; a replay begins anew" },
-    Rule { name: "end-last", demands: "nothing comes after the end of the run" },
-    Rule { name: "end-present", demands: "the stream ends where the run ended or waits" },
-];
+rules! {
+    "framing": "frames of valid UTF-8 within the limits",
+    "json": "the data of a frame is one JSON object",
+    "record": "the object is a record: `seq` and an `event` with its fields",
+    "event-name": "the `event:` line names the kind of the event",
+    "sequence": "`seq` grows; a replay begins anew",
+    "end-last": "nothing comes after the end of the run",
+    "end-present": "the stream ends where the run ended or waits",
+}
 
 /// Checks a stream.
 #[derive(Debug, Default)]

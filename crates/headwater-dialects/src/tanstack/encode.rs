@@ -32,7 +32,7 @@ use calls::Calls;
 use headwater_protocol::{
     ApprovalRequested, AttemptId, AttemptRetracted, AttemptStarted, BlockDelta, BlockKind, ErrorEvent, Event,
     Executor, FrameWriter, Framing, MessageId, MessageStarted, PartId, Record, Role, RunState, ToolCallId,
-    ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    ToolInputAvailable, ToolInputError,
 };
 use later::Later;
 
@@ -47,7 +47,7 @@ use crate::{
 };
 
 /// Encodes a run for TanStack AI's client.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Encoder {
     mode: ContentMode,
     seam: String,
@@ -124,8 +124,9 @@ impl Page {
 }
 
 /// How the stream ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum End {
+    #[default]
     Open,
     Ended,
     /// Nothing may follow.
@@ -165,24 +166,9 @@ impl Encoder {
         Self {
             mode: options.content,
             seam: options.seam.clone(),
-            said: String::new(),
-            thought: String::new(),
-            page: Page::default(),
-            calls: Calls::default(),
-            hidden: Vec::new(),
-            hides: false,
-            unseen: None,
-            speaker: None,
-            seam_due: false,
-            end: End::Open,
             tells_later: options.profile == Some(CLIENT_TOOLS),
-            later: Later::default(),
-            asked: Vec::new(),
-            answered: HashSet::new(),
-            unseen_calls: HashSet::new(),
-            objects: GrowingObjects::default(),
-            object_calls: HashSet::new(),
             pen: Pen { id: String::new(), model: UNKNOWN_MODEL.to_owned() },
+            ..Self::default()
         }
     }
 
@@ -206,17 +192,10 @@ impl Encoder {
                 self.thought(sink, id, delta);
             }
 
-            Event::ToolInputStart(_)
-            | Event::ToolInputDelta(_)
-            | Event::ToolInputAvailable(_)
-            | Event::ToolInputError(_)
-            | Event::ApprovalRequested(_)
-            | Event::ToolOutput(_)
-            | Event::ToolOutputError(_)
-            | Event::ToolDenied(_)
-            | Event::InterruptRequested(_)
-            | Event::InterruptAnswered(_)
-            | Event::InterruptExpired { .. } => self.tool_event(sink),
+            Event::InterruptRequested(_) | Event::InterruptAnswered(_) | Event::InterruptExpired { .. } => {
+                self.tool_event(sink);
+            }
+            event if event.tool_call().is_some() => self.tool_event(sink),
             Event::Structured(update) => self.structured(sink, update),
             Event::StructuredInvalidated(gone) => self.invalidate(sink, &gone.stream),
 
@@ -298,11 +277,7 @@ impl Encoder {
                 self.later.forget(&tool.call);
                 false
             }
-            Event::ToolInputDelta(ToolInputDelta { call, .. })
-            | Event::ToolOutput(ToolOutput { call, .. })
-            | Event::ToolOutputError(ToolOutputError { call, .. })
-            | Event::ToolDenied(ToolDenied { call, .. }) => self.unseen_calls.contains(call),
-            _ => false,
+            event => event.tool_call().is_some_and(|call| self.unseen_calls.contains(call)),
         }
     }
 

@@ -12,57 +12,30 @@ use super::{
 };
 use crate::{
     decode::{Decode as _, Decoded},
-    lint::{Findings, Lint, Rule},
+    lint::{Findings, Lint, Rule, rules},
 };
 
-/// Names a rule; the names are used by `add` only, so that the list and the findings agree.
-const fn rule(name: &'static str, demands: &'static str) -> Rule {
-    Rule { name, demands }
+rules! {
+    JSON = "json": "every line is JSON; the client passes over others and warns",
+    ONE_LINE = "one-line": "a chunk stands on one line; the client reads lines, not SSE events",
+    DATA_ONLY = "data-only": "nothing but `data:` lines; the client warns about each other one",
+    ONE_SPACE = "one-space": "`data: ` with a space, or the client passes over the line",
+    NO_COMMENT = "no-comment": "no comments; the client warns about each",
+    LF = "lf": "lines end with LF alone",
+    SHAPE = "shape": "a chunk has what the client looks into; it dies otherwise",
+    BASE = "base-fields": "every chunk has `id`, `model` and `timestamp`",
+    KNOWN_TYPE = "known-type": "no AG-UI events; clients before 0.3 show nothing of them",
+    DELTA = "delta": "content has a `delta`; without it the page shows the word `undefined`",
+    SEGMENT = "segment": "text after another part begins a new segment, and only then",
+    FINISH = "finish-reason": "`stop`, `length`, `content_filter`, `tool_calls` or null",
+    RESULT = "tool-result": "a tool_result has a `toolCallId` and a `content` that is a string",
+    ID_ONCE = "tool-id-once": "a call that has a result is over; the client would append to it",
+    KNOWN_CALL = "known-call": "a call is streamed in the response that asks about it",
+    AFTER_DONE = "after-done": "approvals and calls for the page come after `done`, or are forgotten",
+    AFTER_ERROR = "nothing-after-error": "an error ends the stream",
+    DONE_LAST = "marker-last": "nothing follows [DONE]",
+    TERMINAL = "terminal": "a stream has a `done`, an `error` or [DONE]; a cut one looks complete",
 }
-
-const JSON: Rule = rule("json", "every line is JSON; the client passes over others and warns");
-const ONE_LINE: Rule = rule("one-line", "a chunk stands on one line; the client reads lines, not SSE events");
-const DATA_ONLY: Rule = rule("data-only", "nothing but `data:` lines; the client warns about each other one");
-const ONE_SPACE: Rule = rule("one-space", "`data: ` with a space, or the client passes over the line");
-const NO_COMMENT: Rule = rule("no-comment", "no comments; the client warns about each");
-const LF: Rule = rule("lf", "lines end with LF alone");
-const SHAPE: Rule = rule("shape", "a chunk has what the client looks into; it dies otherwise");
-const BASE: Rule = rule("base-fields", "every chunk has `id`, `model` and `timestamp`");
-const KNOWN_TYPE: Rule = rule("known-type", "no AG-UI events; clients before 0.3 show nothing of them");
-const DELTA: Rule = rule("delta", "content has a `delta`; without it the page shows the word `undefined`");
-const SEGMENT: Rule = rule("segment", "text after another part begins a new segment, and only then");
-const FINISH: Rule = rule("finish-reason", "`stop`, `length`, `content_filter`, `tool_calls` or null");
-const RESULT: Rule = rule("tool-result", "a tool_result has a `toolCallId` and a `content` that is a string");
-const ID_ONCE: Rule = rule("tool-id-once", "a call that has a result is over; the client would append to it");
-const KNOWN_CALL: Rule = rule("known-call", "a call is streamed in the response that asks about it");
-const AFTER_DONE: Rule =
-    rule("after-done", "approvals and calls for the page come after `done`, or are forgotten");
-const AFTER_ERROR: Rule = rule("nothing-after-error", "an error ends the stream");
-const DONE_LAST: Rule = rule("marker-last", "nothing follows [DONE]");
-const TERMINAL: Rule =
-    rule("terminal", "a stream has a `done`, an `error` or [DONE]; a cut one looks complete");
-
-pub(super) static RULES: [Rule; 19] = [
-    JSON,
-    ONE_LINE,
-    DATA_ONLY,
-    ONE_SPACE,
-    NO_COMMENT,
-    LF,
-    SHAPE,
-    BASE,
-    KNOWN_TYPE,
-    DELTA,
-    SEGMENT,
-    FINISH,
-    RESULT,
-    ID_ONCE,
-    KNOWN_CALL,
-    AFTER_DONE,
-    AFTER_ERROR,
-    DONE_LAST,
-    TERMINAL,
-];
 
 /// Lets the decoder build what the page shows, and looks at what came of each chunk.
 #[derive(Debug, Default)]

@@ -1,9 +1,9 @@
 //! A message in the form that TanStack's pages keep it in.
 
 use headwater_protocol::{Message, Part, StructuredPart, ToolPart, ToolState};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::ag_ui::denial;
+use crate::{ag_ui::denial, json::with};
 
 /// A message as a page of TanStack AI keeps it: what it asks for when it is opened again.
 ///
@@ -51,25 +51,14 @@ fn write_call(tool: &ToolPart, parts: &mut Vec<Value>) {
         ToolState::ApprovalResponded => "approval-responded",
         _ => "input-complete",
     };
-    let mut call = Map::new();
-    call.insert("type".to_owned(), json!("tool-call"));
-    call.insert("id".to_owned(), json!(tool.call));
-    call.insert("name".to_owned(), json!(tool.name));
-    call.insert("arguments".to_owned(), json!(arguments));
-    call.insert("state".to_owned(), json!(state));
-    if let Some(approval) = &tool.approval {
-        let mut asked = Map::new();
-        asked.insert("id".to_owned(), json!(approval.id));
-        asked.insert("needsApproval".to_owned(), json!(true));
-        if let Some(approved) = approval.approved {
-            asked.insert("approved".to_owned(), json!(approved));
-        }
-        call.insert("approval".to_owned(), Value::Object(asked));
-    }
-    if let Some(output) = &tool.output {
-        call.insert("output".to_owned(), output.clone());
-    }
-    parts.push(Value::Object(call));
+    let approval = tool.approval.as_ref().map(|approval| {
+        let asked = json!({ "id": approval.id, "needsApproval": true });
+        with(asked, [("approved", approval.approved.map(Value::Bool))])
+    });
+    let call = json!({
+        "type": "tool-call", "id": tool.call, "name": tool.name, "arguments": arguments, "state": state,
+    });
+    parts.push(with(call, [("approval", approval), ("output", tool.output.clone())]));
     let content = match (&tool.output, &tool.error) {
         _ if tool.state == ToolState::OutputDenied => denial(tool).to_owned(),
         (Some(Value::String(text)), _) => text.clone(),
@@ -77,15 +66,10 @@ fn write_call(tool: &ToolPart, parts: &mut Vec<Value>) {
         (None, Some(error)) => json!({ "error": error }).to_string(),
         (None, None) => return,
     };
-    let mut result = Map::new();
-    result.insert("type".to_owned(), json!("tool-result"));
-    result.insert("toolCallId".to_owned(), json!(tool.call));
-    result.insert("content".to_owned(), json!(content));
-    result.insert("state".to_owned(), json!(if tool.error.is_some() { "error" } else { "complete" }));
-    if let Some(error) = &tool.error {
-        result.insert("error".to_owned(), json!(error));
-    }
-    parts.push(Value::Object(result));
+    let state = if tool.error.is_some() { "error" } else { "complete" };
+    let result =
+        json!({ "type": "tool-result", "toolCallId": tool.call, "content": content, "state": state });
+    parts.push(with(result, [("error", tool.error.clone().map(Value::String))]));
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Event;
-use crate::id::PartId;
+use crate::{id::PartId, json_struct::json_struct};
 
 /// What a block holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl fmt::Display for BlockKind {
     }
 }
 
-payloads! {
+json_struct! {
     /// A block of text or of reasoning begins.
     pub struct BlockStarted {
         /// What the block holds. Blocks of different kinds may share an id.
@@ -45,8 +45,7 @@ payloads! {
         /// The block.
         pub id: PartId,
         /// What the provider said about it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub metadata: Option<Value>,
+        pub metadata?: Value,
     }
 
     /// More text of a block.
@@ -58,8 +57,7 @@ payloads! {
         /// The text to append.
         pub delta: String,
         /// What the provider said about it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub metadata: Option<Value>,
+        pub metadata?: Value,
     }
 
     /// The block is complete.
@@ -69,8 +67,7 @@ payloads! {
         /// The block.
         pub id: PartId,
         /// What the provider said about it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub metadata: Option<Value>,
+        pub metadata?: Value,
     }
 }
 

@@ -1,11 +1,10 @@
 //! What a message holds beside its blocks: sources, files and the application's data.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::ToolCallId;
+use crate::{id::ToolCallId, json_struct::json_struct};
 
-payloads! {
+json_struct! {
     /// A web page that the answer rests on.
     pub struct SourceUrl {
         /// The source.
@@ -13,14 +12,11 @@ payloads! {
         /// Its address.
         pub url: String,
         /// Its title.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub title: Option<String>,
+        pub title?: String,
         /// The tool call that found it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub call: Option<ToolCallId>,
+        pub call?: ToolCallId,
         /// What the provider said about it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub metadata: Option<Value>,
+        pub metadata?: Value,
     }
 
     /// A document that the answer rests on.
@@ -28,23 +24,17 @@ payloads! {
         /// The source.
         pub source: String,
         /// Its title.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub title: Option<String>,
+        pub title?: String,
         /// Its media type.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub media_type: Option<String>,
+        pub media_type?: String,
         /// Its file name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub filename: Option<String>,
+        pub filename?: String,
         /// The passage.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub text: Option<String>,
+        pub text?: String,
         /// The tool call that found it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub call: Option<ToolCallId>,
+        pub call?: ToolCallId,
         /// What the provider said about it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub metadata: Option<Value>,
+        pub metadata?: Value,
     }
 
     /// A file, by its address or as a `data:` URL.
@@ -54,17 +44,13 @@ payloads! {
         /// Its media type.
         pub media_type: String,
         /// Its name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub filename: Option<String>,
+        pub filename?: String,
         /// Its id, where it has one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub id: Option<String>,
+        pub id?: String,
         /// It belongs to the reasoning, not to the answer.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        pub reasoning: bool,
+        pub reasoning: flag,
         /// What the provider said about it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub metadata: Option<Value>,
+        pub metadata?: Value,
     }
 
     /// Data of the application's own.
@@ -72,12 +58,10 @@ payloads! {
         /// What kind of data it is.
         pub name: String,
         /// Data of the same name and id replaces what was there.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub id: Option<String>,
+        pub id?: String,
         /// The data.
         pub data: Value,
         /// To be seen once; only some dialects' clients keep it.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        pub transient: bool,
+        pub transient: flag,
     }
 }

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::id::{RequestId, ToolCallId};
+use crate::{
+    id::{RequestId, ToolCallId},
+    json_struct::json_struct,
+};
 
 /// What kind of answer is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,85 +22,66 @@ pub enum InterruptKind {
     MultiChoice,
 }
 
-/// One of the answers that a person may choose.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Choice {
-    /// What the answer says.
-    pub id: String,
-    /// What the person reads.
-    pub label: String,
-    /// More to read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-}
+json_struct! {
+    /// One of the answers that a person may choose.
+    pub struct Choice {
+        /// What the answer says.
+        pub id: String,
+        /// What the person reads.
+        pub label: String,
+        /// More to read.
+        pub description?: String,
+    }
 
-/// A question put to a person.
-///
-/// ```
-/// use headwater_protocol::{Interrupt, InterruptKind};
-///
-/// let question = Interrupt::text("req_1", "Which city?");
-/// assert_eq!(question.kind, InterruptKind::Text);
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Interrupt {
-    /// The question.
-    pub request: RequestId,
-    /// What allows to answer it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<String>,
-    /// What kind of answer is asked for.
-    #[serde(default)]
-    pub kind: InterruptKind,
-    /// Several answers may be given. [`InterruptKind::MultiChoice`] implies it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub multiple: bool,
-    /// What the person reads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<String>,
-    /// What may be chosen.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub options: Vec<Choice>,
-    /// The workflow that asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workflow: Option<String>,
-    /// The application's own name for the question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The schema of the question, by name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema_id: Option<String>,
-    /// The version of that schema.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema_version: Option<String>,
-    /// The JSON Schema that the answer must meet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_schema: Option<Value>,
-    /// The tool call that the question is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<ToolCallId>,
-    /// Why the run waits, in one word.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// When the question goes away, as an ISO 8601 date.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
-    /// What the application adds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Map<String, Value>>,
-}
+    /// A question put to a person.
+    ///
+    /// ```
+    /// use headwater_protocol::{Interrupt, InterruptKind};
+    ///
+    /// let question = Interrupt::text("req_1", "Which city?");
+    /// assert_eq!(question.kind, InterruptKind::Text);
+    /// ```
+    pub struct Interrupt {
+        /// The question.
+        pub request: RequestId,
+        /// What allows to answer it.
+        pub token?: String,
+        /// What kind of answer is asked for.
+        #[serde(default)]
+        pub kind: InterruptKind,
+        /// Several answers may be given. [`InterruptKind::MultiChoice`] implies it.
+        pub multiple: flag,
+        /// What the person reads.
+        pub question?: String,
+        /// What may be chosen.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub options: Vec<Choice>,
+        /// The workflow that asks.
+        pub workflow?: String,
+        /// The application's own name for the question.
+        pub id?: String,
+        /// The schema of the question, by name.
+        pub schema_id?: String,
+        /// The version of that schema.
+        pub schema_version?: String,
+        /// The JSON Schema that the answer must meet.
+        pub response_schema?: Value,
+        /// The tool call that the question is about.
+        pub call?: ToolCallId,
+        /// Why the run waits, in one word.
+        pub reason?: String,
+        /// When the question goes away, as an ISO 8601 date.
+        pub expires_at?: String,
+        /// What the application adds.
+        pub meta?: Map<String, Value>,
+    }
 
-payloads! {
     /// The person answered.
     pub struct InterruptAnswered {
         /// The question.
         pub request: RequestId,
         /// The answer.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-        pub answer: Option<Value>,
+        pub answer?: json,
     }
 }
 

@@ -3,34 +3,30 @@
 use serde::{Deserialize, Serialize};
 
 use super::{BlockDelta, Event};
-use crate::id::{AttemptId, MessageId};
+use crate::{
+    id::{AttemptId, MessageId},
+    json_struct::json_struct,
+};
 
-/// Where in the run an event comes from. All of it is optional.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct Origin {
-    /// The workflow node.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node: Option<String>,
-    /// The how-manyeth execution of that node, from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub visit: Option<u32>,
-    /// The parallel branch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-    /// The hook call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation: Option<String>,
-    /// The piece of that hook's output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub segment: Option<String>,
-    /// The try of the model call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<AttemptId>,
-    /// The message that the event belongs to; without it, the message that was started last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<MessageId>,
+json_struct! {
+    /// Where in the run an event comes from. All of it is optional.
+    #[derive(Eq)]
+    pub struct Origin {
+        /// The workflow node.
+        pub node?: String,
+        /// The how-manyeth execution of that node, from 0.
+        pub visit?: u32,
+        /// The parallel branch.
+        pub branch?: String,
+        /// The hook call.
+        pub operation?: String,
+        /// The piece of that hook's output.
+        pub segment?: String,
+        /// The try of the model call.
+        pub attempt?: AttemptId,
+        /// The message that the event belongs to; without it, the message that was started last.
+        pub message?: MessageId,
+    }
 }
 
 /// An event with its place in the journal.

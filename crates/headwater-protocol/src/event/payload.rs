@@ -5,7 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::{AttemptId, CheckpointId, MessageId, RunId, SessionId, ToolCallId};
+use crate::{
+    id::{AttemptId, CheckpointId, MessageId, RunId, SessionId, ToolCallId},
+    json_struct::json_struct,
+};
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,35 +55,27 @@ impl fmt::Display for Role {
     }
 }
 
-/// How a run began.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct RunStarted {
-    /// The run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
-    /// Its session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
-    /// The page's own name for the session, where it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<String>,
-    /// The run that this one goes on from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<RunId>,
-    /// The workflow that runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workflow: Option<String>,
-    /// The model that answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The HTTP request that asked for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
-    /// The path that was called.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<String>,
+json_struct! {
+    /// How a run began.
+    #[derive(Eq)]
+    pub struct RunStarted {
+        /// The run.
+        pub run?: RunId,
+        /// Its session.
+        pub session?: SessionId,
+        /// The page's own name for the session, where it has one.
+        pub conversation?: String,
+        /// The run that this one goes on from.
+        pub parent?: RunId,
+        /// The workflow that runs.
+        pub workflow?: String,
+        /// The model that answers.
+        pub model?: String,
+        /// The HTTP request that asked for it.
+        pub request?: String,
+        /// The path that was called.
+        pub endpoint?: String,
+    }
 }
 
 /// Why a model stopped.
@@ -146,47 +141,37 @@ impl From<FinishReason> for String {
     }
 }
 
-/// Tokens used.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct Usage {
-    /// Tokens read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    /// Tokens written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
-    /// Both, as the provider counts them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total_tokens: Option<u64>,
-    /// Tokens of the output that were thoughts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning_tokens: Option<u64>,
-    /// Tokens of the input that came from a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cached_input_tokens: Option<u64>,
-    /// Tokens of the input that were put into a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_write_tokens: Option<u64>,
-}
+json_struct! {
+    /// Tokens used.
+    #[derive(Eq)]
+    pub struct Usage {
+        /// Tokens read.
+        pub input_tokens?: u64,
+        /// Tokens written.
+        pub output_tokens?: u64,
+        /// Both, as the provider counts them.
+        pub total_tokens?: u64,
+        /// Tokens of the output that were thoughts.
+        pub reasoning_tokens?: u64,
+        /// Tokens of the input that came from a cache.
+        pub cached_input_tokens?: u64,
+        /// Tokens of the input that were put into a cache.
+        pub cache_write_tokens?: u64,
+    }
 
-/// What went wrong, as a page is told.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct ErrorInfo {
-    /// A line for people.
-    pub message: String,
-    /// A machine-readable code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    /// Whether the same request may go well the next time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retryable: Option<bool>,
-    /// The HTTP request that began the run: the log has more under this id. No dialect but the journal has a field for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
+    /// What went wrong, as a page is told.
+    #[derive(Eq)]
+    #[serde(default)]
+    pub struct ErrorInfo {
+        /// A line for people.
+        pub message: String,
+        /// A machine-readable code.
+        pub code?: String,
+        /// Whether the same request may go well the next time.
+        pub retryable?: bool,
+        /// The HTTP request that began the run: the log has more under this id. No dialect but the journal has a field for it.
+        pub request?: String,
+    }
 }
 
 impl ErrorInfo {
@@ -204,18 +189,15 @@ impl ErrorInfo {
     }
 }
 
-payloads! {
+json_struct! {
     /// The run came to its end.
     pub struct RunFinished {
         /// Why it ended, where a model said so.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub reason: Option<FinishReason>,
+        pub reason?: FinishReason,
         /// What the whole run used.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub usage: Option<Usage>,
+        pub usage?: Usage,
         /// The run's result.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-        pub data: Option<Value>,
+        pub data?: json,
     }
 
     /// The run goes on when someone answers: a person, or the page that executes a tool.
@@ -224,8 +206,7 @@ payloads! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub tool_calls: Vec<ToolCallId>,
         /// What the run used so far.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub usage: Option<Usage>,
+        pub usage?: Usage,
     }
 
     /// A model call is tried; its output belongs to this attempt.
@@ -233,8 +214,7 @@ payloads! {
         /// The attempt; its records name it in their origin.
         pub attempt: AttemptId,
         /// The model that is asked.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub model: Option<String>,
+        pub model?: String,
     }
 
     /// The attempt failed: its output is retracted.
@@ -242,8 +222,7 @@ payloads! {
         /// The attempt.
         pub attempt: AttemptId,
         /// Why.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub reason: Option<String>,
+        pub reason?: String,
     }
 
     /// A message begins, or continues.
@@ -253,8 +232,7 @@ payloads! {
         /// Who speaks.
         pub role: Role,
         /// The speaker as the wire described it: a name, or an object.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub author: Option<Value>,
+        pub author?: Value,
     }
 
     /// A structured stream no longer counts.
@@ -262,18 +240,15 @@ payloads! {
         /// The stream.
         pub stream: String,
         /// The checkpoint that was rolled back to.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub checkpoint: Option<CheckpointId>,
+        pub checkpoint?: CheckpointId,
     }
 
     /// What the run is doing, for an overlay.
     pub struct StatusEvent {
         /// A machine-readable state.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub state: Option<String>,
+        pub state?: String,
         /// A line for people.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub message: Option<String>,
+        pub message?: String,
     }
 
     /// The run goes on in another workflow.
@@ -281,8 +256,7 @@ payloads! {
         /// That workflow.
         pub to: String,
         /// What is handed over.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-        pub payload: Option<Value>,
+        pub payload?: json,
     }
 
     /// The session's state after this turn was kept.
@@ -294,8 +268,7 @@ payloads! {
         /// The number of the turn.
         pub turn: u64,
         /// A label for people.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub label: Option<String>,
+        pub label?: String,
     }
 
     /// Something was not done as asked.
@@ -303,8 +276,7 @@ payloads! {
         /// A line for people.
         pub message: String,
         /// A machine-readable code.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub code: Option<String>,
+        pub code?: String,
     }
 
     /// Something went wrong.
@@ -313,8 +285,7 @@ payloads! {
         #[serde(flatten)]
         pub error: ErrorInfo,
         /// The run ends with it.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        pub terminal: bool,
+        pub terminal: flag,
     }
 
     /// Where the run is found in a tracing system.

@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::{ApprovalId, ToolCallId};
+use super::Event;
+use crate::{
+    id::{ApprovalId, ToolCallId},
+    json_struct::json_struct,
+};
 
 /// Who executes a tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,37 +29,32 @@ impl Executor {
     }
 }
 
-/// A call of a tool: which, and who executes it.
-///
-/// ```
-/// use headwater_protocol::ToolCall;
-///
-/// let call = ToolCall::new("call_1", "search");
-/// assert_eq!(call.name, "search");
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct ToolCall {
-    /// The call.
-    pub call: ToolCallId,
-    /// The tool.
-    pub name: String,
-    /// The tool was not known when the page was built.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dynamic: Option<bool>,
-    /// Who executes it.
-    #[serde(default, skip_serializing_if = "Executor::is_server")]
-    pub executor: Executor,
-    /// A title for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What the provider said about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
-    /// The node did not ask for it to be shown: a page that shows calls on demand only does not show this one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub quiet: bool,
+json_struct! {
+    /// A call of a tool: which, and who executes it.
+    ///
+    /// ```
+    /// use headwater_protocol::ToolCall;
+    ///
+    /// let call = ToolCall::new("call_1", "search");
+    /// assert_eq!(call.name, "search");
+    /// ```
+    pub struct ToolCall {
+        /// The call.
+        pub call: ToolCallId,
+        /// The tool.
+        pub name: String,
+        /// The tool was not known when the page was built.
+        pub dynamic?: bool,
+        /// Who executes it.
+        #[serde(default, skip_serializing_if = "Executor::is_server")]
+        pub executor: Executor,
+        /// A title for people.
+        pub title?: String,
+        /// What the provider said about it.
+        pub metadata?: Value,
+        /// The node did not ask for it to be shown: a page that shows calls on demand only does not show this one.
+        pub quiet: flag,
+    }
 }
 
 impl ToolCall {
@@ -73,7 +72,7 @@ impl ToolCall {
     }
 }
 
-payloads! {
+json_struct! {
     /// More of the input's JSON text.
     pub struct ToolInputDelta {
         /// The call.
@@ -88,8 +87,7 @@ payloads! {
         #[serde(flatten)]
         pub tool: ToolCall,
         /// The input; absent where its text is not JSON.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-        pub input: Option<Value>,
+        pub input?: json,
     }
 
     /// The input is not what the tool takes.
@@ -98,8 +96,7 @@ payloads! {
         #[serde(flatten)]
         pub tool: ToolCall,
         /// The input as it came.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-        pub input: Option<Value>,
+        pub input?: json,
         /// What is wrong with it.
         pub error: String,
     }
@@ -112,14 +109,11 @@ payloads! {
         #[serde(flatten)]
         pub tool: ToolCall,
         /// The exact input that is approved.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-        pub input: Option<Value>,
+        pub input?: json,
         /// Binds the request to the run, the call and its input.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub signature: Option<String>,
+        pub signature?: String,
         /// A policy answers, not a person.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        pub automatic: bool,
+        pub automatic: flag,
     }
 
     /// The approval was given or refused.
@@ -127,13 +121,11 @@ payloads! {
         /// The request.
         pub approval: ApprovalId,
         /// The call, where the wire says it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub call: Option<ToolCallId>,
+        pub call?: ToolCallId,
         /// The decision.
         pub approved: bool,
         /// Why.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub reason: Option<String>,
+        pub reason?: String,
     }
 
     /// What the tool gave.
@@ -141,22 +133,17 @@ payloads! {
         /// The call.
         pub call: ToolCallId,
         /// The tool's name, where the wire says it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub name: Option<String>,
+        pub name?: String,
         /// The output.
         pub output: Value,
         /// The same as structured content, where the tool gave both.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-        pub structured: Option<Value>,
+        pub structured?: json,
         /// The tool ran and reports a failure of its own.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        pub is_error: bool,
+        pub is_error: flag,
         /// More will come for this call.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        pub preliminary: bool,
+        pub preliminary: flag,
         /// What the provider said about it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub metadata: Option<Value>,
+        pub metadata?: Value,
     }
 
     /// The tool could not be run, or failed.
@@ -164,8 +151,7 @@ payloads! {
         /// The call.
         pub call: ToolCallId,
         /// The tool's name, where the wire says it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub name: Option<String>,
+        pub name?: String,
         /// What happened.
         pub error: String,
     }
@@ -175,11 +161,36 @@ payloads! {
         /// The call.
         pub call: ToolCallId,
         /// The tool's name, where the wire says it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub name: Option<String>,
+        pub name?: String,
         /// Why.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub reason: Option<String>,
+        pub reason?: String,
+    }
+}
+
+impl Event {
+    /// The tool call that it is about.
+    #[must_use]
+    pub fn tool_call(&self) -> Option<&ToolCallId> {
+        match self {
+            Self::ToolInputStart(tool)
+            | Self::ToolInputAvailable(ToolInputAvailable { tool, .. })
+            | Self::ToolInputError(ToolInputError { tool, .. })
+            | Self::ApprovalRequested(ApprovalRequested { tool, .. }) => Some(&tool.call),
+            Self::ToolInputDelta(ToolInputDelta { call, .. }) => Some(call),
+            Self::ApprovalAnswered(ApprovalAnswered { call, .. }) => call.as_ref(),
+            event => event.settled_call(),
+        }
+    }
+
+    /// The tool call that it is the outcome of: an output, a failure or a denial.
+    #[must_use]
+    pub fn settled_call(&self) -> Option<&ToolCallId> {
+        match self {
+            Self::ToolOutput(ToolOutput { call, .. })
+            | Self::ToolOutputError(ToolOutputError { call, .. })
+            | Self::ToolDenied(ToolDenied { call, .. }) => Some(call),
+            _ => None,
+        }
     }
 }
 

@@ -36,7 +36,6 @@ pub struct NdjsonReader {
     line: Vec<u8>,
     /// A line that was too long is being passed over.
     skipping: bool,
-    ended_in_line: bool,
     #[cfg(test)]
     work: u64,
 }
@@ -49,11 +48,6 @@ impl Default for NdjsonReader {
 
 impl NdjsonReader {
     /// A reader at the start of a stream, with a limit of 16 MiB.
-    ///
-    /// ```
-    /// let reader = headwater_protocol::NdjsonReader::new();
-    /// assert!(!reader.has_tail());
-    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -62,18 +56,12 @@ impl NdjsonReader {
             index: 0,
             line: Vec::new(),
             skipping: false,
-            ended_in_line: false,
             #[cfg(test)]
             work: 0,
         }
     }
 
     /// Sets how many bytes one line may have.
-    ///
-    /// ```
-    /// let mut reader = headwater_protocol::NdjsonReader::new().with_limit(4);
-    /// reader.push(b"[1,2]\n", |frame| assert!(frame.is_err()));
-    /// ```
     #[must_use]
     pub fn with_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -81,11 +69,6 @@ impl NdjsonReader {
     }
 
     /// Reads more of the stream and hands over each line that is now whole.
-    ///
-    /// ```
-    /// let mut reader = headwater_protocol::NdjsonReader::new();
-    /// reader.push(b"[1]\n", |frame| assert_eq!(frame.unwrap().data, "[1]"));
-    /// ```
     pub fn push(&mut self, bytes: &[u8], mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         if !bytes.is_empty() {
             self.read(bytes, &mut sink);
@@ -95,14 +78,7 @@ impl NdjsonReader {
     /// Says that the stream has ended, and hands over a last line that had no line end.
     ///
     /// What is pushed afterwards begins a new line; offsets and indexes go on.
-    ///
-    /// ```
-    /// let mut reader = headwater_protocol::NdjsonReader::new();
-    /// reader.push(b"[1]", |_| unreachable!("the line is not over"));
-    /// reader.finish(|frame| assert_eq!(frame.unwrap().data, "[1]"));
-    /// ```
     pub fn finish(&mut self, mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
-        self.ended_in_line = self.has_tail();
         if !std::mem::take(&mut self.skipping) {
             let start = self.offset - self.line.len() as u64;
             let line = std::mem::take(&mut self.line);
@@ -110,22 +86,7 @@ impl NdjsonReader {
         }
     }
 
-    /// Whether the bytes so far stop inside a line. Once the stream has ended, that means that it
-    /// was cut, or that its sender forgot the last line end. It stays true after
-    /// [`finish`](Self::finish), until more is pushed.
-    ///
-    /// ```
-    /// let mut reader = headwater_protocol::NdjsonReader::new();
-    /// reader.push(b"{}\n{\"cut", |_| ());
-    /// assert!(reader.has_tail());
-    /// ```
-    #[must_use]
-    pub fn has_tail(&self) -> bool {
-        self.ended_in_line || self.skipping || !is_blank(&self.line)
-    }
-
     fn read(&mut self, bytes: &[u8], sink: Sink<'_>) {
-        self.ended_in_line = false;
         let mut rest = bytes;
         while let Some(end) = memchr(b'\n', rest) {
             let (line, ending) = rest.split_at(end);

@@ -19,7 +19,6 @@ use super::{BYTE_ORDER_MARK, DEFAULT_LIMIT, Frame, FramingError, FramingErrorKin
 /// let mut reader = SseReader::new().with_tail(Tail::Deliver);
 /// reader.push(b"data: [DONE]", |_| unreachable!("the block is not over"));
 /// reader.finish(|frame| assert_eq!(frame.unwrap().data, "[DONE]"));
-/// assert!(reader.has_tail());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tail {
@@ -48,7 +47,6 @@ pub enum Tail {
 /// }
 /// reader.finish(|_| ());
 /// assert_eq!(seen, ["one\ntwo"]);
-/// assert!(!reader.has_tail(), "nothing was cut off");
 /// ```
 #[derive(Debug)]
 pub struct SseReader {
@@ -65,7 +63,6 @@ pub struct SseReader {
     /// What came of the open block before that line.
     block: Block<'static>,
     skipping: Option<Skipping>,
-    ended_in_block: bool,
     last_id: String,
     retry: Option<u64>,
     #[cfg(test)]
@@ -99,11 +96,6 @@ impl Default for SseReader {
 
 impl SseReader {
     /// A reader at the start of a stream, with a limit of 16 MiB, that discards an unended tail.
-    ///
-    /// ```
-    /// let reader = headwater_protocol::SseReader::new();
-    /// assert!(!reader.has_tail());
-    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -115,7 +107,6 @@ impl SseReader {
             line: Vec::new(),
             block: Block::default(),
             skipping: None,
-            ended_in_block: false,
             last_id: String::new(),
             retry: None,
             #[cfg(test)]
@@ -141,12 +132,6 @@ impl SseReader {
     }
 
     /// Sets what [`finish`](Self::finish) does with a last block that no blank line ended.
-    ///
-    /// ```
-    /// use headwater_protocol::{SseReader, Tail};
-    ///
-    /// let reader = SseReader::new().with_tail(Tail::Deliver);
-    /// ```
     #[must_use]
     pub fn with_tail(mut self, tail: Tail) -> Self {
         self.tail = tail;
@@ -154,11 +139,6 @@ impl SseReader {
     }
 
     /// Reads more of the stream and hands over each frame that is now whole.
-    ///
-    /// ```
-    /// let mut reader = headwater_protocol::SseReader::new();
-    /// reader.push(b"data: x\n\n", |frame| assert_eq!(frame.unwrap().data, "x"));
-    /// ```
     pub fn push(&mut self, bytes: &[u8], mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
         if !bytes.is_empty() {
             self.read(bytes, &mut sink);
@@ -168,15 +148,7 @@ impl SseReader {
     /// Says that the stream has ended, and treats an unended block as [`Tail`] says.
     ///
     /// What is pushed afterwards begins a new block; offsets and indexes go on.
-    ///
-    /// ```
-    /// let mut reader = headwater_protocol::SseReader::new();
-    /// reader.push(b"data: x\n", |_| ());
-    /// reader.finish(|_| unreachable!("the tail is discarded by default"));
-    /// assert!(reader.has_tail());
-    /// ```
     pub fn finish(&mut self, mut sink: impl FnMut(Result<Frame<'_>, FramingError>)) {
-        self.ended_in_block = self.has_tail();
         self.after_cr = false;
         let mut block = mem::take(&mut self.block);
         let line = mem::take(&mut self.line);
@@ -188,22 +160,6 @@ impl SseReader {
             self.end_line(&mut block, start, Cow::Owned(line), &mut sink);
         }
         self.end_block(block, &mut sink);
-    }
-
-    /// Whether the bytes so far stop inside a block. Once the stream has ended, that means that
-    /// it was cut, or that its sender forgot the last blank line. It stays true after
-    /// [`finish`](Self::finish), until more is pushed.
-    ///
-    /// ```
-    /// let mut reader = headwater_protocol::SseReader::new();
-    /// reader.push(b"data: x\n\n", |_| ());
-    /// assert!(!reader.has_tail());
-    /// reader.push(b"data: {\"cut", |_| ());
-    /// assert!(reader.has_tail());
-    /// ```
-    #[must_use]
-    pub fn has_tail(&self) -> bool {
-        self.ended_in_block || self.skipping.is_some() || self.block.start.is_some() || !self.line.is_empty()
     }
 
     /// The id to send as `Last-Event-ID` when reconnecting: that of the last ended block which
@@ -233,7 +189,6 @@ impl SseReader {
     }
 
     fn read(&mut self, bytes: &[u8], sink: Sink<'_>) {
-        self.ended_in_block = false;
         let mut block: Block<'_> = mem::take(&mut self.block);
         let mut rest = bytes;
         loop {

@@ -40,12 +40,11 @@ const KEPT: usize = 64 << 10;
 /// use serde_json::json;
 ///
 /// let mut writer = FrameWriter::new(Framing::Sse);
-/// writer.set_id(Some("42"))?;
 /// writer.frame(Some("message.delta"), &json!({"delta": "hi"}))?;
 /// writer.raw("[DONE]");
 /// assert_eq!(
 ///     writer.bytes(),
-///     b"id: 42\nevent: message.delta\ndata: {\"delta\":\"hi\"}\n\ndata: [DONE]\n\n",
+///     b"event: message.delta\ndata: {\"delta\":\"hi\"}\n\ndata: [DONE]\n\n",
 /// );
 /// writer.clear();
 /// # Ok::<(), headwater_protocol::FramingError>(())
@@ -54,9 +53,6 @@ const KEPT: usize = 64 << 10;
 pub struct FrameWriter {
     framing: Framing,
     out: Vec<u8>,
-    /// The id of the next frame, if `has_id`; apart from it so that its buffer is kept.
-    id: String,
-    has_id: bool,
     frames: u64,
     /// Bytes that were written and then cleared or taken.
     gone: u64,
@@ -64,57 +60,15 @@ pub struct FrameWriter {
 
 impl FrameWriter {
     /// A writer at the start of a stream.
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameWriter, Framing};
-    ///
-    /// let mut writer = FrameWriter::new(Framing::Ndjson);
-    /// writer.frame(None, &1)?;
-    /// assert_eq!(writer.bytes(), b"1\n");
-    /// # Ok::<(), headwater_protocol::FramingError>(())
-    /// ```
     #[must_use]
     pub fn new(framing: Framing) -> Self {
-        Self { framing, out: Vec::new(), id: String::new(), has_id: false, frames: 0, gone: 0 }
+        Self { framing, out: Vec::new(), frames: 0, gone: 0 }
     }
 
     /// The framing that it writes.
-    ///
-    /// ```
-    /// use headwater_protocol::{FrameWriter, Framing};
-    ///
-    /// assert_eq!(FrameWriter::new(Framing::Sse).framing(), Framing::Sse);
-    /// ```
     #[must_use]
     pub fn framing(&self) -> Framing {
         self.framing
-    }
-
-    /// Sets the id that the next frame carries, and only that one. NDJSON has no ids and leaves
-    /// it out.
-    ///
-    /// ```
-    /// # use headwater_protocol::{FrameWriter, Framing};
-    /// let mut writer = FrameWriter::new(Framing::Sse);
-    /// writer.set_id(Some("7"))?;
-    /// writer.raw("a");
-    /// writer.raw("b");
-    /// assert_eq!(writer.bytes(), b"id: 7\ndata: a\n\ndata: b\n\n");
-    /// # Ok::<(), headwater_protocol::FramingError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// If the id has a CR, an LF or a NUL, which no reader would give back. It is not mended,
-    /// since a cursor with a character less is another cursor. The id set before, if any, is kept.
-    pub fn set_id(&mut self, id: Option<&str>) -> Result<(), FramingError> {
-        if id.is_some_and(|id| id.contains(['\r', '\n', '\0'])) {
-            return Err(self.error(FramingErrorKind::Unwritable { field: "id" }));
-        }
-        self.has_id = id.is_some();
-        self.id.clear();
-        self.id.push_str(id.unwrap_or_default());
-        Ok(())
     }
 
     /// Writes one frame whose data is the payload in JSON, on one line. An empty event name is
@@ -131,7 +85,7 @@ impl FrameWriter {
     /// # Errors
     ///
     /// If the name has a line break or a NUL, or the payload cannot be put in JSON. Nothing of the
-    /// frame is left in the buffer, and an id that was set waits for the next one.
+    /// frame is left in the buffer.
     pub fn frame(
         &mut self,
         event: Option<&str>,
@@ -142,8 +96,7 @@ impl FrameWriter {
             return Err(self.error(FramingErrorKind::Unwritable { field: "event" }));
         }
         let start = self.out.len();
-        self.head(event);
-        self.begin_data();
+        self.begin(event);
         let json = self.out.len();
         if let Err(source) = serde_json::to_writer(&mut self.out, payload) {
             self.out.truncate(start);
@@ -167,10 +120,7 @@ impl FrameWriter {
     /// assert_eq!(writer.bytes(), b"data: {\"delta\":\"a \\\"word\\\"\"}\n\n");
     /// ```
     pub fn pieces(&mut self, event: Option<&'static str>, pieces: &[Piece<'_>]) {
-        if self.has_id || event.is_some() {
-            self.head(event);
-        }
-        self.begin_data();
+        self.begin(event);
         for piece in pieces {
             match *piece {
                 Piece::Json(json) => self.out.extend_from_slice(json.as_bytes()),
@@ -184,8 +134,11 @@ impl FrameWriter {
         self.end_data();
     }
 
-    fn begin_data(&mut self) {
+    fn begin(&mut self, event: Option<&str>) {
         if self.framing == Framing::Sse {
+            if let Some(event) = event {
+                write_line(&mut self.out, "event: ", event);
+            }
             self.out.extend_from_slice(b"data: ");
         }
     }
@@ -212,8 +165,12 @@ impl FrameWriter {
     pub fn raw(&mut self, data: &str) {
         match self.framing {
             Framing::Sse => {
-                self.head(None);
-                self.lines("data: ", data);
+                let mut rest = data;
+                while let Some((line, after)) = split_line(rest) {
+                    write_line(&mut self.out, "data: ", line);
+                    rest = after;
+                }
+                write_line(&mut self.out, "data: ", rest);
             }
             Framing::Ndjson if data.trim_ascii().is_empty() => return,
             Framing::Ndjson => {
@@ -225,31 +182,7 @@ impl FrameWriter {
         self.end();
     }
 
-    /// Writes a comment in a block of its own, which readers pass over. NDJSON has none, and
-    /// nothing is written.
-    ///
-    /// ```
-    /// # use headwater_protocol::{FrameWriter, Framing};
-    /// let mut writer = FrameWriter::new(Framing::Sse);
-    /// writer.comment("stream-open");
-    /// assert_eq!(writer.bytes(), b": stream-open\n\n");
-    /// assert_eq!(writer.frames(), 0);
-    /// ```
-    pub fn comment(&mut self, text: &str) {
-        if self.framing == Framing::Sse {
-            self.lines(": ", text);
-            self.out.push(b'\n');
-        }
-    }
-
     /// Writes a sign of life that is no frame.
-    ///
-    /// ```
-    /// # use headwater_protocol::{FrameWriter, Framing, Heartbeat};
-    /// let mut writer = FrameWriter::new(Framing::Ndjson);
-    /// writer.heartbeat(Heartbeat::Blank);
-    /// assert_eq!(writer.bytes(), b"\n");
-    /// ```
     pub fn heartbeat(&mut self, heartbeat: Heartbeat) {
         self.out.extend_from_slice(match (self.framing, heartbeat) {
             (Framing::Ndjson, _) => b"\n",
@@ -260,40 +193,18 @@ impl FrameWriter {
     }
 
     /// The number of frames written since the start of the stream.
-    ///
-    /// ```
-    /// # use headwater_protocol::{FrameWriter, Framing};
-    /// let mut writer = FrameWriter::new(Framing::Sse);
-    /// writer.raw("x");
-    /// writer.clear();
-    /// assert_eq!(writer.frames(), 1);
-    /// ```
     #[must_use]
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
     /// The number of bytes written since the start of the stream, cleared ones too.
-    ///
-    /// ```
-    /// # use headwater_protocol::{FrameWriter, Framing};
-    /// let mut writer = FrameWriter::new(Framing::Ndjson);
-    /// writer.raw("[1]");
-    /// writer.clear();
-    /// assert_eq!(writer.written(), 4);
-    /// ```
     #[must_use]
     pub fn written(&self) -> u64 {
         self.gone + self.out.len() as u64
     }
 
     /// What was written since the last [`clear`](Self::clear) or [`take`](Self::take).
-    ///
-    /// ```
-    /// # use headwater_protocol::{FrameWriter, Framing};
-    /// let writer = FrameWriter::new(Framing::Sse);
-    /// assert!(writer.bytes().is_empty());
-    /// ```
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.out
@@ -365,14 +276,6 @@ impl FrameWriter {
     }
 
     /// Empties the buffer and keeps its memory.
-    ///
-    /// ```
-    /// # use headwater_protocol::{FrameWriter, Framing};
-    /// let mut writer = FrameWriter::new(Framing::Sse);
-    /// writer.raw("x");
-    /// writer.clear();
-    /// assert!(writer.bytes().is_empty());
-    /// ```
     pub fn clear(&mut self) {
         self.gone = self.written();
         self.out.clear();
@@ -381,37 +284,10 @@ impl FrameWriter {
     }
 
     /// Gives the buffer away; the writer begins a new one.
-    ///
-    /// ```
-    /// # use headwater_protocol::{FrameWriter, Framing};
-    /// let mut writer = FrameWriter::new(Framing::Sse);
-    /// writer.raw("x");
-    /// assert_eq!(writer.take(), b"data: x\n\n");
-    /// assert!(writer.bytes().is_empty());
-    /// ```
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
         self.gone = self.written();
         std::mem::take(&mut self.out)
-    }
-
-    fn head(&mut self, event: Option<&str>) {
-        let id = self.has_id.then_some(self.id.as_str());
-        for (name, value) in [("id: ", id), ("event: ", event)] {
-            if let Some(value) = value.filter(|_| self.framing == Framing::Sse) {
-                write_line(&mut self.out, name, value);
-            }
-        }
-    }
-
-    /// Writes a text as lines that each begin with the prefix, whatever its line breaks are.
-    fn lines(&mut self, prefix: &str, text: &str) {
-        let mut rest = text;
-        while let Some((line, after)) = split_line(rest) {
-            write_line(&mut self.out, prefix, line);
-            rest = after;
-        }
-        write_line(&mut self.out, prefix, rest);
     }
 
     /// Puts JSON on one line. `serde_json` writes no line breaks itself, but passes a `RawValue`
@@ -428,7 +304,6 @@ impl FrameWriter {
 
     fn end(&mut self) {
         self.out.push(b'\n');
-        self.has_id = false;
         self.frames += 1;
     }
 

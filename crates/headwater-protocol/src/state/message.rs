@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    event::{BlockKind, DataEvent, Executor, Interrupt, Role},
+    event::{BlockKind, DataEvent, Executor, Interrupt, Role, ToolCall},
     id::{ApprovalId, AttemptId, MessageId, PartId, ToolCallId},
+    json_struct::json_struct,
 };
 
 /// One message of a conversation.
@@ -64,10 +65,7 @@ impl Message {
     /// The newest part of a tool call.
     #[must_use]
     pub fn tool(&self, call: &str) -> Option<&ToolPart> {
-        self.parts.iter().rev().find_map(|part| match part {
-            Part::Tool(tool) if tool.call == *call => Some(&**tool),
-            _ => None,
-        })
+        self.parts.iter().rev().filter_map(Part::as_tool).find(|tool| tool.call == *call)
     }
 }
 
@@ -141,6 +139,15 @@ impl Part {
         }
     }
 
+    /// The tool call that it is, if it is one.
+    #[must_use]
+    pub fn as_tool(&self) -> Option<&ToolPart> {
+        match self {
+            Self::Tool(tool) => Some(tool),
+            _ => None,
+        }
+    }
+
     /// The attempt that said it.
     #[must_use]
     pub fn attempt(&self) -> Option<&AttemptId> {
@@ -171,36 +178,27 @@ pub enum PartState {
     Done,
 }
 
-/// A block of text or reasoning.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct TextPart {
-    /// The block's id on the wire.
-    pub id: PartId,
-    /// Its text so far.
-    pub text: String,
-    /// Whether it may still grow.
-    pub state: PartState,
-    /// What the provider said about it last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
-    /// The attempt that said it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<AttemptId>,
+json_struct! {
+    /// A block of text or reasoning.
+    pub struct TextPart {
+        /// The block's id on the wire.
+        pub id: PartId,
+        /// Its text so far.
+        pub text: String,
+        /// Whether it may still grow.
+        pub state: PartState,
+        /// What the provider said about it last.
+        pub metadata?: Value,
+        /// The attempt that said it.
+        pub attempt?: AttemptId,
+    }
 }
 
 impl TextPart {
     /// An empty block that may grow.
     #[must_use]
     pub fn open(id: impl Into<PartId>) -> Self {
-        Self {
-            id: id.into(),
-            text: String::new(),
-            state: PartState::Streaming,
-            metadata: None,
-            attempt: None,
-        }
+        Self { id: id.into(), ..Self::default() }
     }
 
     /// An empty block that is complete.
@@ -211,11 +209,12 @@ impl TextPart {
 }
 
 /// Where a tool call is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolState {
     /// The model writes its input.
+    #[default]
     InputStreaming,
     /// The input is there.
     InputAvailable,
@@ -253,87 +252,65 @@ impl ToolState {
     }
 }
 
-/// The approval that a call needs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Approval {
-    /// The request, where the wire gave one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<ApprovalId>,
-    /// The decision, once it is made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approved: Option<bool>,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Binds the request to the run, the call and its input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signature: Option<String>,
-    /// A policy answers, not a person.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub automatic: bool,
-    /// What the page keeps with it beyond that.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub extra: Map<String, Value>,
-}
+json_struct! {
+    /// The approval that a call needs.
+    pub struct Approval {
+        /// The request, where the wire gave one.
+        pub id?: ApprovalId,
+        /// The decision, once it is made.
+        pub approved?: bool,
+        /// Why.
+        pub reason?: String,
+        /// Binds the request to the run, the call and its input.
+        pub signature?: String,
+        /// A policy answers, not a person.
+        pub automatic: flag,
+        /// What the page keeps with it beyond that.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        pub extra: Map<String, Value>,
+    }
 
-/// A tool call, through its whole life.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct ToolPart {
-    /// The call.
-    pub call: ToolCallId,
-    /// The tool.
-    pub name: String,
-    /// Where it is in its life.
-    pub state: ToolState,
-    /// The tool was not known when the page was built.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dynamic: Option<bool>,
-    /// Who executes it.
-    #[serde(default)]
-    pub executor: Executor,
-    /// A title for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// The input's JSON text as far as it was streamed.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub input_text: String,
-    /// The input.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-    pub input: Option<Value>,
-    /// The output.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-    pub output: Option<Value>,
-    /// The output as structured content, where the tool gave both.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-    pub structured: Option<Value>,
-    /// The output is a failure that the tool reports.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_error: bool,
-    /// More output will come.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub preliminary: bool,
-    /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// The approval that it needs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<Approval>,
-    /// What the provider said about the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
-    /// What the provider said about the output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_metadata: Option<Value>,
-    /// The node did not ask for it to be shown: a page that shows calls on demand only does not show this one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub quiet: bool,
-    /// The attempt that made it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<AttemptId>,
+    /// A tool call, through its whole life.
+    pub struct ToolPart {
+        /// The call.
+        pub call: ToolCallId,
+        /// The tool.
+        pub name: String,
+        /// Where it is in its life.
+        pub state: ToolState,
+        /// The tool was not known when the page was built.
+        pub dynamic?: bool,
+        /// Who executes it.
+        #[serde(default)]
+        pub executor: Executor,
+        /// A title for people.
+        pub title?: String,
+        /// The input's JSON text as far as it was streamed.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub input_text: String,
+        /// The input.
+        pub input?: json,
+        /// The output.
+        pub output?: json,
+        /// The output as structured content, where the tool gave both.
+        pub structured?: json,
+        /// The output is a failure that the tool reports.
+        pub is_error: flag,
+        /// More output will come.
+        pub preliminary: flag,
+        /// Why it failed.
+        pub error?: String,
+        /// The approval that it needs.
+        pub approval?: Approval,
+        /// What the provider said about the call.
+        pub metadata?: Value,
+        /// What the provider said about the output.
+        pub output_metadata?: Value,
+        /// The node did not ask for it to be shown: a page that shows calls on demand only does not show this one.
+        pub quiet: flag,
+        /// The attempt that made it.
+        pub attempt?: AttemptId,
+    }
 }
 
 impl ToolPart {
@@ -346,25 +323,20 @@ impl ToolPart {
     /// ```
     #[must_use]
     pub fn new(call: impl Into<ToolCallId>, name: impl Into<String>) -> Self {
-        Self {
-            call: call.into(),
-            name: name.into(),
-            state: ToolState::InputStreaming,
-            dynamic: None,
-            executor: Executor::Server,
-            title: None,
-            input_text: String::new(),
-            input: None,
-            output: None,
-            structured: None,
-            is_error: false,
-            preliminary: false,
-            error: None,
-            approval: None,
-            metadata: None,
-            output_metadata: None,
-            quiet: false,
-            attempt: None,
+        Self { call: call.into(), name: name.into(), ..Self::default() }
+    }
+
+    /// What is called, without what became of it.
+    #[must_use]
+    pub fn tool_call(&self) -> ToolCall {
+        ToolCall {
+            call: self.call.clone(),
+            name: self.name.clone(),
+            dynamic: self.dynamic,
+            executor: self.executor,
+            title: self.title.clone(),
+            metadata: self.metadata.clone(),
+            quiet: self.quiet,
         }
     }
 
@@ -395,78 +367,60 @@ impl ToolPart {
     }
 }
 
-/// A source of the answer; which fields are set depends on whether it is a page or a document.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct SourcePart {
-    /// The source.
-    pub source: String,
-    /// Its address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// Its title.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Its media type.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub media_type: Option<String>,
-    /// Its file name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filename: Option<String>,
-    /// The passage.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// The tool call that found it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call: Option<ToolCallId>,
-    /// What the provider said about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
-    /// The attempt that gave it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<AttemptId>,
-}
+json_struct! {
+    /// A source of the answer; which fields are set depends on whether it is a page or a document.
+    #[serde(default)]
+    pub struct SourcePart {
+        /// The source.
+        pub source: String,
+        /// Its address.
+        pub url?: String,
+        /// Its title.
+        pub title?: String,
+        /// Its media type.
+        pub media_type?: String,
+        /// Its file name.
+        pub filename?: String,
+        /// The passage.
+        pub text?: String,
+        /// The tool call that found it.
+        pub call?: ToolCallId,
+        /// What the provider said about it.
+        pub metadata?: Value,
+        /// The attempt that gave it.
+        pub attempt?: AttemptId,
+    }
 
-/// A file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct FilePart {
-    /// Its address, or a `data:` URL.
-    pub url: String,
-    /// Its media type.
-    pub media_type: String,
-    /// Its name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filename: Option<String>,
-    /// Its id, where it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// It belongs to the reasoning, not to the answer.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub reasoning: bool,
-    /// What the provider said about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Value>,
-    /// The attempt that gave it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<AttemptId>,
-}
+    /// A file.
+    #[serde(default)]
+    pub struct FilePart {
+        /// Its address, or a `data:` URL.
+        pub url: String,
+        /// Its media type.
+        pub media_type: String,
+        /// Its name.
+        pub filename?: String,
+        /// Its id, where it has one.
+        pub id?: String,
+        /// It belongs to the reasoning, not to the answer.
+        pub reasoning: flag,
+        /// What the provider said about it.
+        pub metadata?: Value,
+        /// The attempt that gave it.
+        pub attempt?: AttemptId,
+    }
 
-/// An object that is built while it is streamed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct StructuredPart {
-    /// The stream that builds it.
-    pub stream: String,
-    /// What kind of object it is.
-    pub data_type: String,
-    /// The object, in a message that has left its run. While it is in a [`RunState`](crate::RunState), the object is
-    /// there: [`RunState::structured`](crate::RunState::structured).
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-    pub data: Option<Value>,
+    /// An object that is built while it is streamed.
+    #[serde(default)]
+    pub struct StructuredPart {
+        /// The stream that builds it.
+        pub stream: String,
+        /// What kind of object it is.
+        pub data_type: String,
+        /// The object, in a message that has left its run. While it is in a [`RunState`](crate::RunState), the object is
+        /// there: [`RunState::structured`](crate::RunState::structured).
+        pub data?: json,
+    }
 }
 
 /// How far a question is.
@@ -483,19 +437,17 @@ pub enum QuestionState {
     Expired,
 }
 
-/// A question that was put to a person.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct QuestionPart {
-    /// The question. It has a token only while it is open.
-    pub interrupt: Interrupt,
-    /// How far it is.
-    #[serde(default)]
-    pub state: QuestionState,
-    /// The answer.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-    pub answer: Option<Value>,
+json_struct! {
+    /// A question that was put to a person.
+    pub struct QuestionPart {
+        /// The question. It has a token only while it is open.
+        pub interrupt: Interrupt,
+        /// How far it is.
+        #[serde(default)]
+        pub state: QuestionState,
+        /// The answer.
+        pub answer?: json,
+    }
 }
 
 /// The tool under which a question is shown on pages that know tools and no questions.

@@ -20,7 +20,7 @@ use stored::{Stored, as_updates};
 
 use super::{
     FilePart, Message, MessageStatus, Part, PartState, QuestionState, RunInfo, RunStatus, SourcePart,
-    TextPart, View,
+    TextPart, ToolPart, View,
 };
 use crate::{
     error::Error,
@@ -28,7 +28,7 @@ use crate::{
         DataEvent, ErrorEvent, ErrorInfo, Event, Interrupt, InterruptAnswered, MessageStarted, Origin,
         Record, Role, RunFinished, RunWaiting, UnknownEvent,
     },
-    id::MessageId,
+    id::{MessageId, ToolCallId},
     structured::StructuredStreams,
 };
 
@@ -96,6 +96,12 @@ impl RunState {
     #[must_use]
     pub fn current_message(&self) -> Option<&Message> {
         self.messages.get(self.current?)
+    }
+
+    /// The newest part of a tool call.
+    #[must_use]
+    pub fn tool(&self, call: &ToolCallId) -> Option<&ToolPart> {
+        self.messages.iter().rev().find_map(|message| message.tool(call.as_str()))
     }
 
     /// The structured streams.
@@ -273,7 +279,6 @@ impl RunState {
             Event::SourceDocument(source) => {
                 let part = SourcePart {
                     source: source.source.clone(),
-                    url: None,
                     title: source.title.clone(),
                     media_type: source.media_type.clone(),
                     filename: source.filename.clone(),
@@ -281,6 +286,7 @@ impl RunState {
                     call: source.call.clone(),
                     metadata: source.metadata.clone(),
                     attempt: origin.attempt.clone(),
+                    ..SourcePart::default()
                 };
                 self.push(origin, Part::SourceDocument(part));
             }

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{
     event::{
-        ApprovalAnswered, ApprovalRequested, BlockDelta, BlockEnded, BlockKind, BlockStarted, DataEvent,
-        ErrorEvent, Event, FileEvent, InterruptAnswered, MessageStarted, Origin, Record, Role, RunFinished,
-        RunWaiting, SourceDocument, SourceUrl, ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta,
-        ToolInputError, ToolOutput, ToolOutputError, UnknownEvent,
+        ApprovalAnswered, ApprovalRequested, BlockDelta, BlockEnded, BlockKind, BlockStarted, ErrorEvent,
+        Event, FileEvent, InterruptAnswered, MessageStarted, Origin, Record, Role, RunFinished, RunWaiting,
+        SourceDocument, SourceUrl, ToolCall, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError,
+        ToolOutput, ToolOutputError, UnknownEvent,
     },
     id::RequestId,
     structured::{StructuredOp, StructuredState, StructuredUpdate},
@@ -129,10 +129,8 @@ impl Replay<'_> {
         match part.state {
             QuestionState::Open => {}
             QuestionState::Answered => {
-                self.say(
-                    origin,
-                    InterruptAnswered { request, answer: part.answer.clone(), ..Default::default() },
-                );
+                let answer = part.answer.clone();
+                self.say(origin, InterruptAnswered { request, answer, ..Default::default() });
             }
             QuestionState::Expired => self.say(origin, Event::InterruptExpired { request }),
         }
@@ -145,13 +143,8 @@ impl Replay<'_> {
         open_steps: &mut impl Iterator<Item = &'a Option<String>>,
     ) {
         let origin = Origin { message: Some(message.id.clone()), ..Origin::default() };
-        let started = Event::MessageStarted(MessageStarted {
-            message: message.id.clone(),
-            role: message.role,
-            author: message.author.clone(),
-            ..Default::default()
-        });
-        self.say(origin.clone(), started);
+        let (id, role, author) = (message.id.clone(), message.role, message.author.clone());
+        self.say(origin.clone(), MessageStarted { message: id, role, author, ..Default::default() });
         if let Some(metadata) = &message.metadata {
             self.say(origin.clone(), Event::MessageMetadata { metadata: metadata.clone() });
         }
@@ -185,10 +178,9 @@ impl Replay<'_> {
     fn block(&mut self, kind: BlockKind, origin: Origin, text: &TextPart) {
         let id = text.id.clone();
         let started = BlockStarted { metadata: text.metadata.clone(), ..BlockStarted::new(kind, id.clone()) };
-        self.say(origin.clone(), Event::BlockStarted(started));
+        self.say(origin.clone(), started);
         if !text.text.is_empty() {
-            let delta = BlockDelta::new(kind, id.clone(), text.text.clone());
-            self.say(origin.clone(), Event::BlockDelta(delta));
+            self.say(origin.clone(), BlockDelta::new(kind, id.clone(), text.text.clone()));
         }
         if text.state == PartState::Done {
             self.say(origin, BlockEnded::new(kind, id));
@@ -201,15 +193,15 @@ impl Replay<'_> {
             Part::Reasoning(text) => self.block(BlockKind::Reasoning, origin, text),
             Part::Tool(tool) => self.tool(&origin, tool),
             Part::SourceUrl(source) => {
-                let event = Event::SourceUrl(SourceUrl {
+                let source = SourceUrl {
                     source: source.source.clone(),
                     url: source.url.clone().unwrap_or_default(),
                     title: source.title.clone(),
                     call: source.call.clone(),
                     metadata: source.metadata.clone(),
                     ..Default::default()
-                });
-                self.say(origin, event);
+                };
+                self.say(origin, source);
             }
             Part::SourceDocument(source) => {
                 let event = Event::SourceDocument(SourceDocument {
@@ -236,9 +228,7 @@ impl Replay<'_> {
                 });
                 self.say(origin, event);
             }
-            Part::Data(data) if !data.transient => {
-                self.say(origin, DataEvent { transient: false, ..data.clone() });
-            }
+            Part::Data(data) if !data.transient => self.say(origin, data.clone()),
             Part::Structured(part) => match self.state.structured().get(&part.stream) {
                 Some(state) => self.structured(&origin, state),
                 // An object of an earlier run.
@@ -258,15 +248,7 @@ impl Replay<'_> {
     }
 
     fn tool(&mut self, origin: &Origin, part: &ToolPart) {
-        let tool = ToolCall {
-            call: part.call.clone(),
-            name: part.name.clone(),
-            dynamic: part.dynamic,
-            executor: part.executor,
-            title: part.title.clone(),
-            metadata: part.metadata.clone(),
-            quiet: part.quiet,
-        };
+        let tool = part.tool_call();
         let (call, name) = (part.call.clone(), Some(part.name.clone()));
         self.lingering(origin, &tool, part);
         if part.state == ToolState::OutputError && part.approval.is_none() && part.output.is_none() {
@@ -276,12 +258,8 @@ impl Replay<'_> {
                 if self.rules.unknown_calls_are_ignored {
                     self.say(origin.clone(), Event::ToolInputStart(tool.clone()));
                 }
-                let event = Event::ToolInputError(ToolInputError {
-                    tool,
-                    error: part.error.clone().unwrap_or_default(),
-                    ..Default::default()
-                });
-                return self.say(origin.clone(), event);
+                let error = part.error.clone().unwrap_or_default();
+                return self.say(origin.clone(), ToolInputError { tool, error, ..Default::default() });
             }
         }
         if part.input.is_none() {
@@ -292,28 +270,22 @@ impl Replay<'_> {
             }
         }
         if part.input.is_some() || part.state != ToolState::InputStreaming {
-            let event = Event::ToolInputAvailable(ToolInputAvailable::new(tool.clone(), part.input.clone()));
-            self.say(origin.clone(), event);
+            self.say(origin.clone(), ToolInputAvailable::new(tool.clone(), part.input.clone()));
         }
         if let Some(Approval { id: Some(id), approved, reason, signature, automatic, .. }) = &part.approval {
-            let event = Event::ApprovalRequested(ApprovalRequested {
+            let asked = ApprovalRequested {
                 approval: id.clone(),
                 tool,
                 input: part.input.clone(),
                 signature: signature.clone(),
                 automatic: *automatic,
                 ..Default::default()
-            });
-            self.say(origin.clone(), event);
-            if let Some(approved) = approved {
-                let event = Event::ApprovalAnswered(ApprovalAnswered {
-                    approval: id.clone(),
-                    call: Some(call.clone()),
-                    approved: *approved,
-                    reason: reason.clone(),
-                    ..Default::default()
-                });
-                self.say(origin.clone(), event);
+            };
+            self.say(origin.clone(), asked);
+            if let Some(approved) = *approved {
+                let (approval, call, reason) = (id.clone(), Some(call.clone()), reason.clone());
+                let answered = ApprovalAnswered { approval, call, approved, reason, ..Default::default() };
+                self.say(origin.clone(), answered);
             }
         }
         match part.state {

@@ -1,15 +1,16 @@
 //! What is known of the run itself.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
     event::{ErrorInfo, FinishReason, RunStarted, Usage},
     id::ToolCallId,
+    json_struct::json_struct,
 };
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
     /// It goes on.
@@ -39,33 +40,29 @@ impl RunStatus {
     }
 }
 
-/// What is known of the run itself.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct RunInfo {
-    /// How far it is.
-    pub status: RunStatus,
-    /// How it began.
-    pub started: RunStarted,
-    /// Why it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub finish_reason: Option<FinishReason>,
-    /// What it used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// Its result.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "headwater_json::present")]
-    pub data: Option<Value>,
-    /// What went wrong last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorInfo>,
-    /// Why it was cancelled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cancel_reason: Option<String>,
-    /// The calls whose outputs the page owes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pending_tool_calls: Vec<ToolCallId>,
-    /// The steps that are open, by name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub open_steps: Vec<Option<String>>,
+json_struct! {
+    /// What is known of the run itself.
+    #[serde(default)]
+    pub struct RunInfo {
+        /// How far it is.
+        pub status: RunStatus,
+        /// How it began.
+        pub started: RunStarted,
+        /// Why it ended.
+        pub finish_reason?: FinishReason,
+        /// What it used.
+        pub usage?: Usage,
+        /// Its result.
+        pub data?: json,
+        /// What went wrong last.
+        pub error?: ErrorInfo,
+        /// Why it was cancelled.
+        pub cancel_reason?: String,
+        /// The calls whose outputs the page owes.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub pending_tool_calls: Vec<ToolCallId>,
+        /// The steps that are open, by name.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub open_steps: Vec<Option<String>>,
+    }
 }

@@ -58,13 +58,6 @@ pub enum StructuredErrorKind {
 
 impl StructuredError {
     /// What was wrong, to decide by.
-    ///
-    /// ```
-    /// use headwater_protocol::{StructuredErrorKind, StructuredOp, StructuredState, StructuredUpdate};
-    ///
-    /// let refused = StructuredState::begin(StructuredUpdate::new("s1", "t", StructuredOp::set("", 1))).unwrap_err();
-    /// assert_eq!(refused.kind(), StructuredErrorKind::EmptyPath);
-    /// ```
     pub fn kind(&self) -> StructuredErrorKind {
         self.kind
     }

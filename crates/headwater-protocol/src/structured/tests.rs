@@ -32,7 +32,7 @@ fn reduce(ops: impl IntoIterator<Item = StructuredOp>) -> StructuredState {
 }
 
 fn data(ops: impl IntoIterator<Item = StructuredOp>) -> Value {
-    reduce(ops).into_data().expect("there is data")
+    reduce(ops).data().cloned().expect("there is data")
 }
 
 fn refusal(ops: impl IntoIterator<Item = StructuredOp>) -> String {

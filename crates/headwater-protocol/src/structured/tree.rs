@@ -32,10 +32,6 @@ impl Tree {
         self.root.as_ref()
     }
 
-    pub(super) fn into_root(self) -> Option<Value> {
-        self.root
-    }
-
     /// The paths of the array elements that were skipped and are still unset.
     pub(super) fn unset_paths(&self) -> impl Iterator<Item = String> + '_ {
         self.holes.paths()

@@ -133,57 +133,26 @@ impl StructuredUpdate {
 
 impl StructuredOp {
     /// Writes `value` at `path`.
-    ///
-    /// ```
-    /// use headwater_protocol::StructuredOp;
-    ///
-    /// assert_eq!(StructuredOp::set("subject", "Hello").kind(), "set");
-    /// ```
     pub fn set(path: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::Set { path: path.into(), value: Some(value.into()) }
     }
 
     /// Adds `items` to the array at `path`.
-    ///
-    /// ```
-    /// use headwater_protocol::StructuredOp;
-    ///
-    /// assert_eq!(StructuredOp::append("rows", [1, 2]).path(), Some("rows"));
-    /// ```
     pub fn append<T: Into<Value>>(path: impl Into<String>, items: impl IntoIterator<Item = T>) -> Self {
         Self::Append { path: path.into(), items: items.into_iter().map(Into::into).collect() }
     }
 
     /// Adds `delta` to the string at `path`.
-    ///
-    /// ```
-    /// use headwater_protocol::StructuredOp;
-    ///
-    /// assert_eq!(StructuredOp::text("body", "Hi").kind(), "text-delta");
-    /// ```
     pub fn text(path: impl Into<String>, delta: impl Into<String>) -> Self {
         Self::TextDelta { path: path.into(), delta: delta.into() }
     }
 
     /// Ends the stream with `data` as its whole.
-    ///
-    /// ```
-    /// use headwater_protocol::StructuredOp;
-    /// use serde_json::json;
-    ///
-    /// assert_eq!(StructuredOp::finish(json!({"subject": "Hello"})).path(), None);
-    /// ```
     pub fn finish(data: impl Into<Value>) -> Self {
         Self::Final { data: Some(data.into()) }
     }
 
     /// The name of the operation on the wire.
-    ///
-    /// ```
-    /// use headwater_protocol::StructuredOp;
-    ///
-    /// assert_eq!(StructuredOp::finish(1).kind(), "final");
-    /// ```
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Set { .. } => "set",
@@ -194,12 +163,6 @@ impl StructuredOp {
     }
 
     /// Where it writes; a final update has no path.
-    ///
-    /// ```
-    /// use headwater_protocol::StructuredOp;
-    ///
-    /// assert_eq!(StructuredOp::set("rows.0.name", "x").path(), Some("rows.0.name"));
-    /// ```
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Set { path, .. } | Self::Append { path, .. } | Self::TextDelta { path, .. } => Some(path),

@@ -6,8 +6,7 @@
 use std::borrow::Cow;
 
 use headwater_protocol::{
-    self, ApprovalRequested, Event, Part, PartState, Record, RunStarted, RunState, RunStatus, ToolState,
-    WarningEvent,
+    self, Event, Part, PartState, Record, RunStarted, RunState, RunStatus, ToolState, WarningEvent,
 };
 
 use super::{Encoder, Sink, at};
@@ -119,16 +118,7 @@ impl Encoder {
                 }
                 match part {
                     Part::Tool(tool) if tool.state == ToolState::InputStreaming => {
-                        let call = headwater_protocol::ToolCall {
-                            call: tool.call.clone(),
-                            name: tool.name.clone(),
-                            dynamic: tool.dynamic,
-                            executor: tool.executor,
-                            title: tool.title.clone(),
-                            metadata: tool.metadata.clone(),
-                            quiet: tool.quiet,
-                        };
-                        self.open_call(&from, &call, sink);
+                        self.open_call(&from, &tool.tool_call(), sink);
                         if !tool.input_text.is_empty() {
                             super::tool::say_args(&tool.call, &tool.input_text, at(&from), sink);
                         }
@@ -143,9 +133,6 @@ impl Encoder {
 
 /// Whether nobody answered the approval yet.
 fn pending(state: &RunState, record: &Record) -> bool {
-    let Event::ApprovalRequested(ApprovalRequested { tool, .. }) = &record.event else {
-        return false;
-    };
-    let part = state.messages().iter().rev().find_map(|message| message.tool(tool.call.as_str()));
+    let part = record.event.tool_call().and_then(|call| state.tool(call));
     part.is_some_and(|part| part.state == ToolState::ApprovalRequested)
 }

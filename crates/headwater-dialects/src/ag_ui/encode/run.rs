@@ -94,10 +94,6 @@ impl Encoder {
         let (message, code) = (Cow::Borrowed(message), code.map(Cow::Borrowed));
         sink(&Chunk::RunError(RunError { message, code, base: at(record) }));
         self.phase = Phase::Failed;
-        self.forget_open();
-    }
-
-    fn forget_open(&mut self) {
         self.texts.clear();
         self.calls.clear();
         self.steps.clear();
@@ -127,14 +123,18 @@ impl Encoder {
         }));
     }
 
-    /// The client refuses the end while anything is open.
-    fn close_all(&mut self, record: &Record, sink: Sink<'_>) {
+    pub(super) fn close_texts_and_calls(&mut self, record: &Record, sink: Sink<'_>) {
         while !self.texts.is_empty() {
             self.close_text(record, 0, sink);
         }
         while !self.calls.is_empty() {
             self.close_call(record, 0, sink);
         }
+    }
+
+    /// The client refuses the end while anything is open.
+    fn close_all(&mut self, record: &Record, sink: Sink<'_>) {
+        self.close_texts_and_calls(record, sink);
         for call in std::mem::take(&mut self.preliminary) {
             self.say_last_output(record, &call, sink);
         }
@@ -148,7 +148,7 @@ impl Encoder {
         self.close_all(record, sink);
         if self.legacy {
             for call in calls {
-                let tool = self.tool(call);
+                let tool = self.state.tool(call);
                 let value = json!({
                     "toolCallId": call,
                     "toolName": tool.map_or("", |tool| tool.name.as_str()),

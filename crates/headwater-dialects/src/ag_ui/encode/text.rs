@@ -35,9 +35,7 @@ impl Encoder {
             return self.reduce(record);
         };
         self.reduce(record);
-        let text = self.texts.remove(open);
-        say_end(&text, at(record), at(record), sink);
-        self.resync_if_due(record, sink);
+        self.close_text(record, open, sink);
     }
 
     /// A whole message, said at once.
@@ -46,15 +44,17 @@ impl Encoder {
         self.begin_text(record, BlockKind::Text, &PartId::from("message"), sink);
         if let Some(text) = self.texts.pop() {
             say_delta(&text, content, at(record), sink);
-            say_end(&text, at(record), at(record), sink);
+            say_end(&text, record, sink);
         }
     }
 
-    /// Closes a text that nobody closed.
     pub(super) fn close_text(&mut self, record: &Record, open: usize, sink: Sink<'_>) {
         let text = self.texts.remove(open);
-        say_end(&text, at(record), at(record), sink);
-        self.resync_if_due(record, sink);
+        say_end(&text, record, sink);
+        // The conversation may have had to wait for the end of a text.
+        if self.resync_due {
+            self.resync(record, None, sink);
+        }
     }
 
     fn open_text(&self, record: &Record, kind: BlockKind, part: &PartId) -> Option<usize> {
@@ -108,12 +108,12 @@ pub(super) fn say_delta(text: &OpenText, delta: &str, base: Base<'_>, sink: Sink
     });
 }
 
-fn say_end(text: &OpenText, span: Base<'_>, base: Base<'_>, sink: Sink<'_>) {
-    let end = MessageRef { message_id: Cow::Borrowed(&*text.wire), base };
+fn say_end(text: &OpenText, record: &Record, sink: Sink<'_>) {
+    let end = || MessageRef { message_id: Cow::Borrowed(&*text.wire), base: at(record) };
     if text.kind == BlockKind::Reasoning {
-        sink(&Chunk::ReasoningMessageEnd(end));
-        sink(&Chunk::ReasoningEnd(MessageRef { message_id: Cow::Borrowed(&*text.wire), base: span }));
+        sink(&Chunk::ReasoningMessageEnd(end()));
+        sink(&Chunk::ReasoningEnd(end()));
     } else {
-        sink(&Chunk::TextMessageEnd(end));
+        sink(&Chunk::TextMessageEnd(end()));
     }
 }

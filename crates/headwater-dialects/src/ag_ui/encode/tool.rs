@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use headwater_protocol::{
     ApprovalRequested, Event, Executor, Record, Role, ToolCall, ToolCallId, ToolDenied, ToolOutput,
-    ToolOutputError, ToolPart,
+    ToolOutputError,
 };
 use serde_json::{Value, json};
 
@@ -25,8 +25,16 @@ impl Encoder {
 
     pub(super) fn grow_call(&mut self, record: &Record, call: &ToolCallId, delta: &str, sink: Sink<'_>) {
         self.reduce(record);
-        self.reopen_call(record, call, sink);
+        if self.open_call_at(call).is_none() {
+            let name = self.state.tool(call).map_or("", |tool| tool.name.as_str());
+            let tool = ToolCall::new(call.clone(), name);
+            self.open_call(record, &tool, sink);
+        }
         say_args(call, delta, at(record), sink);
+    }
+
+    fn open_call_at(&self, call: &ToolCallId) -> Option<usize> {
+        self.calls.iter().rposition(|open| open.tool.call == *call)
     }
 
     pub(super) fn end_call(
@@ -37,7 +45,7 @@ impl Encoder {
         sink: Sink<'_>,
     ) {
         let known = self.ids.of_call(&tool.call).is_some();
-        let open = self.calls.iter().rposition(|open| open.tool.call == tool.call);
+        let open = self.open_call_at(&tool.call);
         if known && open.is_none() {
             self.reduce(record);
             return self.resync(record, None, sink);
@@ -48,7 +56,7 @@ impl Encoder {
             self.open_call(record, tool, sink);
         }
         let differs = self.say_input(record, &tool.call, &streamed, input, sink);
-        let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) else { return };
+        let Some(open) = self.open_call_at(&tool.call) else { return };
         self.close_call(record, open, sink);
         if differs {
             // The client shows what was streamed, which is not what the tool gets.
@@ -71,7 +79,7 @@ impl Encoder {
             self.open_call(record, tool, sink);
         }
         let mut differs = false;
-        if let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) {
+        if let Some(open) = self.open_call_at(&tool.call) {
             differs = input.is_some() && self.say_input(record, &tool.call, &streamed, input, sink);
             self.close_call(record, open, sink);
         }
@@ -86,7 +94,7 @@ impl Encoder {
         if self.ids.of_call(&tool.call).is_none() {
             self.open_call(record, tool, sink);
             self.say_input(record, &tool.call, "", input, sink);
-            if let Some(open) = self.calls.iter().rposition(|open| open.tool.call == tool.call) {
+            if let Some(open) = self.open_call_at(&tool.call) {
                 self.close_call(record, open, sink);
             }
         }
@@ -150,16 +158,9 @@ impl Encoder {
     /// A result that was only preliminary when the run ended.
     pub(super) fn say_last_output(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
         let Some(known) = self.ids.of_call(call).map(|ids| ids.message.clone()) else { return };
-        let Some(output) = self.tool(call).and_then(|tool| tool.output.clone()) else { return };
+        let Some(output) = self.state.tool(call).and_then(|tool| tool.output.clone()) else { return };
         let Some(wire) = self.ids.result(&known, Role::Assistant, call) else { return };
-        let content = output_text(&output);
-        sink(&Chunk::ToolCallResult(ToolCallResult {
-            message_id: Cow::Borrowed(&*wire),
-            tool_call_id: Cow::Borrowed(call.as_str()),
-            content: Content::Text(content),
-            role: Some(Cow::Borrowed("tool")),
-            base: at(record),
-        }));
+        sink(&result(&wire, call, output_text(&output), at(record)));
     }
 
     fn say_result(
@@ -180,13 +181,7 @@ impl Encoder {
         if failed {
             base.set_tanstack("state", "output-error");
         }
-        sink(&Chunk::ToolCallResult(ToolCallResult {
-            message_id: Cow::Borrowed(&*wire),
-            tool_call_id: Cow::Borrowed(call.as_str()),
-            content: Content::Text(content),
-            role: Some(Cow::Borrowed("tool")),
-            base,
-        }));
+        sink(&result(&wire, call, content, base));
     }
 
     /// Says an input that was not streamed; tells whether what was streamed is another one.
@@ -221,15 +216,6 @@ impl Encoder {
         self.calls.push(OpenCall { tool: tool.clone(), attempt: record.origin.attempt.clone() });
     }
 
-    /// Makes sure that a call is open.
-    fn reopen_call(&mut self, record: &Record, call: &ToolCallId, sink: Sink<'_>) {
-        if !self.calls.iter().any(|open| open.tool.call == *call) {
-            let name = self.tool(call).map_or("", |tool| tool.name.as_str());
-            let tool = ToolCall::new(call.clone(), name);
-            self.open_call(record, &tool, sink);
-        }
-    }
-
     pub(super) fn close_call(&mut self, record: &Record, open: usize, sink: Sink<'_>) {
         let call = self.calls.remove(open).tool.call;
         let tool_call_id = Cow::Borrowed(call.as_str());
@@ -237,17 +223,23 @@ impl Encoder {
     }
 
     fn streamed(&self, call: &ToolCallId) -> String {
-        self.tool(call).map(|tool| tool.input_text.clone()).unwrap_or_default()
+        self.state.tool(call).map(|tool| tool.input_text.clone()).unwrap_or_default()
     }
 
     /// Whether a call was executed by the client that reads this.
     fn is_clients_own(&self, call: &ToolCallId) -> bool {
-        self.goes_on && self.tool(call).is_some_and(|tool| tool.executor == Executor::Client)
+        self.goes_on && self.state.tool(call).is_some_and(|tool| tool.executor == Executor::Client)
     }
+}
 
-    pub(super) fn tool(&self, call: &ToolCallId) -> Option<&ToolPart> {
-        self.state.messages().iter().rev().find_map(|message| message.tool(call.as_str()))
-    }
+fn result<'a>(wire: &'a str, call: &'a ToolCallId, content: Cow<'a, str>, base: Base<'a>) -> Chunk<'a> {
+    Chunk::ToolCallResult(ToolCallResult {
+        message_id: Cow::Borrowed(wire),
+        tool_call_id: Cow::Borrowed(call.as_str()),
+        content: Content::Text(content),
+        role: Some(Cow::Borrowed("tool")),
+        base,
+    })
 }
 
 pub(super) fn say_args(call: &ToolCallId, delta: &str, base: Base<'_>, sink: Sink<'_>) {

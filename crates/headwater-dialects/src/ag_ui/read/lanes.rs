@@ -8,9 +8,7 @@ use headwater_protocol::{Error, ErrorKind, Role};
 
 use super::{Place, Reader};
 use crate::{
-    ag_ui::chunk::{
-        Base, Chunk, ReasoningMessageChunk, TextMessageChunk, ToolCallChunk, ToolCallEnd, ToolCallStart,
-    },
+    ag_ui::chunk::{Base, Chunk, TextMessageChunk, ToolCallChunk, ToolCallEnd, ToolCallStart},
     decode::Decoded,
 };
 
@@ -108,42 +106,25 @@ impl Reader {
         Ok((id.to_owned(), true))
     }
 
-    pub(super) fn text_chunk(&mut self, chunk: TextMessageChunk<'_>, out: &mut Decoded) -> Result<(), Error> {
-        let (id, new) = self.open_lane(Kind::Text, chunk.message_id.as_deref(), &chunk.base, out)?;
+    /// More of a text, or of a thought.
+    pub(super) fn text_chunk(
+        &mut self,
+        role: Role,
+        chunk: TextMessageChunk<'_>,
+        out: &mut Decoded,
+    ) -> Result<(), Error> {
+        let kind = if role == Role::Reasoning { Kind::Thought } else { Kind::Text };
+        let (id, new) = self.open_lane(kind, chunk.message_id.as_deref(), &chunk.base, out)?;
         if new {
-            let role = chunk.role.as_deref().map_or(Role::Assistant, super::spoken);
             let name = chunk.name.map(|name| name.into_owned().into());
             self.start_text(&id, role, name, &chunk.base, out);
         }
-        self.chunk_delta(&id, chunk.delta.as_deref(), &chunk.base, new, out)
-    }
-
-    pub(super) fn reasoning_chunk(
-        &mut self,
-        chunk: ReasoningMessageChunk<'_>,
-        out: &mut Decoded,
-    ) -> Result<(), Error> {
-        let (id, new) = self.open_lane(Kind::Thought, chunk.message_id.as_deref(), &chunk.base, out)?;
-        if new {
-            self.start_text(&id, Role::Reasoning, None, &chunk.base, out);
-        }
-        self.chunk_delta(&id, chunk.delta.as_deref(), &chunk.base, new, out)
-    }
-
-    fn chunk_delta(
-        &mut self,
-        id: &str,
-        delta: Option<&str>,
-        base: &Base<'_>,
-        new: bool,
-        out: &mut Decoded,
-    ) -> Result<(), Error> {
-        let place = Place::of(base).in_message(id);
-        if let Some(delta) = delta {
-            self.delta(id, delta, place.time, out)?;
+        let place = Place::of(&chunk.base).in_message(id.as_str());
+        if let Some(delta) = chunk.delta {
+            self.delta(&id, &delta, place.time, out)?;
         }
         if !new {
-            self.metadata(&place, base, out);
+            self.metadata(&place, &chunk.base, out);
         }
         Ok(())
     }

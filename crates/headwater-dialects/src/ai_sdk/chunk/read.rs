@@ -6,7 +6,7 @@ use headwater_protocol::{Error, ErrorKind};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Chunk, Data};
+use super::Chunk;
 use crate::json::{leading_type, value};
 
 impl<'a> Chunk<'a> {
@@ -22,8 +22,8 @@ impl<'a> Chunk<'a> {
             return Err(Error::fatal(ErrorKind::Json, message));
         }
         let tag = tag(text)?;
-        if let Some(name) = tag.strip_prefix("data-") {
-            return data(name, text);
+        if tag.starts_with("data-") {
+            return fields(text).map(Self::Data);
         }
         if let Some(chunk) = Self::read_as(&tag, text)? {
             return Ok(chunk);
@@ -53,20 +53,6 @@ pub(super) fn fields<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> 
     };
     // Of a key that comes twice the client takes the last; a tree does the same.
     T::deserialize(value(text)?).map_err(|_| Error::fatal(ErrorKind::Field, error.to_string()))
-}
-
-fn data<'a>(name: &str, text: &str) -> Result<Chunk<'a>, Error> {
-    #[derive(Deserialize)]
-    struct DataFields {
-        #[serde(default, deserialize_with = "headwater_json::present")]
-        id: Option<String>,
-        data: Value,
-        #[serde(default, deserialize_with = "headwater_json::present")]
-        transient: Option<bool>,
-    }
-    let DataFields { id, data, transient } = fields(text)?;
-    let (name, id, data) = (Cow::Owned(name.to_owned()), id.map(Cow::Owned), Cow::Owned(data));
-    Ok(Chunk::Data(Data { name, id, data, transient }))
 }
 
 fn reaches_prototype(value: &Value) -> bool {

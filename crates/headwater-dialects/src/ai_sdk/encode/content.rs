@@ -59,21 +59,15 @@ impl Encoder {
                 let chunk = SourceUrl { source_id: text(source), url: text(url), title, provider_metadata };
                 self.put(&Chunk::SourceUrl(chunk), out);
             }
-            Event::SourceDocument(headwater_protocol::SourceDocument {
-                source,
-                title,
-                media_type,
-                filename,
-                metadata,
-                ..
-            }) => {
+            Event::SourceDocument(document) => {
                 self.holds(attempt);
+                let headwater_protocol::SourceDocument { source, title, filename, .. } = document;
                 let chunk = SourceDocument {
                     source_id: text(source),
-                    media_type: media_type.as_ref().map_or(Cow::Borrowed("text/plain"), text),
+                    media_type: document.media_type.as_ref().map_or(Cow::Borrowed("text/plain"), text),
                     title: title.as_ref().or(filename.as_ref()).map_or(text(source), text),
                     filename: filename.as_ref().map(text),
-                    provider_metadata: provider_metadata(metadata.as_ref()),
+                    provider_metadata: provider_metadata(document.metadata.as_ref()),
                 };
                 self.put(&Chunk::SourceDocument(chunk), out);
             }
@@ -87,12 +81,14 @@ impl Encoder {
             }
             Event::Data(DataEvent { name, id, data, transient, .. }) => {
                 let (id, data) = (id.as_ref().map(text), Cow::Borrowed(data));
-                self.data(Data { name: text(name), id, data, transient: transient.then_some(true) }, out);
+                self.data(
+                    Data { kind: data_kind(name), id, data, transient: transient.then_some(true) },
+                    out,
+                );
             }
             Event::Status(StatusEvent { state, message, .. }) => {
-                let data = json!({ "state": state, "message": message });
-                let (name, data) = (Cow::Borrowed("status"), Cow::Owned(data));
-                self.data(Data { name, id: None, data, transient: Some(true) }, out);
+                let data = Cow::Owned(json!({ "state": state, "message": message }));
+                self.data(Data { kind: text("data-status"), id: None, data, transient: Some(true) }, out);
             }
             Event::Structured(update) => self.structured(update, record.time, out),
             Event::StructuredInvalidated(StructuredInvalidated { stream, .. }) => {
@@ -193,9 +189,9 @@ impl Encoder {
         if self.audience != Audience::Ai7 || !self.step.seen {
             return self.holds(None);
         }
-        self.step.kept.retain(|kept| data.id.is_none() || kept.id != data.id || kept.name != data.name);
+        self.step.kept.retain(|kept| data.id.is_none() || kept.id != data.id || kept.kind != data.kind);
         self.step.kept.push(Data {
-            name: Cow::Owned(data.name.to_string()),
+            kind: Cow::Owned(data.kind.to_string()),
             id: data.id.as_ref().map(|id| Cow::Owned(id.to_string())),
             data: Cow::Owned(data.data.as_ref().clone()),
             transient: None,
@@ -220,15 +216,10 @@ impl Encoder {
     /// objects knows how to show an empty one, but would fail at `null`.
     fn invalidate(&mut self, stream: &str, out: &mut FrameWriter) {
         if let Some(object) = self.objects.invalidate(stream) {
-            let (name, id) = (object.data_type().to_owned(), stream.to_owned());
-            self.step.kept.retain(|kept| kept.id.as_deref() != Some(stream) || *kept.name != *name);
-            let data = Data {
-                name: Cow::Owned(name),
-                id: Some(Cow::Owned(id)),
-                data: Cow::Owned(json!({})),
-                transient: None,
-            };
-            self.put(&Chunk::Data(data), out);
+            let (kind, id) = (data_kind(object.data_type()), Some(text(stream)));
+            self.step.kept.retain(|kept| kept.id != id || kept.kind != kind);
+            let data = Cow::Owned(json!({}));
+            self.put(&Chunk::Data(Data { kind, id, data, transient: None }), out);
         }
     }
 
@@ -251,10 +242,14 @@ impl Encoder {
     }
 }
 
+fn data_kind(name: &str) -> Cow<'static, str> {
+    Cow::Owned(format!("data-{name}"))
+}
+
 fn object_data(object: &GrownObject<'_>) -> Data<'static> {
     let data = object.data();
     Data {
-        name: Cow::Owned(object.state.data_type().to_owned()),
+        kind: data_kind(object.state.data_type()),
         id: Some(Cow::Owned(object.state.stream().to_owned())),
         data: Cow::Owned(if data.is_null() { json!({}) } else { data }),
         transient: None,
@@ -263,28 +258,21 @@ fn object_data(object: &GrownObject<'_>) -> Data<'static> {
 
 /// Whether the event changes a message.
 pub(super) fn in_message(event: &Event) -> bool {
-    matches!(
-        event,
+    match event {
         Event::Message { .. }
-            | Event::MessageMetadata { .. }
-            | Event::StepStarted { .. }
-            | Event::BlockStarted(_)
-            | Event::BlockDelta(_)
-            | Event::BlockEnded(_)
-            | Event::ToolInputStart(_)
-            | Event::ToolInputDelta(_)
-            | Event::ToolInputAvailable(_)
-            | Event::ToolInputError(_)
-            | Event::ApprovalRequested(_)
-            | Event::ToolOutput(_)
-            | Event::ToolOutputError(_)
-            | Event::ToolDenied(_)
-            | Event::SourceUrl(_)
-            | Event::SourceDocument(_)
-            | Event::File(_)
-            | Event::Data(DataEvent { transient: false, .. })
-            | Event::Unknown(_)
-    )
+        | Event::MessageMetadata { .. }
+        | Event::StepStarted { .. }
+        | Event::BlockStarted(_)
+        | Event::BlockDelta(_)
+        | Event::BlockEnded(_)
+        | Event::SourceUrl(_)
+        | Event::SourceDocument(_)
+        | Event::File(_)
+        | Event::Unknown(_) => true,
+        Event::Data(data) => !data.transient,
+        Event::ApprovalAnswered(_) => false,
+        event => event.tool_call().is_some(),
+    }
 }
 
 /// The word of the client's closed list.

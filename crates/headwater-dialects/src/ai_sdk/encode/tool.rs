@@ -55,14 +55,8 @@ impl Encoder {
                 };
                 self.put(&Chunk::ToolInputError(chunk), out);
             }
-            Event::ApprovalRequested(ApprovalRequested {
-                approval,
-                tool,
-                input,
-                signature,
-                automatic,
-                ..
-            }) => {
+            Event::ApprovalRequested(asked) => {
+                let ApprovalRequested { approval, tool, input, signature, automatic, .. } = asked;
                 if !self.calls.contains_key(&tool.call) {
                     self.announce(record, tool, false);
                     self.put_input(tool, input.as_ref(), out);
@@ -76,8 +70,8 @@ impl Encoder {
                 if self.audience == Audience::Ai50 {
                     let data =
                         json!({ "approvalId": approval, "toolCallId": tool.call, "toolName": tool.name });
-                    let (name, id) = (Cow::Borrowed("approval"), Some(text(approval)));
-                    return self.data(Data { name, id, data: Cow::Owned(data), transient: None }, out);
+                    let (kind, id) = (text("data-approval"), Some(text(approval)));
+                    return self.data(Data { kind, id, data: Cow::Owned(data), transient: None }, out);
                 }
                 let chunk = ToolApprovalRequest {
                     approval_id: text(approval),
@@ -99,20 +93,13 @@ impl Encoder {
                 };
                 self.put(&Chunk::ToolApprovalResponse(chunk), out);
             }
-            Event::ToolOutput(headwater_protocol::ToolOutput {
-                call,
-                name,
-                output,
-                preliminary,
-                metadata,
-                ..
-            }) => {
-                self.introduce(record, call, name.as_deref(), out);
+            Event::ToolOutput(gave) => {
+                self.introduce(record, &gave.call, gave.name.as_deref(), out);
                 let chunk = ToolOutput {
-                    tool_call_id: text(call),
-                    output: Cow::Borrowed(output),
-                    preliminary: preliminary.then_some(true),
-                    provider_metadata: provider_metadata(metadata.as_ref()).filter(|_| ai_7),
+                    tool_call_id: text(&gave.call),
+                    output: Cow::Borrowed(&gave.output),
+                    preliminary: gave.preliminary.then_some(true),
+                    provider_metadata: provider_metadata(gave.metadata.as_ref()).filter(|_| ai_7),
                     ..ToolOutput::default()
                 };
                 self.put(&Chunk::ToolOutputAvailable(chunk), out);

@@ -12,36 +12,22 @@ pub(super) fn read(chunk: Interrupt<'_>) -> (Event, Origin) {
     if let Some(event) = approval(&chunk) {
         return (event, origin(chunk.node, chunk.op_id));
     }
-    let Interrupt {
-        request_id,
-        resume_token,
-        workflow,
-        node,
-        op_id,
-        id,
-        schema_id,
-        schema_version,
-        input,
-        meta,
-    } = chunk;
+    let input = chunk.input;
     let question = Question {
-        request: request_id.into(),
-        token: Some(resume_token.into_owned()),
+        request: chunk.request_id.into(),
+        token: Some(chunk.resume_token.into_owned()),
         kind: input.kind,
         multiple: input.multiple,
         question: owned(input.question),
         options: input.options.into_owned(),
-        workflow: owned(workflow),
-        id: owned(input.id.or(id)),
-        schema_id: owned(input.schema_id.or(schema_id)),
-        schema_version: owned(input.schema_version.or(schema_version)),
-        response_schema: None,
-        call: None,
-        reason: None,
-        expires_at: None,
-        meta: input.meta.or(meta).map(Cow::into_owned),
+        workflow: owned(chunk.workflow),
+        id: owned(input.id.or(chunk.id)),
+        schema_id: owned(input.schema_id.or(chunk.schema_id)),
+        schema_version: owned(input.schema_version.or(chunk.schema_version)),
+        meta: input.meta.or(chunk.meta).map(Cow::into_owned),
+        ..Question::default()
     };
-    (Event::InterruptRequested(Box::new(question)), origin(node, op_id))
+    (Event::InterruptRequested(Box::new(question)), origin(chunk.node, chunk.op_id))
 }
 
 fn approval(chunk: &Interrupt<'_>) -> Option<Event> {
@@ -51,11 +37,5 @@ fn approval(chunk: &Interrupt<'_>) -> Option<Event> {
     let signature = (chunk.resume_token != approval.as_str()).then(|| chunk.resume_token.to_string());
     let tool = ToolCall::new(name("toolCallId")?, name("tool")?);
     let input = meta.get("input").cloned();
-    Some(Event::ApprovalRequested(ApprovalRequested {
-        approval,
-        tool,
-        input,
-        signature,
-        ..Default::default()
-    }))
+    Some(ApprovalRequested { approval, tool, input, signature, ..Default::default() }.into())
 }

@@ -29,19 +29,13 @@ impl Encoder {
                 self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
                 self.error(&tool.call, error, origin, sink);
             }
-            Event::ApprovalRequested(ApprovalRequested {
-                approval,
-                tool,
-                input,
-                signature,
-                automatic,
-                ..
-            }) => {
+            Event::ApprovalRequested(asked) => {
+                let ApprovalRequested { approval, tool, input, signature, automatic, .. } = asked;
                 self.start(&tool.call, Some(&tool.name), input.as_ref(), origin, sink);
                 if !automatic {
                     let signature = signature.as_deref();
-                    let asked = question::approval(approval, tool, input.as_ref(), signature, origin);
-                    sink(&Chunk::Interrupt(Box::new(asked)));
+                    let question = question::approval(approval, tool, input.as_ref(), signature, origin);
+                    sink(&Chunk::Interrupt(Box::new(question)));
                 }
             }
             // A page takes the first output for the call's own.

@@ -31,30 +31,36 @@ fn a_good_stream_is_clean() {
 fn what_its_reader_trips_over() {
     let delta = r#"{"type":"text-delta","delta":"a"}"#;
     for (block, rule) in [
-        (format!("id: 7\ndata: {delta}\n\n"), BEGINS_WITH_DATA),
-        (format!("event: x\ndata: {delta}\n\n"), BEGINS_WITH_DATA),
-        (format!(": c\ndata: {delta}\n\n"), BEGINS_WITH_DATA),
-        (format!("data:{delta}\n\n"), BEGINS_WITH_DATA),
-        (format!("\ndata: {delta}\n\n"), BEGINS_WITH_DATA),
-        (format!("data: {delta}\nid: 7\n\n"), DATA_ONLY),
-        ("data: {\"type\":\"text-delta\",\ndata: \"delta\":\"a\"}\n\n".to_owned(), DATA_ONLY),
-        (format!("data: {delta}\r\n\r\n"), LINE_FEEDS),
+        (format!("id: 7\ndata: {delta}\n\n"), "block-begins-with-data"),
+        (format!("event: x\ndata: {delta}\n\n"), "block-begins-with-data"),
+        (format!(": c\ndata: {delta}\n\n"), "block-begins-with-data"),
+        (format!("data:{delta}\n\n"), "block-begins-with-data"),
+        (format!("\ndata: {delta}\n\n"), "block-begins-with-data"),
+        (format!("data: {delta}\nid: 7\n\n"), "only-data-in-a-block"),
+        ("data: {\"type\":\"text-delta\",\ndata: \"delta\":\"a\"}\n\n".to_owned(), "only-data-in-a-block"),
+        (format!("data: {delta}\r\n\r\n"), "lines-end-with-lf"),
     ] {
         let findings = lint(&Kortyx, Framing::Sse, format!("{block}{END}").as_bytes());
         let found: Vec<_> = findings.iter().map(|finding| (finding.rule, finding.frame)).collect();
         assert_eq!(found, [(rule, Some(0))], "{block:?}");
     }
-    assert_eq!(rules(&format!("data: {delta}")), [ENDED, DONE_ONCE, MARKER]);
+    assert_eq!(
+        rules(&format!("data: {delta}")),
+        ["last-block-is-ended", "done-exactly-once", "done-marker-at-the-end"]
+    );
 }
 
 #[test]
 fn the_order_of_a_stream() {
-    assert_eq!(rules(""), [DONE_ONCE, MARKER]);
-    assert_eq!(rules("data: [DONE]\n\n"), [DONE_ONCE]);
-    assert_eq!(rules("data: {\"type\":\"done\"}\n\n"), [MARKER]);
-    assert_eq!(rules(&format!("{END}{END}")), [MARKER, MARKER]);
-    assert_eq!(rules_of(&[r#"{"type":"done"}"#]), [AFTER_DONE, DONE_ONCE]);
-    assert_eq!(rules_of(&[r#"{"type":"done"}"#, r#"{"type":"status","message":"x"}"#])[0], AFTER_DONE);
+    assert_eq!(rules(""), ["done-exactly-once", "done-marker-at-the-end"]);
+    assert_eq!(rules("data: [DONE]\n\n"), ["done-exactly-once"]);
+    assert_eq!(rules("data: {\"type\":\"done\"}\n\n"), ["done-marker-at-the-end"]);
+    assert_eq!(rules(&format!("{END}{END}")), ["done-marker-at-the-end", "done-marker-at-the-end"]);
+    assert_eq!(rules_of(&[r#"{"type":"done"}"#]), ["nothing-after-done", "done-exactly-once"]);
+    assert_eq!(
+        rules_of(&[r#"{"type":"done"}"#, r#"{"type":"status","message":"x"}"#])[0],
+        "nothing-after-done"
+    );
 }
 
 #[test]
@@ -64,26 +70,29 @@ fn a_run_that_waits_may_go_on_after_its_done() {
     let done = r#"{"type":"done"}"#;
     let answered = r#"{"type":"text-delta","delta":"Thanks."}"#;
     assert!(rules_of(&[asked, done, answered]).is_empty());
-    assert_eq!(rules_of(&[asked, done, answered, done]), [AFTER_DONE, DONE_ONCE]);
+    assert_eq!(rules_of(&[asked, done, answered, done]), ["nothing-after-done", "done-exactly-once"]);
 }
 
 #[test]
 fn the_shape_of_chunks() {
     for (chunk, rule) in [
-        ("42", OBJECT),
-        ("{oops", OBJECT),
-        (r#"{"type":"weather"}"#, KNOWN_TYPE),
-        (r#"{"type":"text-delta"}"#, FIELDS),
-        (r#"{"type":"trace","traceId":"t","spanId":"s","runId":"r","rootSpanName":"x"}"#, FIELDS),
-        (r#"{"type":"tool-call-result","tool":"a","toolCallId":"c","content":1}"#, TOOL_STARTED),
-        (r#"{"type":"tool-call-error","tool":"a","toolCallId":"c","message":"x"}"#, TOOL_STARTED),
+        ("42", "chunk-is-an-object"),
+        ("{oops", "chunk-is-an-object"),
+        (r#"{"type":"weather"}"#, "known-type"),
+        (r#"{"type":"text-delta"}"#, "fields-of-the-type"),
+        (
+            r#"{"type":"trace","traceId":"t","spanId":"s","runId":"r","rootSpanName":"x"}"#,
+            "fields-of-the-type",
+        ),
+        (r#"{"type":"tool-call-result","tool":"a","toolCallId":"c","content":1}"#, "tool-call-was-started"),
+        (r#"{"type":"tool-call-error","tool":"a","toolCallId":"c","message":"x"}"#, "tool-call-was-started"),
         (
             r#"{"type":"interrupt","requestId":"r","resumeToken":"t","input":{"kind":"text","multiple":false,"options":[{"id":"x","label":"X"}]}}"#,
-            QUESTION,
+            "question-can-be-shown",
         ),
         (
             r#"{"type":"structured-data","streamId":"s","dataType":"t","kind":"set","path":"a..b","value":1}"#,
-            STRUCTURED,
+            "structured-update-fits",
         ),
     ] {
         assert_eq!(rules_of(&[chunk]), [rule], "{chunk}");
@@ -94,7 +103,7 @@ fn the_shape_of_chunks() {
 fn a_structured_stream_ends_with_its_final_update() {
     let last = r#"{"type":"structured-data","streamId":"s","dataType":"t","kind":"final","data":1}"#;
     let invalidated = r#"{"type":"structured-data-invalidated","streamId":"s","checkpointId":"c"}"#;
-    assert_eq!(rules_of(&[last, last]), [AFTER_FINAL]);
+    assert_eq!(rules_of(&[last, last]), ["nothing-after-final"]);
     assert!(rules_of(&[last, invalidated, last]).is_empty());
 }
 

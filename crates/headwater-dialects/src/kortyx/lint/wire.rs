@@ -3,7 +3,6 @@
 
 use memchr::{memchr, memmem};
 
-use super::{BEGINS_WITH_DATA, DATA_ONLY, ENDED, LINE_FEEDS};
 use crate::lint::Findings;
 
 /// A place that it trips over.
@@ -18,9 +17,9 @@ pub(super) struct Hazard {
 impl Hazard {
     pub(super) fn tell(self, findings: &mut Findings) {
         let expected = match self.rule {
-            DATA_ONLY => "one `data: ` line in the block",
-            BEGINS_WITH_DATA => "`data: ` at the beginning of the block",
-            LINE_FEEDS => "lines that end with LF",
+            "only-data-in-a-block" => "one `data: ` line in the block",
+            "block-begins-with-data" => "`data: ` at the beginning of the block",
+            "lines-end-with-lf" => "lines that end with LF",
             _ => "an empty line after the last block",
         };
         findings.add(self.rule, self.seen, expected);
@@ -47,16 +46,16 @@ fn hazard(piece: &[u8], ended: bool) -> Option<(&'static str, String)> {
         return None;
     }
     if memchr(b'\r', piece).is_some() {
-        return Some((LINE_FEEDS, "a CR".to_owned()));
+        return Some(("lines-end-with-lf", "a CR".to_owned()));
     }
     if !ended {
-        return Some((ENDED, "the end of the stream within a block".to_owned()));
+        return Some(("last-block-is-ended", "the end of the stream within a block".to_owned()));
     }
     let Some(payload) = piece.strip_prefix(b"data: ") else {
-        return Some((BEGINS_WITH_DATA, format!("a block that begins with {}", head(piece))));
+        return Some(("block-begins-with-data", format!("a block that begins with {}", head(piece))));
     };
     let second = payload.get(memchr(b'\n', payload)? + 1..)?;
-    Some((DATA_ONLY, format!("another line, {}", head(second))))
+    Some(("only-data-in-a-block", format!("another line, {}", head(second))))
 }
 
 fn lines(piece: &[u8]) -> impl Iterator<Item = &[u8]> {

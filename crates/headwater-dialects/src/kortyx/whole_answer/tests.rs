@@ -1,5 +1,6 @@
 use headwater_protocol::{
-    BlockDelta, BlockKind, Origin, RunFinished, StructuredOp, StructuredUpdate, ToolCall,
+    AttemptRetracted, AttemptStarted, BlockDelta, BlockKind, Origin, RunFinished, StructuredOp,
+    StructuredUpdate, ToolCall, ToolInputAvailable, ToolOutputError,
 };
 
 use super::*;

@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::{
     super::{chunk::*, lenient, message::read_parts},
     Block, Decoder, id,
-    wire::{self, Delta, Tag},
+    wire::{self, Delta},
 };
-use crate::decode::Decoded;
+use crate::{decode::Decoded, json::Tag};
 
 /// The message of a stream that names none.
 const NAMELESS: &str = "message-1";
@@ -142,9 +142,7 @@ impl Decoder {
 
     /// Whatever a chunk says, it says it in a message; one that was never started begins now.
     pub(super) fn begin(&mut self, out: &mut Decoded) {
-        if !self.begun {
-            self.begin_as(None, out);
-        }
+        self.begin_as(None, out);
     }
 
     fn begin_as(&mut self, given: Option<Cow<'_, str>>, out: &mut Decoded) {
@@ -152,12 +150,7 @@ impl Decoder {
             let message = self.named(given);
             self.message = Some(message.clone());
             self.begun = true;
-            let event = Event::MessageStarted(MessageStarted {
-                message,
-                role: Role::Assistant,
-                ..Default::default()
-            });
-            self.push(out, event);
+            self.push(out, MessageStarted { message, role: Role::Assistant, ..Default::default() });
         }
     }
 

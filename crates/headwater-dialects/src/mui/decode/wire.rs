@@ -6,23 +6,13 @@ use headwater_protocol::{BlockKind, Error, ErrorKind};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-/// A text that borrows from the frame if it can.
-#[derive(Deserialize)]
-struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
+use crate::json::{self, Text};
 
 /// What comes often.
 #[derive(Debug, PartialEq)]
 pub(super) enum Delta<'a> {
     Block { kind: BlockKind, id: Cow<'a, str>, delta: Cow<'a, str> },
     ToolInput { call: Cow<'a, str>, delta: Cow<'a, str> },
-}
-
-fn delta_kind(chunk: &str) -> Option<BlockKind> {
-    match chunk {
-        "text-delta" => Some(BlockKind::Text),
-        "reasoning-delta" => Some(BlockKind::Reasoning),
-        _ => None,
-    }
 }
 
 /// An enveloped delta exactly as our encoder writes it, which is read by comparing; anything else is left
@@ -35,19 +25,20 @@ pub(super) fn as_written(json: &str) -> Option<(&str, i64, Delta<'_>)> {
         return None;
     }
     let (kind, rest) = plain(rest.strip_prefix(r#""chunk":{"type":""#)?)?;
-    let (id_field, delta_field) = match kind {
-        "text-delta" | "reasoning-delta" => (r#","id":""#, r#","delta":"#),
-        "tool-input-delta" => (r#","toolCallId":""#, r#","inputTextDelta":"#),
+    let (block, id_field, delta_field) = match kind {
+        "text-delta" => (Some(BlockKind::Text), r#","id":""#, r#","delta":"#),
+        "reasoning-delta" => (Some(BlockKind::Reasoning), r#","id":""#, r#","delta":"#),
+        "tool-input-delta" => (None, r#","toolCallId":""#, r#","inputTextDelta":"#),
         _ => return None,
     };
     let (id, rest) = plain(rest.strip_prefix(id_field)?)?;
     let text = rest.strip_prefix(delta_field)?.strip_suffix("}}")?;
     // If this is one string and nothing more, then there are no other fields.
-    let Str(delta) = serde_json::from_str(text).ok()?;
+    let Text(delta) = serde_json::from_str(text).ok()?;
     let id = Cow::Borrowed(id);
-    let delta = match kind {
-        "tool-input-delta" => Delta::ToolInput { call: id, delta },
-        kind => Delta::Block { kind: delta_kind(kind)?, id, delta },
+    let delta = match block {
+        Some(kind) => Delta::Block { kind, id, delta },
+        None => Delta::ToolInput { call: id, delta },
     };
     Some((event_id, sequence.parse().ok()?, delta))
 }
@@ -71,16 +62,9 @@ pub(super) struct Head<'a> {
     pub(super) chunk: Option<&'a RawValue>,
 }
 
-/// The type of a chunk.
-#[derive(Deserialize)]
-pub(super) struct Tag<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Cow<'a, str>,
-}
-
 /// The same JSON with each field once, the last one of a name.
-pub(super) fn single_fields(json: &str) -> Result<String, Error> {
-    crate::json::value(json).map(|value| value.to_string())
+pub(super) fn single_fields(text: &str) -> Result<String, Error> {
+    json::value(text).map(|value| value.to_string())
 }
 
 pub(super) fn no_chunk() -> Error {

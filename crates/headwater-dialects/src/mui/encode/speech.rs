@@ -59,14 +59,9 @@ impl Speech {
             Event::BlockEnded(block) => self.close_block(block.kind, record, &block.id, sink),
             Event::Message { content } => self.whole(record, content, sink),
 
-            Event::ToolInputStart(_)
-            | Event::ToolInputDelta(_)
-            | Event::ToolInputAvailable(_)
-            | Event::ToolInputError(_)
-            | Event::ApprovalRequested(_)
-            | Event::ToolOutput(_)
-            | Event::ToolOutputError(_)
-            | Event::ToolDenied(_) => {
+            // A denial without a reason must repeat the one that the answer gave.
+            Event::ApprovalAnswered(_) => self.show(record),
+            event if event.tool_call().is_some() => {
                 self.begin(origin, sink);
                 self.tool(record, sink);
             }
@@ -171,8 +166,6 @@ impl Speech {
             Event::Unknown(UnknownEvent { data, .. }) if self.shown.is_some() && may_pass(data) => {
                 sink(&Chunk::Unknown(Cow::Borrowed(data)));
             }
-            // A denial without a reason must repeat the one that the answer gave.
-            Event::ApprovalAnswered(_) => self.show(record),
             // The page has no place for the rest.
             _ => {}
         }
@@ -354,16 +347,9 @@ impl Speech {
         self.last = None;
         self.last_call = None;
         self.show(record);
-        self.calls =
-            self.seen.messages().iter().flat_map(|message| &message.parts).filter_map(call).collect();
+        let parts = self.seen.messages().iter().flat_map(|message| &message.parts);
+        self.calls = parts.filter_map(Part::as_tool).map(|tool| tool.call.clone()).collect();
         self.update(sink);
-    }
-}
-
-fn call(part: &Part) -> Option<ToolCallId> {
-    match part {
-        Part::Tool(tool) => Some(tool.call.clone()),
-        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use headwater_protocol::{
-    self, ApprovalRequested, Event, Origin, Record, ToolCall, ToolCallId, ToolDenied, ToolOutput, ToolPart,
+    self, ApprovalRequested, Event, Origin, Record, ToolCall, ToolCallId, ToolDenied, ToolOutput,
 };
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ impl Speech {
             Event::ToolInputError(headwater_protocol::ToolInputError { tool, input, error, .. }) => {
                 self.announce(record, &tool.call, Some(tool), sink);
                 if let Some(input) = input
-                    && self.shown_call(&tool.call).is_some_and(|part| part.input.as_ref() != Some(input))
+                    && self.seen.tool(&tool.call).is_some_and(|part| part.input.as_ref() != Some(input))
                 {
                     // The chunk itself has no place for the input that was refused.
                     sink(&Chunk::ToolInputAvailable(ToolInputAvailable {
@@ -69,7 +69,7 @@ impl Speech {
                 }));
             }
             Event::ApprovalRequested(ApprovalRequested { approval, tool, input, .. }) => {
-                let before = self.shown_call(&tool.call).cloned();
+                let before = self.seen.tool(&tool.call).cloned();
                 self.known(record, &tool.call);
                 let name = match &before {
                     Some(before) if tool.name.is_empty() => &before.name,
@@ -104,7 +104,7 @@ impl Speech {
             Event::ToolDenied(ToolDenied { call, name, reason, .. }) => {
                 self.announce_named(record, call, name.as_deref(), sink);
                 self.show(record);
-                let given = self.shown_call(call).and_then(|part| part.approval.as_ref()?.reason.as_deref());
+                let given = self.seen.tool(call).and_then(|part| part.approval.as_ref()?.reason.as_deref());
                 sink(&Chunk::ToolOutputDenied(ToolOutputDenied {
                     tool_call_id: call.as_str().into(),
                     reason: reason.as_deref().or(given).map(Cow::Borrowed),
@@ -135,9 +135,5 @@ impl Speech {
         let Origin { attempt, message, .. } = &record.origin;
         let origin = Origin { attempt: attempt.clone(), message: message.clone(), ..Origin::default() };
         self.tool(&Record::new(record.seq, Event::ToolInputStart(tool)).from(origin), sink);
-    }
-
-    fn shown_call(&self, call: &ToolCallId) -> Option<&ToolPart> {
-        self.seen.messages().iter().rev().find_map(|message| message.tool(call.as_str()))
     }
 }

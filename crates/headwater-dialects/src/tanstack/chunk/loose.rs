@@ -8,9 +8,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A string without escapes is read where it stands.
-#[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+use crate::json::Text;
 
 /// A text; a number or a boolean as it is written; nothing for everything else.
 pub(super) fn text<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'a, str>>, D::Error> {

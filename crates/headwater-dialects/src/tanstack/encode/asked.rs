@@ -5,10 +5,7 @@
 
 use std::borrow::Cow;
 
-use headwater_protocol::{
-    self, ASK_USER, ApprovalAnswered, Event, Executor, InterruptAnswered, ToolCallId, ToolDenied, ToolOutput,
-    ToolOutputError,
-};
+use headwater_protocol::{self, ASK_USER, Event, Executor, InterruptAnswered, ToolCallId, ToolOutput};
 
 use super::{Encoder, Sink};
 use crate::tanstack::chunk::{ApprovalBody, ApprovalRequested, Chunk, ToolInputAvailable};
@@ -18,23 +15,25 @@ impl Encoder {
     pub(super) fn note_asked(&mut self, event: &Event) {
         match event {
             Event::RunStarted(_) => self.asked.clear(),
-            Event::ToolInputAvailable(headwater_protocol::ToolInputAvailable { tool, .. }) if tool.executor == Executor::Client => {
-                self.forget_asked(|asked| asked_call(asked) == Some(&tool.call));
+            Event::ToolInputAvailable(available) if available.tool.executor == Executor::Client => {
+                self.forget_asked(|asked| asked.tool_call() == event.tool_call());
                 self.asked.push(event.clone());
             }
-            Event::ApprovalRequested(headwater_protocol::ApprovalRequested { automatic: false, .. }) | Event::InterruptRequested(_) => {
-                self.asked.push(event.clone());
+            Event::ApprovalRequested(request) if !request.automatic => self.asked.push(event.clone()),
+            Event::InterruptRequested(_) => self.asked.push(event.clone()),
+            Event::ApprovalAnswered(answered) => self.forget_asked(|asked| match asked {
+                Event::ApprovalRequested(request) => request.approval == answered.approval,
+                _ => false,
+            }),
+            Event::InterruptAnswered(InterruptAnswered { request, .. })
+            | Event::InterruptExpired { request } => self.forget_asked(|asked| match asked {
+                Event::InterruptRequested(question) => question.request == *request,
+                _ => false,
+            }),
+            Event::ToolOutput(ToolOutput { preliminary: true, .. }) => {}
+            event if event.settled_call().is_some() => {
+                self.forget_asked(|asked| asked.tool_call() == event.tool_call());
             }
-            Event::ApprovalAnswered(ApprovalAnswered { approval: answered, .. }) => self.forget_asked(
-                |asked| matches!(asked, Event::ApprovalRequested(headwater_protocol::ApprovalRequested { approval, .. }) if approval == answered),
-            ),
-            Event::InterruptAnswered(InterruptAnswered { request, .. }) | Event::InterruptExpired { request } => self
-                .forget_asked(
-                    |asked| matches!(asked, Event::InterruptRequested(question) if question.request == *request),
-                ),
-            Event::ToolOutput(ToolOutput { call, preliminary: false, .. })
-            | Event::ToolOutputError(ToolOutputError { call, .. })
-            | Event::ToolDenied(ToolDenied { call, .. }) => self.forget_asked(|asked| asked_call(asked) == Some(call)),
             _ => {}
         }
     }
@@ -54,15 +53,8 @@ impl Encoder {
                     let at = self.show(sink, tool, input.as_ref());
                     self.calls.wait(at, input.clone());
                 }
-                Event::ApprovalRequested(headwater_protocol::ApprovalRequested {
-                    approval,
-                    tool,
-                    input,
-                    ..
-                }) if !self.shows(&tool.call) => {
-                    let at = self.show(sink, tool, input.as_ref());
-                    self.settle(sink);
-                    self.request_approval(sink, at, approval.as_str(), event);
+                Event::ApprovalRequested(request) if !self.shows(&request.tool.call) => {
+                    self.request_approval(sink, request);
                 }
                 Event::InterruptRequested(question) if !self.shows(&question.request.as_str().into()) => {
                     self.ask(sink, question);
@@ -94,12 +86,15 @@ impl Encoder {
         }
     }
 
-    /// Asks a person about a call that the page shows.
-    pub(super) fn request_approval(&mut self, sink: &mut Sink<'_>, at: usize, approval: &str, event: &Event) {
-        let Event::ApprovalRequested(headwater_protocol::ApprovalRequested { tool, input, .. }) = event
-        else {
-            return;
-        };
+    /// Asks a person about a call. The client forgets what is asked before the turn is over.
+    pub(super) fn request_approval(
+        &mut self,
+        sink: &mut Sink<'_>,
+        request: &headwater_protocol::ApprovalRequested,
+    ) {
+        let headwater_protocol::ApprovalRequested { approval, tool, input, .. } = request;
+        let at = self.show(sink, tool, input.as_ref());
+        self.settle(sink);
         let Some(call) = self.calls.get(at) else { return };
         call.is_asked = true;
         let (to, base) = sink.next();
@@ -107,17 +102,8 @@ impl Encoder {
             tool_call_id: Some(Cow::Borrowed(call.wire.as_str())),
             tool_name: Some(Cow::Borrowed(tool.name.as_str())),
             input: input.as_ref().map(Cow::Borrowed),
-            approval: Some(ApprovalBody { id: Some(Cow::Borrowed(approval)), needs_approval: true }),
+            approval: Some(ApprovalBody { id: Some(Cow::Borrowed(approval.as_str())), needs_approval: true }),
             ..ApprovalRequested::at(base)
         }));
-    }
-}
-
-/// The call that the page is asked to execute or to decide about.
-fn asked_call(asked: &Event) -> Option<&ToolCallId> {
-    match asked {
-        Event::ToolInputAvailable(headwater_protocol::ToolInputAvailable { tool, .. })
-        | Event::ApprovalRequested(headwater_protocol::ApprovalRequested { tool, .. }) => Some(&tool.call),
-        _ => None,
     }
 }

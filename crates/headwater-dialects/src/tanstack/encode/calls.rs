@@ -18,7 +18,7 @@ pub(super) struct Calls {
 }
 
 /// One call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Call {
     /// Its id on the page: another than its own if that was used before, since the page would append
     /// the new input to the old.
@@ -66,18 +66,8 @@ impl Calls {
         }
         let at = self.list.len();
         let wire = self.name(id);
-        self.list.push(Call {
-            wire,
-            name: name.to_owned(),
-            index: at as u64,
-            is_shown: false,
-            text: String::new(),
-            is_complete: false,
-            is_asked: false,
-            has_output: false,
-            is_settled: false,
-            attempt: attempt.cloned(),
-        });
+        let (name, attempt) = (name.to_owned(), attempt.cloned());
+        self.list.push(Call { wire, name, index: at as u64, attempt, ..Call::default() });
         self.newest.insert(id.clone(), at);
         at
     }

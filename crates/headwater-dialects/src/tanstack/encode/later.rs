@@ -6,8 +6,7 @@
 //! one tells what the server has done.
 
 use headwater_protocol::{
-    AttemptId, Event, Record, ToolCall, ToolCallId, ToolDenied, ToolInputAvailable, ToolInputError,
-    ToolOutput, ToolOutputError,
+    AttemptId, Event, Record, ToolCall, ToolCallId, ToolInputAvailable, ToolInputError,
 };
 use serde_json::Value;
 
@@ -39,14 +38,12 @@ impl Later {
                     output: output_text(&record.event),
                 });
             }
-            Event::ToolOutput(ToolOutput { call, .. })
-            | Event::ToolOutputError(ToolOutputError { call, .. })
-            | Event::ToolDenied(ToolDenied { call, .. }) => {
-                if let Some(known) = self.0.iter_mut().rfind(|known| known.tool.call == *call) {
-                    known.output = output_text(&record.event);
+            event => {
+                let call = event.settled_call();
+                if let Some(known) = self.0.iter_mut().rfind(|known| Some(&known.tool.call) == call) {
+                    known.output = output_text(event);
                 }
             }
-            _ => {}
         }
     }
 

@@ -1,9 +1,6 @@
 //! The stream for a page that comes back without a cursor: the state, and then what is new.
 
-use headwater_protocol::{
-    ApprovalAnswered, Event, FrameWriter, InterruptAnswered, RunState, ToolDenied, ToolOutput,
-    ToolOutputError,
-};
+use headwater_protocol::{Event, FrameWriter, InterruptAnswered, RunState, ToolOutput};
 
 use super::{Chunk, Encoder, Sink, write};
 use crate::encode::Encode as _;
@@ -29,14 +26,12 @@ impl Encoder {
 
 /// What an event says is over: a call that has its output, a request that has its answer.
 fn answered(event: &Event) -> Option<String> {
-    Some(match event {
-        Event::ToolOutput(ToolOutput { call, preliminary: false, .. })
-        | Event::ToolOutputError(ToolOutputError { call, .. })
-        | Event::ToolDenied(ToolDenied { call, .. }) => call.as_str().to_owned(),
-        Event::ApprovalAnswered(ApprovalAnswered { approval, .. }) => approval.as_str().to_owned(),
+    match event {
+        Event::ToolOutput(ToolOutput { preliminary: true, .. }) => None,
+        Event::ApprovalAnswered(answered) => Some(answered.approval.to_string()),
         Event::InterruptAnswered(InterruptAnswered { request, .. }) | Event::InterruptExpired { request } => {
-            request.as_str().to_owned()
+            Some(request.to_string())
         }
-        _ => return None,
-    })
+        event => event.settled_call().map(ToString::to_string),
+    }
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use headwater_protocol::{
-    ASK_USER, ApprovalRequested, AttemptId, Event, Executor, Interrupt, InterruptAnswered, ToolCall,
-    ToolCallId, ToolDenied, ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
+    ASK_USER, AttemptId, Event, Executor, Interrupt, InterruptAnswered, ToolCall, ToolCallId, ToolDenied,
+    ToolInputAvailable, ToolInputDelta, ToolInputError, ToolOutput, ToolOutputError,
 };
 use serde_json::{Value, json};
 
@@ -28,23 +28,17 @@ impl Encoder {
                 self.show(sink, tool, input.as_ref());
                 self.result(sink, &tool.call);
             }
-            Event::ApprovalRequested(ApprovalRequested {
-                approval, tool, input, automatic: false, ..
-            }) => {
-                let at = self.show(sink, tool, input.as_ref());
-                // The client forgets what is asked before the turn is over.
-                self.settle(sink);
-                self.request_approval(sink, at, approval.as_str(), &record.event);
-            }
-            Event::ToolOutput(ToolOutput { call, .. })
-            | Event::ToolOutputError(ToolOutputError { call, .. })
-            | Event::ToolDenied(ToolDenied { call, .. }) => self.result(sink, call),
+            Event::ApprovalRequested(request) if !request.automatic => self.request_approval(sink, request),
             Event::InterruptRequested(question) => self.ask(sink, question),
             Event::InterruptAnswered(InterruptAnswered { request, .. })
             | Event::InterruptExpired { request } => {
                 self.answer(sink, request.as_str());
             }
-            _ => {}
+            event => {
+                if let Some(call) = event.settled_call() {
+                    self.result(sink, call);
+                }
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use super::*;
 
 type Seen = Result<(String, u64, u64), (u64, u64)>;
 
-fn read<'p>(mut reader: NdjsonReader, pieces: impl IntoIterator<Item = &'p [u8]>) -> (Vec<Seen>, bool) {
+fn read<'p>(mut reader: NdjsonReader, pieces: impl IntoIterator<Item = &'p [u8]>) -> Vec<Seen> {
     let mut seen = Vec::new();
     let mut keep = |frame: Result<Frame<'_>, FramingError>| {
         seen.push(match frame {
@@ -17,37 +17,36 @@ fn read<'p>(mut reader: NdjsonReader, pieces: impl IntoIterator<Item = &'p [u8]>
         reader.push(piece, &mut keep);
     }
     reader.finish(&mut keep);
-    (seen, reader.has_tail())
+    seen
 }
 
 #[test]
 fn each_line_is_a_frame() {
-    // (stream, [(data, offset)], whether it ends inside a line)
-    type Row = (&'static [u8], &'static [(&'static str, u64)], bool);
+    // (stream, [(data, offset)])
+    type Row = (&'static [u8], &'static [(&'static str, u64)]);
     let table: &[Row] = &[
-        (b"", &[], false),
-        (b"\n\r\n \t\n", &[], false),
-        (b"{}\n", &[("{}", 0)], false),
-        (b"{}\r\n[]\r\n", &[("{}", 0), ("[]", 4)], false),
-        (b"{}\n\n\n[]\n", &[("{}", 0), ("[]", 5)], false),
-        (b"{}\n[]", &[("{}", 0), ("[]", 3)], true),
-        (b"{}\n[]\r", &[("{}", 0), ("[]", 3)], true),
-        (b"{}\n  ", &[("{}", 0)], false),
-        (b"\xEF\xBB\xBF{}\n", &[("{}", 3)], false),
-        (b"\xEF\xBB\xBF\n{}\n", &[("{}", 4)], false),
-        (b"{}\n\xEF\xBB\xBF1\n", &[("{}", 0), ("\u{FEFF}1", 3)], false),
-        (b"{}\r[]\n", &[("{}\r[]", 0)], false),
-        (b"\"\xF0\x9F\x98\"\n", &[("\"\u{FFFD}\"", 0)], false),
-        (b" {} \n", &[(" {} ", 0)], false),
+        (b"", &[]),
+        (b"\n\r\n \t\n", &[]),
+        (b"{}\n", &[("{}", 0)]),
+        (b"{}\r\n[]\r\n", &[("{}", 0), ("[]", 4)]),
+        (b"{}\n\n\n[]\n", &[("{}", 0), ("[]", 5)]),
+        (b"{}\n[]", &[("{}", 0), ("[]", 3)]),
+        (b"{}\n[]\r", &[("{}", 0), ("[]", 3)]),
+        (b"{}\n  ", &[("{}", 0)]),
+        (b"\xEF\xBB\xBF{}\n", &[("{}", 3)]),
+        (b"\xEF\xBB\xBF\n{}\n", &[("{}", 4)]),
+        (b"{}\n\xEF\xBB\xBF1\n", &[("{}", 0), ("\u{FEFF}1", 3)]),
+        (b"{}\r[]\n", &[("{}\r[]", 0)]),
+        (b"\"\xF0\x9F\x98\"\n", &[("\"\u{FFFD}\"", 0)]),
+        (b" {} \n", &[(" {} ", 0)]),
     ];
-    for (stream, expected, cut) in table {
+    for (stream, expected) in table {
         for size in 1..=stream.len().max(1) {
-            let (seen, has_tail) = read(NdjsonReader::new(), stream.chunks(size));
+            let seen = read(NdjsonReader::new(), stream.chunks(size));
             let seen: Vec<_> = seen.iter().map(|seen| seen.as_ref().unwrap()).collect();
             let found: Vec<_> = seen.iter().map(|(data, offset, _)| (data.as_str(), *offset)).collect();
             assert_eq!(found, *expected, "{}", stream.escape_ascii());
             assert!(seen.iter().map(|(_, _, index)| *index).eq(0..seen.len() as u64));
-            assert_eq!(has_tail, *cut, "{}", stream.escape_ascii());
         }
     }
 }
@@ -56,10 +55,9 @@ fn each_line_is_a_frame() {
 fn a_line_that_is_too_long_is_reported_once_and_passed_over() {
     let stream = b"12\n12345\n34\n123456";
     for size in 1..=stream.len() {
-        let (seen, has_tail) = read(NdjsonReader::new().with_limit(4), stream.chunks(size));
+        let seen = read(NdjsonReader::new().with_limit(4), stream.chunks(size));
         let expected = [Ok(("12".to_owned(), 0, 0)), Err((3, 1)), Ok(("34".to_owned(), 9, 2)), Err((12, 3))];
         assert_eq!(seen, expected, "in pieces of {size}");
-        assert!(has_tail);
     }
 }
 
@@ -111,8 +109,8 @@ proptest! {
         limit in 0usize..12,
     ) {
         let stream = fragments.concat();
-        let (whole, cut) = read(NdjsonReader::new(), [stream.as_slice()]);
-        prop_assert_eq!(read(NdjsonReader::new(), stream.chunks(piece)), (whole.clone(), cut));
+        let whole = read(NdjsonReader::new(), [stream.as_slice()]);
+        prop_assert_eq!(read(NdjsonReader::new(), stream.chunks(piece)), whole.clone());
         let data: Vec<_> = whole.into_iter().map(|seen| seen.unwrap().0).collect();
         prop_assert_eq!(data, reference(&stream));
 

@@ -16,8 +16,8 @@ fn text(writer: &FrameWriter) -> &str {
 #[test]
 fn fields_go_out_as_id_event_data() {
     let mut writer = FrameWriter::new(Framing::Sse);
-    writer.set_id(Some("c1")).unwrap();
     writer.frame(Some("delta"), &json!({"b": 1, "a": 2})).unwrap();
+    writer.identify(0, None, &mut |_, _| "c1".to_owned()).unwrap();
     writer.frame(Some(""), &"x").unwrap();
     assert_eq!(text(&writer), "id: c1\nevent: delta\ndata: {\"b\":1,\"a\":2}\n\ndata: \"x\"\n\n");
     assert_eq!((writer.frames(), writer.written()), (2, writer.bytes().len() as u64));
@@ -26,9 +26,8 @@ fn fields_go_out_as_id_event_data() {
 #[test]
 fn ndjson_has_neither_ids_nor_names_nor_comments() {
     let mut writer = FrameWriter::new(Framing::Ndjson);
-    writer.set_id(Some("c1")).unwrap();
     writer.frame(Some("delta"), &1).unwrap();
-    writer.comment("hi");
+    writer.identify(0, None, &mut |_, _| "c1".to_owned()).unwrap();
     writer.heartbeat(Heartbeat::Comment);
     writer.raw("{\r\n\"a\": 1\n}");
     writer.raw(" \n");
@@ -41,23 +40,21 @@ fn a_text_of_several_lines_becomes_several_data_lines() {
     let mut writer = FrameWriter::new(Framing::Sse);
     writer.raw("a\r\nb\rc\n\nd\n");
     writer.raw("");
-    writer.comment("x\ny");
-    assert_eq!(text(&writer), "data: a\ndata: b\ndata: c\ndata: \ndata: d\ndata: \n\ndata: \n\n: x\n: y\n\n");
+    assert_eq!(text(&writer), "data: a\ndata: b\ndata: c\ndata: \ndata: d\ndata: \n\ndata: \n\n");
 }
 
 #[test]
 fn a_field_cannot_break_out_of_its_line() {
     let mut writer = FrameWriter::new(Framing::Sse);
-    writer.set_id(Some("kept")).unwrap();
     for bad in ["a\nb", "a\rb", "\0"] {
-        let error = writer.set_id(Some(bad)).unwrap_err();
-        assert_eq!(error.kind(), FramingErrorKind::Unwritable { field: "id" });
         let error = writer.frame(Some(bad), &1).unwrap_err();
         assert_eq!(error.kind(), FramingErrorKind::Unwritable { field: "event" });
+        assert!(writer.bytes().is_empty());
+        writer.raw("x");
+        let error = writer.identify(0, None, &mut |_, _| bad.to_owned()).unwrap_err();
+        assert_eq!(error.kind(), FramingErrorKind::Unwritable { field: "id" });
+        writer.clear();
     }
-    assert!(writer.bytes().is_empty());
-    writer.raw("x");
-    assert_eq!(text(&writer), "id: kept\ndata: x\n\n");
 }
 
 #[test]
@@ -86,13 +83,12 @@ fn a_payload_that_fails_leaves_nothing_behind() {
     }
     let mut writer = FrameWriter::new(Framing::Sse);
     writer.raw("x");
-    writer.set_id(Some("7")).unwrap();
     let error = writer.frame(Some("e"), &Half).unwrap_err();
     assert_eq!(error.kind(), FramingErrorKind::Unserializable);
     assert_eq!((error.offset(), error.index()), (9, 1));
     assert_eq!(error.source().unwrap().to_string(), "the other half is missing");
     writer.frame(None, &1).unwrap();
-    assert_eq!(text(&writer), "data: x\n\nid: 7\ndata: 1\n\n");
+    assert_eq!(text(&writer), "data: x\n\ndata: 1\n\n");
     assert_eq!(writer.frames(), 2);
 }
 
@@ -100,9 +96,8 @@ fn a_payload_that_fails_leaves_nothing_behind() {
 fn a_warm_writer_keeps_its_buffer() {
     let mut writer = FrameWriter::new(Framing::Sse);
     let mut write = |round: u64| {
-        writer.set_id(Some("cursor")).unwrap();
         writer.frame(Some("delta"), &json!({"delta": "some text"})).unwrap();
-        let place = (writer.bytes().as_ptr(), writer.out.capacity(), writer.id.as_ptr());
+        let place = (writer.bytes().as_ptr(), writer.out.capacity());
         writer.clear();
         assert_eq!(writer.frames(), round);
         place
@@ -157,12 +152,15 @@ proptest! {
         for step in steps {
             match step {
                 Step::Frame(id, event, value) => {
-                    writer.set_id(id.as_deref()).unwrap();
+                    let from = writer.bytes().len();
                     writer.frame(event.as_deref(), &value).unwrap();
+                    if let Some(id) = &id {
+                        writer.identify(from, None, &mut |_, _| id.clone()).unwrap();
+                    }
                     let named = |name: Option<String>| name.filter(|_| !ndjson);
                     expected.push((named(id), named(event), value.to_string()));
                 }
-                Step::Raw(text) if ndjson => writer.comment(&text),
+                Step::Raw(_) if ndjson => {}
                 Step::Raw(text) => {
                     writer.raw(&text);
                     expected.push((None, None, text));
@@ -181,7 +179,7 @@ proptest! {
                 found.push((own(frame.id), own(frame.event), frame.data.to_owned()));
             });
         }
-        prop_assert!(!reader.has_tail());
+        reader.finish(|_| panic!("nothing was cut off"));
         prop_assert_eq!(found, expected);
     }
 }
