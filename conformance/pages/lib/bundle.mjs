@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { PAGES } from './catalog.mjs';
+import { pageOf } from './catalog.mjs';
 
 const ROOT = new URL('../', import.meta.url);
 
@@ -18,8 +18,8 @@ const DEFINE = {
 /** Builds the pages and serves them on a port of their own, so that the server of the agents is another origin. */
 export async function servePages(names) {
   const files = new Map();
-  for (const folder of new Set(names.map((name) => PAGES[name].folder))) {
-    const entries = names.filter((name) => PAGES[name].folder === folder).map((name) => PAGES[name].file);
+  for (const folder of new Set(names.map((name) => pageOf(name).folder))) {
+    const entries = names.filter((name) => pageOf(name).folder === folder).map((name) => pageOf(name).file);
     for (const { path, contents } of await bundle(folder, entries)) files.set(path, contents);
   }
   const types = { js: 'text/javascript', css: 'text/css' };

@@ -88,5 +88,15 @@ export const PAGES = {
   }),
 };
 
+/** Pages for tests of their own, which are no rows of the table. */
+const OTHERS = {
+  'mui-faults': base('mui-faults', ['@mui/x-chat']),
+};
+
+/** A page by its name. */
+export function pageOf(name) {
+  return PAGES[name] ?? OTHERS[name];
+}
+
 /** The pages of the short run, which is part of `cargo xtask test`. */
 export const SHORT = ['ai-6', 'ai-7', 'tanstack', 'mui'];
