@@ -1,0 +1,8 @@
+import { judgeExample } from '../lib/examples.mjs';
+
+// The headers that npm `openai` sends from a browser.
+process.env.HEADWATER_CORS_HEADERS = '*';
+
+judgeExample('assistant-ui');
+judgeExample('copilotkit');
+judgeExample('responses', { needs: '/v1/responses' });
