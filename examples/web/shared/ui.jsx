@@ -29,7 +29,9 @@ export function Shell({ title, children }) {
 /** The conversation, which stays at its end while it grows. */
 export function Conversation({ children }) {
   const end = useRef(null);
-  useEffect(() => end.current.scrollIntoView({ block: 'end' }));
+  useEffect(() => {
+    end.current.scrollIntoView({ block: 'end' });
+  });
   return (
     <main>
       {children}

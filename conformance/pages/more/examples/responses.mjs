@@ -1,8 +1,6 @@
-import { judgeExample } from '../lib/examples.mjs';
+import { judgeExample } from '../../lib/examples.mjs';
 
 // The headers that npm `openai` sends from a browser.
 process.env.HEADWATER_CORS_HEADERS = '*';
 
-judgeExample('assistant-ui');
-judgeExample('copilotkit');
 judgeExample('responses', { needs: '/v1/responses' });
