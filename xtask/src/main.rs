@@ -13,6 +13,7 @@ mod native;
 mod pages;
 mod recorded;
 mod report;
+mod responses;
 mod table;
 mod test;
 mod tools;

@@ -7,7 +7,8 @@ use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
 use crate::{
-    Optional, attack, browser, clients, endure, garbage, mcp, models, native, pages, root, tools, vendors,
+    Optional, attack, browser, clients, endure, garbage, mcp, models, native, pages, responses, root, tools,
+    vendors,
 };
 
 /// The target for which the dialects and what they are built on must build: they have no I/O and no clock.
@@ -47,6 +48,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(refused.or(unnamed), "attacks on the page", || attack::test_page(&root));
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
     report.part_unless(refused, "clients", || clients::test(&root, filter));
+    report.part_unless(refused, "responses", || responses::test(&root, filter));
     report.part_unless(refused.or(unnamed), "native", || native::test(&root));
     let unseen = without.contains(&Optional::Browser).then_some("--without browser");
     report.part_unless(unseen.or(refused), "browser", || browser::test(&root, filter));

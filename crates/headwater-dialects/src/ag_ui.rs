@@ -34,7 +34,7 @@ use serde_json::{Value, json};
 use crate::{
     decode::Decode,
     dialect::{
-        CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Route,
+        CursorSupport, Dialect, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Route, ServerNames,
         Support,
     },
     documents::{AgentEntry, HistoryPage},
@@ -162,7 +162,7 @@ impl Dialect for AgUi {
         page_message(message)
     }
 
-    fn reader_names(&self, request: &ChatRequest, _http: HttpNames<'_>) -> ReaderNames {
+    fn reader_names(&self, request: &ChatRequest, _server: ServerNames<'_>) -> ReaderNames {
         let run = request.run.as_ref().map(|run| run.as_str().to_owned());
         ReaderNames { run, ..ReaderNames::default() }
     }

@@ -17,7 +17,10 @@ use headwater_protocol::{Error, EventKind, Frame, Rules, Tail};
 
 use crate::{
     decode::Decode,
-    dialect::{CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Route, Support},
+    dialect::{
+        CursorSupport, Dialect, KeepAlive, Operations, Profile, ReaderNames, Route, RouteBase, ServerNames,
+        Support,
+    },
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -62,6 +65,12 @@ static PROFILES: [Profile; 1] = [Profile {
     keep_alive: KeepAlive::Comment,
     ..Profile::PLAIN
 }];
+
+const ONBOARDING: Route = Route {
+    path: "onboarding",
+    base: RouteBase::Dialect,
+    operations: Operations::new("readOnboarding", "onboard"),
+};
 
 impl Dialect for Agents {
     fn name(&self) -> &'static str {
@@ -118,14 +127,14 @@ impl Dialect for Agents {
     }
 
     fn routes(&self) -> &'static [Route] {
-        const { &[Route::CHAT, Route::BELOW_CHAT, Route { path: "onboarding", per_agent: false }] }
+        const { &[Route::CHAT, Route::BELOW_CHAT, ONBOARDING] }
     }
 
-    fn reader_names(&self, _request: &ChatRequest, http: HttpNames<'_>) -> ReaderNames {
+    fn reader_names(&self, _request: &ChatRequest, server: ServerNames<'_>) -> ReaderNames {
         ReaderNames {
-            request: Some(http.request.to_owned()),
-            endpoint: Some(http.path.to_owned()),
-            run: None,
+            request: Some(server.request.to_owned()),
+            endpoint: Some(server.path.to_owned()),
+            ..ReaderNames::default()
         }
     }
 

@@ -6,12 +6,12 @@
 
 use std::{borrow::Cow, fmt};
 
-use headwater_protocol::{Error, EventKind, Framing, Message, Record};
+use headwater_protocol::{Error, EventKind, Framing, Message, RunId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    documents::{self, AgentEntry, CheckpointReply, HistoryPage, SessionList},
+    documents::{self, AgentEntry, CheckpointReply, ErrorReply, HistoryPage, SessionList, WholeAnswer},
     encode::{Encode, EncodeOptions},
     request::{ChatRequest, RawRequest},
     ui_message,
@@ -99,8 +99,8 @@ pub trait Dialect: fmt::Debug + Sync {
     }
 
     /// The names by which a client knows its run.
-    fn reader_names(&self, request: &ChatRequest, http: HttpNames<'_>) -> ReaderNames {
-        let _ = (request, http);
+    fn reader_names(&self, request: &ChatRequest, server: ServerNames<'_>) -> ReaderNames {
+        let _ = (request, server);
         ReaderNames::default()
     }
 
@@ -138,28 +138,95 @@ pub trait Dialect: fmt::Debug + Sync {
         documents::checkpoint_reply(reply, |message| self.page_message(message))
     }
 
-    /// The document that is sent instead of a stream: what a run has said, from these records.
-    fn whole_answer(&self, records: &[Record]) -> Value {
-        documents::whole_answer(records, |message| self.page_message(message))
+    /// The document that is sent instead of a stream: what a run has said.
+    fn whole_answer(&self, answer: &WholeAnswer<'_>) -> Value {
+        documents::whole_answer(answer, |message| self.page_message(message))
+    }
+
+    /// Whether a request to stop a run is answered with the document of its answer.
+    fn stop_gives_answer(&self) -> bool {
+        false
+    }
+
+    /// The document of an error; none for the server's own.
+    fn error_document(&self, error: &ErrorReply<'_>) -> Option<Value> {
+        let _ = error;
+        None
     }
 }
 
-/// A route of a dialect, below `/v1/{dialect}`. It takes GET and POST: the request says what is asked for.
+/// A route of a dialect. The request says what is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
     /// The path, without a slash at its beginning.
     pub path: &'static str,
-    /// Whether it is also served below `/v1/{dialect}/{agent}`.
-    pub per_agent: bool,
+    /// Where the path lies.
+    pub base: RouteBase,
+    /// The names of its operations in the description of the server.
+    pub operations: Operations,
+}
+
+/// The names of a route's operations. A method without one is not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operations {
+    /// Of GET.
+    pub read: Option<&'static str>,
+    /// Of POST.
+    pub write: Option<&'static str>,
+}
+
+impl Operations {
+    /// Of a route with both methods.
+    #[must_use]
+    pub const fn new(read: &'static str, write: &'static str) -> Self {
+        Self { read: Some(read), write: Some(write) }
+    }
+
+    /// Of a route that is only written to.
+    #[must_use]
+    pub const fn write(write: &'static str) -> Self {
+        Self { read: None, write: Some(write) }
+    }
+}
+
+/// Where the path of a route lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteBase {
+    /// Below `/v1/{dialect}`.
+    Dialect,
+    /// Below `/v1/{dialect}`, and below `/v1/{dialect}/{agent}` with these names of its operations.
+    DialectAndAgent(Operations),
+    /// Below `/v1`: the clients know the path, and it belongs to this dialect alone.
+    Version,
 }
 
 impl Route {
-    /// The dialect's own path, without anything below it.
-    pub const BASE: Self = Self { path: "", per_agent: false };
     /// The chat route.
-    pub const CHAT: Self = Self { path: "chat", per_agent: true };
+    pub const CHAT: Self = Self {
+        path: "chat",
+        base: RouteBase::DialectAndAgent(Operations::new("readChatOfAgent", "chatWithAgent")),
+        operations: Operations::new("readChat", "chat"),
+    };
     /// What lies below the chat route: a stream to reconnect to, a run to stop.
-    pub const BELOW_CHAT: Self = Self { path: "chat/{*rest}", per_agent: true };
+    pub const BELOW_CHAT: Self = Self {
+        path: "chat/{*rest}",
+        base: RouteBase::DialectAndAgent(Operations::new("resumeChatOfAgent", "answerChatOfAgent")),
+        operations: Operations::new("resumeChat", "answerChat"),
+    };
+
+    /// The path on a server, for the default agent.
+    ///
+    /// ```
+    /// let dialect = headwater_dialects::find("kortyx").unwrap();
+    /// assert_eq!(dialect.routes()[0].url(dialect.name()), "/v1/kortyx/chat");
+    /// ```
+    #[must_use]
+    pub fn url(&self, dialect: &str) -> String {
+        match self.base {
+            RouteBase::Version => format!("/v1/{}", self.path),
+            RouteBase::Dialect | RouteBase::DialectAndAgent(_) => format!("/v1/{dialect}/{}", self.path),
+        }
+    }
 }
 
 /// How the clients of a dialect answer a run that waits for them.
@@ -171,15 +238,24 @@ pub enum AnswerFlow {
     OtherResponse,
     /// The answer is acknowledged, and the stream in which the question came is still open and goes on.
     OpenStream,
+    /// The response to the answer is another one with a name of its own. Each can be read again by its name and is the same
+    /// for every reader, so a response ends at the first wait of its run, also where that was answered since.
+    NewResponse,
 }
 
-/// How HTTP names a request.
+/// How the server names a request, and the response to it.
 #[derive(Debug, Clone, Copy)]
-pub struct HttpNames<'a> {
+pub struct ServerNames<'a> {
     /// The id of the request.
     pub request: &'a str,
     /// The path that was called.
     pub path: &'a str,
+    /// The agent.
+    pub agent: &'a str,
+    /// The run that answers.
+    pub run: &'a RunId,
+    /// The last record of the responses of this run before this one; 0 for the first.
+    pub since: u64,
 }
 
 /// The names by which a reader knows a run, where they are not our own.
@@ -191,6 +267,8 @@ pub struct ReaderNames {
     pub request: Option<String>,
     /// The path that was called.
     pub endpoint: Option<String>,
+    /// What answers: the model, or the agent.
+    pub model: Option<String>,
 }
 
 /// What one kind of a dialect's clients can do.
@@ -283,6 +361,16 @@ pub enum CursorSupport {
     /// comes back with a number may be told more than was missing, and `id:` lines come back as `Last-Event-ID` where the
     /// client can do that.
     Sequence,
+    /// A number in each frame, which a request names. There are no `id:` lines.
+    Number,
+}
+
+impl CursorSupport {
+    /// Whether a number is a place in the stream.
+    #[must_use]
+    pub const fn counts_frames(self) -> bool {
+        matches!(self, Self::Sequence | Self::Number)
+    }
 }
 
 impl fmt::Display for CursorSupport {
@@ -292,6 +380,7 @@ impl fmt::Display for CursorSupport {
             Self::Ignored => "`id:` ignored",
             Self::LastEventId => "`id:` / Last-Event-ID",
             Self::Sequence => "`id:` / Last-Event-ID, or the sequence in the envelope",
+            Self::Number => "the number of the event",
         })
     }
 }

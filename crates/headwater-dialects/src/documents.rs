@@ -7,6 +7,8 @@ use headwater_protocol::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::dialect::ReaderNames;
+
 /// A part of a conversation, the newest message last.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HistoryPage<'a> {
@@ -149,6 +151,32 @@ pub enum PendingKind<'a> {
     },
 }
 
+/// What is sent instead of a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct WholeAnswer<'a> {
+    /// The records of the run, from its beginning: as far as the answer goes, or as far as there are any.
+    pub records: &'a [Record],
+    /// The last record of the answers before this one, each of which ended where the run waited; 0 for the first.
+    pub since: u64,
+    /// The names by which the reader knows the run.
+    pub names: &'a ReaderNames,
+    /// When the run was asked for, in milliseconds since 1970.
+    pub created: u64,
+}
+
+/// An error that a request is answered with.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorReply<'a> {
+    /// The status of the response.
+    pub status: u16,
+    /// A code for machines; `docs/http.md` lists them.
+    pub code: &'a str,
+    /// A sentence for people.
+    pub message: &'a str,
+    /// What exists, where the request named something that does not.
+    pub known: &'a [String],
+}
+
 pub(crate) fn history(page: &HistoryPage<'_>, write: impl Fn(&Message) -> Value) -> Value {
     let messages: Vec<_> = page.messages.iter().map(write).collect();
     match page.before {
@@ -190,9 +218,9 @@ pub(crate) fn checkpoint_reply(reply: &CheckpointReply<'_>, write: impl Fn(&Mess
     }
 }
 
-pub(crate) fn whole_answer(records: &[Record], write: impl Fn(&Message) -> Value) -> Value {
+pub(crate) fn whole_answer(answer: &WholeAnswer<'_>, write: impl Fn(&Message) -> Value) -> Value {
     let mut state = RunState::default();
-    for record in records {
+    for record in answer.records.iter().filter(|record| record.seq > answer.since) {
         // The journal has only what its writer's state could take.
         let _ = state.apply(record);
     }

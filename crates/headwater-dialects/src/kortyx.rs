@@ -20,18 +20,24 @@ mod request;
 mod whole_answer;
 
 use chunk::Chunk;
-use headwater_protocol::{Error, EventKind, Frame, Record};
+use headwater_protocol::{Error, EventKind, Frame};
 use serde_json::Value;
-use whole_answer::WholeAnswer;
+use whole_answer::BufferedAnswer;
 
 use crate::{
     decode::Decode,
-    dialect::{Dialect, KeepAlive, Profile, Route, Support},
-    documents::{self, CheckpointReply},
+    dialect::{Dialect, KeepAlive, Operations, Profile, Route, RouteBase, Support},
+    documents::{self, CheckpointReply, WholeAnswer},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
     request::{ChatRequest, RawRequest},
+};
+
+const CHECKPOINTS: Route = Route {
+    path: "checkpoints",
+    base: RouteBase::DialectAndAgent(Operations::new("readCheckpointsOfAgent", "changeCheckpointsOfAgent")),
+    operations: Operations::new("readCheckpoints", "changeCheckpoints"),
 };
 
 /// What follows the last chunk.
@@ -96,7 +102,7 @@ impl Dialect for Kortyx {
     }
 
     fn routes(&self) -> &'static [Route] {
-        const { &[Route::CHAT, Route::BELOW_CHAT, Route { path: "checkpoints", per_agent: true }] }
+        const { &[Route::CHAT, Route::BELOW_CHAT, CHECKPOINTS] }
     }
 
     fn parse_request(&self, request: &RawRequest<'_>) -> Result<ChatRequest, Error> {
@@ -112,9 +118,10 @@ impl Dialect for Kortyx {
         checkpoints::reply(reply).unwrap_or_else(usual)
     }
 
-    fn whole_answer(&self, records: &[Record]) -> Value {
+    fn whole_answer(&self, answer: &WholeAnswer<'_>) -> Value {
         // Its keys are strings, so there is always JSON for it.
-        serde_json::to_value(WholeAnswer::new(records)).unwrap_or_default()
+        let records = answer.records.iter().filter(|record| record.seq > answer.since);
+        serde_json::to_value(BufferedAnswer::new(records)).unwrap_or_default()
     }
 }
 

@@ -43,29 +43,30 @@ pub mod mui;
 pub mod native;
 mod reader;
 mod request;
+pub mod responses;
 pub mod table;
 pub mod tanstack;
 pub mod ui_message;
 
 pub use decode::{Decode, Decoded, Decoder};
 pub use dialect::{
-    AnswerFlow, ContentMode, CursorSupport, Dialect, HttpNames, KeepAlive, Profile, ReaderNames, Reentry,
-    Retraction, Route, Support,
+    AnswerFlow, ContentMode, CursorSupport, Dialect, KeepAlive, Operations, Profile, ReaderNames, Reentry,
+    Retraction, Route, RouteBase, ServerNames, Support,
 };
 pub use documents::{
-    AgentEntry, CheckpointEntry, CheckpointReply, HistoryPage, PendingKind, PendingQuestion, SessionEntry,
-    SessionList,
+    AgentEntry, CheckpointEntry, CheckpointReply, ErrorReply, HistoryPage, PendingKind, PendingQuestion,
+    SessionEntry, SessionList, WholeAnswer,
 };
 pub use encode::{Encode, EncodeOptions, Encoder};
 pub use lint::{Finding, Findings, Lint, Rule, lint};
 pub use reader::Reader;
 pub use request::{
-    Action, ApprovalAnswer, ChatRequest, CheckpointAction, InterruptAnswer, RawRequest, RequestCursor,
-    ToolResult,
+    Action, AnswerRef, ApprovalAnswer, ChatRequest, CheckpointAction, InterruptAnswer, RawRequest,
+    RequestCursor, ToolResult,
 };
 
 /// Every wire that a run can be read in: our own first, then the dialects.
-pub static ALL: [&dyn Dialect; 7] = [
+pub static ALL: [&dyn Dialect; 8] = [
     &native::Native,
     &kortyx::Kortyx,
     &tanstack::TanStack,
@@ -73,6 +74,7 @@ pub static ALL: [&dyn Dialect; 7] = [
     &agents::Agents,
     &ai_sdk::AiSdk,
     &ag_ui::AgUi,
+    &responses::Responses,
 ];
 
 /// Our own wire.
@@ -87,6 +89,7 @@ pub static READERS: [&dyn Reader; ALL.len()] = [
     &agents::Agents,
     &ai_sdk::AiSdk,
     &ag_ui::AgUi,
+    &responses::Responses,
 ];
 
 /// The dialects of other projects' chat clients. Each has a chat route; our own wire has routes of its own.

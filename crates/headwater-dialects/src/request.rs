@@ -124,8 +124,25 @@ pub struct ChatRequest {
     pub stream: bool,
     /// The encoder profile that the client needs, where the request shows it.
     pub profile: Option<&'static Profile>,
+    /// Without a stream: whether the document waits until the answer is complete; otherwise it shows how far the answer is.
+    pub wait: bool,
     /// The same key again is the same request again.
     pub idempotency_key: Option<String>,
+    /// The agent that is asked, where the dialect has a field for it.
+    pub agent: Option<String>,
+    /// The answer that is read, resumed or stopped, in a dialect whose answers have names.
+    pub answer: Option<AnswerRef>,
+    /// The answer that the conversation goes on from. Another one may have come after it: then this is a branch.
+    pub previous: Option<AnswerRef>,
+}
+
+/// An answer of a run: a run that waits and is answered gives several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerRef {
+    /// The run.
+    pub run: RunId,
+    /// The last record of the answers before this one; 0 for the first.
+    pub since: u64,
 }
 
 impl Default for ChatRequest {
@@ -149,7 +166,11 @@ impl Default for ChatRequest {
             cursor: None,
             stream: true,
             profile: None,
+            wait: true,
             idempotency_key: None,
+            agent: None,
+            answer: None,
+            previous: None,
         }
     }
 }

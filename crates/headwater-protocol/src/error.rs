@@ -56,6 +56,8 @@ pub enum ErrorKind {
     Cut,
     /// A request is not what the dialect's clients send.
     Request,
+    /// The path of a request leads nowhere in the dialect.
+    Path,
 }
 
 impl ErrorKind {
@@ -74,6 +76,7 @@ impl ErrorKind {
             Self::State => "state",
             Self::Cut => "cut",
             Self::Request => "request",
+            Self::Path => "path",
         }
     }
 }

@@ -65,7 +65,7 @@ impl ToolSpec {
 /// let tool: ClientTool = serde_json::from_str(r#"{"name":"position"}"#).unwrap();
 /// assert_eq!(tool.parameters, None);
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientTool {
     /// Its name.
     pub name: String,

@@ -110,6 +110,25 @@ impl Cx {
         State::of_workflow(self.node.clone(), key, initial)
     }
 
+    /// The state that the agent shares with its page: at first what the page sent along, or `initial` where that is nothing. The
+    /// page is shown the whole once and then what changes, where its protocol has state (`STATE_SNAPSHOT` and `STATE_DELTA` of
+    /// AG-UI). Do not trust what the page sent.
+    ///
+    /// ```no_run
+    /// # use headwater_runtime::{Cx, Next, NodeResult};
+    /// async fn add(cx: Cx, item: String) -> NodeResult {
+    ///     let list = cx.shared_state(Vec::<String>::new())?;
+    ///     list.update(|items| items.into_iter().chain([item]).collect())?;
+    ///     Ok(Next::go())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When what is there is too large, or `initial` does not serialise.
+    pub fn shared_state<T: Serialize + DeserializeOwned>(&self, initial: T) -> Result<State<T>> {
+        State::of_shared(self.node.clone(), initial)
+    }
+
     /// What the route approved for this run: never sent to a reader, and the same when the run is resumed.
     ///
     /// # Errors

@@ -15,3 +15,4 @@ pub use state::State;
 pub use structured::StructuredHook;
 
 pub(crate) use interrupt::{answering, check_answer, check_schema, wait_for};
+pub(crate) use state::SHARED;

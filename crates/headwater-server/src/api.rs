@@ -22,6 +22,8 @@ pub(crate) struct Operation {
     pub(crate) codes: &'static [&'static str],
     /// Whether it needs no key.
     pub(crate) open: bool,
+    /// Whether its errors have a form of its own.
+    pub(crate) own_errors: bool,
     pub(crate) describe: fn(&mut Sketch),
 }
 
@@ -32,7 +34,7 @@ fn route<T, H: ApiHandler<T>>(
     handler: H,
     codes: &'static [&'static str],
 ) -> (Operation, H) {
-    (Operation { id, summary, codes, open: false, describe: H::describe }, handler)
+    (Operation { id, summary, codes, open: false, own_errors: false, describe: H::describe }, handler)
 }
 
 /// Adds all native routes.

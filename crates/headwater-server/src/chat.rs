@@ -3,6 +3,7 @@
 //! `request` reads it, `turn` finds or begins the run that answers it, `respond` follows that run.
 
 mod answers;
+mod branch;
 mod documents;
 mod known;
 mod request;

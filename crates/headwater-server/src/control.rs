@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use answers::InterruptDocument;
 use axum::{Extension, Json, extract::State, http::HeaderMap};
-use headwater_dialects::{CursorSupport, ReaderNames, RequestCursor};
+use headwater_dialects::{ReaderNames, RequestCursor};
 use headwater_protocol::{RunId, RunStatus, Usage};
 use headwater_runtime::{ErrorKind, Run, RunSummary};
 use schemars::JsonSchema;
@@ -241,12 +241,12 @@ pub(crate) async fn events(
         Some(now) if now == "now" => From::Reentry,
         Some(after) => {
             // Where frames are not counted, a number is no place.
-            let counts = profile.cursor == CursorSupport::Sequence;
+            let counts = profile.cursor.counts_frames();
             let cursor = match after.parse() {
                 Ok(sequence) if counts => RequestCursor::Sequence(sequence),
                 _ => RequestCursor::EventId(after),
             };
-            From::cursor(&run, &cursor).await?
+            From::cursor(&run, &cursor, 0).await?
         }
     };
     let options = server.options();
@@ -261,6 +261,7 @@ pub(crate) async fn events(
         seam: options.seam.clone(),
         hold: options.hold,
         waits: true,
+        ends_at_wait: false,
     };
     let permit = server.may_read(&principal)?;
     chat::follow(&server, Placed::at(run, from), view, ending, permit).await.map(EventStream)

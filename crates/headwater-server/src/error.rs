@@ -2,6 +2,8 @@
 
 mod codes;
 
+use std::sync::Arc;
+
 pub use codes::CODES;
 pub(crate) use codes::find;
 
@@ -10,6 +12,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use headwater_dialects::{Dialect, ErrorReply};
 use headwater_runtime::ErrorKind;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -169,11 +172,22 @@ fn meaning(code: &str) -> String {
     find(code).map_or("", |(_, meaning)| meaning).to_owned()
 }
 
+impl ApiError {
+    /// The error in the form of a dialect.
+    pub(crate) fn document_of(&self, dialect: &dyn Dialect) -> Option<serde_json::Value> {
+        let Self { status, code, message, known, .. } = self;
+        dialect.error_document(&ErrorReply { status: status.as_u16(), code, message, known })
+    }
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         crate::seeing::note("headwater.code", &self.code);
+        // Kept with the response: the dialect of its route may have a form of its own for it.
+        let kept = Arc::new(self.clone());
         let body = Json(ErrorDocument { error: self.message, code: self.code, known: self.known });
         let mut response = (self.status, body).into_response();
+        response.extensions_mut().insert(kept);
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -186,7 +200,10 @@ impl IntoResponse for ApiError {
 
 impl From<headwater_protocol::Error> for ApiError {
     fn from(error: headwater_protocol::Error) -> Self {
-        Self::bad("request.invalid", error.message())
+        match error.kind() {
+            headwater_protocol::ErrorKind::Path => Self::not_found("route.unknown", error.message()),
+            _ => Self::bad("request.invalid", error.message()),
+        }
     }
 }
 

@@ -42,17 +42,35 @@ pub(crate) enum From {
     /// After this record, of a reader that was told more by a process that died before it was kept.
     Lost(u64),
     /// After the frame of this number.
-    Sequence(u64),
+    Sequence {
+        /// What the responses before it have told, as in [`From::Response`]; 0 for the first.
+        since: u64,
+        /// The number.
+        number: u64,
+    },
 }
 
 impl From {
-    /// Where a reader goes on that says where it was. The run must have been taken up: what a dead process told and did
+    /// Where a response begins that is sent in the same frames to every reader.
+    pub(crate) fn response(since: u64) -> Self {
+        if since == 0 { Self::Start } else { Self::Response(since) }
+    }
+
+    /// What the responses before it have told; 0 for the first.
+    pub(crate) fn since(&self) -> u64 {
+        match *self {
+            Self::Response(since) | Self::Sequence { since, .. } => since,
+            _ => 0,
+        }
+    }
+
+    /// Where a reader goes on that says where it was, in the response that begins after `since`. The run must have been taken up: what a dead process told and did
     /// not keep would be taken for the future.
-    pub(crate) async fn cursor(run: &Run, cursor: &RequestCursor) -> Result<Self, ApiError> {
+    pub(crate) async fn cursor(run: &Run, cursor: &RequestCursor, since: u64) -> Result<Self, ApiError> {
         run.agent().resumed(run.id()).await;
         let text = match cursor {
             RequestCursor::Start => return Ok(Self::Start),
-            RequestCursor::Sequence(sequence) => return Ok(Self::Sequence(*sequence)),
+            RequestCursor::Sequence(number) => return Ok(Self::Sequence { since, number: *number }),
             RequestCursor::EventId(text) => text,
             _ => return Ok(Self::Reentry),
         };

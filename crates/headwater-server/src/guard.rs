@@ -5,6 +5,7 @@
 //! say that it is JSON, which a page elsewhere cannot do without asking first.
 
 mod cors;
+mod errors;
 mod headers;
 mod host;
 mod origin;
@@ -18,6 +19,7 @@ use axum::{
 };
 
 pub(crate) use cors::cors;
+pub(crate) use errors::in_dialect;
 pub(crate) use headers::secure;
 
 use crate::{ApiError, Server, seeing};

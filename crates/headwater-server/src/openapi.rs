@@ -152,7 +152,7 @@ fn path_parameter(name: &str) -> Value {
         "session" => "The session.",
         "checkpoint" => "The checkpoint.",
         "rest" => {
-            "What the client adds: `{id}/stream` to resume, `{run}/stop` to stop, `answer` to answer. It may have slashes."
+            "What the client adds: an id, `{id}/stream` to resume, `{run}/stop` to stop, `answer` to answer. It may have slashes."
         }
         _ => "",
     };
@@ -200,7 +200,11 @@ fn refusals(
     for together in all.chunk_by(|one, next| one.0 == next.0) {
         let Some((status, _)) = together.first() else { continue };
         let about: Vec<_> = together.iter().map(|(_, code)| format!("`{code}`")).collect();
-        let content = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } });
+        let schema = match operation.own_errors {
+            true => json!({ "type": "object" }),
+            false => json!({ "$ref": "#/components/schemas/Error" }),
+        };
+        let content = json!({ "application/json": { "schema": schema } });
         refusals.push((*status, json!({ "description": about.join(", "), "content": content })));
     }
     refusals

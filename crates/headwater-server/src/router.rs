@@ -8,7 +8,7 @@ use axum::{
     middleware,
     routing::{MethodRouter, get, post},
 };
-use headwater_dialects::Route as DialectRoute;
+use headwater_dialects::{Dialect, ErrorReply, Operations, Route as DialectRoute, RouteBase};
 
 use crate::{
     Agents, ApiError, ChatPath, Options, Server,
@@ -42,20 +42,21 @@ pub(crate) struct Route {
 /// All routes of a server.
 pub(crate) fn routes(server: &Server) -> Routes {
     let mut routes = Routes { guarded: Router::new(), open: Router::new(), listed: Vec::new() };
-    for &dialect in
-        headwater_dialects::CHAT.iter().filter(|dialect| dialect.routes().contains(&DialectRoute::BASE))
-    {
-        let ask =
-            move |state, principal, request: Request| chat::ask(state, principal, dialect, None, request);
-        // Named in full: otherwise it would be the route of everything that is not there.
-        routes = routes.asked(&format!("/v1/{}", dialect.name()), ask);
-    }
     for route in dialect_routes() {
         let ask =
             move |state, principal, path, request| chat::by_route(route, state, principal, path, request);
-        routes = routes.asked(&format!("/v1/{{dialect}}/{}", route.path), ask);
-        if route.per_agent {
-            routes = routes.asked(&format!("/v1/{{dialect}}/{{agent}}/{}", route.path), ask);
+        routes = routes.asked(&format!("/v1/{{dialect}}/{}", route.path), route.operations, false, ask);
+        if let RouteBase::DialectAndAgent(operations) = route.base {
+            routes =
+                routes.asked(&format!("/v1/{{dialect}}/{{agent}}/{}", route.path), operations, false, ask);
+        }
+    }
+    for &dialect in headwater_dialects::CHAT {
+        let own = dialect.routes().iter().filter(|route| route.base == RouteBase::Version);
+        for route in own {
+            let ask =
+                move |state, principal, request: Request| chat::ask(state, principal, dialect, None, request);
+            routes = routes.asked(&route.url(dialect.name()), route.operations, has_own_errors(dialect), ask);
         }
     }
     routes = api::routes(routes);
@@ -78,17 +79,26 @@ pub(crate) fn routes(server: &Server) -> Routes {
                 let agent = agent.clone();
                 async move { chat::ask(state, principal, dialect, agent.as_deref(), request).await }
             };
-            routes = routes.asked(path, ask.clone()).asked(&format!("{path}/{{*rest}}"), ask);
+            let [own, below] =
+                [0, 1].map(|at| dialect.routes().get(at).unwrap_or(&DialectRoute::CHAT).operations);
+            let errors = has_own_errors(dialect);
+            routes = routes.asked(path, own, errors, ask.clone());
+            routes = routes.asked(&format!("{path}/{{*rest}}"), below, errors, ask);
         }
     }
     routes
 }
 
-/// The routes of all dialects, each once.
+/// Whether the clients of a dialect read errors in a form of their own.
+fn has_own_errors(dialect: &dyn Dialect) -> bool {
+    dialect.error_document(&ErrorReply { status: 404, code: "", message: "", known: &[] }).is_some()
+}
+
+/// The routes below `/v1/{dialect}` of all dialects, each once.
 fn dialect_routes() -> Vec<DialectRoute> {
     let mut routes: Vec<DialectRoute> = Vec::new();
     for route in headwater_dialects::CHAT.iter().flat_map(|dialect| dialect.routes()) {
-        if *route != DialectRoute::BASE && !routes.contains(route) {
+        if !routes.contains(route) && route.base != RouteBase::Version {
             routes.push(*route);
         }
     }
@@ -140,9 +150,22 @@ impl Routes {
     }
 
     /// A route of a dialect: the request says what it asks for.
-    fn asked<T: 'static>(self, path: &str, handler: impl Handler<T, Server>) -> Self {
-        let [read, write] = openapi::dialects::operations(path);
-        self.on("GET", path, read, get(handler.clone())).on("POST", path, write, post(handler))
+    fn asked<T: 'static>(
+        self,
+        path: &str,
+        operations: Operations,
+        own_errors: bool,
+        handler: impl Handler<T, Server>,
+    ) -> Self {
+        let [read, write] = openapi::dialects::operations(operations, own_errors);
+        let mut routes = self;
+        if let Some(read) = read {
+            routes = routes.on("GET", path, read, get(handler.clone()));
+        }
+        if let Some(write) = write {
+            routes = routes.on("POST", path, write, post(handler));
+        }
+        routes
     }
 
     fn on(
@@ -168,6 +191,7 @@ impl Routes {
         self.merged(server)
             .route_layer(admit)
             .route_layer(guard::cors(server))
+            .route_layer(middleware::from_fn_with_state(server.clone(), guard::in_dialect))
             .route_layer(middleware::map_response(guard::secure))
             .route_layer(middleware::from_fn(seeing::see))
             .with_state(server.clone())
@@ -183,6 +207,7 @@ impl Routes {
             .method_not_allowed_fallback(unsupported)
             .layer(middleware::from_fn_with_state(server.clone(), guard::admit))
             .layer(guard::cors(server))
+            .layer(middleware::from_fn_with_state(server.clone(), guard::in_dialect))
             .layer(middleware::map_response(guard::secure))
             .layer(middleware::from_fn(seeing::see))
             .with_state(server.clone())

@@ -109,6 +109,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("paths.agents", Kind::Many, "", "As `paths.kortyx`."),
     key("paths.ai-sdk", Kind::Many, "", "As `paths.kortyx`."),
     key("paths.ag-ui", Kind::Many, "", "As `paths.kortyx`."),
+    key("paths.responses", Kind::Many, "", "As `paths.kortyx`."),
     key("replay", Kind::One, "5m", "How long after its end a run is still given to a page that comes back for its stream."),
     key("when_busy", Kind::One, "", "What happens to a message that comes while its session's last one is being answered: `stop` the answer, `queue` the message or `refuse` it. Empty: `stop` for pages whose stop button only closes the connection, `queue` for others. An agent can say it for itself."),
     key("seam", Kind::One, "", "A text between a failed attempt and the next, for pages that cannot take the failed one back."),

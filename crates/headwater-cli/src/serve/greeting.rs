@@ -58,7 +58,8 @@ fn write(
     writeln!(out)?;
     for &dialect in headwater_dialects::CHAT {
         let name = dialect.name();
-        writeln!(out, "  {name:9} POST {CYAN}{base}/v1/{name}/chat{CYAN:#}")?;
+        let path = dialect.routes().first().map(|route| route.url(name)).unwrap_or_default();
+        writeln!(out, "  {name:9} POST {CYAN}{base}{path}{CYAN:#}")?;
         for (_, ChatPath { path, agent }) in settings.paths.iter().filter(|(of, _)| of.name() == name) {
             let agent = agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
             writeln!(out, "            POST {CYAN}{base}{path}{CYAN:#}{}", style::printable(&agent))?;

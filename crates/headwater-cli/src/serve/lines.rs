@@ -11,7 +11,9 @@ impl Line {
     /// The line for a shell.
     pub(crate) fn curl(&self, base: &str) -> String {
         let Self { dialect, body } = self;
-        format!("curl -N {base}/v1/{dialect}/chat -H 'content-type: application/json' -d '{body}'")
+        let route = headwater_dialects::find(dialect).and_then(|dialect| dialect.routes().first());
+        let path = route.map(|route| route.url(dialect)).unwrap_or_default();
+        format!("curl -N {base}{path} -H 'content-type: application/json' -d '{body}'")
     }
 }
 
@@ -35,4 +37,5 @@ pub(crate) const LINES: &[Line] = &[
         dialect: "ag-ui",
         body: r#"{"threadId":"t1","runId":"r1","messages":[{"id":"u1","role":"user","content":"hello"}],"tools":[],"context":[]}"#,
     },
+    Line { dialect: "responses", body: r#"{"model":"chat","input":"hello","stream":true}"# },
 ];

@@ -200,11 +200,11 @@ fn lines_and_arrays_of_chunks_say_the_same_as_events() {
     }
 }
 
-/// The chunk of an event, without the event: a name becomes the chunk's type.
+/// The chunk of an event, without the event: a name becomes the chunk's type, unless it has one.
 fn bare(block: &str) -> Option<String> {
     let data = block.lines().find_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]")?;
     let name = block.lines().find_map(|line| line.strip_prefix("event: "));
-    Some(match name {
+    Some(match name.filter(|_| !data.starts_with("{\"type\":")) {
         Some(name) => data.replacen('{', &format!("{{\"type\":\"{name}\","), 1),
         None => data.to_owned(),
     })

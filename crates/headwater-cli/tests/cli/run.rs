@@ -10,7 +10,8 @@ use std::{
 use serde_json::Value;
 
 /// The dialects, each of which has an example stream.
-pub(crate) const DIALECTS: [&str; 6] = ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui"];
+pub(crate) const DIALECTS: [&str; 7] =
+    ["kortyx", "tanstack", "mui", "agents", "ai-sdk", "ag-ui", "responses"];
 
 /// What the environment may hold for the providers of models. A test asks none of them.
 const KEYS: [&str; 18] = [

@@ -74,7 +74,7 @@ fn a_stream_of_no_known_dialect_lists_the_dialects() {
     assert_eq!(
         ran.stderr,
         "error: no dialect knows the first chunks of standard input: say which it is with --dialect; \
-         there are native, kortyx, tanstack, mui, agents, ai-sdk, ag-ui\n"
+         there are native, kortyx, tanstack, mui, agents, ai-sdk, ag-ui, responses\n"
     );
 }
 

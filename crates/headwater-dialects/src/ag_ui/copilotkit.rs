@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{COPILOTKIT, V1, request::read_input};
 use crate::{
-    dialect::Route,
+    dialect::{Operations, Route, RouteBase},
     documents::AgentEntry,
     json::take_text,
     request::{Action, ChatRequest, RawRequest, percent_decode},
@@ -22,12 +22,16 @@ use crate::{
 
 /// The routes beside the chat route.
 pub(super) const ROUTES: [Route; 5] = [
-    Route::BASE,
-    Route { path: "info", per_agent: false },
-    Route { path: "agent/{agent}/run", per_agent: false },
-    Route { path: "agent/{agent}/connect", per_agent: false },
-    Route { path: "agent/{agent}/stop/{*rest}", per_agent: false },
+    Route { path: "ag-ui", base: RouteBase::Version, operations: Operations::write("askRuntime") },
+    of_runtime("info", Operations::new("readRuntimeInfo", "askRuntimeInfo")),
+    of_runtime("agent/{agent}/run", Operations::write("runAgent")),
+    of_runtime("agent/{agent}/connect", Operations::write("connectAgent")),
+    of_runtime("agent/{agent}/stop/{*rest}", Operations::write("stopAgent")),
 ];
+
+const fn of_runtime(path: &'static str, operations: Operations) -> Route {
+    Route { path, base: RouteBase::Dialect, operations }
+}
 
 /// What is asked of the runtime.
 #[derive(Debug, PartialEq, Eq)]

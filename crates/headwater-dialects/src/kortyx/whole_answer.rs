@@ -17,7 +17,7 @@ use super::{chunk::Chunk, encode::Encoder};
 /// puts a space between two blocks of text; this one adds nothing to them. What was retracted is left out: no
 /// reader has seen it.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct WholeAnswer {
+pub(super) struct BufferedAnswer {
     chunks: Vec<Box<RawValue>>,
     text: String,
     structured: Vec<Box<RawValue>>,
@@ -27,7 +27,7 @@ pub(super) struct WholeAnswer {
     streamed: bool,
 }
 
-impl WholeAnswer {
+impl BufferedAnswer {
     /// Collects the records of a run.
     pub(super) fn new<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
         let records: Vec<_> = records.into_iter().collect();

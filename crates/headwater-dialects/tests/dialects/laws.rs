@@ -256,7 +256,7 @@ fn alive(records: &[Record]) -> Vec<Record> {
 /// What a page shows of a state, in the way in which the dialect's page can be compared.
 fn page(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunState, ended: bool) -> Value {
     match dialect.name() {
-        "kortyx" | "tanstack" => texts_and_calls(dialect, options, state),
+        "kortyx" | "tanstack" | "responses" => texts_and_calls(dialect, options, state),
         "ai-sdk" | "mui" => parts(state, ended),
         "agents" => complete_parts(state, ended),
         "ag-ui" => separate_parts(options, state),
@@ -305,8 +305,9 @@ fn texts_and_calls(dialect: &dyn Dialect, options: &EncodeOptions, state: &RunSt
             _ => {}
         }
     }
-    // A TanStack page has one text where nothing parts two of them.
-    if dialect.name() == "tanstack" {
+    // A TanStack page has one text where nothing parts two of them. A response has a text from its first letter on, so two
+    // that are written at once may stand in either order.
+    if matches!(dialect.name(), "tanstack" | "responses") {
         texts = vec![letters(texts.into_iter())];
     }
     // Here a page that comes back is shown the finished calls at the end of the run.

@@ -1,7 +1,7 @@
 //! What a run remembers, what the route approved for it, and effects that are recorded.
 
 use headwater_runtime::{Cx, END, Next, NodeResult, Result, START, Text, Workflow};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::single;
@@ -22,6 +22,20 @@ async fn count(cx: Cx, _: ()) -> NodeResult {
 async fn list(cx: Cx, _: ()) -> NodeResult {
     let todos = cx.workflow_state("todos", Vec::<String>::new())?.get()?;
     Ok(Next::message(todos.join(", ")))
+}
+
+/// What the page shows as its state.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Trip {
+    city: String,
+    days: u32,
+}
+
+async fn plan(cx: Cx, city: String) -> NodeResult {
+    let trip = cx.shared_state(Trip::default())?;
+    trip.update(|trip| Trip { city, days: trip.days + 1 })?;
+    Ok(Next::go())
 }
 
 /// A block that runs once, though the node starts from the top after the wait.
@@ -74,5 +88,11 @@ pub(crate) fn workflows() -> Result<Vec<Workflow>> {
         .edge_when("count", "done", "list")
         .edge("list", END)
         .build()?;
-    Ok(vec![remember, single("guard", guard)?, single("context", context)?, single("pay", pay)?])
+    Ok(vec![
+        remember,
+        single("plan", plan)?,
+        single("guard", guard)?,
+        single("context", context)?,
+        single("pay", pay)?,
+    ])
 }

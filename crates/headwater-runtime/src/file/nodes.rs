@@ -128,6 +128,13 @@ fn keep(of: &Of<'_>, node: &NodeText, gave: Gave) -> NodeResult {
             of.cx.workflow_state(name, Value::Null)?.set(output)?;
             next
         }
+        (Some(SaveText::Shared(name)), output) => {
+            let shared = of.cx.shared_state(Map::new())?;
+            let mut fields = shared.get()?;
+            fields.insert(name.clone(), output);
+            shared.set(fields)?;
+            next
+        }
         (Some(SaveText::Data(name)), output) => next.with_data(&Map::from_iter([(name.clone(), output)]))?,
         (None, Value::Object(fields)) => next.with_data(&fields)?,
         (None, _) => next,

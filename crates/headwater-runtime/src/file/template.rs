@@ -24,7 +24,8 @@ use super::{
 use crate::{Cx, Error, Result, error::ErrorKind};
 
 /// What a template may name.
-pub(super) const NAMES: [&str; 7] = ["input", "data", "state", "context", "client", "run", "session"];
+pub(super) const NAMES: [&str; 8] =
+    ["input", "data", "state", "shared", "context", "client", "run", "session"];
 /// What only the template of a run's result may name: what its node gave.
 pub(super) const OUTPUT: &str = "output";
 /// What the engine itself brings along.
@@ -76,6 +77,7 @@ impl Object for Names {
             "input" => V::from(self.cx.input()),
             "data" => self.data.clone(),
             "state" => self.state.clone(),
+            "shared" => V::from_serialize(self.cx.node.shared_state()),
             "context" => self.context.get_or_init(|| V::from_serialize(&**run.runtime_context())).clone(),
             "client" => self.client.get_or_init(|| V::from_serialize(run.client_context())).clone(),
             "run" => V::from(self.cx.run().as_str()),

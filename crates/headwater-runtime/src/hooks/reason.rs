@@ -20,11 +20,11 @@ use std::{
 use headwater_models::{
     ModelMessage, ReasoningEffort, ReasoningOptions, ResponseFormat, ToolChoice, Warning,
 };
-use headwater_protocol::{FinishReason, ToolCallId, ToolSpec, Usage};
-use headwater_tools::{ClientTool, McpTools, Schema, Tool, ToolOutput, Tools};
+use headwater_protocol::{FinishReason, ToolCallId, Usage};
+use headwater_tools::{McpTools, Schema, Tool, ToolOutput, Tools};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 pub use ask::{Ask, AskMode};
 pub use options::{Failover, Structured, ToolOptions};
@@ -233,16 +233,10 @@ impl<T> Reason<T> {
         self
     }
 
-    /// Lets the model call the tools that the page brought with its request: the run waits for what the page gives.
+    /// Lets the model call the tools that the page brought with its request: the run waits for what the page gives. A tool of
+    /// the page does not take the place of another one that has the same name.
     pub fn client_tools(mut self) -> Self {
-        for tool in &self.node.run.begun.client_tools {
-            let schema = tool.parameters.clone().unwrap_or_else(|| json!({ "type": "object" }));
-            let mut spec = ToolSpec::new(&tool.name, schema);
-            spec.description.clone_from(&tool.description);
-            self.options
-                .tools
-                .push(Tools::new().with(ClientTool::new(spec)).map_err(|error| error.to_string()));
-        }
+        self.options.client_tools = true;
         self
     }
 

@@ -2,6 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
+use headwater_protocol::Event;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -37,7 +38,11 @@ pub struct State<T> {
 enum Scope {
     Node,
     Workflow,
+    Shared,
 }
+
+/// The workflow state in which the state is kept that is shared with the page.
+pub(crate) const SHARED: &str = "@shared";
 
 impl<T: Serialize + DeserializeOwned> State<T> {
     pub(crate) fn of_node(node: Arc<NodeRun>, key: &str, initial: T) -> Result<Self> {
@@ -48,12 +53,23 @@ impl<T: Serialize + DeserializeOwned> State<T> {
         Self { node, key: key.to_owned(), scope: Scope::Workflow, of: PhantomData }.begun(initial)
     }
 
+    /// The page has shown its own already; a run shows it as a whole before it shows what changes.
+    pub(crate) fn of_shared(node: Arc<NodeRun>, initial: T) -> Result<Self> {
+        Self { node, key: SHARED.to_owned(), scope: Scope::Shared, of: PhantomData }.begun(initial)
+    }
+
     fn begun(self, initial: T) -> Result<Self> {
-        if self.stored().is_none() {
-            let initial = self.checked(initial)?;
-            match self.scope {
-                Scope::Node => self.node.begin_node_state(&self.key, initial),
-                Scope::Workflow => self.node.set_workflow_state(&self.key, initial),
+        if self.stored().is_some() {
+            return Ok(self);
+        }
+        let initial = self.checked(initial)?;
+        match self.scope {
+            Scope::Node => self.node.begin_node_state(&self.key, initial),
+            Scope::Workflow => self.node.set_workflow_state(&self.key, initial),
+            Scope::Shared => {
+                let state = self.node.shared_state().unwrap_or(initial);
+                self.node.set_workflow_state(SHARED, state.clone());
+                self.node.emit(&self.node.origin(), Event::StateSnapshot { state })?;
             }
         }
         Ok(self)
@@ -62,7 +78,7 @@ impl<T: Serialize + DeserializeOwned> State<T> {
     fn stored(&self) -> Option<Value> {
         match self.scope {
             Scope::Node => self.node.node_state(&self.key),
-            Scope::Workflow => self.node.workflow_state(&self.key),
+            Scope::Workflow | Scope::Shared => self.node.workflow_state(&self.key),
         }
     }
 
@@ -72,7 +88,7 @@ impl<T: Serialize + DeserializeOwned> State<T> {
     /// When what is there is of another type.
     pub fn get(&self) -> Result<T> {
         serde_json::from_value(self.stored().unwrap_or_default()).map_err(|error| {
-            let message = format!("state `{}` cannot be read as what the node wants: {error}", self.key);
+            let message = format!("{} cannot be read as what the node wants: {error}", self.name());
             Error::new(ErrorKind::State, message)
         })
     }
@@ -86,21 +102,45 @@ impl<T: Serialize + DeserializeOwned> State<T> {
         match self.scope {
             Scope::Node => self.node.set_node_state(&self.key, value),
             Scope::Workflow => self.node.set_workflow_state(&self.key, value),
+            Scope::Shared => self.share(value)?,
         }
         Ok(())
+    }
+
+    /// Keeps it, and shows the page what has changed.
+    fn share(&self, value: Value) -> Result<()> {
+        let before = self.stored().unwrap_or_default();
+        self.node.set_workflow_state(SHARED, value.clone());
+        let changes = json_patch::diff(&before, &value).0;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let patch = changes.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
+        let event = match patch {
+            Ok(patch) if self.node.knows_what_is_shown() => Event::StateDelta { patch },
+            _ => Event::StateSnapshot { state: value },
+        };
+        self.node.emit(&self.node.origin(), event)
+    }
+
+    fn name(&self) -> String {
+        match self.scope {
+            Scope::Node | Scope::Workflow => format!("state `{}`", self.key),
+            Scope::Shared => "the state that is shared with the page".to_owned(),
+        }
     }
 
     /// The value as it is kept, if it is not too large.
     fn checked(&self, value: T) -> Result<Value> {
         let value = serde_json::to_value(value).map_err(|error| {
-            Error::new(ErrorKind::State, format!("state `{}` does not serialise: {error}", self.key))
+            Error::new(ErrorKind::State, format!("{} does not serialise: {error}", self.name()))
         })?;
-        limits::check(&limits::kept(), &format!("state `{}`", self.key), &value)?;
+        limits::check(&limits::kept(), &self.name(), &value)?;
         let limit = self.node.run.agent.options.max_state_bytes;
         let size = serde_json::to_string(&value).map_or(0, |text| text.len());
         if size > limit {
             let message =
-                format!("state `{}` has {size} bytes, a run may have {limit}: keep it elsewhere", self.key);
+                format!("{} has {size} bytes, a run may have {limit}: keep it elsewhere", self.name());
             return Err(Error::new(ErrorKind::Limit, message).with_code("state.too-large"));
         }
         Ok(value)
@@ -113,7 +153,7 @@ impl<T: Serialize + DeserializeOwned> State<T> {
     pub fn update(&self, change: impl FnOnce(T) -> T) -> Result<()> {
         let name = match self.scope {
             Scope::Node => format!("node/{}", self.key),
-            Scope::Workflow => format!("workflow/{}", self.key),
+            Scope::Workflow | Scope::Shared => format!("workflow/{}", self.key),
         };
         if self.node.was_updated(&name, matches!(self.scope, Scope::Node)) {
             return Ok(());

@@ -17,6 +17,7 @@ use super::{EntryState, RunShared};
 use crate::{
     Error, Next, Result,
     error::ErrorKind,
+    hooks::SHARED,
     journal::{Emitted, Left, Outcome, Park, Visit},
     limits,
     replay::DivergenceKind,
@@ -507,6 +508,21 @@ impl NodeRun {
     #[cfg(feature = "yaml")]
     pub(crate) fn all_workflow_state(&self) -> Map<String, Value> {
         self.inner().workflow_state.clone()
+    }
+
+    /// What is shared with the page: what it was set to last, or what the page sent.
+    pub(crate) fn shared_state(&self) -> Option<Value> {
+        let sent = || {
+            let state = self.run.client_context().get("state")?;
+            let is_empty = state.is_null() || state.as_object().is_some_and(Map::is_empty);
+            (!is_empty).then(|| state.clone())
+        };
+        self.workflow_state(SHARED).or_else(sent)
+    }
+
+    /// Whether the page holds what this node began with: nothing was shown by a try that failed, or by another branch.
+    pub(crate) fn knows_what_is_shown(&self) -> bool {
+        !self.retried && self.visit.branch.is_empty()
     }
 
     pub(crate) fn set_workflow_state(&self, key: &str, value: Value) {

@@ -191,6 +191,14 @@ async fn workflows_loop_fork_recover_and_hand_over() {
     assert_eq!((ran.status(), writer.asked()), (RunStatus::Finished, 2));
 }
 
+#[tokio::test]
+async fn state_that_is_shared_begins_with_what_the_page_has() {
+    let (world, _) = world();
+    let page = json!({ "state": { "days": 2, "city": "Rome" } });
+    let ran = world.start(Start::new("Oslo").workflow("plan").client_context(&page)).await;
+    assert_eq!(ran.outcome.state.shared_state(), Some(&json!({ "city": "Oslo", "days": 3 })));
+}
+
 #[test]
 fn every_piece_of_code_in_the_documents_is_in_an_example() {
     let examples = [

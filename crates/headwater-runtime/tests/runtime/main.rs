@@ -32,6 +32,7 @@ mod recovery;
 mod replays;
 mod seeing;
 mod sessions;
+mod sharing;
 mod stalling;
 mod summaries;
 mod talker;

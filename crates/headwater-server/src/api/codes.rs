@@ -3,9 +3,9 @@
 /// Of the dialects' own routes, which do nearly everything.
 #[rustfmt::skip]
 pub(crate) const DIALECT: &[&str] = &[
-    "dialect.unknown", "agent.unknown", "workflow.unknown", "workflow.version", "request.invalid",
+    "dialect.unknown", "route.unknown", "agent.unknown", "workflow.unknown", "workflow.version", "request.invalid",
     "profile.unknown", "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy",
-    "session.invalid", "session.missing", "session.unknown", "session.unreadable", "session.busy", "session.exists", "session.other-agent", "history.differs", "turn.replaced", "session.queue-full", "session.too-large",
+    "session.invalid", "session.missing", "session.unknown", "session.unreadable", "session.busy", "session.exists", "session.other-agent", "previous.unknown", "history.differs", "turn.replaced", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
     "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid",

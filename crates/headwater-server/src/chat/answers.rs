@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_dialects::{Action, Reentry};
+use headwater_dialects::{Action, AnswerFlow, Reentry};
 use headwater_protocol::{Message, Role, RunId, SessionId, ToolCallId};
 use headwater_runtime::{Answer, Answered, ErrorKind, OpenQuestion, Run, Session};
 
@@ -80,7 +80,7 @@ async fn undecided(
             return Ok(Placed::at(run, From::Response(since)));
         }
         if tokio::time::Instant::now() >= deadline {
-            return Ok(Placed::at(run, From::Reentry));
+            return Ok(Placed::at(run, begin_again(asked, 0)));
         }
         tokio::time::sleep(DECISION_CHECK).await;
     }
@@ -89,6 +89,9 @@ async fn undecided(
 /// Where a response begins that is sent again. A client that may hold a part of it and cannot be sent the same chunks twice
 /// gets a snapshot.
 pub(super) fn begin_again(asked: &Asked, since: u64) -> From {
+    if asked.dialect.answers() == AnswerFlow::NewResponse {
+        return From::response(since);
+    }
     if since == 0 || tells_by_snapshot(asked) { From::Reentry } else { From::Response(since) }
 }
 

@@ -12,6 +12,7 @@ use headwater_runtime::{RawJson, Session, WhenBusy};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::branch;
 use crate::{ApiError, Principal, Server, agents::Served, extract, idempotency, limits::ids, seeing};
 
 /// A request that was read.
@@ -73,9 +74,22 @@ impl Asked {
         }
         let unnamed = name_all(&mut chat.messages);
         let agent = agent.map(str::to_owned).or_else(|| raw.query("agent"));
-        let agent = agent.or_else(|| named_agent(&chat.context));
+        let agent = agent.or_else(|| chat.agent.take()).or_else(|| named_agent(&chat.context));
         ids::check_all([("agent", agent.as_deref())])?;
-        let served = server.agents().find(agent.as_deref())?;
+        let served = match (&agent, chat.answer.as_ref().or(chat.previous.as_ref())) {
+            // An answer names its agent.
+            (None, Some(answer)) => match server.agents().of_run(&answer.run).await {
+                Err(error) if error.code() == "run.unknown" && chat.previous.is_some() => {
+                    return Err(branch::unknown());
+                }
+                found => found?.0,
+            },
+            _ => server.agents().find(agent.as_deref())?,
+        };
+        if let Some(previous) = &chat.previous {
+            server.agents().takes_turns(&served.agent)?;
+            chat.session = Some(branch::session_of(&served, &principal, previous).await?);
+        }
         served.client.admit(&mut chat.messages);
         served.client.check_workflow(&served.agent, chat.workflow.as_deref())?;
         let named = raw.query("profile").map(|name| super::profile(dialect, &name)).transpose()?;

@@ -8,16 +8,17 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use futures_util::StreamExt as _;
-use headwater_dialects::{Action, AnswerFlow, Dialect, Profile, Reentry};
-use headwater_protocol::{Framing, Message, Role};
-use headwater_runtime::Run;
+use headwater_dialects::{Action, AnswerFlow, Dialect, Profile, Reentry, WholeAnswer};
+use headwater_protocol::{EventKind, Framing, Message, Record, Role};
+use headwater_runtime::{Entry, ErrorKind, Run};
+use headwater_store::ReadLimit;
 use serde_json::json;
 use tokio::time::timeout;
 
 use super::{Asked, Placed, answers, known};
 use crate::{
     ApiError, Server,
-    follow::{Ending, From, Opening, Source, View, body},
+    follow::{Ending, Opening, Source, View, body},
     limits::Permit,
     seeing::{self, OpenStream},
 };
@@ -41,18 +42,7 @@ pub(super) async fn respond(
     if !asked.chat.stream {
         return buffered(asked, &placed).await;
     }
-    let view = View {
-        dialect: asked.dialect,
-        profile: asked.profile,
-        framing: asked.framing,
-        names: placed.names.clone(),
-        messages: held(asked, &placed.run).await?,
-        thought: held_thought(asked),
-        visibility: asked.served.visibility,
-        seam: asked.server.options().seam.clone(),
-        hold: asked.server.options().hold,
-        waits: true,
-    };
+    let view = view(asked, &placed, held(asked, &placed.run).await?);
     let run = placed.run.clone();
     let mut response = follow(&asked.server, placed, view, None, permit).await?;
     let headers = response.headers_mut();
@@ -79,7 +69,7 @@ async fn accepted(placed: &Placed) -> Result<Response, ApiError> {
     if let Some(sent) = &placed.sent {
         sent.begun().await?;
     }
-    let since = if let From::Response(since) = placed.from { since } else { 0 };
+    let since = placed.from.since();
     let told = json!({ "run": placed.run.id(), "since": since });
     Ok((StatusCode::ACCEPTED, Json(told)).into_response())
 }
@@ -98,6 +88,7 @@ pub(crate) async fn follow(
     let ending = ending.unwrap_or(if stays { Ending::AtEnd } else { Ending::AtWait });
     let profile = view.profile;
     view.waits = ending == Ending::AtWait || !profile.wait_is_end;
+    view.ends_at_wait = ending == Ending::AtWait && dialect.answers() == AnswerFlow::NewResponse;
     let mut headers = stream_headers(dialect, framing);
     if let Ok(id) = HeaderValue::from_str(run.id().as_str()) {
         headers.insert("x-run-id", id);
@@ -139,22 +130,32 @@ fn stream_headers(dialect: &dyn Dialect, framing: Framing) -> HeaderMap {
 pub(super) fn streams_answers(asked: &Asked) -> bool {
     let accept = asked.parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let wants = accept.is_some_and(|accept| accept.contains("event-stream") || accept.contains("ndjson"));
-    wants || asked.chat.action != Action::Answer || asked.dialect.answers() == AnswerFlow::SameResponse
+    let follows = matches!(asked.dialect.answers(), AnswerFlow::SameResponse | AnswerFlow::NewResponse);
+    wants || asked.chat.action != Action::Answer || follows
 }
 
 /// One document instead of a stream.
 async fn buffered(asked: &Asked, placed: &Placed) -> Result<Response, ApiError> {
-    let since = if let From::Response(since) = placed.from { since } else { 0 };
+    if !asked.chat.wait {
+        return document(asked, placed).await;
+    }
+    let ends_at_wait = asked.dialect.answers() == AnswerFlow::NewResponse;
+    let since = placed.from.since();
     let told = async {
         if let Some(sent) = &placed.sent {
             sent.begun().await?;
         }
         let mut records = Vec::new();
-        let mut events = std::pin::pin!(placed.run.events(since));
+        let mut events = std::pin::pin!(placed.run.events(if ends_at_wait { 0 } else { since }));
         while let Some(record) = events.next().await {
-            records.extend(asked.served.visibility.filter(record?));
+            let record = record?;
+            let over = ends_at_wait && ends_answer(&record, since);
+            records.push(record);
+            if over {
+                break;
+            }
         }
-        Ok(Json(asked.dialect.whole_answer(&records)).into_response())
+        Ok(whole(asked, placed, records, 0))
     };
     let mut closing = asked.server.streams().closing();
     tokio::select! {
@@ -164,6 +165,81 @@ async fn buffered(asked: &Asked, placed: &Placed) -> Result<Response, ApiError> 
             let message = "the server is about to stop: the run goes on, ask for it again";
             Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.leaving", message).retry_after(1))
         }
+    }
+}
+
+/// The document of an answer as far as it is. One that waits for the turns before it has no records yet.
+pub(super) async fn document(asked: &Asked, placed: &Placed) -> Result<Response, ApiError> {
+    let records = so_far(placed).await?;
+    let created = match placed.run.summary().await {
+        Ok(summary) => summary.created,
+        Err(error) if error.kind() == ErrorKind::UnknownRun => now(),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(whole(asked, placed, records, created))
+}
+
+/// Whether an answer has all of its records.
+pub(super) async fn is_complete(placed: &Placed) -> Result<bool, ApiError> {
+    Ok(so_far(placed).await?.last().is_some_and(|last| ends_answer(last, placed.from.since())))
+}
+
+/// The records of a run up to the end of an answer, or as many as there are.
+async fn so_far(placed: &Placed) -> Result<Vec<Record>, ApiError> {
+    let journal = placed.run.id().as_str().into();
+    let store = placed.run.agent().store();
+    let mut records: Vec<Record> = Vec::new();
+    if store.info(&journal).await?.is_none() {
+        return Ok(records);
+    }
+    let mut after = 0;
+    loop {
+        let page = store.read(&journal, after, ReadLimit::default()).await?;
+        for stored in &page.records {
+            after = stored.seq;
+            records.extend(Entry::event(stored)?.map(|record| *record));
+            if records.last().is_some_and(|last| ends_answer(last, placed.from.since())) {
+                return Ok(records);
+            }
+        }
+        if after >= page.tail.last {
+            return Ok(records);
+        }
+    }
+}
+
+/// Whether an answer that begins after `since` ends with a record.
+fn ends_answer(record: &Record, since: u64) -> bool {
+    let kind = record.event.kind();
+    record.seq > since && (kind == EventKind::RunWaiting || kind.ends_run())
+}
+
+fn whole(asked: &Asked, placed: &Placed, records: Vec<Record>, created: u64) -> Response {
+    let view = view(asked, placed, Vec::new());
+    let records: Vec<_> = records.into_iter().filter_map(|record| view.see(record)).collect();
+    let answer = WholeAnswer { records: &records, since: placed.from.since(), names: &placed.names, created };
+    Json(asked.dialect.whole_answer(&answer)).into_response()
+}
+
+fn now() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// How the reader of a request sees a run.
+fn view(asked: &Asked, placed: &Placed, messages: Vec<Message>) -> View {
+    View {
+        dialect: asked.dialect,
+        profile: asked.profile,
+        framing: asked.framing,
+        names: placed.names.clone(),
+        messages,
+        thought: held_thought(asked),
+        visibility: asked.served.visibility,
+        seam: asked.server.options().seam.clone(),
+        hold: asked.server.options().hold,
+        waits: true,
+        ends_at_wait: false,
     }
 }
 

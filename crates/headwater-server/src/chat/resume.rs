@@ -13,7 +13,7 @@ use super::{
     Asked, Placed,
     answers::{begin_again, tells_by_snapshot},
     known::{self, Known},
-    turn,
+    respond, turn,
 };
 use crate::{
     ApiError, control,
@@ -29,16 +29,19 @@ pub(super) async fn place(asked: &Asked) -> Result<Option<Placed>, ApiError> {
     }
     // Nobody may be driving it since its process died: it goes on before anyone is told about it.
     asked.served.agent.take_up(run.id()).await?;
-    let since = known.map_or(0, |known| known.since);
+    let since = match &asked.chat.answer {
+        Some(answer) => answer.since,
+        None => known.map_or(0, |known| known.since),
+    };
     let from = match &asked.chat.cursor {
         Some(RequestCursor::Start) | None if since > 0 || tells_by_snapshot(asked) => {
             begin_again(asked, since)
         }
-        Some(cursor) => From::cursor(&run, cursor).await?,
+        Some(cursor) => From::cursor(&run, cursor, since).await?,
         None => From::Reentry,
     };
     let mut placed = Placed::at(run, from);
-    placed.names = turn::names(asked);
+    placed.names = turn::names(asked, &placed);
     Ok(Some(placed))
 }
 
@@ -48,6 +51,9 @@ pub(super) async fn stop(asked: &Asked) -> Result<Response, ApiError> {
         return Err(ApiError::not_found("run.unknown", "nothing goes on that could be stopped"));
     };
     owned(asked, &run).await?;
+    if asked.dialect.stop_gives_answer() {
+        return stop_answer(asked, run).await;
+    }
     match asked.served.agent.stop(run.id(), Some("the page asked for it")).await {
         Ok(run) => {
             let stopped = control::ended_by_stop(&run).await?;
@@ -59,6 +65,21 @@ pub(super) async fn stop(asked: &Asked) -> Result<Response, ApiError> {
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Stops the run of an answer, unless the answer is complete: then the run may go on with another one.
+async fn stop_answer(asked: &Asked, run: Run) -> Result<Response, ApiError> {
+    let since = asked.chat.answer.as_ref().map_or(0, |answer| answer.since);
+    let mut placed = Placed::at(run, From::response(since));
+    placed.names = turn::names(asked, &placed);
+    if !respond::is_complete(&placed).await? {
+        match asked.served.agent.stop(placed.run.id(), Some("the page asked for it")).await {
+            Ok(run) => drop(control::ended_by_stop(&run).await?),
+            Err(error) if error.kind() == ErrorKind::Ended => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    respond::document(asked, &placed).await
 }
 
 /// The run that a request names: itself, by a cursor, or as the newest of its session.

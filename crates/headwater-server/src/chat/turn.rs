@@ -2,19 +2,19 @@
 //!
 //! What a request means is decided before anything is begun: only what begins something needs leave to begin.
 
-use headwater_dialects::{Action, HttpNames, ReaderNames};
+use headwater_dialects::{Action, ReaderNames, ServerNames};
 use headwater_protocol::{CheckpointId, Message, Role, RunId};
 use headwater_runtime::{ErrorKind, Sent, Session, Start, Turn, WhenBusy};
 
 use super::{
-    Asked, Placed, answers,
+    Asked, Placed, answers, branch,
     known::{self, Known},
     request::fresh,
 };
 use crate::{ApiError, ClientPolicy, Principal, agents::Served, follow::From};
 
-/// How many turns back a message is looked for that is edited or answered again.
-const TURNS_BACK: usize = 200;
+/// How many turns back is looked for what is edited, answered again or gone on from.
+pub(super) const TURNS_BACK: usize = 200;
 
 /// The run that answers a request, and where its reader begins.
 pub(super) async fn place(asked: &Asked) -> Result<Placed, ApiError> {
@@ -31,7 +31,7 @@ pub(super) async fn place(asked: &Asked) -> Result<Placed, ApiError> {
             None => say(asked, session).await?,
         },
     };
-    placed.names = names(asked);
+    placed.names = names(asked, &placed);
     Ok(placed)
 }
 
@@ -48,9 +48,15 @@ async fn unsaid(asked: &Asked, session: Option<&Session>) -> Result<Option<Place
 }
 
 /// The names by which the page knows its run.
-pub(super) fn names(asked: &Asked) -> ReaderNames {
-    let http = HttpNames { request: &asked.request_id, path: asked.parts.uri.path() };
-    asked.dialect.reader_names(&asked.chat, http)
+pub(super) fn names(asked: &Asked, placed: &Placed) -> ReaderNames {
+    let server = ServerNames {
+        request: &asked.request_id,
+        path: asked.parts.uri.path(),
+        agent: &asked.served.name,
+        run: placed.run.id(),
+        since: placed.from.since(),
+    };
+    asked.dialect.reader_names(&asked.chat, server)
 }
 
 /// The session that the request names, if there is one.
@@ -81,7 +87,7 @@ async fn existing(asked: &Asked) -> Result<Option<Session>, ApiError> {
 }
 
 /// The name of a fresh session, where the request can come again: the same key is the same session.
-async fn derived(asked: &Asked) -> Result<Option<String>, ApiError> {
+pub(super) async fn derived(asked: &Asked) -> Result<Option<String>, ApiError> {
     match asked.request_keys().first() {
         Some(key) => Ok(Some(name_of(&asked.served, &asked.principal, "session", key).await?)),
         None => Ok(None),
@@ -117,6 +123,10 @@ enum Meant {
 /// A new turn, or one that is done again.
 async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError> {
     asked.check_key().await?;
+    let session = match (&asked.chat.previous, session) {
+        (Some(previous), Some(session)) => Some(branch::at(asked, session, previous).await?),
+        (_, session) => session,
+    };
     let said = asked.chat.messages.iter().rposition(|message| message.role == Role::User);
     let message = said.and_then(|at| asked.chat.messages.get(at));
     let prior = asked.chat.messages.get(..said.unwrap_or_default()).unwrap_or_default();
@@ -140,6 +150,9 @@ async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError
             asked.served.agent.check_turn(&turn)?;
             let turn = keyed(turn, asked.keys());
             match session {
+                Some(session) if let Some(previous) = &asked.chat.previous => {
+                    branch::send(asked, session, previous, turn).await?
+                }
                 Some(session) => session.send(standing(asked, &session, turn, shown).await?).await?,
                 None => begin(asked, &asked.served.client.history(prior)).await?.send(turn).await?,
             }
@@ -262,7 +275,7 @@ async fn placed(asked: &Asked, sent: Sent) -> Result<Placed, ApiError> {
         known::note(agent, asked.owner(), &[format!("run:{run}")], &known).await?;
     }
     // Who asks again may hold a part of the answer: only a re-entry is right for all.
-    let from = if sent.repeated { From::Reentry } else { From::Start };
+    let from = if sent.repeated { answers::begin_again(asked, 0) } else { From::Start };
     Ok(Placed { sent: Some(sent.clone()), ..Placed::at(agent.run(sent.run), from) })
 }
 

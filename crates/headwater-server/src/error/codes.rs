@@ -37,6 +37,7 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (404, "checkpoint.unknown", "there is no such checkpoint, or it is not yours"),
     (404, "dialect.unknown", "there is no dialect of that name"),
     (404, "metrics.off", "the server does not show what it counts"),
+    (404, "previous.unknown", "there is no such answer to go on from, or it is not yours"),
     (404, "request.unknown", "there is no such question, or it is not yours"),
     (404, "route.unknown", "there is no such route"),
     (404, "run.unknown", "there is no such run, or it is not yours"),

@@ -44,6 +44,8 @@ pub(super) struct Pen {
     told: bool,
     /// What it writes is left out.
     passes: bool,
+    /// The response is over, though the run may have gone on: [`View::ends_at_wait`].
+    over: bool,
 }
 
 /// A record, and the first of those that were merged into it.
@@ -101,6 +103,7 @@ impl Pen {
             ended: false,
             told: false,
             passes: false,
+            over: false,
         })
     }
 
@@ -133,6 +136,9 @@ impl Pen {
         ending: Ending,
     ) -> Result<bool, ApiError> {
         self.write(page, None)?;
+        if self.over {
+            return Ok(true);
+        }
         if self.after < page.tail.last {
             return Ok(false);
         }
@@ -180,7 +186,7 @@ impl Pen {
 
     /// Reads up to a record, or as far as there is something.
     async fn read(&mut self, run: &Run, until: Option<u64>) -> Result<(), ApiError> {
-        while until.is_none_or(|until| self.after < until) {
+        while !self.over && until.is_none_or(|until| self.after < until) {
             let page = run.agent().store().read(&self.journal, self.after, PAGE).await?;
             if page.records.is_empty() {
                 break;
@@ -192,7 +198,7 @@ impl Pen {
 
     /// Reads until the frames to skip are passed, no further.
     async fn skip_frames(&mut self, run: &Run, until: Option<u64>) -> Result<(), ApiError> {
-        while self.skip > 0 && until.is_none_or(|until| self.after < until) {
+        while self.skip > 0 && !self.over && until.is_none_or(|until| self.after < until) {
             let page = run.agent().store().read(&self.journal, self.after, PAGE).await?;
             if page.records.is_empty() {
                 break;
@@ -204,6 +210,9 @@ impl Pen {
 
     /// Writes what a page of the journal holds, up to a record.
     pub(super) fn write(&mut self, page: &Page, until: Option<u64>) -> Result<(), ApiError> {
+        if self.over {
+            return Ok(());
+        }
         let coalesce = self.encoder.profile().coalesce;
         let from = page.records.partition_point(|record| record.seq <= self.after);
         for stored in page.records.iter().skip(from) {
@@ -262,6 +271,13 @@ impl Pen {
                 self.wait = None;
             }
             self.held = Some(next);
+            if self.view.ends_at_wait && self.waits && !self.passes {
+                self.write_held()?;
+                self.over = true;
+                self.encoder.finish();
+                self.move_written();
+                return Ok(());
+            }
         }
         self.write_held()
     }

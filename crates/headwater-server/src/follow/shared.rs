@@ -107,7 +107,7 @@ impl Streams {
     ) -> Result<Reader, ApiError> {
         let (view, known, pace) = (Arc::new(view), self.known.clone(), self.pace.clone());
         // Where an earlier response ended, its reader's encoder stands otherwise than all others.
-        let since = if let From::Response(since) = from { since } else { 0 };
+        let since = from.since();
         let key = format!("{}/{since}/{ending:?}/{}", run.id(), view.key());
         let begins = matches!(from, From::Start | From::Response(_));
         let found = known.find(&key);

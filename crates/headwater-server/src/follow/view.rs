@@ -21,6 +21,8 @@ pub(crate) struct View {
     pub(crate) hold: bool,
     /// Whether it is told that the run waits. Who stays until the end is not, where the two are said in the same words.
     pub(crate) waits: bool,
+    /// Whether a response ends at the first wait, also where that was answered since: its frames are the same for everyone.
+    pub(crate) ends_at_wait: bool,
 }
 
 impl View {
@@ -43,7 +45,7 @@ impl View {
         }
         let mut record = self.visibility.filter(record)?;
         if let Event::RunStarted(started) = &mut record.event {
-            let ReaderNames { run, request, endpoint } = &self.names;
+            let ReaderNames { run, request, endpoint, model } = &self.names;
             if let Some(run) = run {
                 started.run = Some(RunId::from(run.as_str()));
             }
@@ -52,6 +54,9 @@ impl View {
             }
             if endpoint.is_some() {
                 started.endpoint.clone_from(endpoint);
+            }
+            if model.is_some() {
+                started.model.clone_from(model);
             }
             if started.conversation.is_none() {
                 started.conversation = started.session.as_ref().map(|session| session.as_str().to_owned());

@@ -72,6 +72,7 @@ pub(crate) fn check_chat(chat: &ChatRequest) -> Result<(), ApiError> {
     let single = [
         ("session", chat.session.as_ref().map(SessionId::as_str)),
         ("run", chat.run.as_ref().map(RunId::as_str)),
+        ("previous", chat.previous.as_ref().map(|previous| previous.run.as_str())),
         ("parentRun", chat.parent_run.as_ref().map(RunId::as_str)),
         ("message", chat.message.as_ref().map(MessageId::as_str)),
         ("workflow", chat.workflow.as_deref()),

@@ -2,6 +2,7 @@
 //! described in general terms.
 
 use axum::http::StatusCode;
+use headwater_dialects::{Operations, RouteBase};
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
@@ -14,39 +15,26 @@ use crate::{
     limits::ids,
 };
 
-/// The ids of the operations by path: reading and writing.
-const IDS: [(&str, &str, &str); 12] = [
-    ("/v1/ag-ui", "readRuntime", "askRuntime"),
-    ("/v1/{dialect}/info", "readRuntimeInfo", "askRuntimeInfo"),
-    ("/v1/{dialect}/agent/{agent}/run", "readRuntimeRun", "runAgent"),
-    ("/v1/{dialect}/agent/{agent}/connect", "readRuntimeThread", "connectAgent"),
-    ("/v1/{dialect}/agent/{agent}/stop/{*rest}", "readRuntimeStop", "stopAgent"),
-    ("/v1/{dialect}/chat", "readChat", "chat"),
-    ("/v1/{dialect}/chat/{*rest}", "resumeChat", "answerChat"),
-    ("/v1/{dialect}/checkpoints", "readCheckpoints", "changeCheckpoints"),
-    ("/v1/{dialect}/onboarding", "readOnboarding", "onboard"),
-    ("/v1/{dialect}/{agent}/chat", "readChatOfAgent", "chatWithAgent"),
-    ("/v1/{dialect}/{agent}/chat/{*rest}", "resumeChatOfAgent", "answerChatOfAgent"),
-    ("/v1/{dialect}/{agent}/checkpoints", "readCheckpointsOfAgent", "changeCheckpointsOfAgent"),
-];
-
-/// The two operations of a dialect's route. A configured path does what the dialect's own does.
-pub(crate) fn operations(path: &str) -> [Operation; 2] {
-    let own = match path.ends_with("/{*rest}") {
-        true => "/v1/{dialect}/chat/{*rest}",
-        false => "/v1/{dialect}/chat",
-    };
-    let of = |wanted: &str| IDS.iter().find(|(path, ..)| *path == wanted);
-    let (_, read, write) = of(path).or_else(|| of(own)).copied().unwrap_or_default();
-    let operation = Operation {
-        id: read,
-        summary: "Resume a run, or read a conversation, as the dialect's client does it.",
+/// The two operations of a dialect's route, by their names. A configured path does what the dialect's own does.
+pub(crate) fn operations(names: Operations, own_errors: bool) -> [Option<Operation>; 2] {
+    let operation = |id, summary, describe| Operation {
+        id,
+        summary,
         codes: codes::DIALECT,
         open: false,
-        describe: describe_read,
+        own_errors,
+        describe,
     };
-    let summary = "Send a message, answer or stop, as the dialect's client does it.";
-    [operation, Operation { id: write, summary, describe: describe_write, ..operation }]
+    [
+        names.read.map(|id| {
+            let summary = "Resume a run, or read a conversation, as the dialect's client does it.";
+            operation(id, summary, describe_read as fn(&mut Sketch))
+        }),
+        names.write.map(|id| {
+            let summary = "Send a message, answer or stop, as the dialect's client does it.";
+            operation(id, summary, describe_write)
+        }),
+    ]
 }
 
 /// What the clients of a dialect send; `docs/dialects.md` has it for each.
@@ -88,6 +76,9 @@ fn describe_write(sketch: &mut Sketch) {
 
 /// The schema of the name of a dialect.
 pub(super) fn name_schema() -> Value {
-    let names: Vec<_> = headwater_dialects::CHAT.iter().map(|dialect| dialect.name()).collect();
+    let below = headwater_dialects::CHAT
+        .iter()
+        .filter(|dialect| dialect.routes().iter().any(|route| route.base != RouteBase::Version));
+    let names: Vec<_> = below.map(|dialect| dialect.name()).collect();
     json!({ "type": "string", "enum": names })
 }

@@ -136,6 +136,13 @@ impl Said {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
+    /// The code of an error, in the server's form or that of a dialect.
+    pub(crate) fn code(&self) -> Option<String> {
+        let json = self.json();
+        let code = json["code"].as_str().or(json["error"]["code"].as_str());
+        code.map(str::to_owned)
+    }
+
     /// The JSON of each frame.
     pub(crate) fn chunks(&self) -> Vec<Value> {
         let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
@@ -253,4 +260,16 @@ pub(crate) fn agent_named(name: &str, store: Arc<dyn Store>) -> Agent {
         .store(store)
         .build()
         .unwrap()
+}
+
+/// Whether a route is of a dialect, and not the server's own.
+pub(crate) fn is_of_dialect(path: &str) -> bool {
+    let own = |route: &headwater_dialects::Route, name: &str| {
+        route.base == headwater_dialects::RouteBase::Version
+            && route.url(name).replace("{*", "{") == path.replace("{*", "{")
+    };
+    path.starts_with("/v1/{dialect}/")
+        || headwater_dialects::CHAT
+            .iter()
+            .any(|dialect| dialect.routes().iter().any(|route| own(route, dialect.name())))
 }

@@ -21,6 +21,7 @@ mod keys;
 mod limits;
 mod listing;
 mod lost;
+mod named_answers;
 mod principals;
 mod recovery;
 mod resume;

@@ -4,7 +4,7 @@ use headwater_server::{ApiKeys, Options};
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Said, World},
+    harness::{Said, World, is_of_dialect},
     talk::{DIALECTS, says},
 };
 
@@ -147,7 +147,7 @@ async fn every_route_refuses_the_ids_of_another() {
         let mut answers = answer.clone();
         answers["request"] = json!(anns.request);
         match (method, route.as_str()) {
-            (_, route) if !is_native(route) => continue,
+            (_, route) if is_of_dialect(route) || !route.starts_with("/v1/") => continue,
             ("GET", "/v1/runs" | "/v1/sessions" | "/v1/interrupts") => {
                 let said = world.get_with(&route, &[BOB]).await;
                 anns.tells_nothing(&what, &said);
@@ -191,7 +191,8 @@ async fn every_route_refuses_the_ids_of_another() {
         tried += 1;
     }
     // The dialects' routes have a test of their own.
-    assert_eq!(tried, world.server.routes().iter().filter(|(_, path)| is_native(path)).count());
+    let native = |path: &str| path.starts_with("/v1/") && !is_of_dialect(path);
+    assert_eq!(tried, world.server.routes().iter().filter(|(_, path)| native(path)).count());
     for after in [
         format!("{}/events?after={}", anns.done.run, anns.cursor),
         format!("{}/events?after=now", anns.done.run),
@@ -202,11 +203,6 @@ async fn every_route_refuses_the_ids_of_another() {
         }
     }
     assert_eq!(anns.all().await, before, "nothing of Ann's has changed");
-}
-
-/// Whether a route is one of the server's own, rather than a dialect's.
-fn is_native(path: &str) -> bool {
-    path.starts_with("/v1/") && !path.starts_with("/v1/{dialect}/") && path != "/v1/ag-ui"
 }
 
 /// What the clients of a dialect send to come back, to answer and to stop, with what is Ann's in it.

@@ -14,9 +14,9 @@ fn streamed_text_wins_over_messages_and_gets_no_spaces() {
     let message = Record::new(0, Event::Message { content: "whole".into() });
     let done = Record::new(0, Event::RunFinished(RunFinished::default()));
     let records = [message, said(None, "a"), said(None, "b"), done];
-    assert_eq!(WholeAnswer::new(&records).text, "ab");
-    assert_eq!(WholeAnswer::new(&records[..1]).text, "whole");
-    assert_eq!(WholeAnswer::new(&records).chunks.len(), 4);
+    assert_eq!(BufferedAnswer::new(&records).text, "ab");
+    assert_eq!(BufferedAnswer::new(&records[..1]).text, "whole");
+    assert_eq!(BufferedAnswer::new(&records).chunks.len(), 4);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn what_was_taken_back_was_never_said_but_an_effect_stays() {
         ),
         said(Some("a2"), "alive"),
     ];
-    let answer = WholeAnswer::new(&records);
+    let answer = BufferedAnswer::new(&records);
     assert_eq!(answer.text, "alive");
     let json = serde_json::to_string(&answer).unwrap();
     assert!(json.contains("paid") && !json.contains("dead") && !json.contains("never made"), "{json}");
@@ -51,7 +51,7 @@ fn what_was_taken_back_was_never_said_but_an_effect_stays() {
 #[test]
 fn structured_updates_are_listed_as_they_are() {
     let update = StructuredUpdate::new("s", "note", StructuredOp::set("title", "Hi"));
-    let answer = WholeAnswer::new(&[Record::new(0, Event::Structured(update))]);
+    let answer = BufferedAnswer::new(&[Record::new(0, Event::Structured(update))]);
     let json = serde_json::to_value(answer).unwrap();
     assert_eq!(json["structured"], json["chunks"]);
     assert_eq!(json["structured"][0]["path"], "title");

@@ -75,6 +75,8 @@ pub(in crate::file) struct ReasonText {
     /// The MCP servers whose tools it may call, by their names under `mcp`.
     #[serde(default)]
     pub(in crate::file) mcp: Vec<Placed<String>>,
+    /// Whether it may call the tools that the page brings along. It may, unless it answers with an object or unseen.
+    pub(in crate::file) client_tools: Option<bool>,
     /// Which of them it shall call.
     pub(in crate::file) tool_choice: Option<ToolChoiceText>,
     /// How tools are used.
@@ -361,6 +363,8 @@ pub(in crate::file) enum SaveText {
     Data(String),
     /// In the workflow's state, for all nodes of the run.
     State(String),
+    /// In the state that is shared with the page.
+    Shared(String),
 }
 
 /// Where what a node gave is kept, and under which name.
@@ -372,6 +376,8 @@ enum SaveFields {
     Data(String),
     /// In the workflow's state, for all nodes of the run.
     State(String),
+    /// In the state that is shared with the page.
+    Shared(String),
 }
 
 impl From<SaveFields> for SaveText {
@@ -379,13 +385,14 @@ impl From<SaveFields> for SaveText {
         match fields {
             SaveFields::Data(name) => Self::Data(name),
             SaveFields::State(name) => Self::State(name),
+            SaveFields::Shared(name) => Self::Shared(name),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for SaveText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let expecting = "a name, or `data: name`, or `state: name`";
+        let expecting = "a name, or `data: name`, `state: name` or `shared: name`";
         text_or_map::<_, _, SaveFields>(deserializer, expecting, |name| Ok(Self::Data(name.to_owned())))
     }
 }

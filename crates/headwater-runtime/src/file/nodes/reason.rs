@@ -51,6 +51,10 @@ fn asked(of: &Of<'_>, text: &ReasonText) -> Result<Reason> {
         };
         reason = reason.mcp(tools);
     }
+    let emit = text.emit.unwrap_or(true);
+    if text.client_tools.unwrap_or(emit && text.schema.is_none()) {
+        reason = reason.client_tools();
+    }
     if let Some(choice) = &text.tool_choice {
         reason = reason.tool_choice(tool_choice(choice));
     }
@@ -72,7 +76,7 @@ fn asked(of: &Of<'_>, text: &ReasonText) -> Result<Reason> {
     if let Some(retries) = text.output_retries {
         reason = reason.output_retries(retries);
     }
-    reason = reason.emit(text.emit.unwrap_or(true)).stream(text.stream.unwrap_or(true));
+    reason = reason.emit(emit).stream(text.stream.unwrap_or(true));
     Ok(match &text.options {
         Some(options) => model_options(reason, options),
         None => reason,

@@ -12,10 +12,10 @@ use headwater_json::Fields;
 use headwater_models::{ContentPart, Model, ModelMessage, ModelRequest, ResponseFormat, ToolChoice, Warning};
 use headwater_protocol::{
     AttemptId, Event, FinishReason, Origin, RequestId, StructuredInvalidated, StructuredOp, StructuredState,
-    StructuredStatus, StructuredUpdate, Usage,
+    StructuredStatus, StructuredUpdate, ToolSpec, Usage,
 };
-use headwater_tools::{McpListing, Schema, Tools};
-use serde_json::{Map, Value};
+use headwater_tools::{ClientTool, McpListing, Schema, Tools};
+use serde_json::{Map, Value, json};
 
 use super::{
     Ask, ToolCallMade,
@@ -147,12 +147,13 @@ impl Call {
             _ => None,
         };
         // What few calls need and takes much room is in boxes.
-        let made = match self.options.servers.is_empty() {
-            true => self.ask().await,
-            false => match Box::pin(self.gather()).await {
-                Ok(()) => self.ask().await,
-                Err(error) => Err(error),
-            },
+        let gathered = match self.options.servers.is_empty() {
+            true => Ok(()),
+            false => Box::pin(self.gather()).await,
+        };
+        let made = match gathered.and_then(|()| self.add_client_tools()) {
+            Ok(()) => self.ask().await,
+            Err(error) => Err(error),
         };
         self.is_over.store(true, Ordering::Relaxed);
         self.tools.close().await;
@@ -214,6 +215,26 @@ impl Call {
             let listing: McpListing = self.node.once(&key, "mcp", None, listing).await?;
             let offered = server.of(&listing).map_err(failed)?;
             self.tools = std::mem::take(&mut self.tools).merge(offered).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what the page brought, except what has the name of a tool that is there.
+    fn add_client_tools(&mut self) -> Result<()> {
+        let brought = match self.options.client_tools {
+            true => self.node.run.begun.client_tools.as_slice(),
+            false => &[],
+        };
+        for tool in brought {
+            if self.tools.get(&tool.name).is_some() {
+                continue;
+            }
+            let schema = tool.parameters.clone().unwrap_or_else(|| json!({ "type": "object" }));
+            let mut spec = ToolSpec::new(&tool.name, schema);
+            spec.description.clone_from(&tool.description);
+            self.tools = std::mem::take(&mut self.tools)
+                .with(ClientTool::new(spec))
+                .map_err(|error| Error::new(ErrorKind::Hook, error.to_string()))?;
         }
         Ok(())
     }

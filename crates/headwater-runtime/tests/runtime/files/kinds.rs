@@ -71,6 +71,61 @@ async fn templates_see_input_data_state_and_context() {
 }
 
 #[tokio::test]
+async fn a_page_shares_its_state_with_the_nodes() {
+    let text = chain(&[
+        ("find", "{ function: look_up, save: { shared: found } }"),
+        ("say", "{ message: \"{{ shared.found.answer }} of {{ shared.total }}\" }"),
+    ]);
+    let start = Start::new("why?").client_context(&json!({ "state": { "total": 50 } }));
+    let outcome = built(&text).start(start).await.unwrap().outcome().await.unwrap();
+    assert_eq!(outcome.text(), "42 of 50");
+    let found = json!({ "question": "why?", "answer": 42 });
+    assert_eq!(outcome.state.shared_state(), Some(&json!({ "total": 50, "found": found })));
+}
+
+#[tokio::test]
+async fn models_may_call_the_tools_of_the_page_unless_the_node_says_otherwise() {
+    let page_tool = |name: &str| headwater_protocol::ClientTool { name: name.into(), ..Default::default() };
+    for (node, waits) in [
+        ("{ reason: { model: m } }", true),
+        ("{ reason: { model: m, client_tools: false } }", false),
+        ("{ reason: { model: m, emit: false } }", false),
+        ("{ reason: { model: m, emit: false, client_tools: true } }", true),
+    ] {
+        let models = "models:\n  m:\n    script:\n      name: m\n      rules:\n        - say: [{ tool: { name: locate, input: {} } }]\n";
+        let text = chain(&[("ask", node)]).replacen("workflows:", &format!("{models}workflows:"), 1);
+        let start = Start::new("where?").client_tools(vec![page_tool("locate")]);
+        let outcome = built(&text).start(start).await.unwrap().outcome().await.unwrap();
+        assert_eq!(outcome.status() == RunStatus::Waiting, waits, "{node}: {:?}", outcome.status());
+    }
+}
+
+#[tokio::test]
+async fn a_tool_of_the_page_does_not_take_the_place_of_the_agents() {
+    let text = "
+name: a
+tools: [weather]
+models:
+  m:
+    script:
+      name: m
+      rules:
+        - when: { after_tool: weather }
+          say: [{ text: \"It is {tool.weather}.\" }]
+        - say: [{ tool: { name: weather, input: { city: Oslo } } }]
+workflows:
+  w:
+    start: ask
+    nodes:
+      ask: { reason: { model: m, tools: [weather] } }
+";
+    let mine = headwater_protocol::ClientTool { name: "weather".into(), ..Default::default() };
+    let start = Start::new("?").client_tools(vec![mine]);
+    let outcome = built(text).start(start).await.unwrap().outcome().await.unwrap();
+    assert_eq!(outcome.text(), "It is sunny in Oslo.");
+}
+
+#[tokio::test]
 async fn a_template_that_fails_says_where_it_stands() {
     let text = chain(&[("say", "{ message: \"Hello {{ data.nmae }}\" }")]);
     let (agent, outcome) = run(&text, "x").await;

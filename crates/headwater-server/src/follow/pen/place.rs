@@ -21,13 +21,7 @@ impl Pen {
         let mut pen = Self::at_start(run, view).await?;
         match *from {
             From::Start => {}
-            From::Response(since) => {
-                pen.pass(run, since).await?;
-                pen.since = since;
-                pen.waits = false;
-                pen.encoder.next_response();
-                pen.move_written();
-            }
+            From::Response(since) => pen.begin_after(run, since).await?,
             From::Reentry => {
                 pen.told = true;
                 pen.come_back(run).await?;
@@ -43,22 +37,35 @@ impl Pen {
                 pen.pass(run, seq).await?;
                 pen.restate(None);
             }
-            From::Sequence(sequence) => pen.go_on_after(run, sequence).await?,
+            From::Sequence { since, number } => pen.go_on_after(run, since, number).await?,
         }
         Ok(pen)
     }
 
-    /// Goes on after the frame of this number.
-    async fn go_on_after(&mut self, run: &Run, sequence: u64) -> Result<(), ApiError> {
-        let next = sequence.saturating_add(1);
+    /// Begins the response after the one that ended at this record; 0 is the first response.
+    async fn begin_after(&mut self, run: &Run, since: u64) -> Result<(), ApiError> {
+        if since > 0 {
+            self.pass(run, since).await?;
+            self.since = since;
+            self.waits = false;
+            self.encoder.next_response();
+            self.move_written();
+        }
+        Ok(())
+    }
+
+    /// Goes on after the frame of this number, in the response that begins after `since`.
+    async fn go_on_after(&mut self, run: &Run, since: u64, number: u64) -> Result<(), ApiError> {
+        let next = number.saturating_add(1);
         let died = self.first_death(run).await?;
+        self.begin_after(run, since).await?;
         self.skip = next;
-        self.skip_frames(run, died).await?;
+        self.skip_frames(run, died.filter(|died| *died > since)).await?;
         if self.skip == 0 {
             return Ok(());
         }
-        if died.is_none() || next > self.count_frames(run).await?.saturating_add(LOST_FRAMES) {
-            return Err(from_the_future(sequence));
+        if died.is_none() || next > self.count_frames(run, since).await?.saturating_add(LOST_FRAMES) {
+            return Err(from_the_future(number));
         }
         // The process that died may have given this number to something that was not kept, and the next one gave it again: the
         // reader is told what was kept until then, and what came after, under numbers that it has not seen.
@@ -94,9 +101,10 @@ impl Pen {
         Ok(None)
     }
 
-    /// How many frames there are so far.
-    async fn count_frames(&mut self, run: &Run) -> Result<u64, ApiError> {
+    /// How many frames the response that begins after `since` has so far.
+    async fn count_frames(&mut self, run: &Run, since: u64) -> Result<u64, ApiError> {
         let mut counting = Self::at_start(run, self.view.clone()).await?;
+        counting.begin_after(run, since).await?;
         counting.skip = u64::MAX;
         counting.read(run, None).await?;
         Ok(u64::MAX - counting.skip)
