@@ -50,11 +50,6 @@ export async function open({ names, pace = '15ms' }) {
       const { runs } = await response.json();
       return runs.filter((run) => run.agent === agent && (session === undefined || run.session === session));
     },
-    /** The paths that the server has. */
-    async routes() {
-      const response = await fetch(`${await baseOf('chat')}/openapi.json`);
-      return Object.keys((await response.json()).paths);
-    },
     /**
      * A page of a vendor, pointed at an agent. Its `conversation` is one of its own, unless the test names one; `null` leaves
      * the id to the library. Tabs of one `beside` another are in the same browser.
@@ -99,7 +94,6 @@ export function stage(options) {
       return page;
     },
     runs: (...which) => here.runs(...which),
-    routes: () => here.routes(),
     /** SIGKILL, and the same server again, on its port and its folder. */
     kill: () => here.demo.restart(),
   };

@@ -3,4 +3,4 @@ import { judgeExample } from '../../lib/examples.mjs';
 // The headers that npm `openai` sends from a browser.
 process.env.HEADWATER_CORS_HEADERS = '*';
 
-judgeExample('responses', { needs: '/v1/responses' });
+judgeExample('responses');
