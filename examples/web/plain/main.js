@@ -63,6 +63,12 @@ function apply(event, data) {
       // All of the object so far.
       part(`data-${data.name}`, data.dataId).data = data.data;
       break;
+    case 'source':
+      message.parts.push({ type: 'source-url', url: data.url, title: data.title });
+      break;
+    case 'file':
+      message.parts.push({ type: 'file', url: data.url, mediaType: data.mediaType });
+      break;
     case 'error':
       error = data.message;
       break;
@@ -187,6 +193,8 @@ const SHOW = {
   text: ({ text }) => h('p', { className: 'text' }, text),
   reasoning: ({ text }) => h('details', { className: 'reasoning' }, h('summary', {}, 'Thoughts'), h('p', {}, text)),
   file: ({ url, mediaType }) => h('img', { src: url, alt: mediaType }),
+  // A model may write any URL: `javascript:` is one too.
+  'source-url': ({ url, title }) => (/^https?:/.test(url) ? h('a', { className: 'source', href: url }, title ?? url) : null),
   'data-table': ({ data }) => data && h('article', { className: 'card grid' }, h('h3', {}, data.title ?? ''), table(data)),
   'data-email.compose': ({ data }) =>
     data &&
