@@ -83,12 +83,15 @@ function useChat(sessionId) {
     const id = crypto.randomUUID();
     setMessages((messages) => [...messages, { id, role: 'assistant', pieces: [] }]);
     setStatus('streaming');
+    let isComplete = false;
     for await (const chunk of readStream(response.body)) {
       if (chunk.type === 'error') setError(chunk.message);
+      isComplete ||= chunk.type === 'done';
       setMessages((messages) =>
         messages.map((message) => (message.id === id ? { ...message, pieces: apply(message.pieces, chunk) } : message)),
       );
     }
+    if (!isComplete) throw new Error('The connection was lost. Reload to go on where it was.');
   };
 
   const ask = async (content, metadata) => {

@@ -64,7 +64,7 @@ function apply(event, data) {
       part(`data-${data.name}`, data.dataId).data = data.data;
       break;
     case 'source':
-      message.parts.push({ type: 'source-url', url: data.url, title: data.title });
+      message.parts.push({ type: 'source-url', sourceId: data.sourceId, url: data.url, title: data.title });
       break;
     case 'file':
       message.parts.push({ type: 'file', url: data.url, mediaType: data.mediaType });

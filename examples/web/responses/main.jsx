@@ -43,6 +43,7 @@ function apply(turn, event) {
 }
 
 const ended = (turn, { output, status, error }) => ({ ...turn, output, status, error });
+const isOpen = ({ status }) => status === 'queued' || status === 'in_progress';
 // endregion
 
 // region: hook
@@ -61,8 +62,13 @@ function useResponses() {
   };
 
   const read = async (at, stream) => {
-    for await (const event of stream) change(at, apply(latest.current[at], event));
-    await callTools(latest.current[at]);
+    for await (const event of stream) {
+      change(at, { ...apply(latest.current[at], event), cursor: event.sequence_number });
+    }
+    const turn = latest.current[at];
+    if (!isOpen(turn)) return callTools(turn);
+    // The connection was cut: the rest comes after the last event.
+    await read(at, await client.responses.retrieve(turn.id, { stream: true, starting_after: turn.cursor }));
   };
 
   const ask = async (input) => {
@@ -94,7 +100,7 @@ function useResponses() {
     const kept = JSON.parse(sessionStorage.getItem(chatId) ?? '[]').filter(({ id }) => id);
     for (const [at, { input, id }] of kept.entries()) {
       const response = await client.responses.retrieve(id);
-      if (!['queued', 'in_progress'].includes(response.status)) {
+      if (!isOpen(response)) {
         change(at, ended({ input, id }, response));
         continue;
       }
