@@ -1,4 +1,4 @@
-// Writes the table of README.md, libraries × behaviours, from the results of a run:
+// Writes the table of docs/dialects.md, libraries × behaviours, from the results of a run:
 //
 //   node run.mjs --results results.tap; node table.mjs results.tap
 //
@@ -8,7 +8,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { BEHAVIOURS } from './lib/behaviours.mjs';
 import { PAGES } from './lib/catalog.mjs';
 
-const README = new URL('README.md', import.meta.url);
+const DOCUMENT = new URL('../../docs/dialects.md', import.meta.url);
 const BEGIN = '<!-- generated: behaviours -->';
 const END = '<!-- /generated -->';
 
@@ -20,11 +20,11 @@ const columns = [...new Set(BEHAVIOURS.map(({ name }) => name))];
 const rows = await Promise.all(Object.entries(PAGES).map(async ([name, page]) => row(name, page)));
 const table = [`| page | packages | ${columns.join(' | ')} |`, `|---|---|${'---|'.repeat(columns.length)}`, ...rows].join('\n');
 
-const text = await readFile(README, 'utf8');
+const text = await readFile(DOCUMENT, 'utf8');
 const [before, rest] = text.split(BEGIN);
 const after = rest?.split(END).slice(1).join(END);
-if (after === undefined) throw new Error(`README.md has no ${BEGIN}`);
-await writeFile(README, `${before}${BEGIN}\n${table}\n${END}${after}`);
+if (after === undefined) throw new Error(`docs/dialects.md has no ${BEGIN}`);
+await writeFile(DOCUMENT, `${before}${BEGIN}\n${table}\n${END}${after}`);
 
 /** Whether all tests of a page's behaviour passed, by `page: behaviour`. */
 function outcomes(tap) {

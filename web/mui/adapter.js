@@ -7,25 +7,32 @@
 // itself after a cut (MUI's own reconnection loses the open text and is tried only once), and reports failures, which
 // MUI's chunks cannot express. A conversation that is opened while a run is active, after a reload or in a second tab, is
 // followed: MUI's client asks for no stream there.
+//
+// What goes wrong is reported the way ChatBox shows it. A message that the server refuses, or that cannot be sent, is a
+// send error: the message is marked and can be sent again. A run that fails is an error of its answer. A connection that
+// is lost for good is a disconnect: `onFinish` gets `isDisconnect`.
 
 import { StreamedMessage } from './message.js';
 
-/** How often a cut stream is asked for again without a new chunk in between, and how long it waits each time. */
-const ATTEMPTS = 8;
+/** The pause before a request is made again: none at first, then this many milliseconds, doubled up to the limit. */
 const PAUSE = 250;
+const LONGEST_PAUSE = 4000;
 /** How often the message of a followed run is reported at most, in milliseconds: each report draws it anew. */
 const REPORT = 40;
 
 /**
  * `url` is where the dialect `mui` is served. `agent` picks one of several. `headers` is an object, or a function that
- * gives one, for credentials. `fetch` replaces the global one.
+ * gives one, for credentials. `retries` is how often a lost connection is tried again without a new chunk in between.
+ * `fetch` replaces the global one.
  */
-export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis.fetch }) {
+export function createHeadwaterAdapter({ url, agent, headers, retries = 8, fetch = globalThis.fetch }) {
   const listeners = new Set();
   /** What is being read: stopping needs its conversation and its message. */
   let current = null;
   /** The conversations whose answer is being read because the page asked for it. */
   const answering = new Set();
+  /** The messages that were sent with files, as they were sent, by their ids: MUI keeps only URLs of the page. */
+  const sentWithFiles = new Map();
   /** The conversation that was opened last: whether its active run was found, and how to leave it. */
   let followed = { isFound: () => false, leave() {} };
 
@@ -48,27 +55,39 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
     });
   };
 
-  /** An answer counts once, however often it is sent: what the network lost is sent again. */
-  const tell = async (body) => {
-    for (let attempt = 1; ; attempt += 1) {
-      const response = await ask(address(), { body }).catch((error) => error);
-      if (response instanceof Response) return checked(response);
-      if (attempt > ATTEMPTS) throw response;
-      await pause(PAUSE);
-    }
+  const notify = (event) => {
+    for (const listener of listeners) listener(event);
   };
 
-  const stream = (body, signal) => {
-    const reading = { conversationId: body.conversationId, messageId: undefined, runId: undefined, lastEventId: undefined };
+  /** An answer counts once, however often it is sent: what the network lost is sent again. */
+  const tell = (body) => accepted(() => ask(address(), { body }), retries);
+
+  const stream = async ({ message, messages, ...rest }, signal) => {
+    const body = {
+      ...rest,
+      message,
+      // The newest message is sent once. Files of older ones are with the server: a URL of the page means nothing there.
+      messages: messages.filter(({ id }) => id !== message.id).map(withoutLocalFiles),
+    };
+    const { conversationId } = body;
+    const reading = { conversationId, messageId: undefined, runId: undefined, lastEventId: undefined };
     current = reading;
     // What has not been found yet would be the run of this very request, and be shown twice.
     if (!followed.isFound()) followed.leave();
-    answering.add(body.conversationId);
+    answering.add(conversationId);
     const key = globalThis.crypto.randomUUID();
     const first = () => ask(address(), { body, signal, headers: { 'idempotency-key': key } });
+    const end = () => answering.delete(conversationId);
+    let response;
+    try {
+      response = await accepted(first, retries, signal);
+    } catch (error) {
+      end();
+      throw error;
+    }
     // Where nothing came at all the server may not know of it: the same key makes it the same request.
     const again = () => (reading.messageId === undefined ? first() : reconnect(reading, signal));
-    return chunks(first, again, reading, listeners, signal, () => answering.delete(body.conversationId));
+    return chunks(received(response, again, reading, retries, signal), notify, end);
   };
 
   const reconnect = ({ conversationId, messageId, runId, lastEventId }, signal) => {
@@ -88,7 +107,7 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
     const report = () => {
       timer = undefined;
       if (signal.aborted || !streamed.message) return;
-      for (const listener of listeners) listener({ type: 'message-updated', message: streamed.message });
+      notify({ type: 'message-updated', message: streamed.message });
     };
     followed = {
       isFound: () => streamed.message !== undefined,
@@ -102,7 +121,7 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
       // Nothing is active.
       if (response.status === 204) return;
       if (!signal.aborted) current = reading;
-      for await (const chunk of received(async () => response, again, reading, signal)) {
+      for await (const chunk of received(response, again, reading, retries, signal)) {
         streamed.apply(chunk);
         timer ??= setTimeout(report, REPORT);
       }
@@ -115,12 +134,17 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
   };
 
   return {
-    async sendMessage({ conversationId, message, messages, signal }) {
-      return stream({ conversationId, message, messages }, signal);
+    async sendMessage({ conversationId, message, messages, attachments, signal }) {
+      const sent = await withFiles(message, attachments);
+      if (sent !== message) sentWithFiles.set(message.id, sent);
+      const chunks = await stream({ conversationId, message: sent, messages }, signal);
+      // MUI takes it for sent when its answer has ended, which a run that waits for a person does not.
+      notify({ type: 'message-updated', message: { ...message, status: 'sent' } });
+      return chunks;
     },
 
     async regenerate({ conversationId, messageId, message, messages, signal }) {
-      return stream({ conversationId, messageId, message, messages }, signal);
+      return stream({ conversationId, messageId, message: sentWithFiles.get(message.id) ?? message, messages }, signal);
     },
 
     async addToolApprovalResponse({ id, approved, reason }) {
@@ -138,16 +162,17 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
     stop() {
       if (!current) return;
       const { conversationId, messageId, runId } = current;
-      void ask(address('/stop'), { body: { conversationId, messageId, runId } }).catch(() => {});
+      // The page may be closed in the same moment.
+      void ask(address('/stop'), { body: { conversationId, messageId, runId }, keepalive: true }).catch(() => {});
     },
 
     async listConversations() {
-      const response = await checked(await ask(address()));
+      const response = await accepted(() => ask(address()), retries);
       return response.json();
     },
 
     async listMessages({ conversationId, cursor, direction }) {
-      const response = await checked(await ask(address('', { conversationId, cursor, direction })));
+      const response = await accepted(() => ask(address('', { conversationId, cursor, direction })), retries);
       const page = await response.json();
       // The newest page is asked for when the conversation is opened. MUI takes the page before the first event comes,
       // because that needs another request.
@@ -162,18 +187,70 @@ export function createHeadwaterAdapter({ url, agent, headers, fetch = globalThis
   };
 }
 
-async function checked(response) {
-  if (response.ok) return response;
+/** The message with its files inside: `blob:` URLs, which MUI gives them, mean nothing outside of the page. */
+async function withFiles(message, attachments = []) {
+  if (!message.parts.some(isLocal)) return message;
+  // MUI makes a part of each attachment, in their order.
+  const files = attachments.map(({ file }) => file);
+  const parts = message.parts.map(async (part) => {
+    if (!isLocal(part)) return part;
+    const file = files.shift() ?? (await (await globalThis.fetch(part.url)).blob());
+    return { ...part, url: await dataUrl(file, part.mediaType) };
+  });
+  return { ...message, parts: await Promise.all(parts) };
+}
+
+const isLocal = ({ type, url }) => type === 'file' && url.startsWith('blob:');
+
+function withoutLocalFiles(message) {
+  return message.parts.some(isLocal) ? { ...message, parts: message.parts.filter((part) => !isLocal(part)) } : message;
+}
+
+function dataUrl(file, mediaType) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => reject(new Error(`cannot read ${file.name ?? 'the file'}: ${reader.error.message}`));
+    // A file without a type has the one that MUI gave its part.
+    reader.readAsDataURL(file.type ? file : new Blob([file], { type: mediaType }));
+  });
+}
+
+/** The first response that is none of a server in trouble. What the server refuses, it would refuse again. */
+async function accepted(request, retries, signal) {
+  for (let attempt = 0; ; attempt += 1) {
+    let failure;
+    try {
+      const response = await request();
+      if (response.ok) return response;
+      failure = new Refused(await reason(response));
+      if (response.status < 500) throw failure;
+    } catch (error) {
+      if (error === failure || signal?.aborted) throw error;
+      failure ??= new Error('cannot reach the server: check the connection and try again');
+    }
+    if (attempt >= retries) throw failure;
+    await pause(attempt + 1);
+  }
+}
+
+/** What the server says about a request that failed. */
+async function reason(response) {
   const text = await response.text();
-  throw new Error(text || `the server answered ${response.status}`);
+  try {
+    return JSON.parse(text).error ?? text;
+  } catch {
+    // The page of a proxy is nothing to show.
+    return `the server answered ${response.status}`;
+  }
 }
 
 /**
  * One stream of chunks for MUI, over as many connections as it takes. They come in order and once, so they go without
  * their envelopes: numbers are given again when a run is taken up by another process, and MUI would wait for others.
  */
-function chunks(first, again, reading, listeners, signal, onEnd) {
-  const items = received(first, again, reading, signal);
+function chunks(items, notify, onEnd) {
+  let begun = false;
   return new ReadableStream(
     {
       async pull(controller) {
@@ -184,14 +261,15 @@ function chunks(first, again, reading, listeners, signal, onEnd) {
             return controller.close();
           }
           // The parts that stay when an attempt is taken back: exactly here, between the chunks around it.
-          if (chunk.type === 'message-updated') {
-            for (const listener of listeners) listener({ type: 'message-updated', message: chunk.message });
-          }
+          if (chunk.type === 'message-updated') notify({ type: 'message-updated', message: chunk.message });
+          begun = true;
           controller.enqueue(chunk);
         } catch (error) {
           onEnd();
+          // A stream that closes before its end is what MUI calls a disconnect, unless nothing came: that is an empty answer.
+          if (error instanceof Lost && begun) return controller.close();
           // A plain error is shown with its text.
-          controller.error(error);
+          controller.error(new Error(error.message));
         }
       },
       async cancel() {
@@ -203,14 +281,14 @@ function chunks(first, again, reading, listeners, signal, onEnd) {
   );
 }
 
-async function* received(first, again, reading, signal) {
+async function* received(response, again, reading, retries, signal) {
   let attempts = 0;
   const open = new Map();
-  for (let request = first; ; request = again) {
+  for (let request = async () => response; ; request = again) {
     try {
       const response = await request();
       if (response.status >= 500) throw new Error(`the server answered ${response.status}`);
-      if (!response.ok) throw new Refused(await response.text());
+      if (!response.ok) throw new Refused(await reason(response));
       reading.runId = response.headers.get('x-run-id') ?? reading.runId;
       for await (const { id, data } of blocks(response.body)) {
         const { chunk } = JSON.parse(data);
@@ -229,17 +307,19 @@ async function* received(first, again, reading, signal) {
         if (chunk.type === 'finish' || chunk.type === 'abort') return;
       }
     } catch (error) {
-      if (error instanceof Refused) throw new Error(error.message);
-      if (signal?.aborted) throw error;
+      if (error instanceof Refused || signal?.aborted) throw error;
     }
     attempts += 1;
-    if (attempts > ATTEMPTS) throw new Error('the connection was lost, and could not be had again');
-    await pause(attempts === 1 ? 0 : PAUSE);
+    if (attempts > retries) throw new Lost('the connection was lost, and could not be had again');
+    await pause(attempts);
   }
 }
 
 /** The server said no, or the run failed: asking again would change nothing. */
 class Refused extends Error {}
+
+/** The connection is gone, and the run may go on without it. */
+class Lost extends Error {}
 
 /** Which texts and thoughts are open, by their ids. */
 function note(open, { type, id }) {
@@ -258,7 +338,9 @@ function* ends(open) {
   open.clear();
 }
 
-function pause(milliseconds) {
+/** Waits before the request that is made after so many failures. */
+function pause(failures) {
+  const milliseconds = failures === 1 ? 0 : Math.min(PAUSE * 2 ** (failures - 2), LONGEST_PAUSE);
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 

@@ -1,5 +1,5 @@
 // What people expect of a chat page, whatever it is built with. Each behaviour is one test of every page whose library has it,
-// and one column of the table in README.md.
+// and one column of the table in docs/dialects.md.
 
 import { answers } from './behaviours/answers.mjs';
 import { changes } from './behaviours/changes.mjs';

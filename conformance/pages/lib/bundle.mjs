@@ -1,11 +1,13 @@
 // The pages as a browser loads them: each is one HTML file with its script inside one bundle.
 
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { PAGES } from './catalog.mjs';
+import { pageOf } from './catalog.mjs';
 
 const ROOT = new URL('../', import.meta.url);
+const EXAMPLES = new URL('../../../examples/web/', import.meta.url);
 
 /** Vue asks for these to be said, and warns otherwise. */
 const DEFINE = {
@@ -15,23 +17,21 @@ const DEFINE = {
   __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: 'false',
 };
 
+const TYPES = { js: 'text/javascript', jsx: 'text/javascript', css: 'text/css' };
+
 /** Builds the pages and serves them on a port of their own, so that the server of the agents is another origin. */
 export async function servePages(names) {
   const files = new Map();
-  for (const folder of new Set(names.map((name) => PAGES[name].folder))) {
-    const entries = names.filter((name) => PAGES[name].folder === folder).map((name) => PAGES[name].file);
-    for (const { path, contents } of await bundle(folder, entries)) files.set(path, contents);
+  for (const folder of new Set(names.map((name) => pageOf(name).folder))) {
+    const pages = names.map(pageOf).filter((page) => page.folder === folder && !page.path);
+    for (const { path, contents } of await bundle(folder, pages.map(({ file }) => file))) files.set(path, contents);
   }
-  const types = { js: 'text/javascript', css: 'text/css' };
+  for (const page of names.map(pageOf).filter(({ path }) => path)) await addExample(page, files);
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, 'http://localhost');
     const file = files.get(pathname);
-    if (file) {
-      response.setHeader('content-type', types[pathname.split('.').at(-1)]);
-      return response.end(file);
-    }
-    response.setHeader('content-type', 'text/html');
-    response.end(html(pathname.slice(1), files));
+    response.setHeader('content-type', (file && TYPES[pathname.split('.').at(-1)]) ?? 'text/html');
+    response.end(file ?? html(pathname.slice(1), files));
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -43,6 +43,23 @@ export async function servePages(names) {
   };
 }
 
+/** An example has an HTML file of its own. Vite would build its script; one without a build is served as it is. */
+async function addExample({ path, folder, file }, files) {
+  const read = (name) => readFile(new URL(name, EXAMPLES), 'utf8');
+  const index = await read(`${path.split('/')[2]}/index.html`);
+  if (file.endsWith('.js')) {
+    files.set(path, index);
+    files.set(`${path}main.js`, await read('plain/main.js'));
+    for (const name of ['settings.js', 'style.css']) files.set(`/examples/shared/${name}`, await read(`shared/${name}`));
+    return;
+  }
+  for (const { path: built, contents } of await bundle(folder, [file])) {
+    if (built === '/main.js') files.set(`${path}main.jsx`, contents);
+    if (built === '/main.css') files.set(`${path}main.css`, contents);
+  }
+  files.set(path, index.replace('</head>', '  <link rel="stylesheet" href="./main.css">\n  </head>'));
+}
+
 /** The scripts of pages that share their packages: `folder` has them, and `pages/` in it the pages. */
 async function bundle(folder, entries) {
   const packages = fileURLToPath(new URL(`${folder}node_modules`, ROOT));
@@ -51,7 +68,7 @@ async function bundle(folder, entries) {
     entryNames: '[name]',
     absWorkingDir: fileURLToPath(new URL(`${folder}pages`, ROOT)),
     bundle: true,
-    // The adapter and the cards lie outside of this folder, and a page must not have two Reacts.
+    // The adapter, the cards and the examples lie outside of this folder, and a page must not have two Reacts.
     nodePaths: [packages],
     alias: { react: `${packages}/react`, 'react-dom': `${packages}/react-dom` },
     format: 'esm',

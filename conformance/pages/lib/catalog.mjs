@@ -1,5 +1,7 @@
 // The pages: where each lies, whose packages it is made of, and what its library cannot do at all.
 
+import { fileURLToPath } from 'node:url';
+
 /** Libraries that keep nothing: what a reload shows is up to the page's own code. */
 const NO_HISTORY = {
   'client tool, reloaded': 'the library loads no conversation',
@@ -20,6 +22,8 @@ const page = (folder, file, packages, options = {}) => ({
   folder,
   file,
   packages,
+  // Where it is served, if not under its name.
+  path: undefined,
   history: true,
   recovers: 'by a reload',
   cannot: {},
@@ -87,6 +91,31 @@ export const PAGES = {
     },
   }),
 };
+
+/** A page of `examples/web`, with the packages of `folder`. */
+const example = (name, folder, options) =>
+  page(folder, fileURLToPath(new URL(`../../../examples/web/${name}/main.${name === 'plain' ? 'js' : 'jsx'}`, import.meta.url)), [], {
+    path: `/examples/${name}/`,
+    ...options,
+  });
+
+/** Pages for tests of their own, which are no rows of the table. */
+const OTHERS = {
+  'mui-faults': base('mui-faults', ['@mui/x-chat']),
+  'example ai-sdk': example('ai-sdk', './'),
+  'example tanstack': example('tanstack', './'),
+  'example mui': example('mui', './'),
+  'example kortyx': example('kortyx', './'),
+  'example plain': example('plain', './'),
+  'example assistant-ui': example('assistant-ui', 'more/'),
+  'example copilotkit': example('copilotkit', 'more/', COPILOT_CHAT),
+  'example responses': example('responses', 'more/', { history: false }),
+};
+
+/** A page by its name. */
+export function pageOf(name) {
+  return PAGES[name] ?? OTHERS[name];
+}
 
 /** The pages of the short run, which is part of `cargo xtask test`. */
 export const SHORT = ['ai-6', 'ai-7', 'tanstack', 'mui'];

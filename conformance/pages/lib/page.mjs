@@ -12,7 +12,7 @@ const LOST = /net::ERR_|network|Failed to fetch|Failed to load resource|stream|c
 const HISTORY = /\/messages\?dialect=|\/chat\?(conversationId|threadId)=|\/agent\/[^/]+\/connect/;
 
 /** How CopilotKit asks what its runtime has. */
-const RUNTIME = /\/v1\/copilotkit\/info/;
+const RUNTIME = /\/v1\/ag-ui\/info/;
 
 /** Lines that are no part of the conversation. */
 const ASIDE = /^(\d+:\d+ [AP]M|Response complete|Assistant is responding|Sending|Stop|Regenerate|Clear|Edit)$/;

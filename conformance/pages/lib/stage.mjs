@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { launch } from '../../browser/lib/browser.mjs';
 import { Server } from '../../clients/lib/server.mjs';
 import { servePages } from './bundle.mjs';
-import { PAGES } from './catalog.mjs';
+import { pageOf } from './catalog.mjs';
 import { Page } from './page.mjs';
 import { PATIENCE } from './patience.mjs';
 
@@ -58,7 +58,7 @@ export async function open({ names, pace = '15ms' }) {
       const context = beside?.tab.context() ?? (await browser.newContext({ viewport: { width: 900, height: 900 }, ...options }));
       context.setDefaultTimeout(PATIENCE);
       const tab = await context.newPage();
-      const page = new Page(tab, { ...PAGES[name], name }, conversation);
+      const page = new Page(tab, { ...pageOf(name), name }, conversation);
       tab.on('pageerror', (error) => {
         // A client may leave the loss of its connection uncaught.
         if (!page.isExpected(error.message)) faults.push(`${name}: ${error.message}`);
@@ -68,7 +68,7 @@ export async function open({ names, pace = '15ms' }) {
         faults.push(`${name}: on the console: ${message.text()} ${message.location().url}`);
       });
       const query = { server: await baseOf(agent), agent, ...(conversation === null ? {} : { chat: conversation }) };
-      await page.open(`${pages.base}/${name}?${new URLSearchParams(query)}`);
+      await page.open(`${pages.base}${pageOf(name).path ?? `/${name}`}?${new URLSearchParams(query)}`);
       return page;
     },
     close: closeAll,

@@ -11,9 +11,11 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The README and all pages of `docs/`, with their names.
+/// The README, all pages of `docs/` and the guides, with their names.
 fn pages() -> Vec<(String, String)> {
-    let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let folders = ["docs", "docs/guides"].into_iter();
+    let docs = folders.flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let docs = docs.map(|entry| entry.unwrap().path());
     let paths = docs.filter(|path| path.extension().is_some_and(|end| end == "md"));
     let mut pages: Vec<_> = paths.chain([root().join("README.md")]).collect();
     pages.sort();

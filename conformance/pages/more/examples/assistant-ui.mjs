@@ -1,0 +1,3 @@
+import { judgeExample } from '../../lib/examples.mjs';
+
+judgeExample('assistant-ui');

@@ -1,0 +1,52 @@
+// A ChatBox with attachments, whose adapter gives up soon; it shows what its callbacks are told.
+
+import { ChatBox } from '@mui/x-chat';
+import { useChat } from '@mui/x-chat/headless';
+import { useState } from 'react';
+import { createRoot } from 'react-dom/client';
+import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
+import { Question } from './cards.jsx';
+import { agent, conversation, server } from './settings.js';
+
+const adapter = createHeadwaterAdapter({ url: `${server}/v1/mui/${agent}/chat`, retries: 1 });
+
+const partRenderers = {
+  file: ({ part }) => <img src={part.url} alt={part.filename} />,
+  tool({ part: { toolInvocation } }) {
+    const { toolCallId, input, output } = toolInvocation;
+    const answer = (output) => adapter.addToolOutput({ toolCallId, output });
+    return <Question text={input.question} options={input.options} answer={output} onAnswer={answer} />;
+  },
+};
+
+function Actions() {
+  const { messages, isStreaming, stopStreaming, regenerate } = useChat();
+  const answer = messages.findLast(({ role }) => role === 'assistant');
+  return (
+    <div className="actions">
+      {isStreaming && <button type="button" onClick={() => stopStreaming()}>Stop</button>}
+      {answer && !isStreaming && <button type="button" onClick={() => void regenerate(answer.id)}>Regenerate</button>}
+    </div>
+  );
+}
+
+function Chat() {
+  const [told, setTold] = useState([]);
+  const tell = (line) => setTold((told) => [...told, line]);
+  return (
+    <>
+      <ChatBox
+        adapter={adapter}
+        initialActiveConversationId={conversation}
+        partRenderers={partRenderers}
+        onError={({ source, message }) => tell(`error of ${source}: ${message}`)}
+        onFinish={({ isDisconnect, isError }) => tell(`finished: isDisconnect ${isDisconnect}, isError ${isError}`)}
+        slots={{ composerHelperText: Actions }}
+        features={{ conversationHeader: false }}
+      />
+      <ul className="told">{told.map((line, at) => <li key={at}>{line}</li>)}</ul>
+    </>
+  );
+}
+
+createRoot(document.querySelector('#root')).render(<Chat />);
