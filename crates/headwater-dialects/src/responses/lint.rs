@@ -6,23 +6,22 @@ use headwater_protocol::Frame;
 use serde_json::Value;
 
 use super::END;
-use crate::lint::{Findings, Lint, Rule};
+use crate::lint::{Findings, Lint, rules};
 
-/// The rules of the linter.
-pub(super) static RULES: &[Rule] = &[
-    Rule { name: "framing", demands: "frames of valid UTF-8 within the limits" },
-    Rule { name: "json", demands: "every frame but `[DONE]` is a JSON object with a string `type`" },
-    Rule { name: "event-name", demands: "the `event:` line is the `type`" },
-    Rule { name: "known-type", demands: "only the protocol's types: OpenAI's helper gives up at others" },
-    Rule { name: "sequence", demands: "each `sequence_number` is one more than the one before" },
-    Rule { name: "created-first", demands: "`response.created` comes first, unless the stream was resumed" },
-    Rule { name: "same-response", demands: "every response in the stream has the same `id`" },
-    Rule { name: "item-order", demands: "an item is added once with an `id`, then filled, then done" },
-    Rule { name: "item-index", demands: "items are added at the next `output_index`" },
-    Rule { name: "items-done", demands: "all items are done when the response is completed" },
-    Rule { name: "nothing-after-end", demands: "nothing but `[DONE]` follows the end of the response" },
-    Rule { name: "end", demands: "`response.completed`, `.failed` or `.incomplete` at the end" },
-];
+rules! {
+    "framing": "frames of valid UTF-8 within the limits",
+    "json": "every frame but `[DONE]` is a JSON object with a string `type`",
+    "event-name": "the `event:` line is the `type`",
+    "known-type": "only the protocol's types: OpenAI's helper gives up at others",
+    "sequence": "each `sequence_number` is one more than the one before",
+    "created-first": "`response.created` comes first, unless the stream was resumed",
+    "same-response": "every response in the stream has the same `id`",
+    "item-order": "an item is added once with an `id`, then filled, then done",
+    "item-index": "items are added at the next `output_index`",
+    "items-done": "all items are done when the response is completed",
+    "nothing-after-end": "nothing but `[DONE]` follows the end of the response",
+    "end": "`response.completed`, `.failed` or `.incomplete` at the end",
+}
 
 /// The events of an item, beside its beginning and its end.
 const WITHIN_ITEM: [&str; 9] = [
