@@ -60,16 +60,23 @@ const LEGACY: Profile = Profile {
     ..Profile::PLAIN
 };
 
-static PROFILES: [Profile; 4] = [
+static PROFILES: [Profile; 5] = [
     LEGACY,
     Profile { name: "1.0", clients: "@ag-ui/client 1.0 and later", ..LEGACY },
     Profile { name: "tanstack", clients: "@tanstack/ai-client 0.3 and later", ..LEGACY },
     Profile { name: "copilotkit", clients: "CopilotKit 1.x, whose `runtimeUrl` this server is", ..LEGACY },
+    Profile {
+        name: "assistant-ui",
+        clients: "@assistant-ui/react-ag-ui, and others that pass over `MESSAGES_SNAPSHOT` in a run",
+        retraction: Retraction::Seam,
+        ..LEGACY
+    },
 ];
 
 static V1: &Profile = &PROFILES[1];
 static TANSTACK: &Profile = &PROFILES[2];
 static COPILOTKIT: &Profile = &PROFILES[3];
+static ASSISTANT_UI: &Profile = &PROFILES[4];
 
 /// How the clients build messages.
 fn rules() -> Rules {

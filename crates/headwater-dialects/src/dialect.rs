@@ -69,6 +69,11 @@ pub trait Dialect: fmt::Debug + Sync {
         const { &[Route::CHAT, Route::BELOW_CHAT] }
     }
 
+    /// The headers that its clients send by themselves, beside those that all do. Pages of other origins may send them.
+    fn request_headers(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The headers of its streams. Pages of other origins may read them.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]

@@ -119,6 +119,24 @@ impl Dialect for Responses {
         })
     }
 
+    fn request_headers(&self) -> &'static [&'static str] {
+        // What npm `openai` says about itself.
+        &[
+            "openai-organization",
+            "openai-project",
+            "x-stainless-arch",
+            "x-stainless-helper-method",
+            "x-stainless-lang",
+            "x-stainless-os",
+            "x-stainless-package-version",
+            "x-stainless-poll-helper",
+            "x-stainless-retry-count",
+            "x-stainless-runtime",
+            "x-stainless-runtime-version",
+            "x-stainless-timeout",
+        ]
+    }
+
     fn routes(&self) -> &'static [Route] {
         const { &[RESPONSES, BELOW_RESPONSES] }
     }

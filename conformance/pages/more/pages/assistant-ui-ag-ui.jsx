@@ -5,7 +5,7 @@ import { agent as name, conversation, receive, server } from '../../pages/settin
 import { Interrupt } from './ag-ui-parts.jsx';
 import { mount } from './assistant-ui.jsx';
 
-const agent = new HttpAgent({ url: `${server}/v1/ag-ui/${name}/chat`, ...(conversation && { threadId: conversation }) });
+const agent = new HttpAgent({ url: `${server}/v1/ag-ui/${name}/chat?profile=assistant-ui`, ...(conversation && { threadId: conversation }) });
 agent.subscribe({ onCustomEvent: ({ event }) => receive(event.name) });
 
 /** The questions that the run waits for, by the runtime's hooks. Approvals are shown with their calls. */

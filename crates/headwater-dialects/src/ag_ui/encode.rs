@@ -39,6 +39,8 @@ pub(super) struct Encoder {
     tanstack: bool,
     /// A run that was stopped has an ordinary end.
     stop_is_end: bool,
+    /// What the client was told of an attempt stays there when the attempt is retracted.
+    keeps_attempts: bool,
     /// What the client held before the run.
     history: Vec<Message>,
     /// A thought of this run that the client may hold.
@@ -118,6 +120,7 @@ impl Encoder {
             legacy: options.profile != Some(super::V1),
             tanstack,
             stop_is_end: options.profile == Some(super::COPILOTKIT),
+            keeps_attempts: options.profile == Some(super::ASSISTANT_UI),
             history,
             held_thought: options.thought.clone(),
             state: RunState::with_rules(super::rules()),
@@ -306,6 +309,9 @@ impl Encoder {
         let said = said.filter(|part| part.attempt() == Some(attempt));
         let shown =
             said.into_iter().any(|part| matches!(part, Part::Text(_) | Part::Reasoning(_) | Part::Tool(_)));
+        if self.keeps_attempts {
+            return self.end_calls_of(record, attempt, sink);
+        }
         self.reduce(record);
         let parts = self.conversation().flat_map(|message| &message.parts);
         let left = parts.filter_map(Part::as_tool).map(|tool| tool.call.clone()).collect();

@@ -179,6 +179,27 @@ fn a_retracted_attempt_leaves_the_conversation_as_it_was() {
 }
 
 #[test]
+fn a_client_that_reads_no_snapshots_keeps_what_a_retracted_attempt_said_apart() {
+    let options = EncodeOptions::profile(dialect().profile("assistant-ui").unwrap());
+    let mut records = vec![Record::new(0, started())];
+    records.push(record(Some("a1"), BlockDelta::new(BlockKind::Text, "x", "Dead.")));
+    records.push(record(Some("a1"), ToolCall::new("c", "search")));
+    let retracted = AttemptRetracted { attempt: "a1".into(), ..Default::default() };
+    records.push(record(None, Event::AttemptRetracted(retracted)));
+    records.extend(text(Some("a2"), "y", "Alive."));
+    records.push(record(None, RunFinished::default()));
+    let body = encode(&options, &records);
+    let events = events(&body);
+    let of = |kind: &str, field: &str| -> Vec<_> {
+        events.iter().filter(|event| event["type"] == kind).map(|event| event[field].clone()).collect()
+    };
+    assert_eq!(of("TEXT_MESSAGE_START", "messageId"), ["m1", "m1-2"], "{body}");
+    assert_eq!(of("TOOL_CALL_RESULT", "toolCallId"), ["c"], "{body}");
+    assert_eq!(of("MESSAGES_SNAPSHOT", "messages"), Vec::<Value>::new(), "{body}");
+    assert_eq!(lint(reader(), Framing::Sse, body.as_bytes()), []);
+}
+
+#[test]
 fn a_run_that_waits_says_for_whom() {
     let waiting = Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() });
     let tool = ToolCall::new("c1", "pick").by(Executor::Client);

@@ -20,6 +20,8 @@ pub(crate) fn cors(server: &Server) -> CorsLayer {
     };
     let mut sent = vec![header::AUTHORIZATION, header::CONTENT_TYPE, header::ACCEPT];
     sent.extend(named(&["x-api-key", "x-run-id", "last-event-id", "idempotency-key", "x-request-id"]));
+    let dialects = headwater_dialects::CHAT;
+    sent.extend(dialects.iter().flat_map(|dialect| named(dialect.request_headers())));
     sent.extend(cors_headers.iter().filter_map(|name| HeaderName::try_from(name.as_str()).ok()));
     let sent = match cors_headers.iter().any(|name| name == "*") {
         true => AllowHeaders::mirror_request(),
@@ -28,12 +30,8 @@ pub(crate) fn cors(server: &Server) -> CorsLayer {
     let credentials = *cors_credentials && !origins.iter().any(|origin| origin == "*");
     let mut read = vec![header::RETRY_AFTER];
     read.extend(named(&["x-run-id", "x-session-id", "x-request-id"]));
-    read.extend(
-        headwater_dialects::CHAT
-            .iter()
-            .flat_map(|dialect| dialect.headers())
-            .map(|(name, _)| HeaderName::from_static(name)),
-    );
+    let told = dialects.iter().flat_map(|dialect| dialect.headers());
+    read.extend(told.map(|(name, _)| HeaderName::from_static(name)));
     let server = server.clone();
     let allowed = move |origin: &_, _: &_| origin::is_listed(server.options(), origin);
     CorsLayer::new()

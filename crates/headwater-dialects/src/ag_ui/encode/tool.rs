@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use headwater_protocol::{
-    ApprovalRequested, Event, Executor, Record, Role, ToolCall, ToolCallId, ToolDenied, ToolOutput,
+    ApprovalRequested, AttemptId, Event, Executor, Part, Record, Role, ToolCall, ToolCallId, ToolDenied, ToolOutput,
     ToolOutputError,
 };
 use serde_json::{Value, json};
@@ -13,6 +13,9 @@ use crate::ag_ui::{
     chunk::{Base, Chunk, Content, Custom, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart},
     messages::{DENIED, output_text},
 };
+
+/// What a call ends with whose attempt was retracted.
+const RETRACTED: &str = "The attempt that made this call was retracted.";
 
 impl Encoder {
     pub(super) fn start_call(&mut self, record: &Record, tool: &ToolCall, sink: Sink<'_>) {
@@ -182,6 +185,17 @@ impl Encoder {
             base.set_tanstack("state", "output-error");
         }
         sink(&result(&wire, call, content, base));
+    }
+
+    /// The calls of a retracted attempt end with an error, where the client cannot be told that they are gone.
+    pub(super) fn end_calls_of(&mut self, record: &Record, attempt: &AttemptId, sink: Sink<'_>) {
+        let parts = self.state.messages().iter().flat_map(|message| &message.parts).filter_map(Part::as_tool);
+        let open = parts.filter(|tool| tool.attempt.as_ref() == Some(attempt) && tool.output.is_none());
+        let open: Vec<_> = open.map(|tool| tool.call.clone()).collect();
+        for call in &open {
+            self.say_result(record, call, Cow::Borrowed(RETRACTED), true, sink);
+        }
+        self.reduce(record);
     }
 
     /// Says an input that was not streamed; tells whether what was streamed is another one.
