@@ -37,7 +37,7 @@ use crate::{
         CursorSupport, Dialect, KeepAlive, Profile, ReaderNames, Reentry, Retraction, Route, ServerNames,
         Support,
     },
-    documents::{AgentEntry, HistoryPage},
+    documents::{AgentEntry, HistoryPage, SessionList},
     encode::{Encode, EncodeOptions},
     lint::{Lint, Rule},
     reader::Reader,
@@ -135,14 +135,18 @@ impl Dialect for AgUi {
 
     fn routes(&self) -> &'static [Route] {
         const {
-            let [single, info, run, connect, stop] = copilotkit::ROUTES;
-            &[Route::CHAT, Route::BELOW_CHAT, single, info, run, connect, stop]
+            let [single, info, run, connect, stop, threads] = copilotkit::ROUTES;
+            &[Route::CHAT, Route::BELOW_CHAT, single, info, run, connect, stop, threads]
         }
     }
 
     /// CopilotKit's client reads a body, also where there is nothing in it.
     fn resumes_with_a_stream(&self) -> bool {
         true
+    }
+
+    fn session_list(&self, list: &SessionList<'_>) -> Value {
+        copilotkit::threads(list)
     }
 
     fn agent_list(&self, agents: &[AgentEntry<'_>]) -> Value {

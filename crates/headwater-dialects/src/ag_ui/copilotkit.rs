@@ -8,25 +8,27 @@
 //! | `POST agent/{agent}/run` | `agent/run` |
 //! | `POST agent/{agent}/connect` | `agent/connect` |
 //! | `POST agent/{agent}/stop/{thread}` | `agent/stop` |
+//! | `GET threads?agentId=` | |
 
-use headwater_protocol::{Error, ErrorKind};
+use headwater_protocol::{Error, ErrorKind, rfc3339};
 use serde_json::{Map, Value, json};
 
 use super::{COPILOTKIT, V1, request::read_input};
 use crate::{
     dialect::{Operations, Route, RouteBase},
-    documents::AgentEntry,
+    documents::{AgentEntry, SessionList},
     json::take_text,
     request::{Action, ChatRequest, RawRequest, percent_decode},
 };
 
 /// The routes beside the chat route.
-pub(super) const ROUTES: [Route; 5] = [
+pub(super) const ROUTES: [Route; 6] = [
     Route { path: "ag-ui", base: RouteBase::Version, operations: Operations::write("askRuntime") },
     of_runtime("info", Operations::new("readRuntimeInfo", "askRuntimeInfo")),
     of_runtime("agent/{agent}/run", Operations::write("runAgent")),
     of_runtime("agent/{agent}/connect", Operations::write("connectAgent")),
     of_runtime("agent/{agent}/stop/{*rest}", Operations::write("stopAgent")),
+    of_runtime("threads", Operations { read: Some("listThreads"), write: None }),
 ];
 
 const fn of_runtime(path: &'static str, operations: Operations) -> Route {
@@ -40,6 +42,7 @@ enum Asked {
     Run { agent: String },
     Connect { agent: String },
     Stop { agent: String, thread: String },
+    Threads,
 }
 
 /// Reads a request for the runtime. `None` if it is one for the chat route.
@@ -89,6 +92,7 @@ fn of_path(path: &str) -> Option<Asked> {
     let decoded = |segment: &str| percent_decode(&segment.replace('+', "%2B"));
     match (segments.next()?, segments.next(), segments.next(), segments.next()) {
         ("info", ..) => Some(Asked::Info),
+        ("threads", ..) => Some(Asked::Threads),
         ("run", Some(agent), Some("agent"), _) => Some(Asked::Run { agent: decoded(agent) }),
         ("connect", Some(agent), Some("agent"), _) => Some(Asked::Connect { agent: decoded(agent) }),
         (thread, Some("stop"), Some(agent), Some("agent")) => {
@@ -101,6 +105,17 @@ fn of_path(path: &str) -> Option<Asked> {
 fn read(asked: Asked, request: &RawRequest<'_>, mut body: Map<String, Value>) -> Result<ChatRequest, Error> {
     let named = |agent: String| Map::from_iter([("agent".to_owned(), Value::String(agent))]);
     Ok(match asked {
+        Asked::Threads => ChatRequest {
+            action: Action::ListSessions,
+            agent: request.query("agentId"),
+            context: request
+                .query("cursor")
+                .map(|cursor| ("cursor".to_owned(), Value::String(cursor)))
+                .into_iter()
+                .collect(),
+            stream: false,
+            ..ChatRequest::default()
+        },
         Asked::Info => ChatRequest { action: Action::ListAgents, stream: false, ..ChatRequest::default() },
         Asked::Run { agent } => {
             let mut chat = read_input(request, body)?;
@@ -126,6 +141,15 @@ fn read(asked: Asked, request: &RawRequest<'_>, mut body: Map<String, Value>) ->
             ..ChatRequest::default()
         },
     })
+}
+
+/// The document of the threads of an agent.
+pub(super) fn threads(list: &SessionList<'_>) -> Value {
+    let threads = list.sessions.iter().map(|session| {
+        let time = rfc3339(session.updated);
+        json!({ "id": session.id, "name": session.title, "archived": false, "createdAt": time, "updatedAt": time })
+    });
+    json!({ "threads": threads.collect::<Vec<_>>(), "nextCursor": list.next })
 }
 
 /// The document about the runtime.

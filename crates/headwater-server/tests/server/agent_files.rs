@@ -61,6 +61,12 @@ workflows:
     let change = json!([{ "op": "add", "path": "/chosen", "value": "Oslo" }]);
     assert_eq!(of("STATE_DELTA")["delta"], change, "{}", said.body);
     assert_eq!(of("TEXT_MESSAGE_CONTENT")["delta"], "Oslo it is.");
+    let threads = world.get("/v1/ag-ui/threads?agentId=planner").await.json();
+    assert_eq!(
+        (&threads["threads"][0]["id"], &threads["nextCursor"]),
+        (&json!("t"), &Value::Null),
+        "{threads}"
+    );
     let info = world.post("/v1/ag-ui", &json!({ "method": "info" })).await;
     assert_eq!(info.json()["agents"]["planner"]["description"], "Plans trips.", "{}", info.body);
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use headwater_protocol::{
-    ApprovalRequested, AttemptId, Event, Executor, Part, Record, Role, ToolCall, ToolCallId, ToolDenied, ToolOutput,
-    ToolOutputError,
+    ApprovalRequested, AttemptId, Event, Executor, Part, Record, Role, ToolCall, ToolCallId, ToolDenied,
+    ToolOutput, ToolOutputError,
 };
 use serde_json::{Value, json};
 
