@@ -194,6 +194,6 @@ impl Reader for Responses {
     }
 
     fn lint_rules(&self) -> &'static [Rule] {
-        &lint::RULES
+        lint::RULES
     }
 }
