@@ -364,6 +364,14 @@ impl Encoder {
         while self.tanstack && messages.last().is_some_and(is_blank) {
             messages.pop();
         }
+        // A text that has said nothing yet goes on in its message.
+        for open in self.texts.iter().filter(|open| open.kind == BlockKind::Text && !self.tanstack) {
+            if messages.iter().all(|message| *message.id != *open.wire) {
+                let mut empty = WireMessage::new(&*open.wire, Role::Assistant);
+                empty.content = Some(Content::Text(Cow::Borrowed("")));
+                messages.push(empty);
+            }
+        }
         messages
     }
 

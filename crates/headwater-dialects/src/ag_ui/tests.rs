@@ -200,6 +200,21 @@ fn a_client_that_reads_no_snapshots_keeps_what_a_retracted_attempt_said_apart() 
 }
 
 #[test]
+fn an_open_text_is_in_every_snapshot_although_it_has_said_nothing() {
+    let kept = Message::new("m1", Role::Assistant, headwater_protocol::MessageStatus::Sent);
+    let records = [
+        Record::new(0, started()),
+        record(None, BlockStarted::new(BlockKind::Text, "x")),
+        record(None, Event::MessagesSnapshot { messages: vec![kept] }),
+        record(None, BlockDelta::new(BlockKind::Text, "x", "a")),
+        record(None, BlockEnded::new(BlockKind::Text, "x")),
+    ];
+    let body = encode(&modern(), &records);
+    let snapshot = events(&body).into_iter().find(|event| event["type"] == "MESSAGES_SNAPSHOT").unwrap();
+    assert_eq!(snapshot["messages"], json!([{ "id": "m1", "role": "assistant", "content": "" }]), "{body}");
+}
+
+#[test]
 fn a_run_that_waits_says_for_whom() {
     let waiting = Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() });
     let tool = ToolCall::new("c1", "pick").by(Executor::Client);
