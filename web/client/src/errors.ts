@@ -1,0 +1,71 @@
+/**
+ * Something went wrong between this client and the server, or inside a run.
+ *
+ * `code` is stable and for programs: the code of the server (`session.busy`, `model.overloaded`, …; docs/http.md lists
+ * them), or one of the client: `network`, `timeout`, `http.<status>`, `stream.html`, `stream.json`, `stream.too-large`,
+ * `stream.cut`, `stream.lost`, `stream.empty`, `storage`. `message` is for people.
+ *
+ * @example
+ * ```ts
+ * chat.send('Hello').catch((error) => {
+ *   if (error instanceof HeadwaterError && error.code === 'http.401') showLogin();
+ * });
+ * ```
+ */
+export class HeadwaterError extends Error {
+  readonly code: string;
+  /** The status of the response, if there was one. */
+  readonly status: number | undefined;
+  /** Whether the same request may succeed later. */
+  readonly retryable: boolean;
+  /** How long the server asked to wait, in milliseconds. */
+  readonly retryAfter: number | undefined;
+
+  constructor(
+    code: string,
+    message: string,
+    { status, retryable = false, retryAfter, cause }: {
+      status?: number | undefined;
+      retryable?: boolean | undefined;
+      retryAfter?: number | undefined;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(message, { cause });
+    this.name = 'HeadwaterError';
+    this.code = code;
+    this.status = status;
+    this.retryable = retryable;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The error that a response is. Its body is the server's `{error, code}`, or anything that stands in between wrote. */
+export async function errorOf(response: Response): Promise<HeadwaterError> {
+  const { status } = response;
+  const text = await response.text().catch(() => '');
+  let body: { error?: unknown; code?: unknown } = {};
+  try {
+    body = Object(JSON.parse(text));
+  } catch {
+    // A proxy's page is of no use to people.
+  }
+  const code = typeof body.code === 'string' ? body.code : `http.${status}`;
+  const message = typeof body.error === 'string' ? body.error : `the server responded with status ${status}`;
+  const retryable = status === 408 || status === 429 || status >= 500;
+  return new HeadwaterError(code, message, { status, retryable, retryAfter: retryAfter(response.headers.get('retry-after')) });
+}
+
+/** `Retry-After` is a number of seconds or a date. */
+function retryAfter(value: string | null): number | undefined {
+  if (!value) return undefined;
+  const wait = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return wait >= 0 ? wait : undefined;
+}
+
+/** Whatever was thrown, as an error with a code. */
+export function asError(error: unknown, code = 'network'): HeadwaterError {
+  if (error instanceof HeadwaterError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new HeadwaterError(code, message, { retryable: code === 'network', cause: error });
+}
