@@ -21,22 +21,13 @@ export class HeadwaterError extends Error {
   /** How long the server asked to wait, in milliseconds. */
   readonly retryAfter: number | undefined;
 
-  constructor(
-    code: string,
-    message: string,
-    { status, retryable = false, retryAfter, cause }: {
-      status?: number | undefined;
-      retryable?: boolean | undefined;
-      retryAfter?: number | undefined;
-      cause?: unknown;
-    } = {},
-  ) {
-    super(message, { cause });
+  constructor(code: string, message: string, options: Partial<Pick<HeadwaterError, 'status' | 'retryable' | 'retryAfter' | 'cause'>> = {}) {
+    super(message, options);
     this.name = 'HeadwaterError';
     this.code = code;
-    this.status = status;
-    this.retryable = retryable;
-    this.retryAfter = retryAfter;
+    this.status = options.status;
+    this.retryable = options.retryable ?? false;
+    this.retryAfter = options.retryAfter;
   }
 }
 

@@ -4,50 +4,50 @@
  * @throws if an operation does not fit the document.
  */
 export function applyPatch(document: unknown, patch: readonly unknown[]): unknown {
-  let root = structuredClone(document);
-  for (const operation of patch as { op: string; path: string; from?: string; value?: unknown }[]) {
-    const { op, path, from, value } = operation;
-    if (op === 'test') {
-      if (JSON.stringify(read(root, path)) !== JSON.stringify(value)) throw misfit(path);
-    } else if (op === 'remove') root = change(root, path, 'remove');
-    else if (op === 'add' || op === 'replace') root = change(root, path, op, value);
-    else if (op === 'copy') root = change(root, path, 'add', structuredClone(read(root, from as string)));
-    else if (op === 'move') {
-      const moved = read(root, from as string);
-      root = change(change(root, from as string, 'remove'), path, 'add', moved);
-    } else throw new Error(`unknown JSON Patch operation "${op}"`);
+  // The document is the value of the empty key, which makes its own path one like any other.
+  const root: Container = { '': structuredClone(document) };
+  for (const { op, path, from, value } of patch as { op: string; path: string; from: string; value?: unknown }[]) {
+    if (op === 'remove') take(root, path);
+    else if (op === 'add') put(root, path, value);
+    else if (op === 'replace') put(root, path, value, take(root, path));
+    else if (op === 'move') put(root, path, take(root, from));
+    else if (op === 'copy') put(root, path, structuredClone(read(root, from)));
+    else if (op !== 'test' || JSON.stringify(read(root, path)) !== JSON.stringify(value)) throw misfit(path);
   }
-  return root;
+  return root[''] ?? null;
 }
+
+type Container = Record<string, unknown>;
 
 const misfit = (path: string) => new Error(`the JSON Patch does not fit the document at "${path}"`);
 
-const tokens = (path: string): string[] => {
-  if (path === '') return [];
-  if (path?.[0] !== '/') throw misfit(path);
-  return path.slice(1).split('/').map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
-};
-
-function read(root: unknown, path: string): unknown {
-  return tokens(path).reduce((value, token) => {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) throw misfit(path);
-    return (value as Record<string, unknown>)[token];
-  }, root);
+/** The container and the key that a path ends with. */
+function find(root: Container, path: string): [Container, string] {
+  const keys = String(path).split('/').map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const last = keys.pop() as string;
+  const parent = keys.reduce<unknown>((value, key) => (Object.hasOwn(Object(value), key) ? (value as Container)[key] : undefined), root);
+  if (typeof parent !== 'object' || !parent) throw misfit(path);
+  return [parent as Container, last];
 }
 
-function change(root: unknown, path: string, op: 'add' | 'replace' | 'remove', value?: unknown): unknown {
-  const place = tokens(path);
-  const last = place.pop();
-  if (last === undefined) return op === 'remove' ? null : value;
-  const parent = read(root, place.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join(''));
-  if (typeof parent !== 'object' || parent === null) throw misfit(path);
-  if (op !== 'add' && !Object.hasOwn(parent, last)) throw misfit(path);
-  if (Array.isArray(parent)) {
-    const at = last === '-' ? parent.length : Number(last);
-    if (!/^(-|0|[1-9]\d*)$/.test(last) || at > parent.length) throw misfit(path);
-    if (op === 'remove') parent.splice(at, 1);
-    else parent.splice(at, op === 'add' ? 0 : 1, value);
-  } else if (op === 'remove') delete (parent as Record<string, unknown>)[last];
-  else Object.defineProperty(parent, last, { value, writable: true, enumerable: true, configurable: true });
-  return root;
+function read(root: Container, path: string): unknown {
+  const [parent, key] = find(root, path);
+  if (!Object.hasOwn(parent, key)) throw misfit(path);
+  return parent[key];
+}
+
+function take(root: Container, path: string): unknown {
+  const value = read(root, path);
+  const [parent, key] = find(root, path);
+  if (Array.isArray(parent)) parent.splice(Number(key), 1);
+  else delete parent[key];
+  return value;
+}
+
+function put(root: Container, path: string, value: unknown, _replaced?: unknown): void {
+  const [parent, key] = find(root, path);
+  if (!Array.isArray(parent)) Object.defineProperty(parent, key, { value, writable: true, enumerable: true, configurable: true });
+  else if (key === '-') parent.push(value);
+  else if (/^(0|[1-9]\d*)$/.test(key) && Number(key) <= parent.length) parent.splice(Number(key), 0, value);
+  else throw misfit(path);
 }

@@ -1,10 +1,10 @@
+import { assign } from './assign.js';
 import { Draft } from './draft.js';
-import { applyPatch } from './json-patch.js';
 import type {
   AttemptId, ErrorInfo, Event, Interrupt, Message, MessageStatus, NativeRecord, Part, QuestionState, RunStarted, Usage,
 } from './native.js';
 import { applyToolEvent, isSettled, type ToolEvent } from './reduce-tool.js';
-import { applyStructuredChunk, type StructuredStreamState } from './structured.js';
+import { writeStructured, type StructuredStreamState } from './structured-write.js';
 
 /** What is known of a run. */
 export interface RunInfo {
@@ -17,7 +17,7 @@ export interface RunInfo {
   error?: ErrorInfo;
   cancelReason?: string;
   /** The calls whose outputs the page owes. */
-  pendingToolCalls: readonly string[];
+  pendingToolCalls?: readonly string[];
 }
 
 /** The state that the records of a run build. Every part of it is immutable; what did not change keeps its identity. */
@@ -32,7 +32,12 @@ export interface RunState {
   shared: unknown;
 }
 
-type Place = readonly [message: number, part: number];
+export interface ReducerOptions {
+  /** Applies the patches of shared state: `applyPatch` of this package. Agents that share no state need none. */
+  applyPatch?: ((document: unknown, patch: readonly unknown[]) => unknown) | undefined;
+}
+
+type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
 /**
  * Builds messages from the records of native streams, as the server does.
@@ -46,55 +51,44 @@ type Place = readonly [message: number, part: number];
  */
 export class RunReducer {
   #draft = new Draft();
-  #run: RunInfo = begun({});
+  #run: RunInfo = { status: 'running', started: {} };
   #messages: readonly Message[];
-  #current = -1;
+  /** The message that records without a message belong to. */
+  #current: string | undefined;
   #interrupts: readonly Interrupt[] = [];
   #structured: Readonly<Record<string, StructuredStreamState>> = {};
   #shared: unknown;
-  /** Where parts are that later events change. */
-  #places = new Map<string, Place>();
-  #lastBlock: { key: string; place: Place } | undefined;
   /** The messages that the current run has written to. */
   #written = new Set<string>();
   #isReplaying = false;
+  #options: ReducerOptions;
 
   /** Begins with the messages that the conversation already has. */
-  constructor(messages: readonly Message[] = []) {
+  constructor(messages: readonly Message[] = [], options: ReducerOptions = {}) {
     this.#messages = messages;
+    this.#options = options;
   }
 
   /** The state so far. It is never changed afterwards. */
   snapshot(): RunState {
     this.#draft.seal();
-    return {
-      run: this.#run,
-      messages: this.#messages,
-      interrupts: this.#interrupts,
-      structured: this.#structured,
-      shared: this.#shared,
-    };
+    return { run: this.#run, messages: this.#messages, interrupts: this.#interrupts, structured: this.#structured, shared: this.#shared };
   }
 
-  /** Puts a message at the end of the conversation, or in place of the one with its id. */
-  put(message: Message): void {
-    const at = this.#find(message.id);
-    const messages = this.#ownMessages();
-    messages[at < 0 ? messages.length : at] = message;
-    if (at >= 0) this.#reindex();
-  }
-
-  /** Replaces the conversation. What is equal to what was there keeps its identity. */
-  reset(messages: readonly Message[]): void {
+  /** Changes the conversation. A message that is equal to the one with its id keeps the identity of that. */
+  edit(change: (messages: readonly Message[]) => readonly Message[]): void {
     const known = new Map(this.#messages.map((message) => [message.id, message]));
-    this.#messages = messages.map((message) => {
+    this.#messages = change(this.#messages).map((message) => {
       const held = known.get(message.id);
-      return held && JSON.stringify(held) === JSON.stringify(message) ? held : message;
+      return held && held !== message && JSON.stringify(held) === JSON.stringify(message) ? held : message;
     });
-    this.#current = -1;
-    this.#interrupts = [];
+  }
+
+  /** Begins anew with other messages. */
+  reset(messages: readonly Message[]): void {
+    this.edit(() => messages);
     this.#written.clear();
-    this.#reindex();
+    this.#forgetRun();
   }
 
   /**
@@ -104,37 +98,36 @@ export class RunReducer {
    * records can be applied.
    */
   apply(record: NativeRecord): void {
-    const { event } = record;
-    if (record.replay && !this.#isReplaying) this.#forgetRun();
-    this.#isReplaying = record.replay === true;
-    if (this.#hasEnded() && event.type !== 'run-started') return;
-    if (this.#run.status === 'waiting' && CONTINUES.has(event.type)) this.#update({ status: 'running', pendingToolCalls: [] });
-    this.#event(record, event);
+    const { event, replay } = record;
+    // A replay that was cut begins again.
+    if (replay && (!this.#isReplaying || event.type === 'run-started')) this.#forgetRun();
+    this.#isReplaying = replay === true;
+    const { status } = this.#run;
+    if (status !== 'running' && status !== 'waiting' && event.type !== 'run-started') return;
+    if (status === 'waiting' && CONTINUES.test(event.type)) this.#update({ status: 'running', pendingToolCalls: undefined });
+    this.#apply(record, event);
   }
 
-  #event(record: NativeRecord, event: Event): void {
+  #apply(record: NativeRecord, event: Event): void {
     switch (event.type) {
       case 'block-started':
-        this.#startBlock(record, event.kind, event.id, event.metadata);
-        break;
-      case 'block-delta': {
-        const part = this.#block(record, event.kind, event.id) ?? this.#startBlock(record, event.kind, event.id);
-        part.text += event.delta;
-        if (event.metadata !== undefined) part.metadata = event.metadata;
-        break;
-      }
+      case 'block-delta':
       case 'block-ended': {
-        const part = this.#block(record, event.kind, event.id);
-        if (!part) break;
-        part.state = 'done';
-        if (event.metadata !== undefined) part.metadata = event.metadata;
-        this.#places.delete(this.#blockKey(record, event.kind, event.id));
-        this.#lastBlock = undefined;
+        const { kind, id, metadata } = event;
+        const isOpen = (part: Part) => part.type === kind && part.id === id && part.state === 'streaming';
+        const open = event.type === 'block-started' ? undefined : (this.#find(isOpen, record) as PartOf<'text'> | undefined);
+        if (!open && event.type === 'block-ended') break;
+        const part = open ?? this.#push(record, { type: kind, id, text: '', state: 'streaming' } as PartOf<'text'>);
+        if (event.type === 'block-delta') part.text += event.delta;
+        if (event.type === 'block-ended') part.state = 'done';
+        if (metadata !== undefined) part.metadata = metadata;
         break;
       }
       case 'run-started': {
         const { type: _, ...started } = event;
-        this.#run = begun(started);
+        // What another run left open is not continued.
+        this.#end('cancelled', 'cancelled');
+        this.#run = { status: 'running', started };
         this.#interrupts = [];
         if (!record.replay) this.#written.clear();
         break;
@@ -142,17 +135,24 @@ export class RunReducer {
       case 'run-finished':
         this.#end('finished', 'sent', { finishReason: event.reason, usage: event.usage ?? this.#run.usage, data: event.data });
         break;
-      case 'run-failed': {
-        const { type: _, ...error } = event;
-        this.#end('failed', 'error', { error });
+      case 'run-failed':
+      case 'error': {
+        const { type, terminal, ...error } = event as Event & { type: 'error' };
+        if (terminal || (type as string) === 'run-failed') this.#end('failed', 'error', { error });
+        else this.#update({ error });
         break;
       }
       case 'run-cancelled':
         this.#end('cancelled', 'cancelled', { cancelReason: event.reason });
         break;
       case 'run-waiting':
-        this.#end('waiting', 'sent', { usage: event.usage ?? this.#run.usage, pendingToolCalls: event.toolCalls ?? [] });
+        this.#end('waiting', 'sent', { usage: event.usage ?? this.#run.usage, pendingToolCalls: event.toolCalls });
         break;
+      case 'usage': {
+        const { type: _, ...usage } = event;
+        this.#update({ usage });
+        break;
+      }
       case 'attempt-retracted':
         this.#keepParts((part) => (part.type === 'tool' && isSettled(part.state)) || (part as { attempt?: AttemptId }).attempt !== event.attempt);
         break;
@@ -160,7 +160,7 @@ export class RunReducer {
         this.#startMessage(event);
         break;
       case 'message-finished': {
-        const at = this.#find(event.message);
+        const at = this.#messages.findLastIndex(({ id }) => id === event.message);
         if (this.#messages[at]?.status === 'streaming') this.#message(at).status = 'sent';
         break;
       }
@@ -170,7 +170,7 @@ export class RunReducer {
         break;
       }
       case 'message':
-        this.#push(record, { type: 'text', id: 'message', text: event.content, state: 'done', ...attemptOf(record) });
+        this.#push(record, { type: 'text', id: 'message', text: event.content, state: 'done' });
         break;
       case 'step-started':
         this.#push(record, { type: 'step-start' });
@@ -178,11 +178,16 @@ export class RunReducer {
       case 'source-url':
       case 'source-document':
       case 'file':
-        this.#push(record, { ...event, ...attemptOf(record) } as Part);
+        this.#push(record, { ...event } as Part);
         break;
-      case 'data':
-        if (!event.transient) this.#putData(record, event);
+      case 'data': {
+        const { name, id } = event;
+        if (event.transient) break;
+        const known = id === undefined ? undefined : this.#find((part) => part.type === 'data' && part.name === name && part.id === id, record);
+        if (known) assign(known as PartOf<'data'>, event);
+        else this.#push(record, { ...event });
         break;
+      }
       case 'structured':
         this.#putStructured(record, event);
         break;
@@ -196,254 +201,144 @@ export class RunReducer {
         this.#shared = event.state;
         break;
       case 'state-delta':
-        this.#shared = applyPatch(this.#shared ?? null, event.patch);
+        if (this.#options.applyPatch) this.#shared = this.#options.applyPatch(this.#shared ?? null, event.patch);
         break;
       case 'messages-snapshot':
-        this.#reconcile(event.messages);
+        this.edit(() => event.messages);
         break;
-      case 'interrupt-requested':
-        this.#ask(record, event);
+      case 'interrupt-requested': {
+        const { type: _, ...interrupt } = event;
+        this.#question(record, event.request, 'open', { interrupt });
         break;
+      }
       case 'interrupt-answered':
-        this.#closeQuestion(event.request, 'answered', event.answer);
+        this.#question(record, event.request, 'answered', { answer: event.answer });
         break;
       case 'interrupt-expired':
-        this.#closeQuestion(event.request, 'expired');
+        this.#question(record, event.request, 'expired', {});
         break;
-      case 'usage': {
-        const { type: _, ...usage } = event;
-        this.#update({ usage });
-        break;
-      }
-      case 'error': {
-        const { type: _, terminal, ...error } = event;
-        if (terminal) this.#end('failed', 'error', { error });
-        else this.#update({ error });
-        break;
-      }
       default:
         // A reader passes over events that it does not know.
         if (/^(tool-(input|output|denied)|approval-)/.test(event.type)) this.#tool(record, event as ToolEvent);
     }
   }
 
-  #hasEnded(): boolean {
-    return this.#run.status !== 'running' && this.#run.status !== 'waiting';
+  #update(fields: { [K in keyof RunInfo]?: RunInfo[K] | undefined }): void {
+    this.#run = assign({ ...this.#run }, fields);
   }
 
-  #update(fields: Partial<RunInfo>): void {
-    this.#run = { ...this.#run, ...fields };
-  }
-
-  #end(status: RunInfo['status'], open: MessageStatus, fields: { [K in keyof RunInfo]?: RunInfo[K] | undefined }): void {
-    this.#update({ pendingToolCalls: [], ...(fields as Partial<RunInfo>), status });
+  #end(status: RunInfo['status'], open: MessageStatus, fields: { [K in keyof RunInfo]?: RunInfo[K] | undefined } = {}): void {
+    this.#update({ pendingToolCalls: undefined, ...fields, status });
     this.#messages.forEach((message, at) => {
       if (message.status === 'streaming') this.#message(at).status = open;
     });
   }
 
-  // Messages and parts
-
-  #ownMessages(): Message[] {
-    return (this.#messages = this.#draft.own(this.#messages as Message[])) as Message[];
+  /** What was said of the run so far goes: it is told from its beginning. */
+  #forgetRun(): void {
+    this.#messages = this.#messages.filter(({ id }) => !this.#written.has(id));
+    this.#written.clear();
+    this.#run = { status: 'running', started: this.#run.started };
+    this.#interrupts = [];
+    this.#structured = {};
   }
 
+  // Messages
+
+  /** A message, to be changed. */
   #message(at: number): Message {
-    const messages = this.#ownMessages();
+    const messages = (this.#messages = this.#draft.own(this.#messages as Message[])) as Message[];
     return (messages[at] = this.#draft.own(messages[at] as Message));
   }
 
-  #part(place: Place): Part | undefined {
-    const message = this.#message(place[0]);
-    const parts = (message.parts = this.#draft.own(message.parts));
-    const part = parts[place[1]];
-    return part && (parts[place[1]] = this.#draft.own(part));
+  /** The place of the message that a record belongs to; made if there is none. */
+  #target({ message: id = this.#current }: NativeRecord): number {
+    const last = this.#messages.length - 1;
+    const at = this.#messages[last]?.id === id ? last : this.#messages.findLastIndex((message) => message.id === id);
+    return at < 0 ? this.#begin({ id: id ?? `message-${last + 2}`, role: 'assistant', status: 'streaming', parts: [] }) : at;
   }
 
-  #find(id: string): number {
-    return this.#messages.findLastIndex((message) => message.id === id);
-  }
-
-  /** The message that a record belongs to; made if there is none. */
-  #target(record: NativeRecord): number {
-    const current = this.#messages[this.#current];
-    if (current && (record.message === undefined || record.message === current.id)) return this.#current;
-    const known = record.message === undefined ? -1 : this.#find(record.message);
-    if (known >= 0) return known;
-    return this.#append({ id: record.message ?? `message-${this.#messages.length + 1}`, role: 'assistant', status: 'streaming', parts: [] });
-  }
-
-  #append(message: Message): number {
-    this.#current = this.#ownMessages().push(this.#draft.fresh(message)) - 1;
+  #begin(message: Message): number {
+    this.#current = message.id;
     this.#written.add(message.id);
-    return this.#current;
+    this.#messages = [...this.#messages, message];
+    return this.#messages.length - 1;
   }
 
   #startMessage({ message: id, role, author }: Extract<Event, { type: 'message-started' }>): void {
-    const at = this.#find(id);
+    const at = this.#messages.findLastIndex((message) => message.id === id);
     if (at < 0) {
-      this.#append({ id, role, status: 'streaming', ...(author === undefined ? {} : { author }), parts: [] });
+      this.#begin(assign<Message>({ id, role, status: 'streaming', parts: [] }, { author }));
       return;
     }
     const message = this.#message(at);
-    // The history may have had a part of the answer, which the replay tells from its beginning.
-    if (this.#isReplaying && !this.#written.has(id)) {
-      message.parts = [];
-      this.#reindex();
-    }
+    // The history may have a part of the answer, which the replay tells from its beginning.
+    if (this.#isReplaying && !this.#written.has(id)) message.parts = [];
     message.status = 'streaming';
-    this.#current = at;
+    this.#current = id;
     this.#written.add(id);
   }
 
-  #push(record: NativeRecord, part: Part): Place {
-    const at = this.#target(record);
-    const message = this.#message(at);
+  // Parts
+
+  #push<P extends Part>(record: NativeRecord, part: P): P {
+    const message = this.#message(this.#target(record));
     message.parts = this.#draft.own(message.parts);
-    return [at, message.parts.push(this.#draft.fresh(part)) - 1];
-  }
-
-  #keepParts(keeps: (part: Part) => boolean): void {
-    this.#messages.forEach((message, at) => {
-      if (!message.parts.every(keeps)) this.#message(at).parts = message.parts.filter(keeps);
-    });
-    this.#reindex();
-  }
-
-  #reindex(): void {
-    this.#places.clear();
-    this.#lastBlock = undefined;
-    this.#messages.forEach((message, at) => {
-      message.parts.forEach((part, index) => {
-        const place: Place = [at, index];
-        if (part.type === 'tool') this.#places.set(`tool ${part.call}`, place);
-        else if (part.type === 'data' && part.id !== undefined) this.#places.set(`data ${at} ${part.name} ${part.id}`, place);
-        else if ((part.type === 'text' || part.type === 'reasoning') && part.state === 'streaming') {
-          this.#places.set(`${part.type} ${at} ${part.id}`, place);
-        }
-      });
-    });
-  }
-
-  /** A replay tells all that the run has said: what is there of it goes. */
-  #forgetRun(): void {
-    this.#messages = this.#messages.filter((message) => !this.#written.has(message.id));
-    this.#written.clear();
-    this.#run = begun(this.#run.started);
-    this.#current = -1;
-    this.#interrupts = [];
-    this.#reindex();
-  }
-
-  #reconcile(snapshot: readonly Message[]): void {
-    const current = this.#messages[this.#current]?.id;
-    const has = (role: string) => snapshot.some((message) => message.role === role);
-    const stays = (message: Message) =>
-      snapshot.some(({ id }) => id === message.id) || ((message.role === 'reasoning' || message.role === 'activity') && !has(message.role));
-    const kept = this.#messages.filter(stays).map((message) => snapshot.find(({ id }) => id === message.id) ?? message);
-    this.#messages = [...kept, ...snapshot.filter(({ id }) => !kept.some((message) => message.id === id))];
-    this.#current = current === undefined ? -1 : this.#find(current);
-    this.#reindex();
-  }
-
-  // Blocks
-
-  #blockKey(record: NativeRecord, kind: string, id: string): string {
-    return `${kind} ${this.#target(record)} ${id}`;
-  }
-
-  #startBlock(record: NativeRecord, kind: 'text' | 'reasoning', id: string, metadata?: unknown) {
-    const part = { type: kind, id, text: '', state: 'streaming' as const, ...(metadata === undefined ? {} : { metadata }), ...attemptOf(record) };
-    const place = this.#push(record, part);
-    const key = this.#blockKey(record, kind, id);
-    this.#places.set(key, place);
-    this.#lastBlock = { key, place };
+    message.parts.push(this.#draft.fresh(record.attempt === undefined ? part : Object.assign(part, { attempt: record.attempt })));
     return part;
   }
 
-  #block(record: NativeRecord, kind: string, id: string) {
-    const key = this.#blockKey(record, kind, id);
-    const place = this.#lastBlock?.key === key ? this.#lastBlock.place : this.#places.get(key);
-    if (!place) return undefined;
-    this.#lastBlock = { key, place };
-    return this.#part(place) as Extract<Part, { type: 'text' | 'reasoning' }>;
-  }
-
-  // Tools, data, objects, questions
-
-  #tool(record: NativeRecord, event: ToolEvent): void {
-    let place: Place | undefined;
-    if ('call' in event && event.call !== undefined) place = this.#places.get(`tool ${event.call}`);
-    else place = this.#findPart((part) => part.type === 'tool' && part.approval?.id === (event as { approval?: string }).approval);
-    if (!place) {
-      if (event.type === 'approval-answered') return;
-      const { call, name = '', dynamic } = event as { call: string; name?: string; dynamic?: boolean };
-      const made: Part = {
-        type: 'tool', call, name, state: 'input-streaming', executor: 'server', ...(dynamic === undefined ? {} : { dynamic }), ...attemptOf(record),
-      };
-      place = this.#push(record, made);
-      this.#places.set(`tool ${call}`, place);
-    }
-    applyToolEvent(this.#part(place) as Extract<Part, { type: 'tool' }>, event);
-  }
-
-  #findPart(matches: (part: Part) => boolean): Place | undefined {
-    for (let at = this.#messages.length - 1; at >= 0; at -= 1) {
+  /** The newest part that matches, to be changed: of the record's message, or else of all. */
+  #find(matches: (part: Part) => boolean, record?: NativeRecord): Part | undefined {
+    const only = record && this.#target(record);
+    for (let at = only ?? this.#messages.length - 1; at >= (only ?? 0); at -= 1) {
       const index = (this.#messages[at] as Message).parts.findLastIndex(matches);
-      if (index >= 0) return [at, index];
+      if (index < 0) continue;
+      const message = this.#message(at);
+      const parts = (message.parts = this.#draft.own(message.parts));
+      return (parts[index] = this.#draft.own(parts[index] as Part));
     }
     return undefined;
   }
 
-  #putData(record: NativeRecord, event: Extract<Event, { type: 'data' }>): void {
-    const key = event.id === undefined ? undefined : `data ${this.#target(record)} ${event.name} ${event.id}`;
-    const known = key === undefined ? undefined : this.#places.get(key);
-    if (known) {
-      this.#part(known);
-      this.#message(known[0]).parts[known[1]] = { ...event };
-      return;
-    }
-    const place = this.#push(record, { ...event });
-    if (key !== undefined) this.#places.set(key, place);
+  #keepParts(keeps: (part: Part) => boolean): void {
+    this.#messages.forEach(({ parts }, at) => {
+      if (!parts.every(keeps)) this.#message(at).parts = parts.filter(keeps);
+    });
   }
 
-  #putStructured(record: NativeRecord, event: Extract<Event, { type: 'structured' }>): void {
-    const { streamId: stream, dataType } = event;
+  #tool(record: NativeRecord, event: ToolEvent): void {
+    const { call, name = '', dynamic, approval } = event as { call?: string; name?: string; dynamic?: boolean; approval?: string };
+    const found = this.#find((part) => part.type === 'tool' && (call === undefined ? part.approval?.id === approval : part.call === call));
+    if (!found && call === undefined) return;
+    const made = () => assign({ type: 'tool', call: call as string, name, state: 'input-streaming', executor: 'server' } as PartOf<'tool'>, { dynamic });
+    applyToolEvent((found ?? this.#push(record, made())) as PartOf<'tool'>, event);
+  }
+
+  #putStructured(record: NativeRecord, { type: _, ...update }: Extract<Event, { type: 'structured' }>): void {
+    const { streamId: stream, dataType } = update;
     const held = Object.hasOwn(this.#structured, stream) ? this.#structured[stream] : undefined;
-    const { type: _, ...update } = event;
-    const next = applyStructuredChunk(held, update, this.#draft.own);
-    this.#structured = this.#draft.own(this.#structured);
-    (this.#structured as Record<string, StructuredStreamState>)[stream] = next;
-    const place = held && this.#findPart((part) => part.type === 'structured' && part.stream === stream);
-    if (place) Object.assign(this.#part(place) as Part, { dataType, data: next.data });
-    else this.#push(record, { type: 'structured', stream, dataType, data: next.data });
+    const next = writeStructured(held, update, this.#draft.own, misfit);
+    this.#structured = { ...this.#structured, [stream]: next };
+    const part = held && this.#find((known) => known.type === 'structured' && known.stream === stream);
+    assign((part ?? this.#push(record, { type: 'structured', stream, dataType })) as PartOf<'structured'>, { dataType, data: next.data });
   }
 
-  #ask(record: NativeRecord, { type: _, ...interrupt }: Extract<Event, { type: 'interrupt-requested' }>): void {
-    this.#interrupts = [...this.#interrupts.filter(({ request }) => request !== interrupt.request), interrupt];
-    const place = this.#findPart((part) => part.type === 'question' && part.interrupt.request === interrupt.request);
-    if (!place) this.#push(record, { type: 'question', interrupt, state: 'open' });
-    else Object.assign(this.#part(place) as Part, { interrupt, state: 'open', answer: undefined });
-  }
-
-  #closeQuestion(request: string, state: QuestionState, answer?: unknown): void {
+  /** A question is put, or settled: then what allowed to answer it is of no more use. */
+  #question(record: NativeRecord, request: string, state: QuestionState, { interrupt, answer }: { interrupt?: Interrupt; answer?: unknown }): void {
     this.#interrupts = this.#interrupts.filter((open) => open.request !== request);
-    const place = this.#findPart((part) => part.type === 'question' && part.interrupt.request === request);
-    const part = place && (this.#part(place) as Extract<Part, { type: 'question' }>);
-    if (!part) return;
-    const { token: _, ...interrupt } = part.interrupt;
-    Object.assign(part, { state, interrupt }, answer === undefined ? {} : { answer });
+    if (interrupt) this.#interrupts = [...this.#interrupts, interrupt];
+    let part = this.#find((known) => known.type === 'question' && known.interrupt.request === request) as PartOf<'question'> | undefined;
+    if (!part && interrupt) part = this.#push(record, { type: 'question', interrupt, state });
+    if (part) assign(part, { state, answer, interrupt: interrupt ?? assign({ ...part.interrupt }, { token: undefined }) });
   }
 }
 
 /** What makes a run that waited continue. */
-const CONTINUES: ReadonlySet<string> = new Set([
-  'interrupt-answered', 'interrupt-expired', 'approval-answered', 'tool-output', 'tool-output-error', 'tool-denied', 'attempt-started', 'step-started',
-]);
+const CONTINUES = /^(interrupt-(answered|expired)|approval-answered|tool-(output|denied)|(attempt|step)-started)/;
 
-const begun = (started: RunStarted): RunInfo => ({ status: 'running', started, pendingToolCalls: [] });
-
-const attemptOf = ({ attempt }: NativeRecord) => (attempt === undefined ? {} : { attempt });
+/** The server has checked the updates: one that does not fit is out of place here. */
+const misfit = () => new Error('a structured update does not fit');
 
 /** Metadata is merged key by key, all the way down; everything else is replaced. */
 function merge(held: unknown, next: unknown): unknown {
@@ -451,6 +346,6 @@ function merge(held: unknown, next: unknown): unknown {
   const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
   if (!isObject(held) || !isObject(next)) return next;
   const merged = { ...held };
-  for (const [key, value] of Object.entries(next)) merged[key] = isObject(merged[key]) && isObject(value) ? merge(merged[key], value) : value;
+  for (const key in next) merged[key] = isObject(next[key]) ? merge(merged[key], next[key]) : next[key];
   return merged;
 }

@@ -1,0 +1,38 @@
+/**
+ * A snapshot that changes at most once per interval, however often its source does. Readers that ask in between get the
+ * same object, which `useSyncExternalStore` relies on.
+ */
+export class SnapshotStore<S> {
+  #snapshot: S;
+  #listeners = new Set<() => void>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly read: () => S,
+    private readonly interval: number,
+  ) {
+    this.#snapshot = read();
+  }
+
+  readonly getSnapshot = (): S => this.#snapshot;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    // Each subscription is one of its own, also of the same function.
+    const own = () => listener();
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  };
+
+  /** The source has changed. */
+  changed(): void {
+    this.#timer ??= setTimeout(() => this.flush(), this.interval);
+  }
+
+  /** Takes a new snapshot at once, for changes that should be seen without delay. */
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#snapshot = this.read();
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
