@@ -284,7 +284,9 @@ export class RunReducer {
   #push<P extends Part>(record: NativeRecord, part: P): P {
     const message = this.#message(this.#target(record));
     message.parts = this.#draft.own(message.parts);
-    message.parts.push(this.#draft.fresh(record.attempt === undefined ? part : Object.assign(part, { attempt: record.attempt })));
+    // What an attempt wrote can be retracted; an object or a question cannot.
+    if (record.attempt && /^(text|reasoning|tool|source|file)/.test(part.type)) Object.assign(part, { attempt: record.attempt });
+    message.parts.push(this.#draft.fresh(part));
     return part;
   }
 

@@ -150,7 +150,10 @@ test('promise that nobody looks at is no unhandled rejection', async () => {
 test('request that is never answered times out', async () => {
   const server = new FakeServer().on('POST runs', () => new Promise(() => {}));
   const chat = createChat(server.options({ requestTimeout: 10 }));
+  // The timer of the request does not keep a process alive.
+  const alive = setInterval(() => {}, 1000);
   await assert.rejects(chat.send('Hi'), { code: 'timeout' });
+  clearInterval(alive);
 });
 
 test('page, foreign stream and huge event in place of a stream are errors that end it', async () => {

@@ -52,6 +52,7 @@ export class Chat {
   #reading: AbortController | undefined;
   /** The calls of the page's tools that are executed or were. */
   #executed = new Set<string>();
+  #loads = 0;
   #subscribers = 0;
   #unwake = (): void => {};
 
@@ -83,7 +84,7 @@ export class Chat {
   sync(): Promise<void> {
     return this.#act(async () => {
       const session = this.#reading ? undefined : await this.#find();
-      if (session && (session.activeRun || session.waitingRun || session.lastRun !== this.#run)) await this.#load(session);
+      if (session && (session.activeRun || session.waitingRun || session.lastRun !== this.#run)) await this.#load();
     });
   }
 
@@ -237,11 +238,19 @@ export class Chat {
     }
   }
 
-  async #load(known?: Session): Promise<void> {
-    const session = known ?? (await this.#find());
+  async #load(): Promise<void> {
+    const load = (this.#loads += 1);
+    const session = await this.#find();
     if (!session) return;
-    const { messages, before } = await this.#page();
+    const page = await this.#page().catch((error: unknown) => {
+      if (asError(error).code !== 'run.unknown') throw error;
+    });
+    // A turn that is about to begin has no run yet.
+    if (!page) return this.#soon(() => this.#load());
+    const { messages, before } = page;
     await this.#loadQueue();
+    // One that began later has seen more.
+    if (load !== this.#loads) return;
     this.#leave();
     this.#older = before;
     this.#reducer.reset(messages);
@@ -250,6 +259,12 @@ export class Chat {
     this.#run = session.lastRun ?? undefined;
     const active = session.activeRun ?? session.waitingRun;
     if (active) this.#follow(active, 'now');
+    else if (this.#queued.length > 0) void this.#soon(() => this.sync());
+  }
+
+  async #soon(action: () => Promise<void>): Promise<void> {
+    await pause(100, new AbortController().signal);
+    return action();
   }
 
   async #loadQueue(): Promise<readonly QueuedMessage[]> {
