@@ -18,6 +18,8 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined;
   /** The longest event that is taken, in characters: 8 Mi. A longer one is an error, `stream.too-large`. */
   maxEventLength?: number | undefined;
+  /** Whether a last event without its blank line counts, if it is complete JSON: it does, unless the sender repeats it. */
+  keepTail?: boolean | undefined;
   /** Called whenever bytes arrive, comments included: a stream that is silent but alive. */
   onActivity?: (() => void) | undefined;
 }
@@ -61,7 +63,7 @@ export async function* readEvents(source: StreamSource, options: ReadOptions = {
 /** The events of a stream, as many at a time as one piece of bytes completes. */
 export async function* readBatches(
   source: StreamSource,
-  { signal, maxEventLength = MAX_EVENT_LENGTH, onActivity }: ReadOptions = {},
+  { signal, maxEventLength = MAX_EVENT_LENGTH, keepTail = true, onActivity }: ReadOptions = {},
 ): AsyncGenerator<StreamEvent[], void, undefined> {
   const body = source instanceof Response ? source.body : source;
   if (!body) throw new HeadwaterError('stream.empty', 'the response has no body');
@@ -81,7 +83,7 @@ export async function* readBatches(
       if (events.length > 0) yield events;
       if (done) break;
     }
-    const last = parser.end();
+    const last = keepTail ? parser.end() : undefined;
     if (last) yield [last];
   } finally {
     signal?.removeEventListener('abort', stop);
