@@ -9,6 +9,7 @@ import { parsePartialJson } from './partial-json.js';
 import { parseChunk } from './read-snapshots.js';
 import { readEvents, type ReadOptions, type StreamSource } from './read-stream.js';
 
+export { createStream } from './create-stream.js';
 export type { UIMessage, UIMessagePart };
 
 /** An event of the stream. */
@@ -43,18 +44,6 @@ export async function* fromSSE(
   const response = await fetch(url, { ...init, signal: signal ?? null });
   if (!response.ok) throw await errorOf(response);
   yield* readStream(response, { signal, maxEventLength, onActivity, keepTail });
-}
-
-/** A stream of these chunks, one every `delayMs`: for stories and tests of a page. */
-export function createStream<T>(chunks: readonly T[], delayMs = 0): ReadableStream<T> {
-  let next = 0;
-  return new ReadableStream<T>({
-    async pull(controller) {
-      if (next >= chunks.length) return controller.close();
-      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
-      controller.enqueue(chunks[next++] as T);
-    },
-  });
 }
 
 interface EventData {
