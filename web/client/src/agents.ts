@@ -40,10 +40,10 @@ export async function* fromSSE(
   url: string,
   { fetch = globalThis.fetch, ...options }: ReadOptions & Omit<RequestInit, 'signal'> & { fetch?: typeof globalThis.fetch } = {},
 ): AsyncGenerator<StreamEvent, void, undefined> {
-  const { signal, maxEventLength, onActivity, keepTail, ...init } = options;
+  const { signal, maxEventLength, onActivity, keepTail, framing, ...init } = options;
   const response = await fetch(url, { ...init, signal: signal ?? null });
   if (!response.ok) throw await errorOf(response);
-  yield* readStream(response, { signal, maxEventLength, onActivity, keepTail });
+  yield* readStream(response, { signal, maxEventLength, onActivity, keepTail, framing });
 }
 
 interface EventData {

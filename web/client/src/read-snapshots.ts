@@ -7,20 +7,26 @@ interface Reducer<C, S> {
   snapshot(): S;
 }
 
-/** What a reducer makes of a stream, once for all chunks that arrive together. */
+/** What a reducer makes of a stream, once for all chunks that arrive together. After an error, what was there before it. */
 export async function* readSnapshots<C, S>(
   source: StreamSource,
   reducer: Reducer<C, S>,
   options: ReadOptions,
-  parse: (event: StreamEvent) => C | undefined = parseChunk,
+  chunksOf: (event: StreamEvent) => Iterable<C> = chunkOf,
 ): AsyncGenerator<S, void, undefined> {
   for await (const events of readBatches(source, options)) {
-    for (const event of events) {
-      const chunk = event.data.trim() === '[DONE]' ? undefined : parse(event);
-      if (chunk !== undefined) reducer.apply(chunk);
+    try {
+      for (const event of events) for (const chunk of chunksOf(event)) reducer.apply(chunk);
+    } catch (error) {
+      yield reducer.snapshot();
+      throw error;
     }
     yield reducer.snapshot();
   }
+}
+
+function* chunkOf<C>(event: StreamEvent): Generator<C, void, undefined> {
+  if (event.data.trim() !== '[DONE]') yield parseChunk<C>(event);
 }
 
 /** The chunk of an event. */

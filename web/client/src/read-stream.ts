@@ -18,6 +18,8 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined;
   /** The longest event that is taken, in characters: 8 Mi. A longer one is an error, `stream.too-large`. */
   maxEventLength?: number | undefined;
+  /** How the stream is cut into events; by default it is told from the first bytes. */
+  framing?: 'sse' | 'ndjson' | undefined;
   /** Whether a last event without its blank line counts, if it is complete JSON: it does, unless the sender repeats it. */
   keepTail?: boolean | undefined;
   /** Called whenever bytes arrive, comments included: a stream that is silent but alive. */
@@ -63,7 +65,7 @@ export async function* readEvents(source: StreamSource, options: ReadOptions = {
 /** The events of a stream, as many at a time as one piece of bytes completes. */
 export async function* readBatches(
   source: StreamSource,
-  { signal, maxEventLength = MAX_EVENT_LENGTH, keepTail = true, onActivity }: ReadOptions = {},
+  { signal, maxEventLength = MAX_EVENT_LENGTH, keepTail = true, framing, onActivity }: ReadOptions = {},
 ): AsyncGenerator<StreamEvent[], void, undefined> {
   const body = source instanceof Response ? source.body : source;
   if (!body) throw new HeadwaterError('stream.empty', 'the response has no body');
@@ -71,7 +73,7 @@ export async function* readBatches(
   // Ends a `read()` that waits for a server that sends nothing.
   const stop = () => void reader.cancel().catch(() => {});
   signal?.addEventListener('abort', stop, { once: true });
-  const parser = new EventParser(maxEventLength);
+  const parser = new EventParser(maxEventLength, framing && framing === 'ndjson');
   const decoder = new TextDecoder();
   try {
     for (;;) {
@@ -100,7 +102,12 @@ class EventParser {
   #data: string[] = [];
   #length = 0;
 
-  constructor(private readonly maxLength: number) {}
+  #maxLength: number;
+
+  constructor(maxLength: number, isNdjson: boolean | undefined) {
+    this.#maxLength = maxLength;
+    this.#isNdjson = isNdjson;
+  }
 
   push(text: string): StreamEvent[] {
     const events: StreamEvent[] = [];
@@ -123,7 +130,7 @@ class EventParser {
     const event = (rest ? this.#line(rest) : undefined) ?? this.#block();
     if (!event || event.data.trim() === '[DONE]') return event;
     try {
-      JSON.parse(event.data);
+      JSON.parse(event.data.slice(event.data.lastIndexOf('\n') + 1));
       return event;
     } catch {
       return undefined;
@@ -140,8 +147,8 @@ class EventParser {
   }
 
   #limit(length: number): void {
-    if (length > this.maxLength) {
-      throw new HeadwaterError('stream.too-large', `the stream has an event of more than ${this.maxLength} characters`);
+    if (length > this.#maxLength) {
+      throw new HeadwaterError('stream.too-large', `the stream has an event of more than ${this.#maxLength} characters`);
     }
   }
 
