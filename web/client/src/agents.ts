@@ -9,6 +9,7 @@ import { parsePartialJson } from './partial-json.js';
 import { parseChunk } from './read-snapshots.js';
 import { readEvents, type ReadOptions, type StreamSource } from './read-stream.js';
 
+export { ChatStream, type ChatStreamOptions, type ChatStreamSnapshot } from './chat-stream.js';
 export { createStream } from './create-stream.js';
 export type { UIMessage, UIMessagePart };
 
@@ -96,6 +97,8 @@ export function applyEvent(messages: readonly UIMessage[], event: StreamEvent): 
     case 'tool.result':
       return changeTool(messages, event.type, data);
     case 'source':
+      // A source of the same id says nothing new.
+      if (messages.some(({ id, parts }) => id === data.messageId && parts.some((part) => part['sourceId'] === data.sourceId))) return messages;
       return addPart(messages, data, { type: 'source-url', sourceId: data.sourceId, url: data.url, ...(data.title === undefined ? {} : { title: data.title }) });
     case 'file':
       return addPart(messages, data, { type: 'file', url: data.url, mediaType: data.mediaType, ...(data.filename === undefined ? {} : { filename: data.filename }) });
@@ -144,23 +147,28 @@ function addText(message: UIMessage, type: string, { partId, delta = '' }: Event
 function changeTool(messages: readonly UIMessage[], event: string, data: EventData): readonly UIMessage[] {
   const matches = (part: UIMessagePart) => part['toolCallId'] === data.toolCallId;
   const holder = messages.findLast(({ parts }) => parts.some(matches));
+  const known = holder?.parts.find(matches);
+  // A state never goes back, and `tool.call` is the end of the input.
+  if (known && rank(data.state ?? DEFAULTS[event]) < rank(known['state'])) return messages;
   return changeMessage(messages, holder ? { messageId: holder.id } : data, (message) =>
     putPart(message, matches, (held) => {
       const part: UIMessagePart = { ...held, type: data.toolName ? `tool-${data.toolName}` : (held?.type ?? 'tool-'), toolCallId: data.toolCallId };
-      if (data.state !== undefined) part['state'] = data.state;
+      part['state'] = data.state ?? DEFAULTS[event];
       if (event === 'tool.delta') {
         const text = `${(held && inputTexts.get(held)) ?? ''}${data.delta ?? ''}`;
         inputTexts.set(part, text);
         const input = parsePartialJson(text);
         if (input !== undefined) part['input'] = input;
-        part['state'] ??= 'input-streaming';
       } else if (event === 'tool.call') {
         if (data.input !== undefined) part['input'] = data.input;
         if (data.approval) part['approval'] = { ...(held?.['approval'] as object | undefined), ...data.approval };
-        part['state'] ??= 'input-available';
-      } else if (data.errorText === undefined) part['output'] = data.output;
+      } else if (data.errorText === undefined) part['output'] = data.output ?? null;
       else part['errorText'] = data.errorText;
       return part;
     }),
   );
 }
+
+const DEFAULTS: Record<string, string> = { 'tool.delta': 'input-streaming', 'tool.call': 'input-available', 'tool.result': 'output-available' };
+
+const rank = (state: unknown): number => ['input-streaming', 'input-available', 'approval-requested', 'approval-responded'].indexOf(String(state)) + 1 || 5;

@@ -58,10 +58,10 @@ export class Chat {
 
   constructor(options: ChatOptions) {
     this.options = options;
-    this.#http = new Http(options);
+    this.#http = new Http(() => this.options);
     this.#reducer = new RunReducer([], options);
     this.#id = openSession(options, (error) => this.#report(error));
-    this.#store = new SnapshotStore(() => this.#read(), options.flushInterval ?? 16);
+    this.#store = new SnapshotStore(() => this.#read(), options.flushInterval);
     this.getSnapshot = this.#store.getSnapshot;
   }
 
@@ -273,6 +273,7 @@ export class Chat {
   }
 
   #leave(): void {
+    this.#loads += 1;
     this.#reading?.abort();
     this.#reading = undefined;
     this.#connection = 'closed';

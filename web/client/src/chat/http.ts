@@ -20,15 +20,16 @@ export interface RequestOptions {
 
 /** Requests to one server, by the segments of their path under `/v1`. Whatever goes wrong is a `HeadwaterError`. */
 export class Http {
-  #options: HttpOptions;
+  #options: () => HttpOptions;
 
-  constructor(options: HttpOptions) {
+  /** The options are read for each request: headers may change. */
+  constructor(options: () => HttpOptions) {
     this.#options = options;
   }
 
   /** The JSON that a route responds with; `undefined` for 204. */
   async json<T>(path: string[], options?: RequestOptions): Promise<T> {
-    const { requestTimeout = 30_000 } = this.#options;
+    const { requestTimeout = 30_000 } = this.#options();
     const response = await this.open(path, AbortSignal.timeout(requestTimeout), options);
     const text = await response.text().catch((error: unknown) => {
       throw asError(error);
@@ -42,7 +43,7 @@ export class Http {
 
   /** A response whose status is good. Its body is not read. */
   async open(path: string[], signal: AbortSignal, { method, body, headers = {}, query = {} }: RequestOptions = {}): Promise<Response> {
-    const { url, headers: own, fetch = globalThis.fetch } = this.#options;
+    const { url, headers: own, fetch = globalThis.fetch } = this.#options();
     const search = new URLSearchParams();
     for (const key in query) if (query[key] != null) search.set(key, String(query[key]));
     let response: Response;

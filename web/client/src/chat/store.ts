@@ -3,14 +3,18 @@
  * same object, which `useSyncExternalStore` relies on.
  */
 export class SnapshotStore<S> {
+  #read: () => S;
+  #interval: number;
   #snapshot: S;
   #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    private readonly read: () => S,
-    private readonly interval: number,
+    read: () => S,
+    interval = 16,
   ) {
+    this.#read = read;
+    this.#interval = interval;
     this.#snapshot = read();
   }
 
@@ -25,14 +29,14 @@ export class SnapshotStore<S> {
 
   /** The source has changed. */
   changed(): void {
-    this.#timer ??= setTimeout(() => this.flush(), this.interval);
+    this.#timer ??= setTimeout(() => this.flush(), this.#interval);
   }
 
   /** Takes a new snapshot at once, for changes that should be seen without delay. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#snapshot = this.read();
+    this.#snapshot = this.#read();
     for (const listener of [...this.#listeners]) listener();
   }
 }
