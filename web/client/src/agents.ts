@@ -6,8 +6,7 @@
 import type { UIMessage, UIMessagePart } from './ai-sdk.js';
 import { errorOf } from './errors.js';
 import { parsePartialJson } from './partial-json.js';
-import { parseChunk } from './read-snapshots.js';
-import { readEvents, type ReadOptions, type StreamSource } from './read-stream.js';
+import { parseEvent, readEvents, type ReadOptions, type StreamSource } from './read-stream.js';
 
 export { ChatStream, type ChatStreamOptions, type ChatStreamSnapshot } from './chat-stream.js';
 export { createStream } from './create-stream.js';
@@ -25,7 +24,7 @@ export interface StreamEvent<T = unknown> {
 export async function* readStream(source: StreamSource, options?: ReadOptions): AsyncGenerator<StreamEvent, void, undefined> {
   for await (const event of readEvents(source, options)) {
     if (event.data === '[DONE]') continue;
-    yield { type: event.event ?? 'message', data: parseChunk(event), ...(event.id === undefined ? {} : { id: event.id }) };
+    yield { type: event.event ?? 'message', data: parseEvent(event), ...(event.id === undefined ? {} : { id: event.id }) };
   }
 }
 

@@ -6,8 +6,8 @@
 import { assign } from './assign.js';
 import { Draft } from './draft.js';
 import { parsePartialJson } from './partial-json.js';
-import { parseChunk, readSnapshots } from './read-snapshots.js';
-import { readEvents, type ReadOptions, type StreamSource } from './read-stream.js';
+import { readSnapshots } from './read-snapshots.js';
+import { parseEvent, readEvents, type ReadOptions, type StreamSource } from './read-stream.js';
 
 /** A chunk of the stream: `{ type: 'text-delta', id, delta }` and so on. */
 export type UIMessageChunk = { type: string } & Record<string, unknown>;
@@ -27,7 +27,7 @@ export interface UIMessage {
 export async function* readStream(source: StreamSource, options?: ReadOptions): AsyncGenerator<UIMessageChunk, void, undefined> {
   for await (const event of readEvents(source, { keepTail: false, ...options })) {
     if (event.data === '[DONE]') continue;
-    const chunk = parseChunk<UIMessageChunk>(event);
+    const chunk = parseEvent<UIMessageChunk>(event);
     check(chunk);
     yield chunk;
   }
@@ -121,7 +121,7 @@ export class UIMessageReducer {
   }
 
   #push(part: UIMessagePart): number {
-    return this.#own().parts.push(this.#draft.fresh({ ...part })) - 1;
+    return this.#own().parts.push({ ...part }) - 1;
   }
 
   #part(place: number): UIMessagePart {

@@ -13,12 +13,6 @@ export class Draft {
     return copy;
   };
 
-  /** A value that nobody else holds yet. */
-  readonly fresh = <T extends object>(value: T): T => {
-    this.#owned.add(value);
-    return value;
-  };
-
   /** What was handed out may be held by readers from now on. */
   seal(): void {
     this.#owned = new WeakSet();

@@ -13,21 +13,17 @@
  * ```
  */
 export class HeadwaterError extends Error {
-  readonly code: string;
+  declare readonly code: string;
   /** The status of the response, if there was one. */
-  readonly status: number | undefined;
+  declare readonly status: number | undefined;
   /** Whether the same request may succeed later. */
-  readonly retryable: boolean;
+  declare readonly retryable: boolean;
   /** How long the server asked to wait, in milliseconds. */
-  readonly retryAfter: number | undefined;
+  declare readonly retryAfter: number | undefined;
 
   constructor(code: string, message: string, options: Partial<Pick<HeadwaterError, 'status' | 'retryable' | 'retryAfter' | 'cause'>> = {}) {
-    super(message, options);
-    this.name = 'HeadwaterError';
-    this.code = code;
-    this.status = options.status;
-    this.retryable = options.retryable ?? false;
-    this.retryAfter = options.retryAfter;
+    super(message);
+    Object.assign(this, { name: 'HeadwaterError', retryable: false, ...options, code });
   }
 }
 
@@ -41,17 +37,11 @@ export async function errorOf(response: Response): Promise<HeadwaterError> {
   } catch {
     // A proxy's page is of no use to people.
   }
-  const code = typeof body.code === 'string' ? body.code : `http.${status}`;
-  const message = typeof body.error === 'string' ? body.error : `the server responded with status ${status}`;
+  const { code = `http.${status}`, error = `the server responded with ${status}` } = body;
   const retryable = status === 408 || status === 429 || status >= 500;
-  return new HeadwaterError(code, message, { status, retryable, retryAfter: retryAfter(response.headers.get('retry-after')) });
-}
-
-/** `Retry-After` is a number of seconds or a date. */
-function retryAfter(value: string | null): number | undefined {
-  if (!value) return undefined;
-  const wait = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return wait >= 0 ? wait : undefined;
+  // The server gives seconds. A date, which a proxy may give, is left to the usual delays.
+  const retryAfter = Number(response.headers.get('retry-after')) * 1000 || undefined;
+  return new HeadwaterError(String(code), String(error), { status, retryable, retryAfter });
 }
 
 /** Whatever was thrown, as an error with a code. */

@@ -5,7 +5,7 @@
  */
 import { errorOf } from './errors.js';
 import type { StructuredUpdate } from './native.js';
-import { readStream as readValues, type ReadOptions, type StreamSource } from './read-stream.js';
+import { readEvents, type ReadOptions, type StreamSource } from './read-stream.js';
 import { applyStructuredChunk, reduceStructuredChunks, type StructuredStreamState } from './structured.js';
 
 export { applyStructuredChunk, reduceStructuredChunks, type StructuredStreamState };
@@ -53,11 +53,22 @@ export interface InterruptChunk {
  * }
  * ```
  */
-export const readStream = (
+export async function* readStream(
   source: StreamSource,
-  options?: ReadOptions & { /** Called in place of the warning. */ onInvalid?: (data: string) => void },
-): AsyncGenerator<StreamChunk, void, undefined> =>
-  readValues<StreamChunk>(source, { keepTail: false, onInvalid: (data) => console.warn(`not a chunk: ${data.slice(0, 80)}`), ...options });
+  { onInvalid = (data) => console.warn(`not a chunk: ${data.slice(0, 80)}`), ...options }: ReadOptions & { /** Called in place of the warning. */ onInvalid?: (data: string) => void } = {},
+): AsyncGenerator<StreamChunk, void, undefined> {
+  for await (const { data } of readEvents(source, { keepTail: false, ...options })) {
+    if (data.trim() === '[DONE]') return;
+    let chunk: StreamChunk;
+    try {
+      chunk = JSON.parse(data) as StreamChunk;
+    } catch {
+      onInvalid(data);
+      continue;
+    }
+    yield chunk;
+  }
+}
 
 /**
  * Asks a chat route, and reads the chunks of its response.

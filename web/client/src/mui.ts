@@ -222,7 +222,7 @@ export class ChatMessageReducer {
   }
 
   #push(part: ChatMessagePart): number {
-    return this.#message().parts.push(this.#draft.fresh(part)) - 1;
+    return this.#message().parts.push(part) - 1;
   }
 
   #part(place: number): ChatMessagePart {

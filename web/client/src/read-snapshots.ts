@@ -1,5 +1,4 @@
-import { HeadwaterError } from './errors.js';
-import { readBatches, type ReadOptions, type StreamEvent, type StreamSource } from './read-stream.js';
+import { parseEvent, readBatches, type ReadOptions, type StreamEvent, type StreamSource } from './read-stream.js';
 
 /** Builds something from chunks. */
 interface Reducer<C, S> {
@@ -26,14 +25,5 @@ export async function* readSnapshots<C, S>(
 }
 
 function* chunkOf<C>(event: StreamEvent): Generator<C, void, undefined> {
-  if (event.data.trim() !== '[DONE]') yield parseChunk<C>(event);
-}
-
-/** The chunk of an event. */
-export function parseChunk<C>({ data }: StreamEvent): C {
-  try {
-    return JSON.parse(data) as C;
-  } catch {
-    throw new HeadwaterError('stream.json', `the stream has an event that is not JSON: ${data.slice(0, 80)}`);
-  }
+  if (event.data.trim() !== '[DONE]') yield parseEvent<C>(event);
 }

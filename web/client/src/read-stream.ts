@@ -1,5 +1,5 @@
 import { HeadwaterError } from './errors.js';
-import { LineSplitter } from './lines.js';
+import { createLineSplitter } from './lines.js';
 
 /** One event of a stream as it was sent: a block of Server-Sent Events, or a line of NDJSON. */
 export interface StreamEvent {
@@ -36,25 +36,24 @@ const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
  * for await (const chunk of readStream<Chunk>(await fetch('/api/chat'))) render(chunk);
  * ```
  */
-export async function* readStream<T = unknown>(
-  source: StreamSource,
-  options: ReadOptions & {
-    /** Called for an event that is not JSON, which is then skipped. Without it such an event is an error. */
-    onInvalid?: ((data: string) => void) | undefined;
-  } = {},
-): AsyncGenerator<T, void, undefined> {
-  for await (const { data } of readEvents(source, options)) {
-    if (data.trim() === '[DONE]') return;
-    let value: T;
-    try {
-      value = JSON.parse(data) as T;
-    } catch {
-      if (!options.onInvalid) throw new HeadwaterError('stream.json', `the stream has an event that is not JSON: ${data.slice(0, 80)}`);
-      options.onInvalid(data);
-      continue;
+export async function* readStream<T = unknown>(source: StreamSource, options?: ReadOptions): AsyncGenerator<T, void, undefined> {
+  for await (const events of readBatches(source, options)) {
+    for (const event of events) {
+      if (event.data.trim() === '[DONE]') return;
+      yield parseEvent<T>(event);
     }
-    yield value;
   }
+}
+
+/** The JSON value of an event. */
+export function parseEvent<T>({ data }: StreamEvent, fits: (value: T) => unknown = () => true): T {
+  try {
+    const value = JSON.parse(data) as T;
+    if (fits(value)) return value;
+  } catch {
+    // The same error.
+  }
+  throw new HeadwaterError('stream.json', `unexpected event: ${data.slice(0, 80)}`);
 }
 
 /** Reads the events of a stream without looking into them; `[DONE]` is one of them. */
@@ -73,7 +72,7 @@ export async function* readBatches(
   // Ends a `read()` that waits for a server that sends nothing.
   const stop = () => void reader.cancel().catch(() => {});
   signal?.addEventListener('abort', stop, { once: true });
-  const parser = new EventParser(maxEventLength, framing && framing === 'ndjson');
+  const parser = createParser(maxEventLength, framing);
   const decoder = new TextDecoder();
   try {
     for (;;) {
@@ -94,90 +93,68 @@ export async function* readBatches(
 }
 
 /** Makes events of text. */
-class EventParser {
-  #lines = new LineSplitter();
-  #isNdjson: boolean | undefined;
-  #event: string | undefined;
-  #id: string | undefined;
-  #data: string[] = [];
-  #length = 0;
+function createParser(maxLength: number, framing: 'sse' | 'ndjson' | undefined) {
+  const lines = createLineSplitter();
+  let block: StreamEvent | undefined;
+  let event: string | undefined;
+  let id: string | undefined;
 
-  #maxLength: number;
-
-  constructor(maxLength: number, isNdjson: boolean | undefined) {
-    this.#maxLength = maxLength;
-    this.#isNdjson = isNdjson;
-  }
-
-  push(text: string): StreamEvent[] {
-    const events: StreamEvent[] = [];
-    for (const line of this.#lines.push(text)) {
-      const event = this.#line(line);
-      if (event) events.push(event);
-    }
-    this.#limit(this.#length + this.#lines.rest.length);
-    // A page that never ends its first line is found as early as one that does.
-    this.#recognise(this.#lines.rest);
-    return events;
-  }
-
-  /**
-   * The event that lacks its blank line. Senders forget it, so a complete one counts; half of one is what a cut
-   * left, and its sender will repeat it.
-   */
-  end(): StreamEvent | undefined {
-    const { rest } = this.#lines;
-    const event = (rest ? this.#line(rest) : undefined) ?? this.#block();
-    if (!event || event.data.trim() === '[DONE]') return event;
-    try {
-      JSON.parse(event.data.slice(event.data.lastIndexOf('\n') + 1));
-      return event;
-    } catch {
-      return undefined;
-    }
-  }
+  const limit = (length: number) => {
+    if (length > maxLength) throw new HeadwaterError('stream.too-large', `an event has more than ${maxLength} characters`);
+  };
 
   /** The content type may lie, the first character does not. */
-  #recognise(line: string): void {
-    if (this.#isNdjson !== undefined) return;
-    const first = line.trimStart()[0];
-    if (!first) return;
-    if (first === '<') throw new HeadwaterError('stream.html', 'the server sent a page instead of a stream: check the URL');
-    this.#isNdjson = first === '{' || first === '[';
-  }
+  const recognise = (line: string) => {
+    const first = framing ? undefined : line.trimStart()[0];
+    if (first === '<') throw new HeadwaterError('stream.html', 'a page instead of a stream: check the URL');
+    if (first) framing = first === '{' || first === '[' ? 'ndjson' : 'sse';
+  };
 
-  #limit(length: number): void {
-    if (length > this.#maxLength) {
-      throw new HeadwaterError('stream.too-large', `the stream has an event of more than ${this.#maxLength} characters`);
-    }
-  }
+  /** Ends a block. */
+  const take = (): StreamEvent | undefined => {
+    const taken = block;
+    if (taken && event) taken.event = event;
+    if (taken && id !== undefined) taken.id = id;
+    block = event = id = undefined;
+    return taken;
+  };
 
-  #line(line: string): StreamEvent | undefined {
-    this.#recognise(line);
-    if (this.#isNdjson) {
-      this.#limit(line.length);
-      return line.trim() ? { data: line } : undefined;
-    }
-    if (line === '') return this.#block();
-    const colon = line.indexOf(':');
-    const field = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
-    if (field === 'data') {
-      this.#length += value.length + 1;
-      this.#limit(this.#length);
-      this.#data.push(value);
-    } else if (field === 'event') this.#event = value;
-    else if (field === 'id' && !value.includes('\0')) this.#id = value;
+  const read = (line: string): StreamEvent | undefined => {
+    recognise(line);
+    limit(line.length + (block?.data.length ?? 0));
+    if (framing === 'ndjson') return line.trim() ? { data: line } : undefined;
+    if (line === '') return take();
+    const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) as RegExpExecArray;
+    if (field === 'data') block = { data: block ? `${block.data}\n${value}` : value };
+    else if (field === 'event') event = value;
+    else if (field === 'id' && !value.includes('\0')) id = value;
     return undefined;
-  }
+  };
 
-  #block(): StreamEvent | undefined {
-    const event: StreamEvent | undefined = this.#data.length > 0 ? { data: this.#data.join('\n') } : undefined;
-    if (event && this.#event) event.event = this.#event;
-    if (event && this.#id !== undefined) event.id = this.#id;
-    this.#event = this.#id = undefined;
-    this.#data = [];
-    this.#length = 0;
-    return event;
-  }
+  return {
+    /** The events that `text` completes. */
+    push(text: string): StreamEvent[] {
+      const events = lines.push(text).map(read);
+      limit(lines.rest().length);
+      // A page that never ends its first line is found as early as one that does.
+      recognise(lines.rest());
+      return events.filter((found) => found !== undefined);
+    },
+
+    /**
+     * The event that lacks its blank line. Senders forget it, so a complete one counts; half of one is what a cut
+     * left, and its sender will repeat it.
+     */
+    end(): StreamEvent | undefined {
+      const rest = lines.rest();
+      const last = (rest && read(rest)) || take();
+      if (!last || last.data.trim() === '[DONE]') return last;
+      try {
+        JSON.parse(last.data.slice(last.data.lastIndexOf('\n') + 1));
+        return last;
+      } catch {
+        return undefined;
+      }
+    },
+  };
 }

@@ -15,7 +15,6 @@ export interface RunInfo {
   /** The result of the run. */
   data?: unknown;
   error?: ErrorInfo;
-  cancelReason?: string;
   /** The calls whose outputs the page owes. */
   pendingToolCalls?: readonly string[];
 }
@@ -24,8 +23,6 @@ export interface RunInfo {
 export interface RunState {
   run: RunInfo;
   messages: readonly Message[];
-  /** The questions that wait for an answer. */
-  interrupts: readonly Interrupt[];
   /** The structured objects by stream. A part of type `structured` has the object too. */
   structured: Readonly<Record<string, StructuredStreamState>>;
   /** The state that is shared with the page. */
@@ -55,7 +52,6 @@ export class RunReducer {
   #messages: readonly Message[];
   /** The message that records without a message belong to. */
   #current: string | undefined;
-  #interrupts: readonly Interrupt[] = [];
   #structured: Readonly<Record<string, StructuredStreamState>> = {};
   #shared: unknown;
   /** The messages that the current run has written to. */
@@ -72,7 +68,7 @@ export class RunReducer {
   /** The state so far. It is never changed afterwards. */
   snapshot(): RunState {
     this.#draft.seal();
-    return { run: this.#run, messages: this.#messages, interrupts: this.#interrupts, structured: this.#structured, shared: this.#shared };
+    return { run: this.#run, messages: this.#messages, structured: this.#structured, shared: this.#shared };
   }
 
   /** Changes the conversation. A message that is equal to the one with its id keeps the identity of that. */
@@ -128,7 +124,6 @@ export class RunReducer {
         // What another run left open is not continued.
         this.#end('cancelled', 'cancelled');
         this.#run = { status: 'running', started };
-        this.#interrupts = [];
         if (!record.replay) this.#written.clear();
         break;
       }
@@ -143,7 +138,7 @@ export class RunReducer {
         break;
       }
       case 'run-cancelled':
-        this.#end('cancelled', 'cancelled', { cancelReason: event.reason });
+        this.#end('cancelled', 'cancelled');
         break;
       case 'run-waiting':
         this.#end('waiting', 'sent', { usage: event.usage ?? this.#run.usage, pendingToolCalls: event.toolCalls });
@@ -166,7 +161,7 @@ export class RunReducer {
       }
       case 'message-metadata': {
         const message = this.#message(this.#target(record));
-        message.metadata = merge(message.metadata, event.metadata);
+        message.metadata = merge(message.metadata, event.metadata ?? message.metadata);
         break;
       }
       case 'message':
@@ -239,7 +234,6 @@ export class RunReducer {
     this.#messages = this.#messages.filter(({ id }) => !this.#written.has(id));
     this.#written.clear();
     this.#run = { status: 'running', started: this.#run.started };
-    this.#interrupts = [];
     this.#structured = {};
   }
 
@@ -286,7 +280,7 @@ export class RunReducer {
     message.parts = this.#draft.own(message.parts);
     // What an attempt wrote can be retracted; an object or a question cannot.
     if (record.attempt && /^(text|reasoning|tool|source|file)/.test(part.type)) Object.assign(part, { attempt: record.attempt });
-    message.parts.push(this.#draft.fresh(part));
+    message.parts.push(part);
     return part;
   }
 
@@ -328,8 +322,6 @@ export class RunReducer {
 
   /** A question is put, or settled: then what allowed to answer it is of no more use. */
   #question(record: NativeRecord, request: string, state: QuestionState, { interrupt, answer }: { interrupt?: Interrupt; answer?: unknown }): void {
-    this.#interrupts = this.#interrupts.filter((open) => open.request !== request);
-    if (interrupt) this.#interrupts = [...this.#interrupts, interrupt];
     let part = this.#find((known) => known.type === 'question' && known.interrupt.request === request) as PartOf<'question'> | undefined;
     if (!part && interrupt) part = this.#push(record, { type: 'question', interrupt, state });
     if (part) assign(part, { state, answer, interrupt: interrupt ?? assign({ ...part.interrupt }, { token: undefined }) });
@@ -340,14 +332,14 @@ export class RunReducer {
 const CONTINUES = /^(interrupt-(answered|expired)|approval-answered|tool-(output|denied)|(attempt|step)-started)/;
 
 /** The server has checked the updates: one that does not fit is out of place here. */
-const misfit = () => new Error('a structured update does not fit');
+const misfit = () => new Error('the update does not fit');
 
 /** Metadata is merged key by key, all the way down; everything else is replaced. */
 function merge(held: unknown, next: unknown): unknown {
-  if (next === null || next === undefined) return held;
-  const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
   if (!isObject(held) || !isObject(next)) return next;
   const merged = { ...held };
-  for (const key in next) merged[key] = isObject(next[key]) ? merge(merged[key], next[key]) : next[key];
+  for (const key in next) merged[key] = merge(merged[key], next[key]);
   return merged;
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -20,14 +20,8 @@ export interface StructuredStreamState<T = unknown> {
 /** Makes a changeable copy of a container. */
 export type Own = <T extends object>(value: T) => T;
 
-/** Why an update does not fit, with what it takes to say so. */
-export type Misfit =
-  | { kind: 'stream'; state: StructuredStreamState }
-  | { kind: 'done' }
-  | { kind: 'path' }
-  | { kind: 'unset' }
-  | { kind: 'container'; place: string; expected: string; found: unknown }
-  | { kind: 'target'; expected: string; found: unknown };
+/** Words an error: what does not fit, what was expected, what was found, and where. */
+export type Misfit = (kind: 'stream' | 'done' | 'path' | 'unset' | 'container' | 'target', chunk: StructuredUpdate, expected?: string, found?: unknown, place?: string) => Error;
 
 type Container = Record<string | number, unknown>;
 
@@ -36,18 +30,15 @@ export function writeStructured<T>(
   state: StructuredStreamState<T> | undefined,
   chunk: StructuredUpdate,
   own: Own,
-  misfit: (misfit: Misfit, chunk: StructuredUpdate) => Error,
+  misfit: Misfit,
 ): StructuredStreamState<T> {
   const { streamId, dataType, kind } = chunk;
-  const refuse = (why: Misfit) => {
-    throw misfit(why, chunk);
-  };
-  if (state && state.streamId !== streamId) refuse({ kind: 'stream', state });
-  if (state?.status === 'done') refuse({ kind: 'done' });
+  if (state && state.streamId !== streamId) throw misfit('stream', chunk, state.streamId);
+  if (state?.status === 'done') throw misfit('done', chunk);
 
   const path = kind === 'final' ? '' : String(chunk.path);
   const segments = path.split('.');
-  if (kind !== 'final' && segments.includes('')) refuse({ kind: 'path' });
+  if (kind !== 'final' && segments.includes('')) throw misfit('path', chunk);
   let unset = 0;
 
   /** The value at a depth of the path after the update. Containers are written on the way back, when everything has been checked. */
@@ -57,9 +48,9 @@ export function writeStructured<T>(
     const key = keyOf(segment);
     const isIndex = typeof key === 'number';
     const expected = isIndex ? 'array' : 'object';
-    if (value !== undefined && typeName(value) !== expected) refuse({ kind: 'container', place: segments.slice(0, depth).join('.'), expected, found: value });
+    if (value !== undefined && typeName(value) !== expected) throw misfit('container', chunk, expected, value, segments.slice(0, depth).join('.'));
     if (isIndex) unset += Math.max(0, key - ((value as unknown[] | undefined)?.length ?? 0));
-    if (unset > MAX_UNSET) refuse({ kind: 'unset' });
+    if (unset > MAX_UNSET) throw misfit('unset', chunk);
     const held = value !== undefined && Object.hasOwn(value as Container, key) ? (value as Container)[key] : undefined;
     const next = update(held, depth + 1);
     const container = (value === undefined ? (isIndex ? [] : {}) : own(value as Container)) as Container;
@@ -76,14 +67,14 @@ export function writeStructured<T>(
   /** The value at the end of the path. */
   const leaf = (value: unknown): unknown => {
     if (chunk.kind === 'append') {
-      if (value !== undefined && !Array.isArray(value)) refuse({ kind: 'target', expected: 'an array', found: value });
+      if (value !== undefined && !Array.isArray(value)) throw misfit('target', chunk, 'an array', value);
       const items = own((value as unknown[] | undefined) ?? []);
       for (const item of chunk.items) items.push(item);
       return items;
     }
     if (chunk.kind !== 'text-delta') return (chunk as { value?: unknown }).value;
-    if (value !== undefined && typeof value !== 'string') refuse({ kind: 'target', expected: 'a string', found: value });
-    return ((value as string | undefined) ?? '') + chunk.delta;
+    if (value !== undefined && typeof value !== 'string') throw misfit('target', chunk, 'a string', value);
+    return (value ?? '') + chunk.delta;
   };
 
   const data = chunk.kind === 'final' ? chunk.data : update(state?.data, 0);

@@ -29,24 +29,16 @@ export function reduceStructuredChunks<T = unknown>(chunks: Iterable<StructuredU
   return state;
 }
 
-function describe(misfit: Misfit, chunk: StructuredUpdate): Error {
+const describe: Misfit = (why, chunk, expected, found, place) => {
   const { kind, streamId } = chunk;
   const path = 'path' in chunk ? chunk.path : '';
-  const text = () => {
-    switch (misfit.kind) {
-      case 'stream':
-        return `chunk streamId mismatch: expected ${misfit.state.streamId}, received ${streamId}`;
-      case 'done':
-        return `stream ${streamId} already completed with a final chunk`;
-      case 'path':
-        return path ? `chunk path "${path}" must not contain empty segments` : 'chunk path must be a non-empty dot-separated string';
-      case 'unset':
-        return `path "${path}" would leave more than ${MAX_UNSET} array elements of its stream unset`;
-      case 'container':
-        return `path conflict at ${misfit.place || '<root>'} for "${path}": expected ${misfit.expected} container, received ${typeName(misfit.found)}`;
-      case 'target':
-        return `${kind} requires path "${path}" to target ${misfit.expected}, received ${typeName(misfit.found)}`;
-    }
+  const texts = {
+    stream: `chunk streamId mismatch: expected ${expected}, received ${streamId}`,
+    done: `stream ${streamId} already completed with a final chunk`,
+    path: path ? `chunk path "${path}" must not contain empty segments` : 'chunk path must be a non-empty dot-separated string',
+    unset: `path "${path}" would leave more than ${MAX_UNSET} array elements of its stream unset`,
+    container: `path conflict at ${place || '<root>'} for "${path}": expected ${expected} container, received ${typeName(found)}`,
+    target: `${kind} requires path "${path}" to target ${expected}, received ${typeName(found)}`,
   };
-  return new Error(`Structured ${text()}.`);
-}
+  return new Error(`Structured ${texts[why]}.`);
+};

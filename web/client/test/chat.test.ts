@@ -247,7 +247,7 @@ test('run waits for an approval, a question and a tool of the page', async () =>
   const bodies = server.requests.filter(({ path }) => path.endsWith('answer')).map(({ body }) => body);
   assert.deepEqual(bodies, [
     { request: 'req3', output: { city: 'Oslo' } },
-    { request: 'q1', answer: 'this', token: 'secret' },
+    { request: 'q1', answer: 'this' },
     { request: 'req2', approved: false, reason: 'no' },
   ]);
   stream.send({ type: 'run-waiting', toolCalls: ['c2'] });
@@ -329,11 +329,9 @@ test('message that waits in the queue is in the queue, and has its turn when the
 test('turn of a message is found by its run, and done again', async () => {
   const server = new FakeServer();
   const checkpoint = (id: string, run: string) => ({ id, run });
-  server.on('GET sessions/*/checkpoints', ({ query }) => {
-    // A run that was answered has two turns.
-    if (query.get('before') === '3') return json({ checkpoints: [checkpoint('cp_2', 'run_a'), checkpoint('cp_1', 'run_a')], before: null });
-    return json({ checkpoints: [checkpoint('cp_4', 'run_b')], before: 3 });
-  });
+  // A run that was answered has two turns.
+  const turns = [checkpoint('cp_4', 'run_b'), checkpoint('cp_2', 'run_a'), checkpoint('cp_1', 'run_a')];
+  server.on('GET sessions/*/checkpoints', () => json({ checkpoints: turns, before: null }));
   server.on('POST sessions/*/checkpoints/*/*', () => json({ run: 'run_c', id: 'forked' }));
   const chat = createChat(server.options({ session: 's1' }));
   await chat.edit('msg_user_run_a', 'better');

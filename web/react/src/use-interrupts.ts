@@ -6,7 +6,6 @@ export interface UseInterrupts {
   /** Questions, approvals and tools of the page that wait. */
   waiting: readonly Waiting[];
   answer: Chat['answer'];
-  decline: Chat['decline'];
   approve: Chat['approve'];
   addToolOutput: Chat['addToolOutput'];
 }
@@ -27,7 +26,6 @@ export function useInterrupts(chat: Chat): UseInterrupts {
     () => ({
       waiting,
       answer: chat.answer.bind(chat),
-      decline: chat.decline.bind(chat),
       approve: chat.approve.bind(chat),
       addToolOutput: chat.addToolOutput.bind(chat),
     }),

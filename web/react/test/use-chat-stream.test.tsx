@@ -56,7 +56,7 @@ test('failed run, refused request and lost stream are errors, and nothing reject
     [event('error', { message: 'No model', code: 'model.unknown', terminal: true }), 'No model'],
     [new Response('{"error":"show a key","code":"auth.missing"}', { status: 401 }), 'show a key'],
     [start, 'the stream ended before the run did'],
-    [new Response('<html></html>'), 'the server sent a page instead of a stream: check the URL'],
+    [new Response('<html></html>'), 'a page instead of a stream: check the URL'],
   ] as const) {
     const { options } = endpoint(body);
     const page = await render(<Page options={options} />);

@@ -4,6 +4,7 @@ import { RunReducer } from '../reduce.js';
 import { followRun, type Connection } from './follow.js';
 import { Http } from './http.js';
 import { newId } from './id.js';
+import { noneIf, settle } from './outcome.js';
 import { findCheckpoint, type MessagePage, type QueuedMessage, type Session, type TurnSent, type WaitingInterrupt } from './session-api.js';
 import { openSession } from './storage.js';
 import { SnapshotStore } from './store.js';
@@ -126,25 +127,19 @@ export class Chat {
 
   /** Stops the run. What it said so far is kept. */
   stop(): Promise<void> {
-    return this.#change(() => this.#post([...(this.#reading && this.#run ? ['runs', this.#run] : this.#path()), 'stop']));
+    return this.#change(() => this.#post(this.#run ? ['runs', this.#run, 'stop'] : this.#path('stop')));
   }
 
   /** Stops reading. The run goes on, and `load` finds it again. */
   detach(): void {
     this.#leave();
-    if (this.#status !== 'error') this.#status = 'ready';
+    this.#status = 'ready';
     this.#store.flush();
   }
 
-  /** Answers a question. */
-  answer(request: string, answer: unknown): Promise<void> {
-    const token = this.#reducer.snapshot().interrupts.find((open) => open.request === request)?.token;
-    return this.#change(() => this.#answer({ request, answer, token }));
-  }
-
-  /** Refuses to answer a question. */
-  decline(request: string): Promise<void> {
-    return this.#change(() => this.#answer({ request, declined: true }));
+  /** Answers a question; without an answer, declines to. */
+  answer(request: string, answer?: unknown): Promise<void> {
+    return this.#change(() => this.#answer(answer === undefined ? { request, declined: true } : { request, answer }));
   }
 
   /** Allows or refuses a tool call. `input` changes the input of a tool that takes it. */
@@ -152,14 +147,9 @@ export class Chat {
     return this.#change(() => this.#answer({ request, approved, reason, input }));
   }
 
-  /** Gives the output of a tool that the page executes. */
-  addToolOutput(call: string, output: unknown): Promise<void> {
-    return this.#change(() => this.#giveOutput(call, { output: output ?? null }));
-  }
-
-  /** Reports that a tool of the page failed. */
-  addToolError(call: string, error: string): Promise<void> {
-    return this.#change(() => this.#giveOutput(call, { error }));
+  /** Gives the output of a tool that the page executes, or the error that it failed with. */
+  addToolOutput(call: string, output: unknown, error?: string): Promise<void> {
+    return this.#change(() => this.#giveOutput(call, output, error));
   }
 
   /** Answers a turn again; the last one, or that of a message or checkpoint. The old answer is kept as a variant. */
@@ -175,11 +165,6 @@ export class Chat {
   /** Goes back to the end of a turn: that of a message or checkpoint. Later turns are removed. */
   rollBack(at: string): Promise<void> {
     return this.#change(() => this.#turn(at, 'last', 'rollback'), true);
-  }
-
-  /** Continues with another variant of a turn. */
-  select(checkpoint: string): Promise<void> {
-    return this.#change(() => this.#turn(checkpoint, 'last', 'select'), true);
   }
 
   /** A new session that continues from the end of a turn. Open it with `createChat({ session: forked.id, … })`. */
@@ -207,7 +192,7 @@ export class Chat {
     const { run, ...state } = this.#reducer.snapshot();
     return {
       ...state,
-      waiting: waitingOf(run, state),
+      waiting: waitingOf(run, state.messages),
       usage: run.usage,
       session: this.#id,
       run: this.#run,
@@ -225,28 +210,21 @@ export class Chat {
   }
 
   #page(before?: number): Promise<MessagePage> {
-    return this.#http.json(this.#path('messages'), { query: { before } });
+    return this.#http.json(this.#path('messages'), { query: before ? `before=${before}` : '' });
   }
 
   /** The session, or `undefined` if nothing was sent to it yet. */
-  async #find(): Promise<Session | undefined> {
-    try {
-      return await this.#http.json(this.#path());
-    } catch (error) {
-      if (asError(error).code === 'session.unknown') return undefined;
-      throw error;
-    }
+  #find(): Promise<Session | undefined> {
+    return this.#http.json<Session>(this.#path()).catch(noneIf('session.unknown'));
   }
 
   async #load(): Promise<void> {
     const load = (this.#loads += 1);
     const session = await this.#find();
     if (!session) return;
-    const page = await this.#page().catch((error: unknown) => {
-      if (asError(error).code !== 'run.unknown') throw error;
-    });
+    const page = await this.#page().catch(noneIf('run.unknown'));
     // A turn that is about to begin has no run yet.
-    if (!page) return this.#soon(() => this.#load());
+    if (!page) return this.#soon();
     const { messages, before } = page;
     await this.#loadQueue();
     // One that began later has seen more.
@@ -259,12 +237,12 @@ export class Chat {
     this.#run = session.lastRun ?? undefined;
     const active = session.activeRun ?? session.waitingRun;
     if (active) this.#follow(active, 'now');
-    else if (this.#queued.length > 0) void this.#soon(() => this.sync());
+    else if (this.#queued.length > 0) void this.#soon();
   }
 
-  async #soon(action: () => Promise<void>): Promise<void> {
-    await pause(100, new AbortController().signal);
-    return action();
+  async #soon(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return this.load();
   }
 
   async #loadQueue(): Promise<readonly QueuedMessage[]> {
@@ -295,7 +273,7 @@ export class Chat {
       this.#store.changed();
     };
     const onRecord = (record: NativeRecord) => isCurrent() && this.#apply(record);
-    followRun({ ...this.options, http: this.#http, run, after, signal: reading.signal, onRecord, onConnection }).then(
+    followRun(this.#http, run, after, reading.signal, onRecord, onConnection, this.options).then(
       () => isCurrent() && this.#ended(),
       (error: unknown) => isCurrent() && this.#ended(asError(error)),
     );
@@ -321,10 +299,7 @@ export class Chat {
   #ended(error?: HeadwaterError): void {
     this.#leave();
     const { run, messages } = this.#reducer.snapshot();
-    if (run.status === 'failed') {
-      const { message = 'the run failed', code = 'run.failed', retryable } = run.error ?? {};
-      error = new HeadwaterError(code, message, { retryable });
-    }
+    if (run.status === 'failed' && run.error) error = new HeadwaterError(run.error.code ?? 'run.failed', run.error.message, run.error);
     this.#status = error ? 'error' : 'ready';
     if (error) this.#report(error);
     this.#store.flush();
@@ -332,7 +307,7 @@ export class Chat {
       message: messages.findLast(({ role }) => role === 'assistant'),
       isAbort: run.status === 'cancelled',
       isDisconnect: error?.code === 'stream.lost',
-      isError: error !== undefined,
+      isError: !!error,
       finishReason: run.finishReason,
     });
     // The next message of the queue has its turn.
@@ -345,8 +320,9 @@ export class Chat {
   #act<T>(action: () => Promise<T>): Promise<T> {
     const done = action()
       .catch((error: unknown) => {
-        this.#report(asError(error));
-        throw asError(error);
+        const known = asError(error);
+        this.#report(known);
+        throw known;
       })
       .finally(() => this.#store.flush());
     // Whoever waits for it still gets the rejection.
@@ -385,29 +361,27 @@ export class Chat {
     if (!this.#reading) this.#follow(run, 'now');
   }
 
-  async #giveOutput(call: string, result: { output: unknown } | { error: string }): Promise<void> {
+  async #giveOutput(call: string, output: unknown, error?: string): Promise<void> {
     this.#executed.add(call);
     // The stream names the call, the answer the request.
     const { waitsFor } = await this.#http.json<{ waitsFor: WaitingInterrupt[] }>(['runs', this.#run ?? '']);
     const request = waitsFor.find(({ tool }) => tool?.call === call)?.request;
-    if (!request) throw new HeadwaterError('request.unknown', `nothing waits for the output of the call ${call}`);
-    await this.#answer({ request, ...result });
+    if (!request) throw new HeadwaterError('request.unknown', `nothing waits for ${call}`);
+    await this.#answer({ request, ...(error ? { error } : { output: output ?? null }) });
   }
 
   #executeTools(): void {
     const { tools = {}, onToolCall } = this.options;
-    const { run, ...state } = this.#reducer.snapshot();
-    for (const waiting of waitingOf(run, state)) {
+    const { run, messages } = this.#reducer.snapshot();
+    for (const waiting of waitingOf(run, messages)) {
       if (waiting.kind !== 'client-tool' || this.#executed.has(waiting.call)) continue;
       const { call, name, input } = waiting;
       const execute = Object.hasOwn(tools, name) ? tools[name] : onToolCall && (() => onToolCall(waiting));
       if (!execute) continue;
       this.#executed.add(call);
       void this.#change(async () => {
-        const result = await Promise.resolve(input as never)
-          .then((given) => execute(given, waiting))
-          .then((output: unknown) => ({ output }), (error: unknown) => ({ error: asError(error).message }));
-        if ('error' in result || result.output !== undefined) await this.#giveOutput(call, result);
+        const [output, problem] = await settle(execute, input, waiting);
+        if (output !== undefined || problem) await this.#giveOutput(call, output, problem);
       });
     }
   }

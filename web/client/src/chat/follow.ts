@@ -1,6 +1,6 @@
 import { asError, HeadwaterError } from '../errors.js';
 import type { NativeRecord } from '../native.js';
-import { readBatches } from '../read-stream.js';
+import { parseEvent, readBatches } from '../read-stream.js';
 import type { Http } from './http.js';
 import { backoff, pause } from './wait.js';
 
@@ -18,49 +18,44 @@ export interface FollowOptions {
   maxEventLength?: number | undefined;
 }
 
-interface Follow extends FollowOptions {
-  http: Http;
-  run: string;
-  /** `now` for the current state first; otherwise from the first record. */
-  after?: 'now' | undefined;
-  signal: AbortSignal;
-  onRecord: (record: NativeRecord) => void;
-  onConnection: (connection: Connection) => void;
-}
-
 /**
  * Reads the records of a run until its end, over as many connections as it takes. Each record comes once: a cut
- * connection continues after its cursor.
+ * connection continues after its cursor. With `after` the current state comes first, otherwise the first record.
  *
  * @throws when it is aborted, when the server refuses, and when the connection cannot be had again.
  */
-export async function followRun(follow: Follow): Promise<void> {
-  const { http, run, signal, maxEventLength, onConnection, onRecord, maxRetries = 10, retryDelay = backoff, stallTimeout = 45_000 } = follow;
-  let { after } = follow;
+export async function followRun(
+  http: Http,
+  run: string,
+  after: 'now' | undefined,
+  signal: AbortSignal,
+  onRecord: (record: NativeRecord) => void,
+  onConnection: (connection: Connection) => void,
+  { maxEventLength, maxRetries = 10, retryDelay = backoff, stallTimeout = 45_000 }: FollowOptions,
+): Promise<void> {
   let cursor: string | undefined;
   let attempt = 0;
 
   /** Reads one connection; true if the run has ended. */
   const connect = async (): Promise<boolean> => {
-    const controller = new AbortController();
-    const leave = () => controller.abort(signal.reason);
-    signal.addEventListener('abort', leave);
+    const stall = new AbortController();
+    const either = AbortSignal.any([signal, stall.signal]);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const onActivity = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => controller.abort(recoverable('stream.stalled', 'the server has sent nothing for too long')), stallTimeout);
+      timer = setTimeout(() => stall.abort(recoverable('stream.stalled', 'the stream went silent')), stallTimeout);
     };
     onActivity();
     try {
-      const response = await http.open(['runs', run, 'events'], controller.signal, {
+      const response = await http.open(['runs', run, 'events'], either, {
         headers: { accept: 'text/event-stream', 'last-event-id': cursor },
-        query: { after: cursor ? undefined : after },
+        query: cursor || !after ? '' : `after=${after}`,
       });
       onConnection('open');
-      for await (const events of readBatches(response, { signal: controller.signal, maxEventLength, onActivity })) {
-        for (const { id, data } of events) {
-          const record = parse(data);
-          cursor = id ?? record.cursor ?? cursor;
+      for await (const events of readBatches(response, { signal: either, maxEventLength, onActivity })) {
+        for (const event of events) {
+          const record = parseEvent<NativeRecord>(event, (value) => value.event.type);
+          cursor = event.id ?? record.cursor ?? cursor;
           // Records that rebuild the state have no cursor: after a cut they are asked for again.
           if (record.replay) after = 'now';
           attempt = 0;
@@ -71,8 +66,6 @@ export async function followRun(follow: Follow): Promise<void> {
       return false;
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener('abort', leave);
-      controller.abort();
     }
   };
 
@@ -96,13 +89,3 @@ export async function followRun(follow: Follow): Promise<void> {
 }
 
 const recoverable = (code: string, message: string) => new HeadwaterError(code, message, { retryable: true });
-
-function parse(data: string): NativeRecord {
-  try {
-    const record = JSON.parse(data) as NativeRecord;
-    if (record.event.type) return record;
-  } catch {
-    // The same error.
-  }
-  throw new HeadwaterError('stream.json', `this is not a native record: ${data.slice(0, 80)}`);
-}

@@ -15,7 +15,8 @@ export interface RequestOptions {
   method?: string;
   body?: unknown;
   headers?: Record<string, string | undefined>;
-  query?: Record<string, string | number | null | undefined>;
+  /** `after=now`, for example. */
+  query?: string | undefined;
 }
 
 /** Requests to one server, by the segments of their path under `/v1`. Whatever goes wrong is a `HeadwaterError`. */
@@ -31,27 +32,23 @@ export class Http {
   async json<T>(path: string[], options?: RequestOptions): Promise<T> {
     const { requestTimeout = 30_000 } = this.#options();
     const response = await this.open(path, AbortSignal.timeout(requestTimeout), options);
-    const text = await response.text().catch((error: unknown) => {
-      throw asError(error);
-    });
     try {
+      const text = await response.text();
       return (text && JSON.parse(text)) as T;
-    } catch {
-      throw new HeadwaterError('http.invalid', 'the server did not respond with JSON: check its URL');
+    } catch (error) {
+      throw error instanceof SyntaxError ? new HeadwaterError('http.invalid', 'the response is not JSON: check the URL') : asError(error);
     }
   }
 
   /** A response whose status is good. Its body is not read. */
-  async open(path: string[], signal: AbortSignal, { method, body, headers = {}, query = {} }: RequestOptions = {}): Promise<Response> {
+  async open(path: string[], signal: AbortSignal, { method, body, headers = {}, query = '' }: RequestOptions = {}): Promise<Response> {
     const { url, headers: own, fetch = globalThis.fetch } = this.#options();
-    const search = new URLSearchParams();
-    for (const key in query) if (query[key] != null) search.set(key, String(query[key]));
     let response: Response;
     try {
       const all = new Headers(typeof own === 'function' ? await own() : own);
       if (body) all.set('content-type', 'application/json');
       for (const key in headers) if (headers[key]) all.set(key, headers[key]);
-      response = await fetch(`${url.replace(/\/$/, '')}/v1/${path.map(encodeURIComponent).join('/')}?${search}`, {
+      response = await fetch(`${url.replace(/\/$/, '')}/v1/${path.map(encodeURIComponent).join('/')}?${query}`, {
         method: method ?? (body ? 'POST' : 'GET'),
         headers: all,
         body: body ? JSON.stringify(body) : null,
@@ -60,7 +57,7 @@ export class Http {
     } catch (error) {
       if (!signal.aborted) throw new HeadwaterError('network', 'the server cannot be reached', { retryable: true, cause: error });
       if ((signal.reason as Error | undefined)?.name !== 'TimeoutError') throw signal.reason;
-      throw new HeadwaterError('timeout', 'the server did not respond in time', { retryable: true });
+      throw new HeadwaterError('timeout', 'the server did not respond', { retryable: true });
     }
     if (!response.ok) throw await errorOf(response);
     return response;

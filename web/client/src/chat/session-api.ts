@@ -76,16 +76,10 @@ export interface TurnSent {
  */
 export async function findCheckpoint(http: Http, session: string, at: string | undefined, which: 'first' | 'last'): Promise<string> {
   if (at?.startsWith('cp_')) return at;
-  const found: Checkpoint[] = [];
-  let before: number | null | undefined;
-  do {
-    const page = await http.json<{ checkpoints: Checkpoint[]; before: number | null }>(['sessions', session, 'checkpoints'], { query: { before } });
-    // The id of a message ends with its run.
-    at ??= page.checkpoints[0]?.run ?? '';
-    found.push(...page.checkpoints.filter(({ run }) => at?.endsWith(run)));
-    before = page.before;
-  } while (before !== null && found.length === 0);
-  const checkpoint = found.at(which === 'first' ? -1 : 0);
-  if (!checkpoint) throw new HeadwaterError('checkpoint.unknown', `no turn of this session has the message ${at}`);
-  return checkpoint.id;
+  const { checkpoints } = await http.json<{ checkpoints: Checkpoint[] }>(['sessions', session, 'checkpoints'], { query: 'limit=500' });
+  // The id of a message ends with its run.
+  at ??= checkpoints[0]?.run ?? '';
+  const found = checkpoints.filter(({ run }) => at.endsWith(run)).at(which === 'first' ? -1 : 0);
+  if (!found) throw new HeadwaterError('checkpoint.unknown', `no turn has ${at}`);
+  return found.id;
 }

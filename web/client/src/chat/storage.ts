@@ -33,7 +33,7 @@ export function openSession(
     session ??= store?.getItem(storageKey) ?? undefined;
     store?.setItem(storageKey, (session ??= newId()));
   } catch (error) {
-    onError(new HeadwaterError('storage', 'the session cannot be stored: a reload will begin a new one', { cause: error }));
+    onError(new HeadwaterError('storage', 'the session cannot be stored', { cause: error }));
   }
   return session ?? newId();
 }

@@ -21,10 +21,8 @@ export class SnapshotStore<S> {
   readonly getSnapshot = (): S => this.#snapshot;
 
   readonly subscribe = (listener: () => void): (() => void) => {
-    // Each subscription is one of its own, also of the same function.
-    const own = () => listener();
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   };
 
   /** The source has changed. */
@@ -37,6 +35,6 @@ export class SnapshotStore<S> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#snapshot = this.#read();
-    for (const listener of [...this.#listeners]) listener();
+    for (const listener of this.#listeners) listener();
   }
 }

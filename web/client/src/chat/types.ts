@@ -66,8 +66,6 @@ export interface ChatSnapshot {
   status: ChatStatus;
   connection: Connection;
   messages: readonly Message[];
-  /** The questions that wait for an answer. */
-  interrupts: readonly Interrupt[];
   /** What the run waits for: questions, approvals and tools of the page. */
   waiting: readonly Waiting[];
   /** The messages that wait behind the active run. */

@@ -1,35 +1,30 @@
 /** Resolves after a time; earlier if the network is back or the page is looked at again. Rejects when aborted. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = () => {
-      clearTimeout(timer);
-      unlisten();
-      signal.removeEventListener('abort', stop);
-      resolve();
-    };
-    const stop = () => {
-      done();
-      reject(signal.reason);
-    };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let unwake = (): void => {};
+  const waited = new Promise<void>((resolve, reject) => {
     // A page without a network waits for it instead of using up its attempts.
-    const timer = isOffline() ? undefined : setTimeout(done, milliseconds);
-    const unlisten = onWake(done);
-    signal.addEventListener('abort', stop);
+    if (globalThis.navigator?.onLine !== false) timer = setTimeout(resolve, milliseconds);
+    unwake = onWake(resolve);
+    const stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
   });
+  return waited.finally(() => {
+    clearTimeout(timer);
+    unwake();
+  });
 }
-
-const isOffline = (): boolean => globalThis.navigator?.onLine === false;
 
 /** Calls `listener` when the network is back and when the page becomes visible. Does nothing outside of a browser. */
 export function onWake(listener: () => void): () => void {
   const { document } = globalThis;
   const visible = () => document.visibilityState === 'visible' && listener();
   globalThis.addEventListener?.('online', listener);
-  document?.addEventListener?.('visibilitychange', visible);
+  document?.addEventListener('visibilitychange', visible);
   return () => {
     globalThis.removeEventListener?.('online', listener);
-    document?.removeEventListener?.('visibilitychange', visible);
+    document?.removeEventListener('visibilitychange', visible);
   };
 }
 
