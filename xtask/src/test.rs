@@ -8,6 +8,7 @@ use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
 use crate::{
     Optional, attack, browser, clients, endure, garbage, mcp, models, native, pages, root, tools, vendors,
+    web,
 };
 
 /// The target for which the dialects and what they are built on must build: they have no I/O and no clock.
@@ -48,6 +49,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
     report.part_unless(refused, "clients", || clients::test(&root, filter));
     report.part_unless(refused.or(unnamed), "native", || native::test(&root));
+    report.part_unless(refused.or(unnamed), "web", || web::test(&root, &recorded));
     let unseen = without.contains(&Optional::Browser).then_some("--without browser");
     report.part_unless(unseen.or(refused), "browser", || browser::test(&root, filter));
     report.part_unless(unseen.or(refused), "pages", || pages::test(&root, filter));
