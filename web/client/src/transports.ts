@@ -21,10 +21,25 @@ export interface ChatTransportOptions extends ResumableFetchOptions {
   body?: Record<string, unknown> | undefined;
 }
 
-interface TransportRequest {
+/** What a hook of the AI SDK asks its transport for. */
+export interface TransportRequest {
   chatId: string;
   headers?: Record<string, string> | Headers | undefined;
   body?: object | undefined;
+}
+
+/** The shape of the AI SDK's `ChatTransport`. */
+export interface ChatTransport {
+  sendMessages(
+    request: TransportRequest & {
+      messages: UIMessage[];
+      trigger: 'submit-message' | 'regenerate-message';
+      messageId?: string | undefined;
+      abortSignal?: AbortSignal | undefined;
+    },
+  ): Promise<ReadableStream<UIMessageChunk>>;
+  /** The answer that is being written, or `null`. */
+  reconnectToStream(request: TransportRequest): Promise<ReadableStream<UIMessageChunk> | null>;
 }
 
 /**
@@ -35,7 +50,7 @@ interface TransportRequest {
  * const { messages, sendMessage } = useChat({ id, transport: createChatTransport({ api: '/v1/ai-sdk/chat' }), resume: true });
  * ```
  */
-export function createChatTransport({ api, headers, body, fetch = globalThis.fetch, maxRetries = 10, retryDelay = backoff }: ChatTransportOptions) {
+export function createChatTransport({ api, headers, body, fetch = globalThis.fetch, maxRetries = 10, retryDelay = backoff }: ChatTransportOptions): ChatTransport {
   const ask = async (url: string, init: RequestInit, request: TransportRequest): Promise<Response> => {
     const all = new Headers(typeof headers === 'function' ? await headers() : headers);
     new Headers(request.headers).forEach((value, key) => all.set(key, value));
@@ -97,20 +112,13 @@ export function createChatTransport({ api, headers, body, fetch = globalThis.fet
   };
 
   return {
-    async sendMessages(
-      request: TransportRequest & {
-        messages: UIMessage[];
-        trigger: 'submit-message' | 'regenerate-message';
-        messageId?: string | undefined;
-        abortSignal?: AbortSignal | undefined;
-      },
-    ): Promise<ReadableStream<UIMessageChunk>> {
+    async sendMessages(request) {
       const { chatId: id, messages, trigger, messageId, abortSignal } = request;
       const sent = JSON.stringify({ ...body, ...request.body, id, messages, trigger, messageId });
       return stream(await ask(api, { method: 'POST', body: sent, signal: abortSignal ?? null }, request), request, abortSignal);
     },
 
-    async reconnectToStream(request: TransportRequest): Promise<ReadableStream<UIMessageChunk> | null> {
+    async reconnectToStream(request) {
       const response = await resume(request, new AbortController().signal);
       return response.status === 204 ? null : stream(response, request);
     },

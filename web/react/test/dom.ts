@@ -17,6 +17,8 @@ console.error = (...parts: unknown[]) => complaints.push(parts.map(String).join(
 export interface Rendered {
   /** The text of the page. */
   text(): string;
+  /** Clicks on the first button. */
+  click(): void;
   rerender(element: React.ReactNode): Promise<void>;
   unmount(): Promise<void>;
 }
@@ -27,7 +29,9 @@ export async function render(element: React.ReactNode): Promise<Rendered> {
   const root = createRoot(container);
   const show = (node: React.ReactNode) => act(async () => root.render(createElement(StrictMode, null, node)));
   await show(element);
-  return { text: () => container.textContent ?? '', rerender: show, unmount: () => act(async () => root.unmount()) };
+  window.document.body.append(container);
+  const click = () => container.querySelector('button')?.click();
+  return { text: () => container.textContent ?? '', click, rerender: show, unmount: () => act(async () => root.unmount()) };
 }
 
 /** Waits in the way of React until a condition holds; the runner's own limit ends a wait that is in vain. */
