@@ -186,8 +186,6 @@ export class Chat {
     return this.#act(async () => (await this.#http.json<{ interrupts: WaitingInterrupt[] }>(['interrupts'])).interrupts);
   }
 
-  // Reading
-
   #read(): ChatSnapshot {
     const { run, ...state } = this.#reducer.snapshot();
     return {
@@ -314,8 +312,6 @@ export class Chat {
     if (this.#queued.length > 0) void this.sync();
   }
 
-  // Acting
-
   /** Does something that may fail: the failure is shown, reported and given to the caller. */
   #act<T>(action: () => Promise<T>): Promise<T> {
     const done = action()
@@ -385,8 +381,6 @@ export class Chat {
       });
     }
   }
-
-  // Telling
 
   #report(error: HeadwaterError): void {
     this.#error = error;
