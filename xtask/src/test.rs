@@ -49,8 +49,8 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
     report.part_unless(refused, "clients", || clients::test(&root, filter));
     report.part_unless(refused.or(unnamed), "native", || native::test(&root));
-    report.part_unless(refused.or(unnamed), "web", || web::test(&root, &recorded));
     let unseen = without.contains(&Optional::Browser).then_some("--without browser");
+    report.part_unless(refused.or(unnamed), "web", || web::test(&root, &recorded, unseen.is_none()));
     report.part_unless(unseen.or(refused), "browser", || browser::test(&root, filter));
     report.part_unless(unseen.or(refused), "pages", || pages::test(&root, filter));
     let only = filter.is_some().then_some("only the named tests run");
