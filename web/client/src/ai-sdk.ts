@@ -62,6 +62,8 @@ export class UIMessageReducer {
   #open = new Map<string, number>();
   /** The text of the inputs that are streamed. */
   #inputs = new Map<string, string>();
+  /** The parts whose streamed input has grown. Their value is parsed once for each snapshot, not for each delta. */
+  #grown = new Map<number, string>();
   /** The text of the last error in the stream. */
   error: string | undefined;
   finishReason: string | undefined;
@@ -75,6 +77,8 @@ export class UIMessageReducer {
 
   /** The message so far. It is never changed afterwards. */
   snapshot(): UIMessage {
+    for (const [place, text] of this.#grown) assign(this.#part(place), { input: safe(parsePartialJson(text)) });
+    this.#grown.clear();
     this.#draft.seal();
     return this.#message;
   }
@@ -93,7 +97,8 @@ export class UIMessageReducer {
     else if (type === 'finish-step') this.#open.clear();
     else if (type === 'reset-step') {
       const message = this.#own();
-      message.parts.length = message.parts.findLastIndex((part) => part.type === 'step-start') + 1;
+      const length = (message.parts.length = message.parts.findLastIndex((part) => part.type === 'step-start') + 1);
+      for (const place of this.#grown.keys()) if (place >= length) this.#grown.delete(place);
       this.#open.clear();
     } else if (type === 'error') this.error = chunk['errorText'] as string;
     else if (type === 'start') {
@@ -101,6 +106,7 @@ export class UIMessageReducer {
       // The client forgets everything when the message gets another name.
       if (messageId !== undefined && this.#message.id !== messageId) {
         this.#message = { id: messageId, role: 'assistant', parts: [] };
+        this.#grown.clear();
         this.#open.clear();
         this.#inputs.clear();
       }
@@ -167,7 +173,9 @@ export class UIMessageReducer {
       const held = this.#message.parts.findIndex((part, at) => at > step && part['toolCallId'] === toolCallId && isTool(part) && (type === 'tool-input-error' || (part.type === 'dynamic-tool') === (dynamic === true)));
       const isDynamic = held < 0 ? dynamic === true : this.#message.parts[held]?.type === 'dynamic-tool';
       const name: UIMessagePart = isDynamic ? { type: 'dynamic-tool', toolName } : { type: `tool-${toolName}` };
-      const part = this.#part(held < 0 ? this.#push({ ...name, toolCallId }) : held);
+      const at = held < 0 ? this.#push({ ...name, toolCallId }) : held;
+      const part = this.#part(at);
+      this.#grown.delete(at);
       if (type === 'tool-input-start') this.#inputs.set(toolCallId, '');
       assign(part, { ...name, input, errorText, rawInput: undefined, state: { 'tool-input-start': 'input-streaming', 'tool-input-available': 'input-available' }[type] ?? 'output-error' });
       keep(part, { title, providerExecuted, toolMetadata, callProviderMetadata: providerMetadata });
@@ -185,7 +193,8 @@ export class UIMessageReducer {
     if (type === 'tool-input-delta') {
       const whole = text + (chunk['inputTextDelta'] as string);
       this.#inputs.set(toolCallId, whole);
-      assign(part, { state: 'input-streaming', input: safe(parsePartialJson(whole)), rawInput: whole });
+      assign(part, { state: 'input-streaming', rawInput: whole });
+      this.#grown.set(place, whole);
     } else if (type === 'tool-approval-request') {
       const { signature, isAutomatic, approvalDescriptor, inputSchemaInput, reason } = chunk;
       part['state'] = 'approval-requested';

@@ -223,6 +223,15 @@ test('storage that is full or forbidden is reported, and the chat goes on', asyn
   }
 });
 
+test('server that renders a page has no storage, which is no error', () => {
+  const errors: string[] = [];
+  const storage = (): never => {
+    throw new ReferenceError('sessionStorage is not defined');
+  };
+  const chat = createChat(new FakeServer().options({ storage, onError: ({ code }) => errors.push(code) }));
+  assert.deepEqual([errors, chat.getSnapshot().error], [[], undefined]);
+});
+
 test('run waits for an approval, a question and a tool of the page', async () => {
   const server = new FakeServer();
   server.on('POST runs/*/answer', () => json({ run: 'r1', since: 1 }, 202));

@@ -48,7 +48,7 @@ export async function followRun(
     onActivity();
     try {
       const response = await http.open(['runs', run, 'events'], either, {
-        headers: { accept: 'text/event-stream', 'last-event-id': cursor },
+        headers: { 'last-event-id': cursor },
         query: cursor || !after ? '' : `after=${after}`,
       });
       onConnection('open');

@@ -55,7 +55,7 @@ export class Http {
         signal,
       });
     } catch (error) {
-      if (!signal.aborted) throw new HeadwaterError('network', 'the server cannot be reached', { retryable: true, cause: error });
+      if (!signal.aborted) throw new HeadwaterError('network', 'cannot reach the server', { retryable: true, cause: error });
       if ((signal.reason as Error | undefined)?.name !== 'TimeoutError') throw signal.reason;
       throw new HeadwaterError('timeout', 'the server did not respond', { retryable: true });
     }

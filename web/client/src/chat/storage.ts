@@ -33,7 +33,8 @@ export function openSession(
     session ??= store?.getItem(storageKey) ?? undefined;
     store?.setItem(storageKey, (session ??= newId()));
   } catch (error) {
-    onError(new HeadwaterError('storage', 'the session cannot be stored', { cause: error }));
+    // On a server that renders the page there is no storage to speak of.
+    if (!(error instanceof ReferenceError)) onError(new HeadwaterError('storage', 'cannot store the session'));
   }
   return session ?? newId();
 }
