@@ -47,6 +47,19 @@ test('events build the messages that the client builds', () => {
   judge.finish();
 });
 
+test('single events that the client accepts are read', () => {
+  const file = 'agui/schema.jsonl';
+  const rows = readRows(file);
+  if (!rows) return;
+  const judge = new Judge(file);
+  for (const row of rows) {
+    // What the client refuses is for the client to judge: a reader gets as much of it as it can.
+    if (!row['accepted']) judge.skip();
+    else judge.row(row['name'], () => new AgUiReducer().apply(row['event']));
+  }
+  judge.finish();
+});
+
 test('bytes are cut into events as by the client', async () => {
   const file = 'agui/sse.jsonl';
   const rows = readRows(file);

@@ -9,7 +9,8 @@ import { join } from 'node:path';
 
 export const repository = new URL('../../../', import.meta.url);
 
-export type Row = Record<string, any>; // eslint-disable-line -- rows are recordings of many shapes
+/** A recording. `any`, because there are as many shapes as files. */
+export type Row = Record<string, any>;
 
 /** The rows of `vectors/<relative>`, or `undefined` if there are no vectors. */
 export function readRows(relative: string): Row[] | undefined {
