@@ -18,6 +18,7 @@ mod table;
 mod test;
 mod tools;
 mod vendors;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

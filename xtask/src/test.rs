@@ -8,7 +8,7 @@ use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
 use crate::{
     Optional, attack, browser, clients, endure, garbage, mcp, models, native, pages, responses, root, tools,
-    vendors,
+    vendors, web,
 };
 
 /// The target for which the dialects and what they are built on must build: they have no I/O and no clock.
@@ -51,6 +51,7 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(refused, "responses", || responses::test(&root, filter));
     report.part_unless(refused.or(unnamed), "native", || native::test(&root));
     let unseen = without.contains(&Optional::Browser).then_some("--without browser");
+    report.part_unless(refused.or(unnamed), "web", || web::test(&root, &recorded, unseen.is_none()));
     report.part_unless(unseen.or(refused), "browser", || browser::test(&root, filter));
     report.part_unless(unseen.or(refused), "pages", || pages::test(&root, filter));
     let only = filter.is_some().then_some("only the named tests run");

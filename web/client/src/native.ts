@@ -365,6 +365,8 @@ export type ToolCall = {
   title?: string;
   /** What the provider said about it. */
   metadata?: unknown;
+  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  quiet?: boolean;
 };
 
 /** More of the input's JSON text. */
@@ -389,6 +391,8 @@ export type ToolInputAvailable = {
   title?: string;
   /** What the provider said about it. */
   metadata?: unknown;
+  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  quiet?: boolean;
   /** The input; absent where its text is not JSON. */
   input?: unknown;
 };
@@ -407,6 +411,8 @@ export type ToolInputError = {
   title?: string;
   /** What the provider said about it. */
   metadata?: unknown;
+  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  quiet?: boolean;
   /** The input as it came. */
   input?: unknown;
   /** What is wrong with it. */
@@ -432,6 +438,8 @@ export type ApprovalRequested = {
   title?: string;
   /** What the provider said about it. */
   metadata?: unknown;
+  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  quiet?: boolean;
   /** The exact input that is approved. */
   input?: unknown;
   /** Binds the request to the run, the call and its input. */
@@ -765,6 +773,8 @@ export type ToolPart = {
   metadata?: unknown;
   /** What the provider said about the output. */
   outputMetadata?: unknown;
+  /** The node did not ask for it to be shown: a page that shows calls on demand only does not show this one. */
+  quiet?: boolean;
   /** The attempt that made it. */
   attempt?: AttemptId;
 };

@@ -1,0 +1,8 @@
+/** Sets the fields of an object that have a value, and removes those that are `undefined`: as JSON would have it. */
+export function assign<T extends object>(target: T, fields: { [K in keyof T]?: T[K] | undefined }): T {
+  for (const key in fields) {
+    if (fields[key] === undefined) delete target[key];
+    else target[key] = fields[key] as T[typeof key];
+  }
+  return target;
+}

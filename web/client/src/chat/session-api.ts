@@ -1,0 +1,85 @@
+import { HeadwaterError } from '../errors.js';
+import type { Message } from '../native.js';
+import type { Http } from './http.js';
+
+/** A session of the server. */
+export interface Session {
+  id: string;
+  label: string | null;
+  createdAt: string;
+  updatedAt: string;
+  turns: number;
+  checkpoint: string | null;
+  forkedFrom: { session: string; checkpoint: string } | null;
+  lastRun: string | null;
+  activeRun: string | null;
+  waitingRun: string | null;
+  queued: number;
+}
+
+/** A page of messages, oldest first; `before` names the page of older ones. */
+export interface MessagePage {
+  messages: Message[];
+  before: number | null;
+}
+
+/** A message that waits behind the active run. It is named by the run that will answer it. */
+export interface QueuedMessage {
+  run: string;
+  checkpoint: string;
+  text: string;
+  message: Message;
+  label: string | null;
+  queuedAt: string;
+}
+
+/** The state of a session after a turn. */
+export interface Checkpoint {
+  id: string;
+  session: string;
+  turn: number;
+  label: string | null;
+  createdAt: string;
+  run: string;
+  parent: string | null;
+  status: 'finished' | 'waiting' | 'failed' | 'cancelled';
+  workflow: string;
+  position: string[];
+  requests: string[];
+}
+
+/** Something that waits for a person or a page, in any run of the caller. */
+export interface WaitingInterrupt {
+  request: string;
+  run: string;
+  session: string | null;
+  node: string;
+  askedAt: string;
+  expiresAt: string;
+  token: string | null;
+  kind: 'question' | 'approval' | 'client-tool';
+  interrupt: unknown;
+  tool: { call: string; name: string } | null;
+  input: unknown;
+}
+
+/** A turn that was sent. */
+export interface TurnSent {
+  run: string;
+  queued: boolean;
+  repeated: boolean;
+}
+
+/**
+ * The checkpoint of the turn that a message belongs to; without one, of the last turn. A run that was answered has
+ * several turns: `first` is the one that its message began.
+ */
+export async function findCheckpoint(http: Http, session: string, at: string | undefined, which: 'first' | 'last'): Promise<string> {
+  if (at?.startsWith('cp_')) return at;
+  const { checkpoints } = await http.json<{ checkpoints: Checkpoint[] }>(['sessions', session, 'checkpoints'], { query: 'limit=500' });
+  // The id of a message ends with its run.
+  at ??= checkpoints[0]?.run ?? '';
+  const found = checkpoints.filter(({ run }) => at.endsWith(run)).at(which === 'first' ? -1 : 0);
+  if (!found) throw new HeadwaterError('checkpoint.unknown', `no turn has ${at}`);
+  return found.id;
+}

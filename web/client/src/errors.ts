@@ -1,0 +1,52 @@
+/**
+ * Something went wrong between this client and the server, or inside a run.
+ *
+ * `code` is stable and for programs: the code of the server (`session.busy`, `model.overloaded`, …; docs/http.md lists
+ * them), or one of the client: `network`, `timeout`, `http.<status>`, `stream.html`, `stream.json`, `stream.too-large`,
+ * `stream.cut`, `stream.lost`, `stream.empty`, `storage`. `message` is for people.
+ *
+ * @example
+ * ```ts
+ * chat.send('Hello').catch((error) => {
+ *   if (error instanceof HeadwaterError && error.code === 'http.401') showLogin();
+ * });
+ * ```
+ */
+export class HeadwaterError extends Error {
+  declare readonly code: string;
+  /** The status of the response, if there was one. */
+  declare readonly status: number | undefined;
+  /** Whether the same request may succeed later. */
+  declare readonly retryable: boolean;
+  /** How long the server asked to wait, in milliseconds. */
+  declare readonly retryAfter: number | undefined;
+
+  constructor(code: string, message: string, options: Partial<Pick<HeadwaterError, 'status' | 'retryable' | 'retryAfter' | 'cause'>> = {}) {
+    super(message);
+    Object.assign(this, { name: 'HeadwaterError', retryable: false, ...options, code });
+  }
+}
+
+/** The error that a response is. Its body is the server's `{error, code}`, or anything that stands in between wrote. */
+export async function errorOf(response: Response): Promise<HeadwaterError> {
+  const { status } = response;
+  const text = await response.text().catch(() => '');
+  let body: { error?: unknown; code?: unknown } = {};
+  try {
+    body = Object(JSON.parse(text));
+  } catch {
+    // A proxy's page is of no use to people.
+  }
+  const { code = `http.${status}`, error = `the server responded with ${status}` } = body;
+  const retryable = status === 408 || status === 429 || status >= 500;
+  // The server gives seconds. A date, which a proxy may give, is left to the usual delays.
+  const retryAfter = Number(response.headers.get('retry-after')) * 1000 || undefined;
+  return new HeadwaterError(String(code), String(error), { status, retryable, retryAfter });
+}
+
+/** Whatever was thrown, as an error with a code. */
+export function asError(error: unknown, code = 'network'): HeadwaterError {
+  if (error instanceof HeadwaterError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new HeadwaterError(code, message, { retryable: code === 'network', cause: error });
+}

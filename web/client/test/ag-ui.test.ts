@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AgUiReducer, readRun, readStream, type AgUiEvent, type AgUiMessage } from '@headwater/client/ag-ui';
+import { collect, fromBase64, Judge, plain, readCases, readRows, streamOf, type Row } from './vectors.js';
+
+/** The client validates what it reads and gives up; a reader reads on, so that what each of them has cannot be compared. */
+const gaveUp = (row: Row) => /^(schema|verify|chunk|frame|json)$/.test(row['errorKind'] ?? '');
+
+/** Minted ids are random there and counted here. */
+function normal(messages: readonly Row[], expected: readonly Row[]): Row[] {
+  const isMinted = JSON.stringify(expected).includes('<uuid-');
+  return plain(messages).map((message) => {
+    const { id, role, content, toolCalls, toolCallId, activityType, name } = message;
+    const calls = toolCalls?.map((call: Row) => ({ id: call['id'], name: call['function'].name, arguments: call['function'].arguments }));
+    const text = Array.isArray(content) ? content.map((part: Row) => part['text'] ?? '').join('') : content;
+    return plain({ id: isMinted ? null : id, role, content: text === '' ? undefined : text, calls, toolCallId, activityType, name });
+  });
+}
+
+test('events build the messages that the client builds', () => {
+  const file = 'agui/run.jsonl';
+  const rows = readRows(file);
+  if (!rows) return;
+  const judge = new Judge(file);
+  for (const row of rows) {
+    // `metadata["@ag-ui/client"]` is a convention between parts of that one package.
+    if (JSON.stringify(row['events'] ?? '').includes('@ag-ui/client')) {
+      judge.skip();
+      continue;
+    }
+    judge.row(row['name'], () => {
+      let { messages, state } = row['input'] as { messages: AgUiMessage[]; state: unknown };
+      for (const run of (row['runs'] ?? [row]) as Row[]) {
+        messages = [...messages, ...((run['addMessages'] ?? []) as AgUiMessage[])];
+        if (run['request'] === null) continue;
+        const reducer = new AgUiReducer({ messages, state });
+        for (const event of run['events'] as AgUiEvent[]) reducer.apply(event);
+        const after = reducer.snapshot();
+        messages = [...after.messages];
+        state = after.state;
+        if (gaveUp(run)) return;
+        assert.deepEqual(normal(messages as Row[], run['messages']), normal(run['messages'], run['messages']));
+        assert.deepEqual(plain(state), run['state']);
+      }
+    });
+  }
+  judge.finish();
+});
+
+test('single events that the client accepts are read', () => {
+  const file = 'agui/schema.jsonl';
+  const rows = readRows(file);
+  if (!rows) return;
+  const judge = new Judge(file);
+  for (const row of rows) {
+    // What the client refuses is for the client to judge: a reader gets as much of it as it can.
+    if (!row['accepted']) judge.skip();
+    else judge.row(row['name'], () => new AgUiReducer().apply(row['event']));
+  }
+  judge.finish();
+});
+
+test('bytes are cut into events as by the client', async () => {
+  const file = 'agui/sse.jsonl';
+  const rows = readRows(file);
+  if (!rows) return;
+  const judge = new Judge(file, {
+    'html-body': 'a page instead of a stream is an error; there it is a stream without events',
+    'json-body-not-sse': 'NDJSON is read, whatever its type says',
+  });
+  for (const row of rows) {
+    // What the client dies of is for the client to judge.
+    if (row['run'].error !== null) {
+      judge.skip();
+      continue;
+    }
+    const events = await collect(readStream(streamOf(...fromBase64(row['pieces'])))).catch(String);
+    judge.row(row['name'], () => assert.deepEqual(plain(events), row['events']));
+  }
+  judge.finish();
+});
+
+test('our own streams become what the vendor shows', async () => {
+  for (const { name, body, expected } of readCases('ag-ui')) {
+    const { messages, error } = (await collect(readRun(streamOf(body)))).at(-1) ?? { messages: [] };
+    const texts = (role: string) => messages.filter((message) => message.role === role && message.content).map(({ content }) => content);
+    assert.deepEqual(texts('assistant'), expected['text'], name);
+    assert.deepEqual(texts('reasoning'), expected['reasoning'], name);
+    const calls = messages.flatMap(({ toolCalls = [] }) => toolCalls);
+    assert.deepEqual(calls.map((call) => [call.id, call.function.name]), expected['tools'].map((tool: Row) => [tool['toolCallId'], tool['toolName']]), name);
+    const activities = messages.filter(({ role }) => role === 'activity').map(({ id, activityType, content }) => ({ name: activityType, id, data: content }));
+    assert.deepEqual(activities, expected['data'], name);
+    if (expected['error']) assert.ok([error?.message, error?.code].includes(expected['error']), name);
+    else assert.equal(error, undefined, name);
+  }
+});
+
+test('settled messages keep their identity, and interrupts are listed', () => {
+  const reducer = new AgUiReducer();
+  for (const event of [
+    { type: 'RUN_STARTED', threadId: 't', runId: 'r' },
+    { type: 'TEXT_MESSAGE_START', messageId: 'a', role: 'assistant' },
+    { type: 'TEXT_MESSAGE_END', messageId: 'a' },
+    { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'f' },
+  ]) reducer.apply(event);
+  const first = reducer.snapshot();
+  reducer.apply({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta: '{}' });
+  reducer.apply({ type: 'RUN_FINISHED', threadId: 't', runId: 'r', outcome: { type: 'interrupt', interrupts: [{ id: 'i', reason: 'tool_call' }] } });
+  const second = reducer.snapshot();
+  assert.equal(second.messages[0], first.messages[0]);
+  assert.equal(first.messages[1]?.toolCalls?.[0]?.function.arguments, '');
+  assert.equal(second.messages[1]?.toolCalls?.[0]?.function.arguments, '{}');
+  assert.deepEqual(second.interrupts, [{ id: 'i', reason: 'tool_call' }]);
+});

@@ -1,0 +1,108 @@
+// `useChat` in a real Chromium against a real server. `CHROME` names the browser.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { build } from 'esbuild';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { binary, RealServer } from '../../client/test/real-server.js';
+
+const chrome = process.env['CHROME'];
+const server = new RealServer('10ms');
+let browser: Browser;
+let script: string;
+
+/** A context of its own, and whatever its pages complain about. */
+async function visit(): Promise<{ context: BrowserContext; open: (agent: string) => Promise<Page>; complaints: string[] }> {
+  const context = await browser.newContext();
+  const complaints: string[] = [];
+  // The page is served under the address of the server, so that nothing is between them.
+  await context.route('**/test.html*', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html><body><script type="module" src="/test.js"></script>' }));
+  await context.route('**/test.js', (route) => route.fulfill({ contentType: 'text/javascript', body: script }));
+  const open = async (agent: string) => {
+    const page = await context.newPage();
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    page.on('console', (message) => {
+      // The browser itself reports a connection that is refused.
+      if (message.type() === 'error' && !/Failed to load resource|ERR_/.test(message.text())) complaints.push(message.text());
+    });
+    await page.goto(`${server.url}/test.html?agent=${agent}`);
+    await page.waitForSelector('main');
+    return page;
+  };
+  return { context, open, complaints };
+}
+
+const send = (page: Page, text: string) => page.evaluate((words) => void (globalThis as unknown as { send: (text: string) => void }).send(words), text);
+const answer = (page: Page) => page.locator('li.assistant').last().innerText();
+const longer = (page: Page, length: number) => page.waitForFunction((least) => (document.querySelector('li.assistant:last-child')?.textContent ?? '').length > least, length);
+/** The last answer has something to say, and its run has ended. */
+const finished = (page: Page, end: string) =>
+  page.waitForFunction(
+    (last) => document.querySelector('main[data-status="ready"][data-connection="closed"]') && document.querySelector('li.assistant:last-child')?.textContent?.includes(last),
+    end,
+    { timeout: 60_000 },
+  );
+
+describe('useChat in Chromium', { skip: !chrome || !binary, timeout: 180_000 }, () => {
+  before(async () => {
+    await server.start();
+    const { outputFiles } = await build({
+      entryPoints: [new URL('./page.js', import.meta.url).pathname],
+      bundle: true,
+      format: 'esm',
+      write: false,
+      define: { 'process.env.NODE_ENV': '"development"' },
+    });
+    script = outputFiles[0]?.text ?? '';
+    const args = [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), '--disable-dev-shm-usage'];
+    browser = await chromium.launch({ executablePath: chrome as string, args, timeout: 120_000 });
+  });
+  after(async () => {
+    await browser?.close();
+    await server.stop();
+  });
+
+  test('reload in the middle of an answer shows the rest of it', async () => {
+    const { context, open, complaints } = await visit();
+    const page = await open('chat');
+    await send(page, 'long');
+    await longer(page, 200);
+    await page.reload();
+    await finished(page, '');
+    assert.equal((await answer(page)).split(/\s+/).length, 400);
+    assert.equal(await page.locator('li').count(), 2);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+
+  test('answer goes on after the browser was offline', async () => {
+    const { context, open, complaints } = await visit();
+    const page = await open('chat');
+    await send(page, 'long');
+    await longer(page, 200);
+    await context.setOffline(true);
+    // Chromium keeps streams that are open; the server ends this one.
+    await server.kill();
+    await page.waitForSelector('main[data-connection="lost"]');
+    await server.start();
+    await context.setOffline(false);
+    await finished(page, '');
+    assert.equal((await answer(page)).split(/\s+/).length, 400);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+
+  test('approval in one tab is seen in the other', async () => {
+    const { context, open, complaints } = await visit();
+    const one = await open('tools');
+    await send(one, 'delete notes.txt');
+    await one.waitForSelector('button');
+    const two = await open('tools');
+    await two.click('button');
+    await Promise.all([finished(one, 'I deleted notes.txt'), finished(two, 'I deleted notes.txt')]);
+    assert.match(await answer(one), /I deleted notes.txt/);
+    assert.equal(await answer(one), await answer(two));
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+});

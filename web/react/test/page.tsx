@@ -1,0 +1,24 @@
+// The page of browser.test.ts: a chat in StrictMode that shows what a test looks for.
+
+import type { Message } from '@headwater/client';
+import { useChat, useInterrupts } from '@headwater/react';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+
+const textOf = ({ role, parts }: Message) => (role === 'assistant' ? parts.map((part) => (part.type === 'text' ? part.text : '')).join('') : '');
+
+function Page() {
+  const agent = new URLSearchParams(location.search).get('agent') ?? 'chat';
+  const { messages, status, connection, send, chat } = useChat({ url: '', agent, storage: () => localStorage, retryDelay: () => 100, maxRetries: 1000, stallTimeout: 60_000 });
+  const { waiting, approve } = useInterrupts(chat);
+  Object.assign(globalThis, { send });
+  return (
+    <main data-status={status} data-connection={connection}>
+      <h1>Chat</h1>
+      <ul>{messages.map((message) => <li key={message.id} className={message.role}>{textOf(message)}</li>)}</ul>
+      {waiting.map((open) => open.kind === 'approval' && <button key={open.request} onClick={() => void approve(open.request)}>{open.name}</button>)}
+    </main>
+  );
+}
+
+createRoot(document.body.appendChild(document.createElement('div'))).render(<StrictMode><Page /></StrictMode>);

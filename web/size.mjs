@@ -1,0 +1,38 @@
+// Prints what each entry point costs, minified and compressed, and fails if one is above its limit.
+//
+// The core is what a page needs to chat. A dialect, and the hooks, are what they add to it: they share its reader of
+// streams. What an entry point costs alone is printed too.
+
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+const KB = 1024;
+const core = `export { createChat, readStream } from '@headwater/client';`;
+const dialects = ['agents', 'ag-ui', 'ai-sdk', 'kortyx', 'mui', 'tanstack', 'transports'].map((name) => `@headwater/client/${name}`);
+
+/** The size of a module with everything that it imports but React. */
+async function size(contents) {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: new URL('.', import.meta.url).pathname },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    write: false,
+    external: ['react'],
+  });
+  return gzipSync(outputFiles[0].contents, { level: 9 }).length;
+}
+
+const rows = [['@headwater/client, createChat and readStream', await size(core), undefined, 8 * KB]];
+const [[, base]] = rows;
+for (const name of [...dialects, '@headwater/react']) {
+  const alone = await size(`export * from '${name}';`);
+  const together = await size(`${core} export * as more from '${name}';`);
+  rows.push([name, together - base, alone, 3 * KB]);
+}
+const kb = (bytes) => `${(bytes / KB).toFixed(2).padStart(5)} KB`;
+for (const [name, bytes, alone, limit] of rows) {
+  const verdict = bytes > limit ? 'ABOVE the limit of' : 'at most';
+  console.log(`${name.padEnd(46)} ${kb(bytes)}, ${verdict} ${limit / KB} KB${alone ? `; alone ${kb(alone)}` : ''}`);
+}
+process.exitCode = rows.some(([, bytes, , limit]) => bytes > limit) ? 1 : 0;

@@ -1,0 +1,40 @@
+//! The TypeScript packages under `web`: their types, their tests against recordings and a real server, their sizes.
+
+use std::path::Path;
+
+use crate::command::{Failure, command, run};
+use crate::recorded::Recorded;
+use crate::report::{Counts, Outcome};
+use crate::{clients, tools, vendors};
+
+const FOLDER: &str = "web";
+
+/// The scripts of `web/package.json` that run tests; the others hold or do not.
+const TESTS: [&str; 3] = ["test:client", "test:react", "test:react-18"];
+
+/// Checks, tests and measures the packages; in a real browser too, unless there is to be none.
+pub(crate) fn test(root: &Path, recorded: &Recorded, browser: bool) -> Result<Outcome, Failure> {
+    let folder = root.join(FOLDER);
+    let chromium = browser.then(tools::chromium).transpose()?;
+    vendors::install(&folder)?;
+    let binary = clients::build(root)?;
+    let (mut counts, mut output) = (Counts::default(), String::new());
+    for script in ["check"].into_iter().chain(TESTS).chain(["size"]) {
+        let mut npm = command(&folder, "npm", &["run", "--silent", script]);
+        recorded.tell(&mut npm);
+        npm.env("HEADWATER_BINARY", &binary);
+        npm.envs(chromium.as_ref().map(|chromium| ("CHROME", chromium)));
+        // Newer versions of Node print another format unless they are asked.
+        npm.env("NODE_OPTIONS", "--test-reporter=tap");
+        let finished = run(npm)?;
+        counts.add(match TESTS.contains(&script) {
+            true => vendors::counted(&finished),
+            false if finished.ok => Counts::PASSED,
+            false => Counts::FAILED,
+        });
+        output.push_str(&finished.output);
+    }
+    let notes = output.lines().filter_map(|line| line.strip_prefix("# vectors: "));
+    let notes = notes.filter(|note| note.contains(" rows, ")).map(|note| format!("web: {note}")).collect();
+    Ok(Outcome { counts, notes, output })
+}
