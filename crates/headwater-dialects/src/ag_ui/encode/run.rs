@@ -146,7 +146,7 @@ impl Encoder {
 
     fn wait(&mut self, record: &Record, calls: &[ToolCallId], usage: Option<&Usage>, sink: Sink<'_>) {
         self.close_all(record, sink);
-        if self.legacy {
+        if self.marks_calls {
             for call in calls {
                 let tool = self.state.tool(call);
                 let value = json!({
@@ -162,14 +162,19 @@ impl Encoder {
             }
         }
         let questions = std::mem::take(&mut self.questions);
-        let outcome = if questions.is_empty() {
+        let executed = calls.iter().filter(|_| self.tools_are_interrupts).filter_map(|call| {
+            let tool = self.state.tool(call)?;
+            Some(interrupts::write_call(tool, &self.run))
+        });
+        let executed: Vec<_> = executed.collect();
+        let outcome = if questions.is_empty() && executed.is_empty() {
             let ids = calls.iter().map(|call| Cow::Borrowed(call.as_str())).collect();
             let pending = (!self.legacy && !calls.is_empty()).then_some(ids);
             pending.map(|ids| Outcome::Success { pending_tool_call_ids: Some(ids) })
         } else {
             let run = self.tanstack.then_some(self.run.as_str());
-            let interrupts = questions.iter().filter_map(|asked| interrupts::write(asked, run)).collect();
-            Some(Outcome::Interrupt { interrupts })
+            let asked = questions.iter().filter_map(|asked| interrupts::write(asked, run));
+            Some(Outcome::Interrupt { interrupts: asked.chain(executed).collect() })
         };
         let reason = (!calls.is_empty()).then_some("tool_calls");
         self.finished(record, None, outcome, usage, reason, sink);

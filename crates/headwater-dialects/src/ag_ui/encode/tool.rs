@@ -112,7 +112,7 @@ impl Encoder {
         else {
             return;
         };
-        if self.legacy {
+        if self.marks_calls {
             let value = json!({
                 "toolCallId": tool.call,
                 "toolName": tool.name,
