@@ -9,7 +9,7 @@ const UNKNOWN = /the server responded with a status of 404/;
 const LOST = /net::ERR_|network|Failed to fetch|Failed to load resource|stream|connect/i;
 
 /** How the pages ask for their conversation. */
-const HISTORY = /\/messages\?dialect=|\/chat\?(conversationId|threadId)=|\/agent\/[^/]+\/connect/;
+const HISTORY = /\/messages\?dialect=|\/chat\?(?:profile=[^&]*&)?(conversationId|threadId)=|\/agent\/[^/]+\/connect/;
 
 /** How CopilotKit asks what its runtime has. */
 const RUNTIME = /\/v1\/ag-ui\/info/;

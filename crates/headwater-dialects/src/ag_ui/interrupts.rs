@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use headwater_protocol::{self, ApprovalRequested, Event, InterruptKind, Part, RunState, ToolPart, ToolState};
+use headwater_protocol::{
+    self, ApprovalRequested, Event, InterruptKind, Part, RunState, ToolPart, ToolState,
+};
 use serde_json::{Map, Value, json};
 
 use super::chunk::Interrupt;
