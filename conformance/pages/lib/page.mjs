@@ -97,7 +97,7 @@ export class Page {
     const before = this.requests.length;
     await this.input.press('Enter');
     // A composer that is busy ignores the key and keeps the text: the person presses it again.
-    const isIgnored = async () => this.requests.length === before && (await this.input.inputValue().catch(() => '')) === text;
+    const isIgnored = async () => this.requests.length === before && (await this.input.inputValue().catch(() => '')).trim() === text;
     for (const end = Date.now() + PATIENCE; Date.now() < end && (await isIgnored()); ) {
       await this.tab.waitForTimeout(200);
       if (await isIgnored()) await this.input.press('Enter');
