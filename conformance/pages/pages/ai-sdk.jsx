@@ -2,7 +2,7 @@
 // and `ai-7` are this with their own packages.
 
 import { createRoot } from 'react-dom/client';
-import { Approval, Composer, Controls, Draft, Edit, Grid, Progress, Question, ToolCall } from './cards.jsx';
+import { Approval, Composer, Controls, Draft, Edit, Table, Progress, Question, ToolCall } from './cards.jsx';
 import { conversation, locate, receive, server } from './settings.js';
 
 export async function mount({ useChat, sdk, api }) {
@@ -49,7 +49,7 @@ function Chat({ useChat, sdk, api, initial }) {
       case 'data-email.compose':
         return <Draft key={part.id} {...part.data} />;
       case 'data-table':
-        return <Grid key={part.id} {...part.data} />;
+        return <Table key={part.id} {...part.data} />;
       case 'data-progress':
         return <Progress key={part.id} {...part.data} />;
       case 'tool-ask_user':

@@ -1,56 +1,14 @@
 // What every page shows of the demo agents' objects and questions: plain components, without any vendor's API.
 
 import { useState } from 'react';
+import { Draft, Table } from '../../../examples/web/shared/objects.jsx';
 
-/** A draft of the agent `email`, as far as it is written. */
-export function Draft({ subject, body, bullets }) {
-  return (
-    <article className="card draft">
-      <h3>{subject}</h3>
-      {body && <p>{body}</p>}
-      {bullets?.length > 0 && (
-        <ul>
-          {bullets.map((bullet) => (
-            <li key={bullet}>{bullet}</li>
-          ))}
-        </ul>
-      )}
-    </article>
-  );
-}
-
-/** A table of the agent `table`, as far as it is filled. */
-export function Grid({ title, columns = [], rows = [], caption }) {
-  return (
-    <article className="card grid">
-      <h3>{title}</h3>
-      <table>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column}>{column}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={at}>
-              {row.map((cell, at) => (
-                <td key={at}>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {caption && <p>{caption}</p>}
-    </article>
-  );
-}
+export { Draft, Table };
 
 /** An object whose type the wire does not name: its fields say which it is. */
 export function StructuredObject({ value }) {
   if (value?.subject !== undefined) return <Draft {...value} />;
-  if (value?.title !== undefined) return <Grid {...value} />;
+  if (value?.title !== undefined) return <Table {...value} />;
   return null;
 }
 

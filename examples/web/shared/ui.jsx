@@ -2,6 +2,7 @@
 
 import './style.css';
 import { useEffect, useRef } from 'react';
+import { Draft, Table } from './objects.jsx';
 import { AGENTS, address, agent } from './settings.js';
 
 /** The frame of a page: a title, the agents to choose from, the conversation. */
@@ -69,53 +70,12 @@ export function Reasoning({ children }) {
   );
 }
 
-/** An object of an agent, by the name of its type. Fields arrive one by one. */
+/** An object of an agent, by the name of its type. */
 export function DataCard({ type, data }) {
   if (!data) return null;
   if (type === 'email.compose') return <Draft {...data} />;
   if (type === 'table') return <Table {...data} />;
   return null;
-}
-
-function Draft({ subject, body, bullets = [] }) {
-  return (
-    <article className="card draft">
-      <h3>{subject}</h3>
-      {body && <p>{body}</p>}
-      <ul>
-        {bullets.map((bullet) => (
-          <li key={bullet}>{bullet}</li>
-        ))}
-      </ul>
-    </article>
-  );
-}
-
-function Table({ title, columns = [], rows = [], caption }) {
-  return (
-    <article className="card grid">
-      <h3>{title}</h3>
-      <table>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column}>{column}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={at}>
-              {row.map((cell, at) => (
-                <td key={at}>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {caption && <p className="caption">{caption}</p>}
-    </article>
-  );
 }
 
 /** A tool call and what came of it. */

@@ -1,11 +1,11 @@
 // What the pages that read AG-UI's messages show of them beside text.
 
-import { Approval, Draft, Grid, Question, ToolCall } from '../../pages/cards.jsx';
+import { Approval, Draft, Table, Question, ToolCall } from '../../pages/cards.jsx';
 
 /** An object of the agent's, by the name of its type. */
 export function Activity({ type, content }) {
   if (type === 'email.compose') return <Draft {...content} />;
-  if (type === 'table') return <Grid {...content} />;
+  if (type === 'table') return <Table {...content} />;
   return null;
 }
 

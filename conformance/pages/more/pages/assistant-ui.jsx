@@ -12,7 +12,7 @@ import {
   useAssistantTool,
 } from '@assistant-ui/react';
 import { createRoot } from 'react-dom/client';
-import { Approval, Draft, Grid, Progress, Question, ToolCall } from '../../pages/cards.jsx';
+import { Approval, Draft, Table, Progress, Question, ToolCall } from '../../pages/cards.jsx';
 import { locate } from '../../pages/settings.js';
 
 /** A tool of the page, which the runtime executes. */
@@ -45,7 +45,7 @@ function Call({ toolName, args, result, approval, status, respondToApproval, add
 const data = {
   by_name: {
     'email.compose': ({ data }) => <Draft {...data} />,
-    table: ({ data }) => <Grid {...data} />,
+    table: ({ data }) => <Table {...data} />,
     progress: ({ data }) => <Progress {...data} />,
   },
 };

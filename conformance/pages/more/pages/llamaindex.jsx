@@ -4,7 +4,7 @@ import { useChat } from '@ai-sdk/react-v2';
 import { ChatInput, ChatMessage, ChatMessages, ChatSection, usePart } from '@llamaindex/chat-ui';
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from 'ai-v5';
 import { createRoot } from 'react-dom/client';
-import { Controls, Grid, Question, ToolCall } from '../../pages/cards.jsx';
+import { Controls, Table, Question, ToolCall } from '../../pages/cards.jsx';
 import { agent, conversation, locate, receive, server } from '../../pages/settings.js';
 
 const transport = new DefaultChatTransport({ api: `${server}/v1/ai-sdk/${agent}/chat` });
@@ -15,7 +15,7 @@ const TOOLS = ['get_weather', 'get_location', 'delete_file'];
 function Widgets({ addToolOutput }) {
   const table = usePart('data-table');
   const question = usePart('tool-ask_user');
-  if (table) return <Grid {...table.data} />;
+  if (table) return <Table {...table.data} />;
   if (question?.input?.options) {
     const answer = (output) => addToolOutput({ tool: 'ask_user', toolCallId: question.toolCallId, output });
     return <Question text={question.input.question} options={question.input.options} answer={question.output} onAnswer={answer} />;
