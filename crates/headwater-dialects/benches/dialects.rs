@@ -240,6 +240,8 @@ impl Bench {
     fn compare(&self, size: usize) -> Vec<u8> {
         let body = self.body(size);
         let payloads = payloads(&body);
+        // Where a frame holds many events, as an object so far does, the time of a frame says nothing about that of an event.
+        let comparable = payloads.len() >= size / 2;
         let values: Vec<Value> = payloads.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
         let mut buffer = Vec::with_capacity(64 * 1024);
         let floor = best(|| {
@@ -251,14 +253,18 @@ impl Bench {
                 black_box(buffer.len());
             }
         });
-        self.say("serde_json encode", size, floor);
+        if comparable {
+            self.say("serde_json encode", size, floor);
+        }
         self.say("encode", size, self.measure_encode(size));
         let floor = best(|| {
             for text in &payloads {
                 black_box(serde_json::from_str::<Value>(text).is_ok());
             }
         });
-        self.say("serde_json decode", size, floor);
+        if comparable {
+            self.say("serde_json decode", size, floor);
+        }
         self.say("decode", size, self.measure_decode(&body));
         self.say("decode+reduce", size, self.measure_decode_and_reduce(&body));
         body

@@ -39,7 +39,8 @@ pub(super) struct AgentsEncoder {
     calls: HashMap<ToolCallId, CallState>,
     approvals: HashMap<ApprovalId, ToolCallId>,
     sources: HashSet<(MessageId, String)>,
-    blocks: HashMap<BlockKey, Block>,
+    /// Those that are open: few, so a delta finds its own faster than in a map.
+    blocks: Vec<Block>,
     part_ids: HashMap<String, u32>,
     /// A block without text yet. Most are followed by their first delta, which needs no frame before it.
     unsent_block: Option<BlockKey>,
@@ -59,6 +60,7 @@ type BlockKey = (MessageId, BlockKind, PartId);
 
 #[derive(Debug, Clone)]
 struct Block {
+    key: BlockKey,
     /// Its `partId`.
     part: String,
     attempt: Option<AttemptId>,
@@ -264,7 +266,7 @@ impl AgentsEncoder {
 
     fn send_block(&mut self, out: &mut FrameWriter) {
         if let Some(key) = self.unsent_block.take()
-            && let Some(block) = self.blocks.get(&key)
+            && let Some(block) = self.blocks.iter().find(|block| block.key == key)
         {
             send_delta(delta_name(key.1), &key.0, &block.part, "", out);
         }
@@ -325,29 +327,39 @@ impl AgentsEncoder {
     fn start_block(&mut self, kind: BlockKind, id: &PartId, origin: &Origin, out: &mut FrameWriter) {
         let message = self.part(origin, out);
         let key = (message, kind, id.clone());
-        let block = Block { part: self.part_id(id.as_str()), attempt: origin.attempt.clone() };
-        self.blocks.insert(key.clone(), block);
+        let part = self.part_id(id.as_str());
+        self.blocks.retain(|block| block.key != key);
+        self.blocks.push(Block { key: key.clone(), part, attempt: origin.attempt.clone() });
         self.unsent_block = Some(key);
     }
 
     fn delta(&mut self, block: &BlockDelta, origin: &Origin, out: &mut FrameWriter) {
         let BlockDelta { kind, id, delta, .. } = block;
-        let message = self.target(origin, out);
-        let key = (message, *kind, id.clone());
-        if !self.blocks.contains_key(&key) {
+        if self.open_block(*kind, id, origin).is_none() {
             self.start_block(*kind, id, origin, out);
         }
         if delta.is_empty() {
             return;
         }
-        if self.unsent_block.as_ref() == Some(&key) {
-            self.unsent_block = None;
-        } else if self.unsent_block.is_some() {
-            self.part(origin, out);
+        if let Some(unsent) = self.unsent_block.take() {
+            let own = self.open_block(*kind, id, origin).is_some_and(|block| block.key == unsent);
+            if !own {
+                self.unsent_block = Some(unsent);
+                self.send_block(out);
+            }
         }
-        if let Some(block) = self.blocks.get(&key) {
-            send_delta(delta_name(*kind), &key.0, &block.part, delta, out);
+        if let Some(block) = self.open_block(*kind, id, origin) {
+            send_delta(delta_name(*kind), &block.key.0, &block.part, delta, out);
         }
+    }
+
+    /// The open block that a delta belongs to.
+    fn open_block(&self, kind: BlockKind, id: &PartId, origin: &Origin) -> Option<&Block> {
+        let message = origin.message.as_ref().or(self.current.as_ref())?;
+        self.blocks.iter().rev().find(|block| {
+            let (of, known, named) = &block.key;
+            named == id && *known == kind && of == message
+        })
     }
 
     fn end_block(&mut self, block: &BlockEnded, origin: &Origin, out: &mut FrameWriter) {
@@ -356,7 +368,7 @@ impl AgentsEncoder {
             if self.unsent_block.as_ref() == Some(&key) {
                 self.send_block(out);
             }
-            self.blocks.remove(&key);
+            self.blocks.retain(|block| block.key != key);
         }
     }
 
@@ -405,10 +417,10 @@ impl AgentsEncoder {
 
     /// The contract has no way to remove text: it stays, and what follows begins in new parts.
     fn retract(&mut self, attempt: &AttemptId, reason: Option<&String>, out: &mut FrameWriter) {
-        let message = self.blocks.iter().find(|(_, block)| block.attempt.as_ref() == Some(attempt));
-        let message = message.map(|((message, ..), _)| message.clone());
-        self.blocks.retain(|_, block| block.attempt.as_ref() != Some(attempt));
-        self.unsent_block.take_if(|key| !self.blocks.contains_key(key));
+        let message = self.blocks.iter().find(|block| block.attempt.as_ref() == Some(attempt));
+        let message = message.map(|block| block.key.0.clone());
+        self.blocks.retain(|block| block.attempt.as_ref() != Some(attempt));
+        self.unsent_block.take_if(|key| !self.blocks.iter().any(|block| block.key == *key));
         send("status", &[("state", text("retrying")), ("message", maybe(reason))], out);
         if let Some(message) = message.filter(|_| !self.seam.is_empty()) {
             let part = self.part_id("seam");

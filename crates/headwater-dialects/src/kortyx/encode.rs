@@ -47,15 +47,17 @@ pub(super) struct Encoder {
     quiet: HashSet<ToolCallId>,
     /// The structured streams that are complete. The page gives up if one goes on.
     complete: HashSet<String>,
+    /// The text that was written last, which most deltas belong to.
+    latest: Option<TextPiece>,
+    /// The other texts.
     texts: HashMap<PartId, TextPiece>,
-    /// The text that was written last.
-    latest: Option<PartId>,
 }
 
 /// How the page tells a text from the others: it appends to the piece of the same hook call and segment, and it cannot
 /// retract one. So each text, and each attempt at it, has a segment of its own.
 #[derive(Debug)]
 struct TextPiece {
+    id: PartId,
     node: Option<String>,
     operation: Option<String>,
     segment: Option<String>,
@@ -74,7 +76,7 @@ impl TextPiece {
             1 => (None, Some(id.to_string())),
             _ => (None, Some(format!("{id}~{times}"))),
         };
-        Self { node, operation, segment, attempt, times, open: true }
+        Self { id: id.clone(), node, operation, segment, attempt, times, open: true }
     }
 
     fn chunk(&self) -> Text<'_> {
@@ -203,31 +205,32 @@ impl Encoder {
     }
 
     fn text(&mut self, id: &PartId, origin: &Origin, starts: bool) -> &mut TextPiece {
-        let times = match self.texts.get(id) {
-            Some(piece) if !starts && piece.attempt == origin.attempt => None,
-            Some(piece) => Some(piece.times + 1),
-            None => Some(1),
+        let known = match self.latest.take() {
+            Some(latest) if latest.id == *id => Some(latest),
+            Some(latest) => {
+                self.texts.insert(latest.id.clone(), latest);
+                self.texts.remove(id)
+            }
+            None => None,
         };
-        if let Some(times) = times {
-            self.texts.insert(id.clone(), TextPiece::new(id, origin, times));
-        }
-        if self.latest.as_ref() != Some(id) {
-            self.latest = Some(id.clone());
-        }
-        self.texts.entry(id.clone()).or_insert_with(|| TextPiece::new(id, origin, 1))
+        self.latest.insert(match known {
+            Some(piece) if !starts && piece.attempt == origin.attempt => piece,
+            Some(piece) => TextPiece::new(id, origin, piece.times + 1),
+            None => TextPiece::new(id, origin, 1),
+        })
     }
 
     /// The page keeps the text of a retracted attempt: it is closed, and marked if there is a mark.
     fn close_attempt(&mut self, attempt: &AttemptId, sink: Sink<'_>) {
         let of_attempt = |piece: &TextPiece| piece.attempt.as_ref() == Some(attempt);
-        let latest = self.latest.as_ref().and_then(|id| self.texts.get(id));
+        let latest = self.latest.as_ref();
         if let Some(piece) = latest.filter(|piece| of_attempt(piece) && !self.seam.is_empty()) {
             sink(&piece.delta(&self.seam));
         }
-        let open = self.texts.iter_mut().filter(|(_, piece)| piece.open && of_attempt(piece));
-        let mut open: Vec<_> = open.collect();
-        open.sort_by_key(|(id, _)| *id);
-        for (_, piece) in open {
+        let all = self.texts.values_mut().chain(self.latest.as_mut());
+        let mut open: Vec<_> = all.filter(|piece| piece.open && of_attempt(piece)).collect();
+        open.sort_by(|one, other| one.id.cmp(&other.id));
+        for piece in open {
             piece.open = false;
             sink(&Chunk::TextEnd(piece.chunk()));
         }
