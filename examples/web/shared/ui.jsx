@@ -74,6 +74,8 @@ export function DataCard({ type, data }) {
   if (!data) return null;
   if (type === 'email.compose') return <Draft {...data} />;
   if (type === 'table') return <Table {...data} />;
+  if (type === 'itinerary') return <Itinerary {...data} />;
+  if (type === 'support.case') return <Case {...data} />;
   return null;
 }
 
@@ -114,6 +116,47 @@ function Table({ title, columns = [], rows = [], caption }) {
         </tbody>
       </table>
       {caption && <p className="caption">{caption}</p>}
+    </article>
+  );
+}
+
+function Itinerary({ title, dates, days = [], costs = [], total }) {
+  return (
+    <article className="card itinerary">
+      <h3>{title}</h3>
+      {dates && <p>{dates}</p>}
+      <ul>
+        {days.map(({ day, title, morning, afternoon, evening }) => (
+          <li key={day}>
+            <strong>{title}</strong>: {[morning, afternoon, evening].join('. ')}.
+          </li>
+        ))}
+      </ul>
+      <table>
+        <tbody>
+          {costs.map(({ item, euros }) => (
+            <tr key={item}>
+              <td>{item}</td>
+              <td>€{euros}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {total !== undefined && <p className="caption">Total: €{total}</p>}
+    </article>
+  );
+}
+
+function Case({ order, item, status, paid, refunded, note }) {
+  return (
+    <article className="card case">
+      <h3>
+        Case {order}: {status}
+      </h3>
+      <p>
+        {item}: €{refunded} of €{paid} refunded
+      </p>
+      <p>{note}</p>
     </article>
   );
 }
