@@ -15,7 +15,7 @@ test('chat shows thoughts, text, sources, a file and data, and knows the convers
   assert.match(await chat.last.locator('.thought').innerText(), /A greeting/);
   assert.deepEqual(await chat.last.locator('.sources li').allInnerTexts(), ['An example page', 'The design of Headwater']);
   assert.equal(await chat.last.locator('img').count(), 1);
-  assert.equal(await chat.last.getByText('"answered"').count(), 1);
+  assert.equal(await chat.last.getByText('"questions"').count(), 1);
   await chat.say('what did I say?');
   await chat.settled(2);
   assert.deepEqual(await chat.texts(), ['Before this you said: hello']);

@@ -4,21 +4,24 @@ import { readFileSync } from 'node:fs';
 
 const TRY = [
   '- `table` for a table in Markdown',
-  '- `long` for four hundred words',
+  '- `long` for four hundred words about a river',
   '- `slow` for a word now and then: a good time to reload the page',
   '- `error` for an answer that fails in the middle',
   '- `what did I say?` to see that I remember',
 ].join('\n');
-const LONG = `Four hundred words:${Array.from({ length: 397 }, (_, at) => `${at % 20 === 0 ? '\n' : ' '}${at + 1}`).join('')}`;
+const LONG = readFileSync(new URL('../../../crates/headwater-cli/src/demo/river.txt', import.meta.url), 'utf8');
 const PICTURE = new URL('../../../crates/headwater-cli/src/demo/river.svg', import.meta.url);
 
-const whole = (words) => ({
+/** What the agent offers to ask next. */
+const followUps = (...questions) => [{ name: 'follow-ups', data: { questions } }];
+
+const whole = () => ({
   sources: [
     { url: 'https://example.com/headwater', title: 'An example page' },
     { title: 'The design of Headwater' },
   ],
   files: [{ mediaType: 'image/svg+xml', url: `data:image/svg+xml;base64,${readFileSync(PICTURE).toString('base64')}` }],
-  data: [{ name: 'progress', data: { state: 'answered', words } }],
+  data: followUps('table', 'long', 'slow'),
 });
 
 export default [
@@ -29,14 +32,14 @@ export default [
     expect: {
       text: [`**Hello!** I am the demo agent \`chat\`: a script, no model is asked. What I can show:\n\n${TRY}`],
       reasoning: ['A greeting. I say what I can do.'],
-      ...whole(1),
+      ...whole(),
     },
   },
   {
     name: 'a long text',
     agent: 'chat',
     steps: [['send', 'something long']],
-    expect: { text: [LONG], reasoning: ['They want much text.'], data: [{ name: 'progress', data: { state: 'answered', words: 2 } }] },
+    expect: { text: [LONG], reasoning: ['They want something to read.'], data: followUps('table', 'slow', 'what did I say?') },
   },
   {
     name: 'characters of every width',
@@ -48,7 +51,7 @@ export default [
           `I am a script and understand no more than that. Try\n\n${TRY}`,
       ],
       reasoning: ['I do not know this one. I repeat it, and say what else there is.'],
-      ...whole(6),
+      ...whole(),
     },
   },
   {
@@ -59,7 +62,7 @@ export default [
     expect: {
       text: ['Before this you said:\n\n> the heron is blue'],
       reasoning: ['I look at the conversation.'],
-      data: [{ name: 'progress', data: { state: 'answered', words: 4 } }],
+      data: followUps('table', 'long', 'slow'),
     },
   },
   {
@@ -68,7 +71,7 @@ export default [
     steps: [['send', 'an error please']],
     error: 'the demo was asked to fail, and did',
     dead: { text: 'This answer begins well, and then', reasoning: 'They want to see a failure.' },
-    expect: { data: [{ name: 'progress', data: { state: 'answering', words: 3 } }] },
+    expect: { data: followUps() },
   },
   {
     name: 'an answer that is stopped',

@@ -210,7 +210,7 @@ export class Page {
 
 /** Notes each state of the first card of a kind. Runs in the page before its own script. */
 function watch() {
-  window.growth = { '.draft': [], '.grid': [] };
+  window.growth = { '.draft': [], '.grid': [], '.itinerary': [] };
   const note = () => {
     for (const [selector, states] of Object.entries(window.growth)) {
       const text = document.querySelector(selector)?.innerText;

@@ -15,11 +15,11 @@ export function suite(name, { shows, retracts, answered }, here) {
     await page.say('hello heron');
     const complete = async () => {
       await page.shows('to see that I remember');
-      if (can('data')) await page.shows('answered, 2 words');
+      if (can('data')) await page.shows('Ask next: table, long, slow');
       await page.counts({
         'What I can show:': 1,
         'A greeting. I say what I can do.': 1,
-        'answered, 2 words': can('data') ? 1 : 0,
+        'Ask next: table, long, slow': can('data') ? 1 : 0,
         'An example page': can('sources') ? 1 : 0,
         'The design of Headwater': can('sources') ? 1 : 0,
       });
@@ -30,11 +30,64 @@ export function suite(name, { shows, retracts, answered }, here) {
     await page.say('what did I say?');
     const remembered = async () => {
       await page.tab.getByText('hello heron').nth(1).waitFor();
-      if (can('data')) await page.shows('answered, 4 words');
+      if (can('data')) await page.tab.getByText('Ask next:').nth(1).waitFor();
     };
     await remembered();
     await page.isSameAfterReload(remembered);
   });
+
+  test(`${name}: travel asks, looks things up, plans, and changes the plan`, async () => {
+    const page = await here.visit(name, 'travel');
+    const last = /or `?cheaper`?\.$/;
+    await page.say('3 days in Lisbon in May');
+    await page.button('Packed').click();
+    const planned = async () => {
+      await page.shows(last);
+      await page.selects({ '.itinerary': 1, '.itinerary .day': 3, '.itinerary tr': 4, '.tool': 2 });
+      await page.counts({ 'Total: €': 1, 'I am filling in the days now.': 1 });
+    };
+    await planned();
+    await page.grew('.itinerary', 'Total: €');
+    await page.isSameAfterReload(planned);
+    await page.say('swap day 2 and 3');
+    await page.shows(/Days 2 and 3 have changed places/);
+    const swapped = async () => {
+      await page.tab.getByText(last).nth(1).waitFor();
+      await page.locator('.itinerary').nth(1).getByText('Day 2: A day in Sintra').waitFor();
+    };
+    await swapped();
+    await page.isSameAfterReload(swapped);
+  });
+
+  test(`${name}: research shows searches, the answer, its sources and its chart`, async () => {
+    const page = await here.visit(name, 'research');
+    await page.say('Why are there two tides a day?');
+    const complete = async () => {
+      await page.shows(/from the second\./);
+      if (can('sources')) await page.shows('Springs and neaps');
+      if (can('files')) await page.locator('img[src^="data:image/svg+xml"]').waitFor();
+      await page.selects({ '.tool': 2, 'img[src^="data:image/svg+xml"]': can('files') ? 1 : 0 });
+    };
+    await complete();
+    await page.isSameAfterReload(complete);
+  });
+
+  for (const [decision, text, status] of [
+    ['Approve', /of order 1042 are on their way back/, 'refunded'],
+    ['Deny', /The refund was not approved/, 'open'],
+  ]) {
+    test(`${name}: support takes the decision ${decision}, and shows the case`, async () => {
+      const page = await here.visit(name, 'support');
+      await page.say('My order 1042 arrived broken');
+      await page.button(decision).click();
+      const settled = async () => {
+        await page.shows(text);
+        await page.shows(`Case 1042: ${status}`);
+      };
+      await settled();
+      await page.isSameAfterReload(settled);
+    });
+  }
 
   test(`${name}: chat shows a failure, and the next answer`, async () => {
     const page = await here.visit(name, 'chat');

@@ -2,7 +2,7 @@
 // and `ai-7` are this with their own packages.
 
 import { createRoot } from 'react-dom/client';
-import { Approval, Composer, Controls, Draft, Edit, Table, Progress, Question, ToolCall } from './cards.jsx';
+import { Approval, Case, Composer, Controls, Draft, Edit, FollowUps, Itinerary, Question, Table, ToolCall } from './cards.jsx';
 import { conversation, locate, receive, server } from './settings.js';
 
 export async function mount({ useChat, sdk, api }) {
@@ -50,8 +50,12 @@ function Chat({ useChat, sdk, api, initial }) {
         return <Draft key={part.id} {...part.data} />;
       case 'data-table':
         return <Table key={part.id} {...part.data} />;
-      case 'data-progress':
-        return <Progress key={part.id} {...part.data} />;
+      case 'data-itinerary':
+        return <Itinerary key={part.id} {...part.data} />;
+      case 'data-support.case':
+        return <Case key={part.id} {...part.data} />;
+      case 'data-follow-ups':
+        return <FollowUps key={part.id} {...part.data} />;
       case 'tool-ask_user':
         return (
           part.input?.options && (

@@ -1,24 +1,12 @@
 // What every page shows of the demo agents' objects and questions: plain components, without any vendor's API.
 
 import { useState } from 'react';
-import { Draft, Table } from '../../../examples/web/shared/objects.jsx';
 
-export { Draft, Table };
+export { Case, Draft, Itinerary, ObjectByFields, Table } from '../../../examples/web/shared/objects.jsx';
 
-/** An object whose type the wire does not name: its fields say which it is. */
-export function StructuredObject({ value }) {
-  if (value?.subject !== undefined) return <Draft {...value} />;
-  if (value?.title !== undefined) return <Table {...value} />;
-  return null;
-}
-
-/** What the chat agent reports about its work. */
-export function Progress({ state, words }) {
-  return (
-    <p className="progress">
-      {state}, {words} {words === 1 ? 'word' : 'words'}
-    </p>
-  );
+/** What the chat agent offers to ask next. */
+export function FollowUps({ questions = [] }) {
+  return questions.length > 0 && <p className="follow-ups">Ask next: {questions.join(', ')}</p>;
 }
 
 /** A question with its options, and the answer once there is one. */

@@ -4,7 +4,7 @@ import { createRoot } from 'react-dom/client';
 import { ChatBox } from '@mui/x-chat';
 import { ToolPart, useChat } from '@mui/x-chat/headless';
 import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
-import { Draft, Table, Progress, Question } from './cards.jsx';
+import { Case, Draft, FollowUps, Itinerary, Question, Table } from './cards.jsx';
 import { agent, conversation, locate, server } from './settings.js';
 
 const adapter = createHeadwaterAdapter({ url: `${server}/v1/mui/${agent}/chat` });
@@ -12,7 +12,9 @@ const adapter = createHeadwaterAdapter({ url: `${server}/v1/mui/${agent}/chat` }
 const partRenderers = {
   'data-email.compose': ({ part }) => <Draft {...part.data} />,
   'data-table': ({ part }) => <Table {...part.data} />,
-  'data-progress': ({ part }) => <Progress {...part.data} />,
+  'data-itinerary': ({ part }) => <Itinerary {...part.data} />,
+  'data-support.case': ({ part }) => <Case {...part.data} />,
+  'data-follow-ups': ({ part }) => <FollowUps {...part.data} />,
   // MUI's own part shows no picture from a `data:` URL.
   file: ({ part }) => <img src={part.url} alt={part.filename ?? part.mediaType} />,
   tool(props) {

@@ -3,7 +3,7 @@
 import { createRoot } from 'react-dom/client';
 import { toolDefinition } from '@tanstack/ai/client';
 import { fetchServerSentEvents, useChat } from '@tanstack/ai-react';
-import { Approval, Composer, Controls, Edit, Question, StructuredObject, ToolCall } from './cards.jsx';
+import { Approval, Composer, Controls, Edit, Question, ObjectByFields, ToolCall } from './cards.jsx';
 import { conversation, locate, receive } from './settings.js';
 
 const getLocation = toolDefinition({
@@ -31,7 +31,7 @@ function Chat({ connection }) {
       case 'thinking':
         return <p key={at} className="reasoning">{part.content}</p>;
       case 'structured-output':
-        return <StructuredObject key={at} value={part.data ?? part.partial} />;
+        return <ObjectByFields key={at} value={part.data ?? part.partial} />;
       case 'tool-call':
         if (part.state === 'approval-requested') {
           const decide = (approved) => addToolApprovalResponse({ id: part.approval.id, approved });

@@ -1,14 +1,18 @@
-//! The agents that are served when none is given: one for each thing that a page must be able to show.
+//! The agents that are served when none is given: three that look like products, and one for each thing that a page must be
+//! able to show.
 //!
 //! They need no key and no network, and answer the same input with the same text, whatever the dialect and the time.
 
 mod chat;
 mod email;
 mod improvised;
+mod research;
+mod support;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod travel;
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +22,10 @@ use headwater_store::Store;
 
 use improvised::Improvised;
 
-/// The agents, by their names; the first is the one that is taken when none is named.
+/// The agent of requests that name none: it answers any text, and needs no answer itself.
+pub(crate) const DEFAULT: &str = "chat";
+
+/// The agents, by their names, in the order in which pages list them.
 ///
 /// `pace` is how long their models wait before each word.
 pub(crate) fn agents(
@@ -45,13 +52,15 @@ pub(crate) fn agents(
         ("demo/table.yaml", include_str!("demo/table.yaml")),
         ("demo/flaky.yaml", include_str!("demo/flaky.yaml")),
     ];
-    files
-        .into_iter()
-        .map(|(name, text)| {
-            let file = AgentFile::parse(name, text)?;
-            Ok((file.name().to_owned(), file.build(with.clone())?))
-        })
-        .collect()
+    let mut agents = vec![
+        travel::agent(store, options, pace)?,
+        research::agent(store, options, pace)?,
+        support::agent(store, options, pace)?,
+    ];
+    for (name, text) in files {
+        agents.push(AgentFile::parse(name, text)?.build(with.clone())?);
+    }
+    Ok(agents.into_iter().map(|agent| (agent.name().to_owned(), agent)).collect())
 }
 
 /// The demo agent of a name, as fast as it can.

@@ -44,12 +44,15 @@ pub(crate) async fn serve(
     let opened = store::open(settings)?;
     let store = opened.store();
     let noted = store::Serving::note(settings, address.to_string());
-    let (agents, files) = agents(settings, models, program, &store)?;
-    let default = agents.first().map(|(name, ..)| name.clone()).unwrap_or_default();
+    let Brought { agents, files, default } = agents(settings, models, program, &store)?;
     let served = Agents::new();
     for (name, agent, visibility) in agents {
         served.set(name, agent, visibility);
     }
+    if let Some(default) = &default {
+        served.set_default(default);
+    }
+    let default = served.default_name().unwrap_or_default();
     match &files {
         Some(files) => {
             for loaded in files.loaded() {
@@ -130,17 +133,25 @@ pub(crate) async fn serve(
     flushed.map_err(|error| Failure::temporary(format!("the store could not be written to the end: {error}")))
 }
 
-/// The agents of the files that are named, or those of the program, or the demo agents; first the one of requests that
-/// name none.
+/// What is served.
+struct Brought {
+    agents: Vec<Named>,
+    files: Option<Files>,
+    /// The agent of requests that name none, where it is not the first.
+    default: Option<String>,
+}
+
+/// The agents of the files that are named, or those of the program, or the demo agents.
 fn agents(
     settings: &Settings,
     models: Models,
     program: &crate::Agents,
     store: &Arc<dyn Store>,
-) -> Result<(Vec<Named>, Option<Files>), Failure> {
+) -> Result<Brought, Failure> {
     let mut options = AgentOptions::default();
     options.lease = settings.lease;
-    let (mut agents, files): (Vec<Named>, _) = if !settings.agents.is_empty() {
+    let mut default = None;
+    let (agents, files): (Vec<Named>, _) = if !settings.agents.is_empty() {
         let files = Files::load(&settings.agents, store, models, options)?;
         let named =
             |loaded: &Loaded| (loaded.file.name().to_owned(), loaded.agent.clone(), visibility(loaded));
@@ -157,21 +168,22 @@ fn agents(
     } else {
         let demo = demo::agents(store, &options, settings.demo_pace)
             .map_err(|error| Failure::new(format!("the demo agents do not hold together: {error}")))?;
+        default = Some(demo::DEFAULT.to_owned());
         // A demo hides nothing from the person who tries it.
         let visibility = Visibility { errors: true, state: true, ..Visibility::default() };
         (demo.into_iter().map(|(name, agent)| (name, agent, visibility)).collect(), None)
     };
     if let Some(wanted) = &settings.default_agent {
-        let Some(at) = agents.iter().position(|(name, ..)| name == wanted) else {
+        if !agents.iter().any(|(name, ..)| name == wanted) {
             let known: Vec<_> = agents.iter().map(|(name, ..)| name.as_str()).collect();
             let known = known.join(", ");
             return Err(Failure::new(format!(
                 "`default_agent`: there is no agent `{wanted}`: there are {known}"
             )));
-        };
-        agents.swap(0, at);
+        }
+        default = Some(wanted.clone());
     }
-    Ok((agents, files))
+    Ok(Brought { agents, files, default })
 }
 
 /// An agent, its name, and what its readers see.

@@ -23,8 +23,10 @@ use std::{
 };
 
 use headwater_models::{Model, Models};
+use headwater_protocol::{Executor, ToolSpec};
 use headwater_store::{Clock, Secret, Store};
-use headwater_tools::Tools;
+use headwater_tools::{Approval, Tools};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
 pub use build::AgentBuilder;
@@ -73,6 +75,7 @@ pub struct Agent(pub(crate) Arc<AgentInner>);
 pub(crate) struct AgentInner {
     pub(crate) name: String,
     description: Option<String>,
+    suggestions: Vec<String>,
     workflows: HashMap<String, Versions>,
     pub(crate) default_workflow: Option<String>,
     models: Models,
@@ -95,6 +98,18 @@ pub(crate) struct AgentInner {
 struct Versions {
     newest: String,
     all: BTreeMap<String, Workflow>,
+}
+
+/// A tool of an agent, as it is listed.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct AgentTool<'a> {
+    /// How a model is told about it.
+    pub spec: &'a ToolSpec,
+    /// Who executes it.
+    pub executor: Executor,
+    /// Whether a person may have to agree to a call.
+    pub may_need_approval: bool,
 }
 
 /// How an agent treats its runs.
@@ -168,6 +183,29 @@ impl Agent {
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.0.description.as_deref()
+    }
+
+    /// Messages to begin a conversation with.
+    #[must_use]
+    pub fn suggestions(&self) -> &[String] {
+        &self.0.suggestions
+    }
+
+    /// The tools that its nodes can take by name. A node may have others of its own.
+    pub fn tools(&self) -> impl Iterator<Item = AgentTool<'_>> {
+        self.0.tools.iter().map(|tool| AgentTool {
+            spec: tool.spec(),
+            executor: tool.executor(),
+            // A rule that cannot read its input wants approval, so this is so for all tools that may.
+            may_need_approval: tool.approval(&Value::Null) == Approval::Needed,
+        })
+    }
+
+    /// The model that answers in a workflow, where it is known before the workflow asks one: the one that the workflow
+    /// names, or the agent's only model.
+    #[must_use]
+    pub fn model_of(&self, workflow: &Workflow) -> Option<String> {
+        self.0.answering_model(workflow)
     }
 
     /// Whether a run may ask its page for something.

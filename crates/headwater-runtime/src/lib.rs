@@ -30,8 +30,8 @@ mod usage;
 mod workflow;
 
 pub use agent::{
-    Agent, AgentBuilder, AgentOptions, Answered, DrivenRun, OpenQuestion, Outcome, QuestionPage, Run,
-    RunFilter, RunPage, RunPlace, RunSummary, Start, Tended,
+    Agent, AgentBuilder, AgentOptions, AgentTool, Answered, DrivenRun, OpenQuestion, Outcome, QuestionPage,
+    Run, RunFilter, RunPage, RunPlace, RunSummary, Start, Tended,
 };
 pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};

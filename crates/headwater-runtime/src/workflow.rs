@@ -49,6 +49,8 @@ pub(crate) struct Graph {
 pub(crate) struct Node {
     pub(crate) run: Handler,
     pub(crate) options: NodeOptions,
+    /// What it does, where that is known: nodes of files say it.
+    pub(crate) kind: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,6 +193,12 @@ impl Workflow {
         self.0.nodes.keys().map(String::as_str)
     }
 
+    /// What a node does: `reason`, `interrupt`, `message` and the like. Only nodes of files say so.
+    #[must_use]
+    pub fn node_kind(&self, node: &str) -> Option<&'static str> {
+        self.0.nodes.get(node)?.kind
+    }
+
     /// Its edges as (from, to, condition).
     pub fn edges(&self) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
         self.0.edges.iter().flat_map(|(from, edges)| {
@@ -201,7 +209,8 @@ impl Workflow {
     /// The same under another version, to replay what another version began.
     pub(crate) fn as_version(&self, version: &str) -> Self {
         let Graph { id, version: _, description, model, nodes, edges, joins, max_steps } = &*self.0;
-        let copy = |node: &Node| Node { run: node.run.clone(), options: node.options.clone() };
+        let copy =
+            |node: &Node| Node { run: node.run.clone(), options: node.options.clone(), kind: node.kind };
         Self(Arc::new(Graph {
             id: id.clone(),
             version: version.to_owned(),

@@ -37,6 +37,8 @@ struct Named {
     /// Those that take no new turns, and still have runs.
     retired: BTreeMap<String, Served>,
     default: Option<String>,
+    /// The names in the order in which they were added, which is the order of lists.
+    order: Vec<String>,
     /// What is taken of clients at their word, where it is not the default.
     policies: BTreeMap<String, Arc<ClientPolicy>>,
 }
@@ -85,6 +87,9 @@ impl Agents {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         named.default.get_or_insert_with(|| name.clone());
         named.retired.remove(&name);
+        if !named.order.contains(&name) {
+            named.order.push(name.clone());
+        }
         let shares = |other: &&Served| {
             other.name != name
                 && other.agent.name() == agent.name()
@@ -125,8 +130,9 @@ impl Agents {
         let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
         named.agents.remove(name);
         named.retired.remove(name);
+        named.order.retain(|known| known != name);
         if named.default.as_deref() == Some(name) {
-            named.default = named.agents.keys().next().cloned();
+            named.default = named.order.first().cloned();
         }
     }
 
@@ -139,10 +145,24 @@ impl Agents {
         }
     }
 
-    /// The names, in order.
+    /// Says which agent requests get that name none; otherwise it is the first one. An agent that is not there is not taken.
+    pub fn set_default(&self, name: &str) {
+        let mut named = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if named.agents.contains_key(name) {
+            named.default = Some(name.to_owned());
+        }
+    }
+
+    /// The agent that requests get that name none.
+    #[must_use]
+    pub fn default_name(&self) -> Option<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).default.clone()
+    }
+
+    /// The names, in the order in which they were added.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).agents.keys().cloned().collect()
+        self.named().into_iter().map(|served| served.name).collect()
     }
 
     /// The agents, in the order of their names, and those that were [retired](Self::retire).
@@ -151,9 +171,10 @@ impl Agents {
         self.served().into_iter().map(|served| served.agent).collect()
     }
 
-    /// The agents that can be asked for by their names, in order.
+    /// The agents that can be asked for by their names, in the order in which they were added.
     pub(crate) fn named(&self) -> Vec<Served> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).agents.values().cloned().collect()
+        let named = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        named.order.iter().filter_map(|name| named.agents.get(name)).cloned().collect()
     }
 
     pub(crate) fn served(&self) -> Vec<Served> {

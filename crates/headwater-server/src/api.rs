@@ -11,7 +11,7 @@ mod time;
 pub(crate) use time::Timestamp;
 
 use self::describe::{ApiHandler, Sketch};
-use crate::{control, health, openapi, router::Routes, seeing, sessions};
+use crate::{about, control, health, openapi, router::Routes, seeing, sessions};
 
 /// What the OpenAPI document says about a route.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +47,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     let queued = |action: &str| format!("{QUEUED}/{action}");
     let checkpoint = |action: &str| format!("{CHECKPOINT}/{action}");
     routes
+        .get("/v1/agents", route("listAgents", "List the agents that you can talk to.", about::agents, &[]))
         .get("/v1/runs", route("listRuns", "List your runs, newest first.", control::list, &["page.invalid", "agent.unknown"]))
         .post("/v1/runs", route("startRun", "Start a run.", control::start, codes::START))
         .get("/v1/runs/{run}", route("getRun", "Get a run and what it waits for.", control::inspect, &["run.unknown"]))

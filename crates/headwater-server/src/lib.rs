@@ -12,6 +12,7 @@
 //! A request goes one way: `router` finds the route, `guard` finds out who is asking, `chat` reads the request in its
 //! dialect and finds or begins the run that answers it, and `follow` writes that run's journal in the same dialect.
 
+mod about;
 mod agents;
 mod api;
 mod auth;

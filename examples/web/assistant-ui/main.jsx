@@ -35,6 +35,8 @@ const components = {
     by_name: {
       'email.compose': ({ data }) => <DataCard type="email.compose" data={data} />,
       table: ({ data }) => <DataCard type="table" data={data} />,
+      itinerary: ({ data }) => <DataCard type="itinerary" data={data} />,
+      'support.case': ({ data }) => <DataCard type="support.case" data={data} />,
     },
   },
 };

@@ -7,7 +7,7 @@ import { Approval, DataCard, Question, Shell, Tool } from '../shared/ui.jsx';
 
 // region: renderers
 /** Objects of the agent, by the name of their type. */
-const activities = ['email.compose', 'table'].map((activityType) => ({
+const activities = ['email.compose', 'table', 'itinerary', 'support.case'].map((activityType) => ({
   activityType,
   content: z.any(),
   render: ({ content }) => <DataCard type={activityType} data={content} />,

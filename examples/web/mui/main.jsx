@@ -16,7 +16,9 @@ const adapter = createHeadwaterAdapter({ url: `${server}/v1/mui/${agent}/chat` }
 const partRenderers = {
   'data-email.compose': ({ part }) => <DataCard type="email.compose" data={part.data} />,
   'data-table': ({ part }) => <DataCard type="table" data={part.data} />,
-  'data-progress': () => null,
+  'data-itinerary': ({ part }) => <DataCard type="itinerary" data={part.data} />,
+  'data-support.case': ({ part }) => <DataCard type="support.case" data={part.data} />,
+  'data-follow-ups': () => null,
   // MUI's own part shows no picture from a `data:` URL.
   file: ({ part }) => (part.mediaType.startsWith('image/') ? <img src={part.url} alt={part.filename ?? ''} /> : <a href={part.url}>{part.filename}</a>),
   tool(props) {

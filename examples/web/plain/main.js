@@ -205,6 +205,26 @@ const SHOW = {
       h('p', {}, data.body ?? ''),
       h('ul', {}, (data.bullets ?? []).map((bullet) => h('li', {}, bullet))),
     ),
+  'data-itinerary': ({ data }) =>
+    data &&
+    h(
+      'article',
+      { className: 'card itinerary' },
+      h('h3', {}, data.title ?? ''),
+      (data.days ?? []).map(({ day, title, morning, afternoon, evening }) =>
+        h('p', {}, h('strong', {}, `Day ${day}: ${title}`), ` ${[morning, afternoon, evening].join('. ')}.`),
+      ),
+      table({ rows: (data.costs ?? []).map(({ item, euros }) => [item, `€${euros}`]) }),
+      data.total === undefined ? null : h('p', {}, `Total: €${data.total}`),
+    ),
+  'data-support.case': ({ data }) =>
+    data &&
+    h(
+      'article',
+      { className: 'card case' },
+      h('h3', {}, `Case ${data.order ?? ''}: ${data.status ?? ''}`),
+      h('p', {}, data.note ?? ''),
+    ),
   'tool-ask_user': (part) =>
     h(
       'section',

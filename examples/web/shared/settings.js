@@ -21,6 +21,9 @@ export function address(agent, chat) {
 
 /** The demo agents of `headwater serve`, and what to say to each. */
 export const AGENTS = {
+  travel: ['3 days in Lisbon in May', 'A relaxed weekend in Copenhagen'],
+  research: ['How do heat pumps work in winter?'],
+  support: ['My order 1042 arrived broken'],
   chat: ['hello', 'slow', 'what did I say?'],
   email: ['the new boat'],
   tools: ['weather in Paris', 'delete notes.txt', 'where am I?'],

@@ -2,7 +2,7 @@
 
 import './style.css';
 import { useEffect, useRef } from 'react';
-import { Draft, Table } from './objects.jsx';
+import { Case, Draft, Itinerary, Table } from './objects.jsx';
 import { AGENTS, address, agent } from './settings.js';
 
 /** The frame of a page: a title, the agents to choose from, the conversation. */
@@ -75,6 +75,8 @@ export function DataCard({ type, data }) {
   if (!data) return null;
   if (type === 'email.compose') return <Draft {...data} />;
   if (type === 'table') return <Table {...data} />;
+  if (type === 'itinerary') return <Itinerary {...data} />;
+  if (type === 'support.case') return <Case {...data} />;
   return null;
 }
 

@@ -2,7 +2,8 @@ import { toolDefinition } from '@tanstack/ai/client';
 import { fetchServerSentEvents, useChat } from '@tanstack/ai-react';
 import { createRoot } from 'react-dom/client';
 import { agent, chatId, getLocation, server } from '../shared/settings.js';
-import { Approval, Composer, Conversation, DataCard, Failure, Message, Question, Reasoning, Shell, Suggestions, Text, Tool } from '../shared/ui.jsx';
+import { ObjectByFields } from '../shared/objects.jsx';
+import { Approval, Composer, Conversation, Failure, Message, Question, Reasoning, Shell, Suggestions, Text, Tool } from '../shared/ui.jsx';
 
 // region: connection
 const connection = fetchServerSentEvents(`${server}/v1/ag-ui/${agent}/chat`);
@@ -33,7 +34,7 @@ function Chat() {
   const show = (part, at) => {
     if (part.type === 'text') return <Text key={at}>{part.content}</Text>;
     if (part.type === 'thinking') return <Reasoning key={at}>{part.content}</Reasoning>;
-    if (part.type === 'structured-output') return <StructuredOutput key={at} value={part.data ?? part.partial} />;
+    if (part.type === 'structured-output') return <ObjectByFields key={at} value={part.data ?? part.partial} />;
     if (part.type !== 'tool-call') return null;
     if (part.state === 'approval-requested') {
       const decide = (approved) => addToolApprovalResponse({ id: part.approval.id, approved });
@@ -65,12 +66,6 @@ function Chat() {
       <Composer busy={isLoading} onSend={sendMessage} onStop={stop} onRegenerate={messages.length > 0 && reload} />
     </Shell>
   );
-}
-
-/** The part has no name for its type: its fields say what it is. */
-function StructuredOutput({ value }) {
-  if (!value) return null;
-  return <DataCard type={'subject' in value ? 'email.compose' : 'table'} data={value} />;
 }
 
 createRoot(document.querySelector('#root')).render(<Chat />);

@@ -105,7 +105,7 @@ export const answers = [
       await page.shows('to see that I remember');
       await page.say('what did I say?');
       await page.shows(/Before this you said/);
-      const foreign = (await page.data()).filter((name) => !/^(data-)?progress$/.test(name));
+      const foreign = (await page.data()).filter((name) => !/^(data-)?follow-ups$/.test(name));
       assert.deepEqual(foreign, []);
     },
   },

@@ -1,11 +1,13 @@
 // What the pages that read AG-UI's messages show of them beside text.
 
-import { Approval, Draft, Table, Question, ToolCall } from '../../pages/cards.jsx';
+import { Approval, Case, Draft, Itinerary, Question, Table, ToolCall } from '../../pages/cards.jsx';
 
 /** An object of the agent's, by the name of its type. */
 export function Activity({ type, content }) {
   if (type === 'email.compose') return <Draft {...content} />;
   if (type === 'table') return <Table {...content} />;
+  if (type === 'itinerary') return <Itinerary {...content} />;
+  if (type === 'support.case') return <Case {...content} />;
   return null;
 }
 

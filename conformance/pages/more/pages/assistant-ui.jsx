@@ -12,7 +12,7 @@ import {
   useAssistantTool,
 } from '@assistant-ui/react';
 import { createRoot } from 'react-dom/client';
-import { Approval, Draft, Table, Progress, Question, ToolCall } from '../../pages/cards.jsx';
+import { Approval, Case, Draft, FollowUps, Itinerary, Question, Table, ToolCall } from '../../pages/cards.jsx';
 import { locate } from '../../pages/settings.js';
 
 /** A tool of the page, which the runtime executes. */
@@ -46,7 +46,9 @@ const data = {
   by_name: {
     'email.compose': ({ data }) => <Draft {...data} />,
     table: ({ data }) => <Table {...data} />,
-    progress: ({ data }) => <Progress {...data} />,
+    itinerary: ({ data }) => <Itinerary {...data} />,
+    'support.case': ({ data }) => <Case {...data} />,
+    'follow-ups': ({ data }) => <FollowUps {...data} />,
   },
 };
 

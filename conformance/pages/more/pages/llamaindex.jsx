@@ -4,7 +4,7 @@ import { useChat } from '@ai-sdk/react-v2';
 import { ChatInput, ChatMessage, ChatMessages, ChatSection, usePart } from '@llamaindex/chat-ui';
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from 'ai-v5';
 import { createRoot } from 'react-dom/client';
-import { Controls, Table, Question, ToolCall } from '../../pages/cards.jsx';
+import { Controls, Question, Table, ToolCall } from '../../pages/cards.jsx';
 import { agent, conversation, locate, receive, server } from '../../pages/settings.js';
 
 const transport = new DefaultChatTransport({ api: `${server}/v1/ai-sdk/${agent}/chat` });

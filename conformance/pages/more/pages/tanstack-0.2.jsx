@@ -3,7 +3,7 @@
 import { createRoot } from 'react-dom/client';
 import { toolDefinition } from '@tanstack/ai';
 import { fetchServerSentEvents, useChat } from '@tanstack/ai-react';
-import { Composer, Controls, Edit, Question, StructuredObject, ToolCall } from '../../pages/cards.jsx';
+import { Composer, Controls, Edit, Question, ObjectByFields, ToolCall } from '../../pages/cards.jsx';
 import { agent, conversation, locate, server } from '../../pages/settings.js';
 
 const tools = [
@@ -41,7 +41,7 @@ function Chat() {
       const answer = (output) => addToolResult({ tool: name, toolCallId: id, output });
       return options && <Question key={id} text={question} options={options} answer={output ?? result} onAnswer={answer} />;
     }
-    if (name === 'table' || name === 'email.compose') return <StructuredObject key={id} value={parsed(result)} />;
+    if (name === 'table' || name === 'email.compose') return <ObjectByFields key={id} value={parsed(result)} />;
     return (
       <ToolCall key={id} name={name} state={state}>
         {result ?? (output && JSON.stringify(output))}

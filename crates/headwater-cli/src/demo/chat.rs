@@ -1,6 +1,6 @@
 //! What the agents `chat` and `flaky` say.
 
-use std::{fmt::Write as _, time::Duration};
+use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use headwater_models::{
@@ -10,34 +10,39 @@ use headwater_models::{
 use headwater_runtime::{Cx, Next, NodeResult};
 use serde_json::json;
 
-use super::improvised::{Asked, literal};
+use super::improvised::{Asked, Words, literal};
 
 /// A drawing that an answer can carry.
 const PICTURE: &str = include_str!("river.svg");
 
+/// Four hundred words.
+const LONG: &str = include_str!("river.txt");
+
 /// How long `slow` waits before each word.
 const SLOW: Duration = Duration::from_millis(150);
 
-/// Shows that the answer is on its way.
-pub(super) async fn begin(cx: Cx, input: String) -> NodeResult {
-    cx.emit().data("progress", Some("answer"), progress("answering", &input))?;
-    Ok(Next::go())
+/// Takes the questions of an answer before away, where the page still shows them.
+pub(super) async fn begin(cx: Cx, _: ()) -> NodeResult {
+    follow_ups(&cx, &[])
 }
 
-/// Replaces what `begin` showed.
+/// Offers questions to go on with. Data of one name and id replaces what was there.
 pub(super) async fn finish(cx: Cx, input: String) -> NodeResult {
-    cx.emit().data("progress", Some("answer"), progress("answered", &input))?;
-    Ok(Next::go())
+    let others = FOLLOW_UPS.into_iter().filter(|question| !input.contains(question));
+    follow_ups(&cx, &others.take(3).collect::<Vec<_>>())
 }
 
-fn progress(state: &str, input: &str) -> serde_json::Value {
-    json!({ "state": state, "words": input.split_whitespace().count() })
+const FOLLOW_UPS: [&str; 4] = ["table", "long", "slow", "what did I say?"];
+
+fn follow_ups(cx: &Cx, questions: &[&str]) -> NodeResult {
+    cx.emit().data("follow-ups", Some("answer"), json!({ "questions": questions }))?;
+    Ok(Next::go())
 }
 
 /// What there is to try, for every answer that does not know better.
 const TRY: &str = "\
 - `table` for a table in Markdown\n\
-- `long` for four hundred words\n\
+- `long` for four hundred words about a river\n\
 - `slow` for a word now and then: a good time to reload the page\n\
 - `error` for an answer that fails in the middle\n\
 - `what did I say?` to see that I remember";
@@ -53,7 +58,7 @@ pub(super) fn answer(asked: &Asked<'_>) -> Rule {
         return failing();
     }
     if words.any(&["long"]) {
-        return Rule::always().reasoning("They want much text.").text(long());
+        return Rule::always().reasoning("They want something to read.").text(LONG);
     }
     if words.any(&["slow", "slowly"]) {
         return Rule::always()
@@ -114,15 +119,6 @@ fn failing() -> Rule {
         .fault(Fault::error(error))
 }
 
-fn long() -> String {
-    let mut text = String::from("Four hundred words:");
-    for number in 1..=397 {
-        // Writing into a string never fails.
-        let _ = write!(text, "{}{number}", if number % 20 == 1 { "\n" } else { " " });
-    }
-    text
-}
-
 /// The first model of `flaky`: it never comes to the end of its sentence.
 pub(super) fn die(_: &Asked<'_>) -> Rule {
     Rule::always().text("The first model begins to answer, gets as far as this, and").fault(Fault::cut())
@@ -136,27 +132,4 @@ pub(super) fn take_over(asked: &Asked<'_>) -> Rule {
         literal(&asked.input())
     );
     Rule::always().text(text)
-}
-
-/// The words of an input, to look for some.
-struct Words(String);
-
-impl Words {
-    fn of(input: &str) -> Self {
-        let words = input.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
-        let mut all = String::from(" ");
-        for word in words {
-            all.push_str(&word.to_lowercase());
-            all.push(' ');
-        }
-        Self(all)
-    }
-
-    fn phrase(&self, phrase: &str) -> bool {
-        self.0.contains(&format!(" {phrase} "))
-    }
-
-    fn any(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.phrase(word))
-    }
 }

@@ -7,6 +7,7 @@ use headwater_models::{
     scripted::{Rule, Script, ScriptedModel},
 };
 use headwater_protocol::ToolCallId;
+use serde::Serialize;
 use serde_json::Value;
 
 /// A model that answers by a function. What is asked decides alone, so the same request gets the same answer.
@@ -58,7 +59,17 @@ impl<'r> Asked<'r> {
         self.said().nth_back(1)
     }
 
-    fn said(self) -> impl DoubleEndedIterator<Item = String> {
+    /// What the model is told to do.
+    pub(super) fn system(self) -> String {
+        let texts = self.0.messages.iter().filter_map(|message| match message {
+            ModelMessage::System { content, .. } => Some(content.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// All messages of the person, in order.
+    pub(super) fn said(self) -> impl DoubleEndedIterator<Item = String> {
         self.0.messages.iter().filter_map(|message| match message {
             ModelMessage::User { content } => {
                 let texts: Vec<_> = content.iter().filter_map(text).collect();
@@ -102,6 +113,50 @@ fn text(part: &ContentPart) -> Option<&str> {
     match part {
         ContentPart::Text { text, .. } => Some(text),
         _ => None,
+    }
+}
+
+/// A value whose texts are taken as they are.
+pub(super) fn literal_json(mut value: Value) -> Value {
+    match &mut value {
+        Value::String(text) => *text = literal(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = literal_json(item.take())),
+        Value::Object(fields) => fields.values_mut().for_each(|field| *field = literal_json(field.take())),
+        _ => {}
+    }
+    value
+}
+
+/// A value as JSON. The types of the demo have no keys that JSON lacks, so it never fails.
+pub(super) fn as_json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// The words of a text, in lower case, to look for some.
+#[derive(Debug)]
+pub(super) struct Words(String);
+
+impl Words {
+    pub(super) fn of(input: &str) -> Self {
+        let words = input.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
+        let mut all = String::from(" ");
+        for word in words {
+            all.push_str(&word.to_lowercase());
+            all.push(' ');
+        }
+        Self(all)
+    }
+
+    pub(super) fn phrase(&self, phrase: &str) -> bool {
+        self.0.contains(&format!(" {phrase} "))
+    }
+
+    pub(super) fn any(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.phrase(word))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.split_whitespace()
     }
 }
 

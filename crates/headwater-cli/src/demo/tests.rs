@@ -1,5 +1,7 @@
 //! Each agent, run to each of its ends.
 
+mod products;
+
 use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::{BlockDelta, BlockKind, Event, Part, RunStatus, ToolCallId};
@@ -32,11 +34,15 @@ fn parts(outcome: &Outcome) -> Vec<&Part> {
 }
 
 #[test]
-fn chat_is_the_first_agent_and_all_five_are_there() {
+fn products_are_listed_before_the_agents_for_single_things() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let agents = super::agents(&store, &AgentOptions::default(), Duration::ZERO).unwrap();
     let names: Vec<_> = agents.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["chat", "email", "tools", "table", "flaky"]);
+    assert_eq!(names, ["travel", "research", "support", "chat", "email", "tools", "table", "flaky"]);
+    assert!(names.contains(&super::DEFAULT));
+    for (name, agent) in &agents {
+        assert!(agent.description().is_some() && !agent.suggestions().is_empty(), "{name}");
+    }
 }
 
 #[tokio::test]
@@ -44,16 +50,18 @@ async fn chat_repeats_what_it_does_not_know_with_every_kind_of_part() {
     let (_, outcome) = run("chat", "a {input} of\nmy own").await;
     let expected = "You wrote 5 words:\n\n> a {input} of\n> my own\n\nI am a script and understand no more than that. Try\n\n\
         - `table` for a table in Markdown\n\
-        - `long` for four hundred words\n\
+        - `long` for four hundred words about a river\n\
         - `slow` for a word now and then: a good time to reload the page\n\
         - `error` for an answer that fails in the middle\n\
         - `what did I say?` to see that I remember";
     assert_eq!(outcome.text(), expected);
     let shown = format!("{:?}", parts(&outcome));
-    for part in ["Reasoning", "SourceUrl", "SourceDocument", "data:image/svg+xml;base64,", "answered"] {
+    for part in ["Reasoning", "SourceUrl", "SourceDocument", "data:image/svg+xml;base64,", "what did I say?"]
+    {
         assert!(shown.contains(part), "{part} in {shown}");
     }
-    assert!(!shown.contains("answering"), "data of one name and id replaces what was there: {shown}");
+    let data = parts(&outcome).into_iter().filter(|part| matches!(part, Part::Data(_)));
+    assert_eq!(data.count(), 1, "data of one name and id replaces what was there: {shown}");
 }
 
 #[tokio::test]

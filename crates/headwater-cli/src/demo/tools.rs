@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::improvised::{Asked, Called, literal};
+use super::improvised::{Asked, Called, literal, literal_json};
 
 /// The tools, by their names.
 pub(super) fn tools() -> Result<Tools> {
@@ -86,24 +86,14 @@ pub(super) fn answer(asked: &Asked<'_>) -> Rule {
              - `everything` for all of them in one step",
         );
     }
-    let weather = wanted.cities.iter().map(|city| Call::new("get_weather", place(json!({ "city": city }))));
-    let delete = wanted.file.iter().map(|path| Call::new("delete_file", place(json!({ "path": path }))));
+    let weather =
+        wanted.cities.iter().map(|city| Call::new("get_weather", literal_json(json!({ "city": city }))));
+    let delete =
+        wanted.file.iter().map(|path| Call::new("delete_file", literal_json(json!({ "path": path }))));
     let location = wanted.location.then(|| Call::new("get_location", json!({})));
     let calls: Vec<_> = weather.chain(delete).chain(location).collect();
     let thought = if calls.len() == 1 { "One tool will do." } else { "Several tools, all at once." };
     Rule::always().reasoning(thought).tools(calls)
-}
-
-/// An input whose texts are taken as they are.
-fn place(mut input: Value) -> Value {
-    if let Value::Object(fields) = &mut input {
-        for field in fields.values_mut() {
-            if let Value::String(text) = field {
-                *text = literal(text);
-            }
-        }
-    }
-    input
 }
 
 fn report(called: &[Called<'_>]) -> String {

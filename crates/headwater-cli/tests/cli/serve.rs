@@ -57,14 +57,19 @@ fn it_serves_the_demo_agents_and_says_where() {
         assert!(server.greeting.contains(&line), "{line} in {}", server.greeting);
     }
     assert!(server.greeting.contains("only this machine can reach it"), "{}", server.greeting);
-    assert!(server.greeting.contains("chat (default), email, flaky, table, tools"), "{}", server.greeting);
+    assert!(
+        server.greeting.contains("travel, research, support, chat (default), email, tools, table, flaky"),
+        "{}",
+        server.greeting
+    );
     assert_eq!(said(&server, "table", "planets"), "Planets: 4 rows.");
     assert_eq!(said(&server, "tools", "weather in Oslo"), "In Oslo it is 13 °C and rainy.");
 
     let page = server.get("/");
     assert_eq!(page.status, 200);
     assert!(page.head.contains("text/html"), "{}", page.head);
-    assert!(page.body.contains(r#""agents":["chat","email","flaky","table","tools"]"#), "{}", page.body);
+    let listed = r#""agents":["travel","research","support","chat","email","tools","table","flaky"]"#;
+    assert!(page.body.contains(listed), "{}", page.body);
     let policy = page.head.lines().find(|line| line.starts_with("content-security-policy: ")).unwrap();
     assert!(policy.contains("script-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
     assert_eq!(server.terminate(), Some(0));

@@ -19,6 +19,7 @@ use crate::{Error, ModelRef, Result, SessionOptions, Workflow, error::ErrorKind}
 #[must_use]
 pub struct AgentBuilder {
     description: Option<String>,
+    suggestions: Vec<String>,
     name: Option<String>,
     workflows: Vec<Workflow>,
     default_workflow: Option<String>,
@@ -43,6 +44,12 @@ impl AgentBuilder {
     /// Says what it does, for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
+        self
+    }
+
+    /// Adds a message to begin a conversation with, for pages that offer some.
+    pub fn suggestion(mut self, message: impl Into<String>) -> Self {
+        self.suggestions.push(message.into());
         self
     }
 
@@ -171,6 +178,7 @@ impl AgentBuilder {
         Ok(Agent(Arc::new(AgentInner {
             name: self.name.unwrap_or_else(|| "agent".to_owned()),
             description: self.description,
+            suggestions: self.suggestions,
             workflows,
             default_workflow,
             models: self.models,

@@ -33,6 +33,7 @@ impl AgentInner {
         Ok(Self {
             name: self.name.clone(),
             description: self.description.clone(),
+            suggestions: self.suggestions.clone(),
             workflows,
             default_workflow: self.default_workflow.clone(),
             models: self.models.clone().without_keys(),

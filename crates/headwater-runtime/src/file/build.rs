@@ -27,8 +27,8 @@ use super::{
     servers::{Cassette, Servers},
 };
 use crate::{
-    Agent, AgentOptions, Cx, END, Error, NodeFunction, NodeOptions, OnError, Result, Retry, START,
-    SessionOptions, Workflow,
+    Agent, AgentBuilder, AgentOptions, Cx, END, Error, NodeFunction, NodeOptions, OnError, Result, Retry,
+    START, SessionOptions, Workflow,
     workflow::{Handler, erase},
 };
 
@@ -170,6 +170,7 @@ impl AgentFile {
         if let Some(description) = &self.0.description {
             builder = builder.description(description);
         }
+        builder = self.0.suggestions.iter().fold(builder, AgentBuilder::suggestion);
         for model in &self.0.models {
             let name = &model.name.value;
             builder = match &model.value.value {
@@ -309,6 +310,7 @@ impl AgentFile {
                     })
                 }
             };
+            builder = builder.kind(super::view::kind(node).0);
         }
         for edge in &text.edges {
             let (from, to) = (&edge.value.from.value, edge.value.to.value.as_str());

@@ -21,6 +21,9 @@ pub(super) struct AgentText {
     pub(super) name: Option<Placed<String>>,
     /// What it does, for people.
     pub(super) description: Option<String>,
+    /// Messages to begin a conversation with, for pages that offer some.
+    #[serde(default)]
+    pub(super) suggestions: Vec<String>,
     /// Other files, named from the folder of this one. What they define is part of the agent.
     #[serde(default)]
     pub(super) include: Vec<Placed<String>>,

@@ -107,7 +107,7 @@ impl<'a> FileWorkflow<'a> {
     }
 }
 
-fn kind(node: &NodeText) -> (&'static str, Option<&str>) {
+pub(super) fn kind(node: &NodeText) -> (&'static str, Option<&str>) {
     if let Some(reason) = &node.reason {
         return ("reason", Some(&reason.model.value));
     }

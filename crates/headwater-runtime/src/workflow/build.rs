@@ -79,7 +79,16 @@ impl WorkflowBuilder {
         options: NodeOptions,
         run: impl NodeFunction<T>,
     ) -> Self {
-        self.nodes.push((name.into(), Node { run: erase(run), options }));
+        self.nodes.push((name.into(), Node { run: erase(run), options, kind: None }));
+        self
+    }
+
+    /// Says what the node that was added last does.
+    #[cfg(feature = "yaml")]
+    pub(crate) fn kind(mut self, kind: &'static str) -> Self {
+        if let Some((_, node)) = self.nodes.last_mut() {
+            node.kind = Some(kind);
+        }
         self
     }
 

@@ -148,7 +148,7 @@ async fn every_route_refuses_the_ids_of_another() {
         answers["request"] = json!(anns.request);
         match (method, route.as_str()) {
             (_, route) if is_of_dialect(route) || !route.starts_with("/v1/") => continue,
-            ("GET", "/v1/runs" | "/v1/sessions" | "/v1/interrupts") => {
+            ("GET", "/v1/agents" | "/v1/runs" | "/v1/sessions" | "/v1/interrupts") => {
                 let said = world.get_with(&route, &[BOB]).await;
                 anns.tells_nothing(&what, &said);
                 for id in [&anns.done.run, &anns.waits.run, &anns.done.session, &anns.request] {
