@@ -20,11 +20,11 @@ import { repository } from './vectors.js';
 const recorded = (name: string) => new Response(readFileSync(new URL(`examples/streams/${name}`, repository)));
 
 test('every example of the documentation is in a file that tests run', () => {
-  const sources = ['client', 'react'].flatMap((name) => {
+  const sources = ['client', 'mui', 'react'].flatMap((name) => {
     const folder = new URL(`web/${name}/test/examples/`, repository);
     return readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'));
   });
-  for (const page of ['docs/web.md', 'web/client/README.md', 'web/react/README.md']) {
+  for (const page of ['docs/web.md', 'web/client/README.md', 'web/mui/README.md', 'web/react/README.md']) {
     const blocks = [...readFileSync(new URL(page, repository), 'utf8').matchAll(/```tsx?\n(.*?)```/gs)].map((match) => match[1] as string);
     assert.ok(blocks.length > 0, page);
     for (const block of blocks) assert.ok(sources.some((source) => source.includes(block)), `${page} has an example of its own:\n${block}`);
