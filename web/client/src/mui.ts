@@ -5,8 +5,9 @@
  */
 import { assign } from './assign.js';
 import { Draft } from './draft.js';
+import { errorOf } from './errors.js';
 import { readSnapshots } from './read-snapshots.js';
-import type { ReadOptions, StreamSource } from './read-stream.js';
+import { readStream, type ReadOptions, type StreamSource } from './read-stream.js';
 
 export { createStream } from './create-stream.js';
 export { readStream } from './read-stream.js';
@@ -34,6 +35,30 @@ export interface ChatMessage {
   parts: ChatMessagePart[];
   metadata?: Record<string, unknown>;
   author?: unknown;
+}
+
+/**
+ * Opens a stream of chunks for an adapter of MUI, from a URL of any server that sends them as events.
+ *
+ * @example
+ * ```ts
+ * const adapter = { sendMessage: ({ signal }) => fromSSE('/api/chat', signal) };
+ * ```
+ */
+export async function fromSSE(url: string, signal: AbortSignal): Promise<ReadableStream<ChatMessageChunk | ChatStreamEnvelope>> {
+  const response = await fetch(url, { signal });
+  if (!response.ok) throw await errorOf(response);
+  const chunks = readStream<ChatMessageChunk | ChatStreamEnvelope>(response, { signal });
+  return new ReadableStream({
+    async pull(controller) {
+      const { value, done } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await chunks.return();
+    },
+  });
 }
 
 /** Puts envelopes in order and drops those that were seen. */
