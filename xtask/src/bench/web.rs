@@ -11,7 +11,9 @@ const VENDORS: [&str; 3] = [vendors::FOLDER, "conformance/clients", "conformance
 
 pub(super) fn run(root: &Path, without: &[Optional]) -> Result<ExitCode, Failure> {
     if without.contains(&Optional::Vendors) || without.contains(&Optional::Browser) {
-        return Err(Failure::new("the web clients are measured beside the vendors', in a browser: leave out --without"));
+        return Err(Failure::new(
+            "the web clients are measured beside the vendors', in a browser: leave out --without",
+        ));
     }
     let folder = root.join(web::FOLDER);
     for packages in VENDORS {
