@@ -11,6 +11,7 @@ mod measurement;
 mod models;
 mod runtime;
 mod table;
+mod web;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,8 @@ pub(crate) enum Subject {
     Models,
     /// Many runs and many readers over HTTP, beside bare axum and the vendors' servers
     Server,
+    /// Reducers, renders, memory and sizes of the web clients, beside the vendors'
+    Web,
 }
 
 pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Failure> {
@@ -51,6 +54,7 @@ pub(crate) fn run(subject: Subject, without: &[Optional]) -> Result<ExitCode, Fa
         Subject::Sessions => runtime::run(&root, "sessions"),
         Subject::Models => models::run(&root, without),
         Subject::Server => run_server(&root, without),
+        Subject::Web => web::run(&root, without),
     }
 }
 

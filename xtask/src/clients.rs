@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::command::{Failure, cargo, command, run};
 use crate::report::{Counts, Outcome};
-use crate::{root, vendors};
+use crate::{root, vendors, web};
 
 /// Where the judges of a running server live.
 const FOLDER: &str = "conformance/clients";
@@ -63,6 +63,8 @@ fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
     let folder = root.join(FOLDER);
     vendors::install(&root.join(vendors::FOLDER))?;
     vendors::install(&folder)?;
+    // The adapter of MUI X Chat is TypeScript, and bundled by what is installed there.
+    vendors::install(&root.join(web::FOLDER))?;
     let binary = build(root)?;
     let mut judges = command(&folder, "node", &["run.mjs", "--binary"]);
     judges.arg(binary);

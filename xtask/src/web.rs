@@ -7,10 +7,11 @@ use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome};
 use crate::{clients, tools, vendors};
 
-const FOLDER: &str = "web";
+/// Where the packages live.
+pub(crate) const FOLDER: &str = "web";
 
 /// The scripts of `web/package.json` that run tests; the others hold or do not.
-const TESTS: [&str; 3] = ["test:client", "test:react", "test:react-18"];
+const TESTS: [&str; 4] = ["test:client", "test:mui", "test:react", "test:react-18"];
 
 /// Checks, tests and measures the packages; in a real browser too, unless there is to be none.
 pub(crate) fn test(root: &Path, recorded: &Recorded, browser: bool) -> Result<Outcome, Failure> {

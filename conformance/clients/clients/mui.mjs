@@ -1,9 +1,9 @@
-// MUI X Chat's `ChatProvider` under jsdom, with our adapter (`web/mui`), which comes back by itself.
+// MUI X Chat's `ChatProvider` under jsdom, with our adapter (`@headwater/mui`), which reconnects by itself.
 
 import { load } from '../../vendors/load.mjs';
 import { JSDOM } from 'jsdom';
-import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
 import { endpoint } from '../lib/http.mjs';
+import { loadTypeScript } from '../lib/typescript.mjs';
 import { until } from '../lib/until.mjs';
 
 export default {
@@ -16,8 +16,12 @@ export default {
   staysOpen: true,
   async open(where) {
     const React = await page();
-    const [{ createRoot }, mui] = await Promise.all([load('react-dom/client'), load('@mui/x-chat-headless')]);
-    return new Driver(React, createRoot, mui, { fetch: globalThis.fetch, ...where });
+    const [{ createRoot }, mui, { createHeadwaterAdapter }] = await Promise.all([
+      load('react-dom/client'),
+      load('@mui/x-chat-headless'),
+      loadTypeScript('mui/src/index.ts'),
+    ]);
+    return new Driver(React, createRoot, mui, createHeadwaterAdapter, { fetch: globalThis.fetch, ...where });
   },
 };
 
@@ -44,7 +48,7 @@ class Driver {
   #sending = null;
   #tools = new Map();
 
-  constructor({ createElement }, createRoot, { ChatProvider, useChat }, where) {
+  constructor({ createElement }, createRoot, { ChatProvider, useChat }, createHeadwaterAdapter, where) {
     this.#where = where;
     const url = endpoint(where, 'mui').split('?')[0];
     this.#adapter = createHeadwaterAdapter({ url, agent: where.agent, fetch: where.fetch });

@@ -8,6 +8,8 @@ import { pageOf } from './catalog.mjs';
 
 const ROOT = new URL('../', import.meta.url);
 const EXAMPLES = new URL('../../../examples/web/', import.meta.url);
+/** Our own package, from its sources: what is tested is never an old build. */
+const ADAPTER = fileURLToPath(new URL('../../../web/mui/src/index.ts', import.meta.url));
 
 /** Vue asks for these to be said, and warns otherwise. */
 const DEFINE = {
@@ -68,9 +70,9 @@ async function bundle(folder, entries) {
     entryNames: '[name]',
     absWorkingDir: fileURLToPath(new URL(`${folder}pages`, ROOT)),
     bundle: true,
-    // The adapter, the cards and the examples lie outside of this folder, and a page must not have two Reacts.
+    // The cards and the examples lie outside of this folder, and a page must not have two Reacts.
     nodePaths: [packages],
-    alias: { react: `${packages}/react`, 'react-dom': `${packages}/react-dom` },
+    alias: { react: `${packages}/react`, 'react-dom': `${packages}/react-dom`, '@headwater/mui': ADAPTER },
     format: 'esm',
     jsx: 'automatic',
     define: DEFINE,

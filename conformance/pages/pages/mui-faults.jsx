@@ -4,7 +4,7 @@ import { ChatBox } from '@mui/x-chat';
 import { useChat } from '@mui/x-chat/headless';
 import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
+import { createHeadwaterAdapter } from '@headwater/mui';
 import { Question } from './cards.jsx';
 import { agent, conversation, server } from './settings.js';
 

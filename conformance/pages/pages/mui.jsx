@@ -3,7 +3,7 @@
 import { createRoot } from 'react-dom/client';
 import { ChatBox } from '@mui/x-chat';
 import { ToolPart, useChat } from '@mui/x-chat/headless';
-import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
+import { createHeadwaterAdapter } from '@headwater/mui';
 import { Case, Draft, FollowUps, Itinerary, Question, Table } from './cards.jsx';
 import { agent, conversation, locate, server } from './settings.js';
 

@@ -3,7 +3,7 @@ import { ToolPart, useChat } from '@mui/x-chat/headless';
 import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
 // region: adapter
-import { createHeadwaterAdapter } from '../../../web/mui/adapter.js';
+import { createHeadwaterAdapter } from '@headwater/mui';
 // endregion
 import { agent, chatId, getLocation, server } from '../shared/settings.js';
 import { DataCard, Question, Shell } from '../shared/ui.jsx';

@@ -165,7 +165,7 @@ export class AgUiReducer {
         this.#state = patched(this.#state, event['delta']);
         break;
       case 'MESSAGES_SNAPSHOT':
-        this.#reconcile(((event['messages'] ?? []) as AgUiMessage[]).filter(({ role }) => ROLES.test(role)));
+        if (Array.isArray(event['messages'])) this.#reconcile((event['messages'] as AgUiMessage[]).filter((message) => ROLES.test(message?.role)));
         break;
       case 'ACTIVITY_SNAPSHOT': {
         const at = this.#find(messageId as string);

@@ -53,6 +53,9 @@ export interface UIMessageReducerOptions {
   onData?: ((data: UIMessagePart) => void) | undefined;
 }
 
+/** What most chunks are, without looking closer. */
+const TEXT_DELTA = ['', 'text', 'delta'];
+
 /** Builds a message from chunks. A chunk that the AI SDK's client refuses is an error. */
 export class UIMessageReducer {
   #draft = new Draft();
@@ -88,7 +91,7 @@ export class UIMessageReducer {
     // Nothing is read after the terminal chunk.
     if (this.isDone) return;
     const { type, id } = chunk as { type: string; id: string };
-    const [, kind, step] = /^(text|reasoning)-(start|delta|end)$/.exec(type) ?? [];
+    const [, kind, step] = type === 'text-delta' ? TEXT_DELTA : (/^(text|reasoning)-(start|delta|end)$/.exec(type) ?? []);
     if (kind) this.#block(kind, step as string, chunk);
     else if (type.startsWith('tool-')) this.#tool(chunk as never);
     else if (type.startsWith('data-')) this.#data(chunk, id);
@@ -269,6 +272,8 @@ function check(chunk: UIMessageChunk): void {
     throw new Error(`Type validation failed: ${what} of ${JSON.stringify(chunk)?.slice(0, 200)}`);
   };
   if (!isObject(chunk) || typeof chunk.type !== 'string') refuse('the type');
+  // Most chunks are these, and have nothing else in them.
+  if (chunk.type === 'text-delta' && typeof chunk['id'] === 'string' && typeof chunk['delta'] === 'string' && Object.keys(chunk).length === 3) return;
   if (safe(chunk) === undefined) refuse('a key');
   const isData = chunk.type.startsWith('data-');
   const required = Object.hasOwn(REQUIRED, chunk.type) ? (REQUIRED[chunk.type] as string) : isData ? 'data' : refuse('the type');

@@ -31,22 +31,24 @@ export class HeadwaterError extends Error {
 export async function errorOf(response: Response): Promise<HeadwaterError> {
   const { status } = response;
   const text = await response.text().catch(() => '');
-  let body: { error?: unknown; code?: unknown } = {};
+  const found = { code: `http.${status}`, error: `the server responded with ${status}` };
   try {
-    body = Object(JSON.parse(text));
+    const body = JSON.parse(text) as typeof found;
+    // Other servers have objects here.
+    if (typeof body.error === 'string') Object.assign(found, body);
   } catch {
     // A proxy's page is of no use to people.
   }
-  const { code = `http.${status}`, error = `the server responded with ${status}` } = body;
   const retryable = status === 408 || status === 429 || status >= 500;
   // The server gives seconds. A date, which a proxy may give, is left to the usual delays.
-  const retryAfter = Number(response.headers.get('retry-after')) * 1000 || undefined;
-  return new HeadwaterError(String(code), String(error), { status, retryable, retryAfter });
+  const retryAfter = Math.max(0, Number(response.headers.get('retry-after'))) * 1000 || undefined;
+  return new HeadwaterError(String(found.code), found.error, { status, retryable, retryAfter });
 }
 
-/** Whatever was thrown, as an error with a code. */
-export function asError(error: unknown, code = 'network'): HeadwaterError {
-  if (error instanceof HeadwaterError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new HeadwaterError(code, message, { retryable: code === 'network', cause: error });
+/** Whatever was thrown, as an error with a code. What a runtime calls it is its cause: nothing for people. */
+export function asError(cause: unknown, code = 'network', message = 'cannot reach the server'): HeadwaterError {
+  return cause instanceof HeadwaterError ? cause : new HeadwaterError(code, message, { retryable: code === 'network', cause });
 }
+
+/** An error that shows that no Headwater server responded. */
+export const asUnexpected = (cause?: unknown): HeadwaterError => asError(cause, 'http.invalid', 'unexpected response: check the URL');

@@ -5,8 +5,9 @@
  */
 import { assign } from './assign.js';
 import { Draft } from './draft.js';
+import { errorOf } from './errors.js';
 import { readSnapshots } from './read-snapshots.js';
-import type { ReadOptions, StreamSource } from './read-stream.js';
+import { readStream, type ReadOptions, type StreamSource } from './read-stream.js';
 
 export { createStream } from './create-stream.js';
 export { readStream } from './read-stream.js';
@@ -36,6 +37,30 @@ export interface ChatMessage {
   author?: unknown;
 }
 
+/**
+ * Opens a stream of chunks for an adapter of MUI, from a URL of any server that sends them as events.
+ *
+ * @example
+ * ```ts
+ * const adapter = { sendMessage: ({ signal }) => fromSSE('/api/chat', signal) };
+ * ```
+ */
+export async function fromSSE(url: string, signal: AbortSignal): Promise<ReadableStream<ChatMessageChunk | ChatStreamEnvelope>> {
+  const response = await fetch(url, { signal });
+  if (!response.ok) throw await errorOf(response);
+  const chunks = readStream<ChatMessageChunk | ChatStreamEnvelope>(response, { signal });
+  return new ReadableStream({
+    async pull(controller) {
+      const { value, done } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await chunks.return();
+    },
+  });
+}
+
 /** Puts envelopes in order and drops those that were seen. */
 export class EnvelopeReader {
   #waiting = new Map<number, ChatMessageChunk>();
@@ -55,28 +80,29 @@ export class EnvelopeReader {
   }
 
   /** The chunks that can be applied now that this one has come. A chunk without an envelope is taken as it is. */
-  *read(item: ChatMessageChunk | ChatStreamEnvelope): Generator<ChatMessageChunk, void, undefined> {
-    if (!isEnvelope(item)) {
-      yield item;
-      return;
-    }
+  read(item: ChatMessageChunk | ChatStreamEnvelope): ChatMessageChunk[] {
+    if (!isEnvelope(item)) return [item];
     const { eventId, sequence, chunk } = item;
     if (eventId) {
-      if (this.#seen.has(eventId)) return;
+      if (this.#seen.has(eventId)) return [];
       this.#seen.add(eventId);
     }
-    if (sequence === undefined || sequence === null) {
-      yield chunk;
-      return;
-    }
+    if (sequence === undefined || sequence === null) return [chunk];
     this.nextSequence ??= sequence;
-    if (sequence < this.nextSequence) return;
+    const ready: ChatMessageChunk[] = [];
+    if (sequence < this.nextSequence) return ready;
+    // In order, as they nearly always are.
+    if (sequence === this.nextSequence && this.#waiting.size === 0) {
+      this.nextSequence += 1;
+      return [chunk];
+    }
     if (!this.#waiting.has(sequence)) this.#waiting.set(sequence, chunk);
-    for (let ready = this.#waiting.get(this.nextSequence); ready !== undefined; ready = this.#waiting.get(this.nextSequence)) {
+    for (let next = this.#waiting.get(this.nextSequence); next !== undefined; next = this.#waiting.get(this.nextSequence)) {
       this.#waiting.delete(this.nextSequence);
       this.nextSequence += 1;
-      yield ready;
+      ready.push(next);
     }
+    return ready;
   }
 }
 
@@ -101,21 +127,19 @@ export interface ChatMessageReducerOptions {
  * for await (const messages of readMessages(response, { messages: history })) render(messages);
  * ```
  */
-export async function* readMessages(
+export const readMessages = (
   source: StreamSource,
   { messages, messageId, envelopes, onData, ...options }: ReadOptions & ChatMessageReducerOptions = {},
-): AsyncGenerator<readonly ChatMessage[], void, undefined> {
-  const reducer = new ChatMessageReducer({ messages, messageId, envelopes, onData });
-  yield* readSnapshots(source, reducer, options);
-  reducer.end();
-  yield reducer.snapshot();
-}
+): AsyncGenerator<readonly ChatMessage[], void, undefined> => readSnapshots(source, new ChatMessageReducer({ messages, messageId, envelopes, onData }), options);
 
 /** The state that a chunk brings a tool call to. */
 const STATES: Record<string, string> = {
   'tool-input-start': 'input-streaming', 'tool-input-delta': 'input-streaming', 'tool-input-available': 'input-available', 'tool-input-error': 'output-error',
   'tool-approval-request': 'approval-requested', 'tool-output-available': 'output-available', 'tool-output-error': 'output-error', 'tool-output-denied': 'output-denied',
 };
+
+/** What most chunks are, without looking closer. */
+const TEXT_DELTA = ['', 'text', 'delta'];
 
 /** Builds messages from chunks and envelopes. */
 export class ChatMessageReducer {
@@ -163,8 +187,8 @@ export class ChatMessageReducer {
 
   #apply(chunk: ChatMessageChunk): void {
     const { type } = chunk;
-    const [, kind, step] = /^(text|reasoning)-(start|delta|end)$/.exec(type) ?? [];
     this.#hasRead = true;
+    const [, kind, step] = type === 'text-delta' ? TEXT_DELTA : (/^(text|reasoning)-(start|delta|end)$/.exec(type) ?? []);
     if (kind) this.#block(kind, step as string, chunk);
     else if (STATES[type]) this.#tool(chunk);
     else if (type.startsWith('data-')) {
@@ -183,7 +207,10 @@ export class ChatMessageReducer {
       message.metadata = { ...message.metadata, ...(chunk['metadata'] as object) };
     } else if (type === 'message-updated') this.#message().parts = (chunk['message'] as ChatMessage).parts;
     else if (type === 'start') {
-      this.#id = (chunk['messageId'] as string | undefined) ?? this.#id;
+      const id = (chunk['messageId'] as string | undefined) ?? this.#id;
+      // Another message has texts of its own.
+      if (id !== this.#id) this.#open = new Map();
+      this.#id = id;
       const message = this.#message();
       message.status = 'streaming';
       if (chunk['author'] !== undefined) message.author ??= chunk['author'];
@@ -231,7 +258,7 @@ export class ChatMessageReducer {
   }
 
   #block(type: string, step: string, { id, delta }: ChatMessageChunk): void {
-    const key = `${this.#id} ${type} ${id}`;
+    const key = `${type} ${id}`;
     if (step === 'start' || (step === 'delta' && !this.#open.has(key))) this.#open.set(key, this.#push({ type, text: '', state: 'streaming' }));
     const place = this.#open.get(key);
     if (place === undefined || step === 'start') return;

@@ -3,6 +3,8 @@ import { parseEvent, readBatches, type ReadOptions, type StreamEvent, type Strea
 /** Builds something from chunks. */
 interface Reducer<C, S> {
   apply(chunk: C): void;
+  /** The stream was closed. */
+  end?(): void;
   snapshot(): S;
 }
 
@@ -22,8 +24,9 @@ export async function* readSnapshots<C, S>(
     }
     yield reducer.snapshot();
   }
+  if (!reducer.end) return;
+  reducer.end();
+  yield reducer.snapshot();
 }
 
-function* chunkOf<C>(event: StreamEvent): Generator<C, void, undefined> {
-  if (event.data.trim() !== '[DONE]') yield parseEvent<C>(event);
-}
+const chunkOf = <C>(event: StreamEvent): C[] => (event.data.trim() === '[DONE]' ? [] : [parseEvent<C>(event)]);

@@ -67,7 +67,7 @@ export async function* readBatches(
   { signal, maxEventLength = MAX_EVENT_LENGTH, keepTail = true, framing, onActivity }: ReadOptions = {},
 ): AsyncGenerator<StreamEvent[], void, undefined> {
   const body = source instanceof Response ? source.body : source;
-  if (!body) throw new HeadwaterError('stream.empty', 'the response has no body');
+  if (!body) throw new HeadwaterError('stream.empty', 'the stream has no body');
   const reader = body.getReader();
   // Ends a `read()` that waits for a server that sends nothing.
   const stop = () => void reader.cancel().catch(() => {});
@@ -95,12 +95,10 @@ export async function* readBatches(
 /** Makes events of text. */
 function createParser(maxLength: number, framing: 'sse' | 'ndjson' | undefined) {
   const lines = createLineSplitter();
-  let block: StreamEvent | undefined;
-  let event: string | undefined;
-  let id: string | undefined;
+  let block: Partial<StreamEvent> = {};
 
   const limit = (length: number) => {
-    if (length > maxLength) throw new HeadwaterError('stream.too-large', `an event has more than ${maxLength} characters`);
+    if (length > maxLength) throw new HeadwaterError('stream.too-large', `the event has more than ${maxLength} characters`);
   };
 
   /** The content type may lie, the first character does not. */
@@ -110,24 +108,21 @@ function createParser(maxLength: number, framing: 'sse' | 'ndjson' | undefined) 
     if (first) framing = first === '{' || first === '[' ? 'ndjson' : 'sse';
   };
 
-  /** Ends a block. */
+  /** Ends a block. One without data is no event. */
   const take = (): StreamEvent | undefined => {
-    const taken = block;
-    if (taken && event) taken.event = event;
-    if (taken && id !== undefined) taken.id = id;
-    block = event = id = undefined;
-    return taken;
+    const taken = block as StreamEvent;
+    block = {};
+    return taken.data === undefined ? undefined : taken;
   };
 
   const read = (line: string): StreamEvent | undefined => {
     recognise(line);
-    limit(line.length + (block?.data.length ?? 0));
+    limit(line.length + (block.data?.length ?? 0));
     if (framing === 'ndjson') return line.trim() ? { data: line } : undefined;
     if (line === '') return take();
     const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) as RegExpExecArray;
-    if (field === 'data') block = { data: block ? `${block.data}\n${value}` : value };
-    else if (field === 'event') event = value;
-    else if (field === 'id' && !value.includes('\0')) id = value;
+    if (field === 'data') block.data = block.data === undefined ? value : `${block.data}\n${value}`;
+    else if ((field === 'event' && value) || (field === 'id' && !value.includes('\0'))) block[field] = value;
     return undefined;
   };
 

@@ -61,15 +61,13 @@ function* chunksOf({ data }: StreamEvent): Generator<StreamChunk, void, undefine
  * for await (const messages of readMessages(response, { messages: history })) render(messages);
  * ```
  */
-export async function* readMessages(
+export function readMessages(
   source: StreamSource,
   { messages, ...options }: ReadOptions & { /** The messages so far. */ messages?: readonly UIMessage[] } = {},
 ): AsyncGenerator<readonly UIMessage[], void, undefined> {
   const reducer = new UIMessageReducer(messages);
   reducer.start();
-  yield* readSnapshots(source, reducer, options, chunksOf);
-  reducer.end();
-  yield reducer.snapshot();
+  return readSnapshots(source, reducer, options, chunksOf);
 }
 
 /** Builds messages from chunks: one for each response. A chunk of which the client dies is an error. */

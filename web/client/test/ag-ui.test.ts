@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { HeadwaterError } from '@headwater/client';
 import { AgUiReducer, readRun, readStream, type AgUiEvent, type AgUiMessage } from '@headwater/client/ag-ui';
 import { collect, fromBase64, Judge, plain, readCases, readRows, streamOf, type Row } from './vectors.js';
 
@@ -23,9 +24,8 @@ test('events build the messages that the client builds', () => {
   if (!rows) return;
   const judge = new Judge(file);
   for (const row of rows) {
-    // `metadata["@ag-ui/client"]` is a convention between parts of that one package.
     if (JSON.stringify(row['events'] ?? '').includes('@ag-ui/client')) {
-      judge.skip();
+      judge.skip('`metadata["@ag-ui/client"]` is a convention between parts of that one package');
       continue;
     }
     judge.row(row['name'], () => {
@@ -47,15 +47,25 @@ test('events build the messages that the client builds', () => {
   judge.finish();
 });
 
-test('single events that the client accepts are read', () => {
+/** Ends the run, or is about messages as a whole: what is read after it is not the same. */
+const isDrastic = (event: Row) => /^(RUN_|MESSAGES_SNAPSHOT)/.test(String(event?.['type']));
+
+test('single events that the client accepts are read, and one that it refuses breaks nothing', () => {
   const file = 'agui/schema.jsonl';
   const rows = readRows(file);
   if (!rows) return;
   const judge = new Judge(file);
   for (const row of rows) {
-    // What the client refuses is for the client to judge: a reader gets as much of it as it can.
-    if (!row['accepted']) judge.skip();
-    else judge.row(row['name'], () => new AgUiReducer().apply(row['event']));
+    judge.row(row['name'], () => {
+      const reducer = new AgUiReducer();
+      if (row['accepted']) return reducer.apply(row['event']);
+      // The client gives the run up. A reader gets as much of it as it can.
+      reducer.apply({ type: 'RUN_STARTED', threadId: 't', runId: 'r' });
+      reducer.apply(row['event']);
+      reducer.apply({ type: 'TEXT_MESSAGE_START', messageId: 'after', role: 'assistant' });
+      reducer.apply({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'after', delta: 'Hello' });
+      if (!isDrastic(row['event'])) assert.equal(reducer.snapshot().messages.find(({ id }) => id === 'after')?.content, 'Hello');
+    });
   }
   judge.finish();
 });
@@ -69,9 +79,16 @@ test('bytes are cut into events as by the client', async () => {
     'json-body-not-sse': 'NDJSON is read, whatever its type says',
   });
   for (const row of rows) {
-    // What the client dies of is for the client to judge.
     if (row['run'].error !== null) {
-      judge.skip();
+      // What the client dies of may be read, or be an error; what it read before is read.
+      const types: string[] = [];
+      const error = await (async () => {
+        for await (const event of readStream(streamOf(...fromBase64(row['pieces'])))) types.push(event?.type);
+      })().catch((thrown: unknown) => thrown);
+      judge.row(row['name'], () => {
+        assert.deepEqual(types.slice(0, row['run'].delivered.length), row['run'].delivered);
+        if (error) assert.equal((error as HeadwaterError).code, 'stream.json');
+      });
       continue;
     }
     const events = await collect(readStream(streamOf(...fromBase64(row['pieces'])))).catch(String);

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { createStream, type UIMessage } from '@headwater/client/agents';
-import type { StructuredDataChunk } from '@headwater/client/kortyx';
-import { ChatMessageReducer, type ChatMessageChunk, type ChatStreamEnvelope } from '@headwater/client/mui';
+import { reduceStructuredChunks, type StructuredDataChunk } from '@headwater/client/kortyx';
+import { ChatMessageReducer, fromSSE, type ChatMessageChunk, type ChatStreamEnvelope } from '@headwater/client/mui';
 import { UIMessageReducer, type StreamChunk } from '@headwater/client/tanstack';
 import { readAnswer } from './examples/agents.js';
 import { allowEverything } from './examples/answer.js';
@@ -20,11 +20,11 @@ import { repository } from './vectors.js';
 const recorded = (name: string) => new Response(readFileSync(new URL(`examples/streams/${name}`, repository)));
 
 test('every example of the documentation is in a file that tests run', () => {
-  const sources = ['client', 'react'].flatMap((name) => {
+  const sources = ['client', 'mui', 'react'].flatMap((name) => {
     const folder = new URL(`web/${name}/test/examples/`, repository);
     return readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'));
   });
-  for (const page of ['docs/web.md', 'web/client/README.md', 'web/react/README.md']) {
+  for (const page of ['docs/web.md', 'web/client/README.md', 'web/mui/README.md', 'web/react/README.md']) {
     const blocks = [...readFileSync(new URL(page, repository), 'utf8').matchAll(/```tsx?\n(.*?)```/gs)].map((match) => match[1] as string);
     assert.ok(blocks.length > 0, page);
     for (const block of blocks) assert.ok(sources.some((source) => source.includes(block)), `${page} has an example of its own:\n${block}`);
@@ -82,6 +82,41 @@ test('chunks and envelopes of MUI in one stream', async () => {
   const reader = createStream(chunks, 1).getReader();
   for (let step = await reader.read(); !step.done; step = await reader.read()) reducer.apply(step.value);
   assert.deepEqual(reducer.snapshot(), [{ id: 'm1', role: 'assistant', status: 'sent', parts: [{ type: 'text', text: 'Hello', state: 'done' }] }]);
+});
+
+test('chunks of MUI from a URL, and the status of their message', async () => {
+  const original = globalThis.fetch;
+  const frames = [{ type: 'start', messageId: 'm1' }, { type: 'reasoning-start', id: 'r' }, { type: 'text-delta', id: 't', delta: 'Hello' }];
+  const read = async (...more: object[]) => {
+    globalThis.fetch = async () => new Response([...frames, ...more].map((chunk) => `: alive\n\ndata:${JSON.stringify(chunk)}\n\n`).join(''));
+    const reducer = new ChatMessageReducer();
+    const statuses: unknown[] = [];
+    const reader = (await fromSSE('/api/chat', new AbortController().signal).finally(() => (globalThis.fetch = original))).getReader();
+    for (let step = await reader.read(); !step.done; step = await reader.read()) {
+      reducer.apply(step.value);
+      statuses.push(reducer.snapshot()[0]?.status);
+    }
+    reducer.end();
+    return [...new Set([...statuses, reducer.snapshot()[0]?.status])];
+  };
+  assert.deepEqual(await read({ type: 'finish', messageId: 'm1' }), ['streaming', 'sent']);
+  assert.deepEqual(await read({ type: 'abort', messageId: 'm1' }), ['streaming', 'cancelled']);
+  assert.deepEqual(await read(), ['streaming', 'error'], 'a stream that ends too early');
+  globalThis.fetch = async () => new Response('', { status: 401 });
+  await assert.rejects(fromSSE('/api/chat', new AbortController().signal), { code: 'http.401' });
+  globalThis.fetch = original;
+});
+
+test('chunks of one object, all at once', () => {
+  const chunk = (fields: object) => ({ type: 'structured-data', node: 'compose', streamId: 's', dataType: 'email.compose', ...fields }) as StructuredDataChunk;
+  const state = reduceStructuredChunks<{ subject: string; body: string; bullets: string[] }>([
+    chunk({ kind: 'set', path: 'subject', value: 'Beta' }),
+    chunk({ kind: 'text-delta', path: 'body', delta: 'Hi ' }),
+    chunk({ kind: 'append', path: 'bullets', items: ['Faster setup'] }),
+    chunk({ kind: 'text-delta', path: 'body', delta: 'team,' }),
+  ]);
+  assert.deepEqual([state?.status, state?.data], ['streaming', { subject: 'Beta', body: 'Hi team,', bullets: ['Faster setup'] }]);
+  assert.equal(reduceStructuredChunks([]), undefined);
 });
 
 test('tool call flow of TanStack', () => {

@@ -49,7 +49,7 @@ test('streams become the messages that the real client builds', () => {
   const judge = new Judge(file, Object.fromEntries(names.map((name) => [name, unnamed])));
   for (const row of rows) {
     if (isAboutTheReader(row)) {
-      judge.skip();
+      judge.skip('about the loop that reads: its signal, its callbacks, an error that only its adapter can throw');
       continue;
     }
     judge.row(row['name'], () => {
@@ -111,7 +111,7 @@ test('replies become the messages that the real page shows', async () => {
   const judge = new Judge(file);
   for (const row of rows) {
     if (!isOneReply(row)) {
-      judge.skip();
+      judge.skip('about the page: several turns, its actions, its history, realtime events');
       continue;
     }
     const messages = await reply(row);

@@ -25,8 +25,9 @@ test('chunks build the messages that the processor of the client builds', () => 
   if (!rows) return;
   const judge = new Judge(file);
   for (const row of rows) {
-    if (isRedrawing(row) || isAboutThePage(row) || printsUndefined(row)) {
-      judge.skip();
+    const reason = isRedrawing(row) ? 'about how often the page is drawn' : isAboutThePage(row) ? 'about the list of the page' : printsUndefined(row) ? 'the client prints `undefined`' : undefined;
+    if (reason) {
+      judge.skip(reason);
       continue;
     }
     judge.row(row['name'], () => {
@@ -70,7 +71,7 @@ test('the same chunks are read off the wire', async () => {
   const judge = new Judge(file);
   for (const row of rows) {
     if (row['kind'] === 'sse' && readsLines(row['text'])) {
-      judge.skip();
+      judge.skip('the client cuts at LF and wants `data: `; ours reads Server-Sent Events');
       continue;
     }
     const chunks = await collect(readStream(streamOf(...fromBase64(row['segments_b64'])), { framing: row['kind'] === 'sse' ? 'sse' : 'ndjson' })).catch(String);
@@ -105,9 +106,8 @@ test('whole conversations are read as the client shows them', async () => {
   const judge = new Judge(file);
   for (const row of rows) {
     const requests = row['requests'] as Row[];
-    // The connection was reset, or the request failed: what the page then shows is the transport's.
     if (requests.some((request) => request['response'].status !== 200)) {
-      judge.skip();
+      judge.skip('the connection was reset, or the request failed: what the page then shows is of its transport');
       continue;
     }
     let messages: readonly UIMessage[] = [];

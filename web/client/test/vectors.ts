@@ -70,7 +70,8 @@ export class Judge {
   #seen = 0;
   #matched = 0;
   #deviated = 0;
-  #outOfScope = 0;
+  /** How many rows are left out, by reason. */
+  #outOfScope = new Map<string, number>();
 
   /** `own` lists the rows where TypeScript departs and Rust does not, each with its reason. */
   constructor(private readonly file: string, own: Record<string, string> = {}) {
@@ -94,14 +95,16 @@ export class Judge {
     }
   }
 
-  /** A row about something that this reader does not do. */
-  skip(): void {
-    this.#outOfScope += 1;
+  /** A row about something that this reader does not do, and why. */
+  skip(reason: string): void {
+    this.#outOfScope.set(reason, (this.#outOfScope.get(reason) ?? 0) + 1);
   }
 
   finish(): void {
-    const scope = this.#outOfScope > 0 ? `, ${this.#outOfScope} out of scope` : '';
+    const left = [...this.#outOfScope.values()].reduce((sum, count) => sum + count, 0);
+    const scope = left > 0 ? `, ${left} out of scope` : '';
     console.log(`vectors: ${this.file} ${this.#seen} rows, ${this.#matched} matched, ${this.#deviated} deviations${scope}`);
+    for (const [reason, count] of this.#outOfScope) console.log(`vectors: ${this.file} ${count} out of scope: ${reason}`);
     assert.equal(this.#complaints.length, 0, `${this.#complaints.length} rows differ\n${this.#complaints.slice(0, 12).join('\n')}`);
     assert.ok(this.#seen > 0, `${this.file} has no row that was judged`);
   }

@@ -43,7 +43,7 @@ const finished = (page: Page, end: string) =>
     { timeout: 60_000 },
   );
 
-describe('useChat in Chromium', { skip: !chrome || !binary, timeout: 180_000 }, () => {
+describe('useChat in Chromium', { skip: !chrome || !binary, timeout: 300_000 }, () => {
   before(async () => {
     await server.start();
     const { outputFiles } = await build({
@@ -88,6 +88,103 @@ describe('useChat in Chromium', { skip: !chrome || !binary, timeout: 180_000 }, 
     await context.setOffline(false);
     await finished(page, '');
     assert.equal((await answer(page)).split(/\s+/).length, 400);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+
+  test('answer goes on after the server was killed in the middle of it', async () => {
+    const { context, open, complaints } = await visit();
+    const page = await open('chat');
+    await send(page, 'long');
+    await longer(page, 200);
+    await server.kill();
+    await page.waitForSelector('main[data-connection="lost"]');
+    await server.start();
+    await finished(page, '');
+    assert.equal((await answer(page)).split(/\s+/).length, 400);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+
+  test('message that is sent offline goes out when the browser is online', async () => {
+    const { context, open, complaints } = await visit();
+    const page = await open('chat');
+    await context.setOffline(true);
+    await send(page, 'hello heron');
+    await page.waitForSelector('main[data-status="submitted"] li.user');
+    await context.setOffline(false);
+    await finished(page, 'I remember');
+    assert.equal(await page.locator('li').count(), 2, 'it was sent once');
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+
+  test('replay of 400 chunks renders a few times, and React has nothing to say', async () => {
+    const { context, open, complaints } = await visit();
+    const page = await open('chat');
+    const record = (event: object, at: number) => `event: ${Object(event).type}\ndata: ${JSON.stringify({ seq: at, message: 'm1', replay: true, event })}\n\n`;
+    const deltas = Array.from({ length: 400 }, (_, at) => record({ type: 'block-delta', kind: 'text', id: `t${at >> 3}`, delta: `word${at} ` }, at + 2));
+    const body = record({ type: 'run-started', run: 'r' }, 1) + deltas.join('') + record({ type: 'run-finished' }, 500);
+    await context.route('**/events?*', (route) => route.fulfill({ contentType: 'text/event-stream', body }));
+    const before = await page.evaluate(() => (globalThis as unknown as { renders: number }).renders);
+    await send(page, 'go');
+    await finished(page, 'word399');
+    const renders = (await page.evaluate(() => (globalThis as unknown as { renders: number }).renders)) - before;
+    // Twice as many as happen: StrictMode renders everything twice.
+    assert.ok(renders <= 24, `${renders} renders`);
+    assert.equal((await answer(page)).trim().split(/\s+/).length, 400);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+
+  for (const [how, script] of [
+    ['forbidden', `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } })`],
+    ['full', `localStorage.clear(); for (let size = 1 << 22; size >= 1; size >>= 1) try { for (;;) localStorage.setItem('x' + localStorage.length, 'x'.repeat(size)); } catch {}`],
+  ] as const) {
+    test(`chat goes on where storage is ${how}`, async () => {
+      const { context, open, complaints } = await visit();
+      await context.addInitScript(script);
+      const page = await open('chat');
+      await page.waitForSelector('main[data-error="storage"]');
+      await send(page, 'hello heron');
+      await finished(page, 'I remember');
+      assert.deepEqual(complaints, []);
+      await context.close();
+    });
+  }
+
+  test('server that refuses, and one that is another, are errors that the page shows', async () => {
+    const { context, open, complaints } = await visit();
+    const page = await open('chat');
+    for (const [status, contentType, body, code] of [
+      [401, 'application/json', '{"error":"show a key","code":"auth.missing"}', 'auth.missing'],
+      [200, 'text/html', '<!doctype html><title>Sign in</title>', 'http.invalid'],
+    ] as const) {
+      await context.route('**/v1/runs?*', (route) => route.fulfill({ status, contentType, body }));
+      await send(page, 'hello');
+      await page.waitForSelector(`main[data-status="error"][data-error="${code}"]`);
+      await context.unroute('**/v1/runs?*');
+    }
+    await send(page, 'hello heron');
+    await finished(page, 'I remember');
+    assert.equal(await page.locator('main[data-error]').count(), 0);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+
+  test('two tabs that send at once end with the same conversation', async () => {
+    const { context, open, complaints } = await visit();
+    const [one, two] = [await open('chat'), await open('chat')];
+    await Promise.all([send(one, 'hello heron'), send(two, 'hello otter')]);
+    const both = (page: Page) => page.waitForFunction(() => {
+      // A page that is looked at again sees what others did.
+      globalThis.dispatchEvent(new Event('online'));
+      const texts = [...document.querySelectorAll('li.assistant')].map((item) => item.textContent ?? '');
+      return document.querySelector('main[data-status="ready"]') && texts.length === 2 && texts.every((text) => text.includes('I remember'));
+    }, undefined, { polling: 500, timeout: 60_000 });
+    await Promise.all([both(one), both(two)]);
+    const shown = (page: Page) => page.locator('li').allInnerTexts();
+    assert.deepEqual(await shown(one), await shown(two));
     assert.deepEqual(complaints, []);
     await context.close();
   });

@@ -7,13 +7,16 @@ import { createRoot } from 'react-dom/client';
 
 const textOf = ({ role, parts }: Message) => (role === 'assistant' ? parts.map((part) => (part.type === 'text' ? part.text : '')).join('') : '');
 
+let renders = 0;
+
 function Page() {
   const agent = new URLSearchParams(location.search).get('agent') ?? 'chat';
-  const { messages, status, connection, send, chat } = useChat({ url: '', agent, storage: () => localStorage, retryDelay: () => 100, maxRetries: 1000, stallTimeout: 60_000 });
+  const { messages, status, connection, error, send, chat } = useChat({ url: '', agent, storage: () => localStorage, retryDelay: () => 100, maxRetries: 1000, stallTimeout: 60_000 });
   const { waiting, approve } = useInterrupts(chat);
-  Object.assign(globalThis, { send });
+  renders += 1;
+  Object.assign(globalThis, { send, renders });
   return (
-    <main data-status={status} data-connection={connection}>
+    <main data-status={status} data-connection={connection} data-error={error?.code}>
       <h1>Chat</h1>
       <ul>{messages.map((message) => <li key={message.id} className={message.role}>{textOf(message)}</li>)}</ul>
       {waiting.map((open) => open.kind === 'approval' && <button key={open.request} onClick={() => void approve(open.request)}>{open.name}</button>)}

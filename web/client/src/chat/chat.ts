@@ -1,4 +1,4 @@
-import { asError, HeadwaterError } from '../errors.js';
+import { asError, asUnexpected, HeadwaterError } from '../errors.js';
 import type { Message, NativeRecord, StatusEvent } from '../native.js';
 import { RunReducer } from '../reduce.js';
 import { followRun, type Connection } from './follow.js';
@@ -112,6 +112,7 @@ export class Chat {
       let sent: TurnSent;
       try {
         sent = await this.#post<TurnSent>(['runs'], body, local.id);
+        if (typeof sent?.run !== 'string') throw asUnexpected();
       } catch (error) {
         replace({ ...local, status: 'error' });
         if (!this.#reading) this.#status = 'error';
@@ -283,7 +284,7 @@ export class Chat {
       this.#reducer.apply(record);
     } catch (error) {
       // One update that does not fit; the run goes on.
-      this.#report(asError(error, 'stream.invalid'));
+      this.#report(asError(error, 'stream.invalid', 'the update does not fit'));
     }
     this.#status = event.type === 'run-waiting' ? 'ready' : 'streaming';
     if (event.type === 'status') this.#activity = event;
@@ -316,7 +317,8 @@ export class Chat {
   #act<T>(action: () => Promise<T>): Promise<T> {
     const done = action()
       .catch((error: unknown) => {
-        const known = asError(error);
+        // Anything else comes of a response whose fields are not those of the server.
+        const known = asUnexpected(error);
         this.#report(known);
         throw known;
       })

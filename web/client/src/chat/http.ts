@@ -1,4 +1,4 @@
-import { asError, errorOf, HeadwaterError } from '../errors.js';
+import { asError, asUnexpected, errorOf, HeadwaterError } from '../errors.js';
 
 export interface HttpOptions {
   /** Where the server is: `https://example.com`, or the empty string for the page's own origin. */
@@ -36,7 +36,7 @@ export class Http {
       const text = await response.text();
       return (text && JSON.parse(text)) as T;
     } catch (error) {
-      throw error instanceof SyntaxError ? new HeadwaterError('http.invalid', 'the response is not JSON: check the URL') : asError(error);
+      throw error instanceof SyntaxError ? asUnexpected(error) : asError(error);
     }
   }
 
@@ -55,7 +55,7 @@ export class Http {
         signal,
       });
     } catch (error) {
-      if (!signal.aborted) throw new HeadwaterError('network', 'cannot reach the server', { retryable: true, cause: error });
+      if (!signal.aborted) throw asError(error);
       if ((signal.reason as Error | undefined)?.name !== 'TimeoutError') throw signal.reason;
       throw new HeadwaterError('timeout', 'the server did not respond', { retryable: true });
     }

@@ -6,7 +6,7 @@ export async function settle(execute: (input: never, call: ToolCallInfo) => unkn
   try {
     return [await execute(input as never, call)];
   } catch (error) {
-    return [undefined, asError(error).message];
+    return [undefined, String((error as Error | undefined)?.message ?? error)];
   }
 }
 

@@ -30,11 +30,11 @@ export function openSession(
   try {
     // Reading `window.localStorage` throws by itself where storage is forbidden: hence the function.
     const store = typeof storage === 'function' ? storage() : storage;
-    session ??= store?.getItem(storageKey) ?? undefined;
-    store?.setItem(storageKey, (session ??= newId()));
+    session ||= store?.getItem(storageKey) || newId();
+    store?.setItem(storageKey, session);
   } catch (error) {
     // On a server that renders the page there is no storage to speak of.
     if (!(error instanceof ReferenceError)) onError(new HeadwaterError('storage', 'cannot store the session'));
   }
-  return session ?? newId();
+  return session || newId();
 }

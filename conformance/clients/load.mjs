@@ -1,0 +1,5 @@
+// Imports a package that is installed here, for whoever lives elsewhere.
+
+export function load(name) {
+  return import(name);
+}

@@ -1,0 +1,99 @@
+// Our web clients beside those of others, on the same run of a real server, as tables for docs/benchmarks.md.
+//
+//   HEADWATER_BINARY=../target/release/headwater node bench/run.mjs
+//
+// `cargo xtask bench web` installs what it needs and calls it. It fails if an aim is missed. `CHROME` names the browser.
+
+import { agentsToMeasure, DELTAS } from './agents.mjs';
+import { measureHooks } from './browser.mjs';
+import { measure, recording, subjects } from './reducers.mjs';
+import { begin, record, serve } from './server.mjs';
+import { measureSizes } from './sizes.mjs';
+
+const binary = process.env.HEADWATER_BINARY;
+if (!binary) {
+  console.error('HEADWATER_BINARY is not set: it names the server');
+  process.exit(2);
+}
+
+/** React gives up when one task writes more often. */
+const MOST_WRITES = 50;
+
+const missed = [];
+const aim = (isMet, text) => {
+  if (!isMet) missed.push(text);
+};
+const whole = (number) => Math.round(number).toLocaleString('en-US');
+const times = (ratio) => (ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(1));
+const print = (heads, rows) => {
+  console.log(`| ${heads.join(' | ')} |\n|${heads.map(() => '---|').join('')}`);
+  for (const row of rows) console.log(`| ${row.map((cell) => cell ?? '–').join(' | ')} |`);
+  console.log();
+};
+
+const server = await serve(binary, agentsToMeasure);
+try {
+  await reducers();
+  await hooks();
+} finally {
+  await server.stop();
+}
+console.log(missed.length === 0 ? 'all aims are met' : `${missed.length} aims are missed:\n${missed.join('\n')}`);
+// Some of the clients leave timers behind.
+process.exit(missed.length === 0 ? 0 : 1);
+
+async function reducers() {
+  const all = await subjects();
+  const { run } = await begin(server.url, 'deltas');
+  // One run, read live in every dialect at once: a replay would have its deltas merged.
+  const texts = await Promise.all(all.map(({ dialect, profile }) => record(server.url, run, dialect, profile)));
+  const measured = [];
+  for (const [at, { ours, theirs = {}, ...subject }] of all.entries()) {
+    const input = recording(texts[at]);
+    const readers = [ours.reduce, ours.each, ours.read, theirs.reduce, theirs.read].filter(Boolean);
+    const [reduce, each, read, theirReduce, theirRead] = await measure(readers, input, ' take the river');
+    measured.push({ ...subject, reduce, each, read, theirReduce, theirRead });
+  }
+  const fastest = Math.max(...measured.map(({ theirReduce = 0 }) => theirReduce));
+  const ratio = (ours, theirs) => (theirs ? times(ours / theirs) : undefined);
+  print(
+    ['stream', 'beside', 'theirs, events/s', 'ours, events/s', 'ratio', 'to the fastest', 'ours, a snapshot each', 'from bytes, theirs', 'from bytes, ours', 'ratio'],
+    measured.map((row) => [
+      row.profile ? `${row.dialect} (${row.profile})` : row.dialect,
+      row.package && `\`${row.package}\``,
+      row.theirReduce && whole(row.theirReduce),
+      whole(row.reduce),
+      ratio(row.reduce, row.theirReduce),
+      times(row.reduce / fastest),
+      whole(row.each),
+      row.theirRead && whole(row.theirRead),
+      whole(row.read),
+      ratio(row.read, row.theirRead),
+    ]),
+  );
+  const native = measured[0].reduce / fastest;
+  aim(native >= 5, `the reducer of the native stream is ${times(native)} times as fast as the fastest other, not 5`);
+}
+
+async function hooks() {
+  const rows = await measureHooks(server.url, { deltas: DELTAS });
+  const sizes = await measureSizes();
+  print(
+    ['page with', 'renders per 1,000 deltas', 'writes', 'most in one task', 'renders per re-attach', 'writes', 'most in one task', 'heap after 10 more runs', 'grown by', 'KB'],
+    rows.map(({ package: name, renders, writes, mostInTask, reattach, heap }) => [
+      `\`${name}\``, whole(renders), whole(writes), mostInTask, reattach?.renders, reattach?.writes, reattach?.mostInTask,
+      `${(heap.total / 1e6).toFixed(1)} MB`, `${whole((heap.total - heap.first) / 1e3)} kB`, (sizes[name] / 1024).toFixed(1),
+    ]),
+  );
+  console.log(`Alone: ${['@headwater/client', '@headwater/mui'].map((name) => `\`${name}\` ${(sizes[name] / 1024).toFixed(1)} KB`).join(', ')}.\n`);
+  const [ours, ...theirs] = rows;
+  const attached = theirs.filter(({ reattach }) => reattach);
+  const least = (list, field) => Math.min(...list.map((row) => row[field]));
+  // Two passes of the same page differ by a few frames.
+  aim(ours.renders <= least(theirs, 'renders') * 1.1, `${whole(ours.renders)} renders per 1,000 deltas, and the best other has ${whole(least(theirs, 'renders'))}`);
+  aim(ours.writes <= least(theirs, 'writes') * 1.1, `${whole(ours.writes)} writes per 1,000 deltas, and the best other has ${whole(least(theirs, 'writes'))}`);
+  const fewest = least(attached.map(({ reattach }) => reattach), 'writes');
+  aim(ours.reattach.writes <= fewest, `${ours.reattach.writes} writes per re-attach, and the best other has ${fewest}`);
+  const most = Math.max(ours.mostInTask, ours.reattach.mostInTask);
+  aim(most <= MOST_WRITES, `${most} writes in one task, and React gives up after ${MOST_WRITES}`);
+}
