@@ -1,0 +1,61 @@
+import { HeadwaterError, readEvents, type NativeRecord } from '@headwater/client';
+import { useEffect, useState } from 'preact/hooks';
+import { openResponse } from '../api';
+import type { RunFacts } from '../run-facts';
+
+export interface RunRecords {
+  records: readonly NativeRecord[];
+  /** The stream was read to the end of the run, or to where the run waits. */
+  isComplete: boolean;
+  error: HeadwaterError | undefined;
+}
+
+const NOTHING: RunRecords = { records: [], isComplete: false, error: undefined };
+const END = /^run-(finished|failed|cancelled)$/;
+
+/** Reads a run from its first record, and follows it until it ends. */
+export async function followRecords(run: string, signal: AbortSignal, onRecords: (records: NativeRecord[], ended: boolean) => void): Promise<void> {
+  let cursor: string | undefined;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      const response = await openResponse(`/v1/runs/${encodeURIComponent(run)}/events`, { signal, ...(cursor && { headers: { 'last-event-id': cursor } }) });
+      let batch: NativeRecord[] = [];
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const flush = (ended = false) => {
+        clearTimeout(timer);
+        timer = undefined;
+        if (batch.length > 0 || ended) onRecords(batch, ended);
+        batch = [];
+      };
+      for await (const event of readEvents(response, { signal })) {
+        const record = JSON.parse(event.data) as NativeRecord;
+        cursor = event.id ?? cursor;
+        attempt = 0;
+        batch.push(record);
+        if (END.test(record.event.type)) return flush(true);
+        timer ??= setTimeout(flush, 60);
+      }
+      flush();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof HeadwaterError && !error.retryable) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 300 * 2 ** Math.min(attempt, 4))));
+    if (signal.aborted) return;
+  }
+}
+
+export function useRecords(run: string | undefined, facts: RunFacts): RunRecords {
+  const [state, setState] = useState<RunRecords & { run?: string | undefined }>(NOTHING);
+  useEffect(() => {
+    setState({ ...NOTHING, run });
+    if (!run) return;
+    const controller = new AbortController();
+    followRecords(run, controller.signal, (more, ended) => {
+      facts.add(run, more);
+      setState((held) => ({ ...held, records: [...held.records, ...more], isComplete: ended || more.at(-1)?.event.type === 'run-waiting' }));
+    }).catch((error: HeadwaterError) => setState((held) => ({ ...held, error })));
+    return () => controller.abort();
+  }, [run]);
+  return state.run === run ? state : NOTHING;
+}
