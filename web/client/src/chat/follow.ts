@@ -49,7 +49,8 @@ export async function followRun(
     try {
       const response = await http.open(['runs', run, 'events'], either, {
         headers: { 'last-event-id': cursor },
-        query: cursor || !after ? '' : `after=${after}`,
+        // A run that waits goes on when someone answers, perhaps in another tab.
+        query: cursor || !after ? 'until=end' : `until=end&after=${after}`,
       });
       onConnection('open');
       for await (const events of readBatches(response, { signal: either, maxEventLength, onActivity })) {
