@@ -96,6 +96,18 @@ export const listSessions = (agent: string) =>
   api<{ sessions: Session[] }>(`sessions?limit=40&agent=${encodeURIComponent(agent)}`).then(({ sessions }) => sessions);
 export const readRun = (run: string) => api<{ run: Run; waitsFor: WaitingInterrupt[] }>(`runs/${encodeURIComponent(run)}`);
 
+/** The agent of a session: that of its last run. A session that the server does not know has none. */
+export async function agentOf(session: string): Promise<string | undefined> {
+  const path = `sessions/${encodeURIComponent(session)}`;
+  try {
+    const { lastRun, activeRun } = await api<Session>(path);
+    const run = activeRun ?? lastRun;
+    return run ? (await readRun(run)).run.agent : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 function readKey(): string {
   try {
     return sessionStorage.getItem(KEY) ?? '';

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { onUnauthorised, readRun } from './api';
+import { agentOf, onUnauthorised, readRun } from './api';
 import { ChatView } from './chat/chat-view';
 import { Conversation, newSession } from './conversation';
 import { Icon } from './icon';
@@ -57,14 +57,17 @@ function Studio() {
       conversation.agent = row.agent;
       draw({});
     } else if (library.isLoaded) {
-      const run = library.runs.find(({ session }) => session === conversation.session);
-      conversation.agent = run?.agent ?? defaultAgent;
-      draw({});
+      void agentOf(conversation.session).then((name) => {
+        conversation.agent ??= name ?? defaultAgent;
+        draw({});
+      });
     }
-  }, [conversation, row, library]);
+  }, [conversation, row, library.isLoaded]);
 
   useEffect(() => {
-    if (conversation && !conversation.isNew && conversation.chat.getSnapshot().status === 'ready') void conversation.chat.load();
+    if (!conversation || conversation.isNew) return;
+    void conversation.chat.load();
+    refresh();
   }, [conversation]);
 
   // What another client did to the session shows here too.
@@ -120,7 +123,7 @@ function Studio() {
   }, [waiting, row?.label]);
 
   return (
-    <div class={`studio ${tab ? 'with-inspector' : ''} ${isMenuOpen ? 'with-menu' : ''} ${route.view === 'run' ? 'run-only' : ''}`}>
+    <div class={`studio ${tab ? 'with-inspector' : ''} ${tab ?? ''} ${isMenuOpen ? 'with-menu' : ''} ${route.view === 'run' ? 'run-only' : ''}`}>
       <Rail library={library} route={route} onRefresh={refresh} />
       {isMenuOpen && <button type="button" class="veil" aria-label="Close the list of sessions" onClick={() => setMenuOpen(false)} />}
       {route.view === 'inbox' && <Inbox library={library} onMenu={() => setMenuOpen(!isMenuOpen)} onRefresh={refresh} />}

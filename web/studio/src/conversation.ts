@@ -49,7 +49,7 @@ export class Conversation {
     });
   }
 
-  set agent(agent: string) {
+  set agent(agent: string | undefined) {
     this.chat.options = { ...this.chat.options, agent };
   }
 

@@ -30,8 +30,13 @@ class LibraryStore {
   #loading: Promise<void> | undefined;
   #again = false;
 
-  /** Asks the server; what is asked meanwhile is asked once more afterwards. */
+  /** Asks the server for everything; what is asked meanwhile is asked once more afterwards. */
   refresh(): Promise<void> {
+    this.#seen = '';
+    return this.#poll();
+  }
+
+  #poll(): Promise<void> {
     if (this.#loading) {
       this.#again = true;
       return this.#loading;
@@ -44,7 +49,7 @@ class LibraryStore {
         clearTimeout(this.#timer);
         // A page that is not looked at does not ask.
         if (this.#again) this.#timer = setTimeout(() => void this.refresh(), 50);
-        else if (document.visibilityState === 'visible') this.#timer = setTimeout(() => void this.refresh(), this.state.error ? 2000 : 3000);
+        else if (document.visibilityState === 'visible') this.#timer = setTimeout(() => void this.#poll(), this.state.error ? 2000 : 3000);
         this.#again = false;
       });
     return this.#loading;
@@ -60,7 +65,8 @@ class LibraryStore {
     const [runs, interrupts] = await Promise.all([listRuns(), listInterrupts()]);
     // Sessions change only with their runs.
     const seen = runs.map(({ id, status }) => `${id} ${status}`).join();
-    if (seen !== this.#seen || this.state.error || !this.state.isLoaded) {
+    const isActive = sessions.some(({ activeRun }) => activeRun);
+    if (seen !== this.#seen || isActive || this.state.error || !this.state.isLoaded) {
       const states = new Map(runs.map(({ id, status }) => [id, status]));
       const lists = await Promise.all(agents.map(async ({ name }) => (await listSessions(name)).map((session) => ({ ...session, agent: name }))));
       sessions = lists

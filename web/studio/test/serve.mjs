@@ -9,9 +9,9 @@ export const DIST = process.env.STUDIO_DIST ?? fileURLToPath(new URL('../../../c
 
 /** What the page may do: run its own files, talk to this server, and nothing else. */
 export const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css' };
+const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.woff2': 'font/woff2', '.txt': 'text/plain; charset=utf-8' };
 
 /** Serves the studio in front of the server that `target` names at the time; gives its URL and a way to end it. */
 export async function serveStudio(target, port = 0) {

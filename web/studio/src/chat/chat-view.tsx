@@ -53,12 +53,9 @@ export function ChatView({ conversation, agents, agent, label, tab, onPickAgent,
       <header class="bar">
         <button type="button" class="quiet menu" aria-label="Sessions" onClick={onMenu}><Icon name="menu" /></button>
         {conversation.isNew ? (
-          <label class="picker">
-            <span class="hidden">Agent</span>
-            <select value={agent} onChange={(event) => onPickAgent(event.currentTarget.value)}>
-              {agents.map(({ name }) => <option key={name}>{name}</option>)}
-            </select>
-          </label>
+          <select class="picker" aria-label="Agent" value={agent} onChange={(event) => onPickAgent(event.currentTarget.value)}>
+            {agents.map(({ name }) => <option key={name}>{name}</option>)}
+          </select>
         ) : (
           <h1><span class="agent">{agent}</span><span class="session-title">{label ?? 'Conversation'}</span></h1>
         )}
@@ -70,7 +67,7 @@ export function ChatView({ conversation, agents, agent, label, tab, onPickAgent,
       <div class="log" ref={log} role="log" aria-label="Conversation" aria-busy={isActive} tabIndex={0}>
         <div class="column">
           {snapshot.hasOlder && <button type="button" class="older" onClick={() => void chat.loadOlder()}>Older messages</button>}
-          {messages.length === 0 && !isActive && (
+          {messages.length === 0 && !isActive && agent && (
             <section class="empty">
               <h2>{agent}</h2>
               <p>{about?.description ?? 'An agent of this server.'}</p>
@@ -91,6 +88,7 @@ export function ChatView({ conversation, agents, agent, label, tab, onPickAgent,
                 version={at === messages.length - 1 ? version : 0}
                 isLast={at === messages.length - 1}
                 isActive={isActive}
+                isWaiting={waiting.length > 0}
                 onInspect={(run) => openTab(tab ?? 'timeline', run)}
                 onFork={fork}
               />

@@ -21,7 +21,7 @@ export function Composer({ chat, snapshot, agent, onSend }: { chat: Chat; snapsh
   }, [text]);
   const send = () => {
     const now = text.trim();
-    if (!now) return;
+    if (!now || !agent) return;
     setText('');
     onSend(now);
   };
@@ -36,7 +36,7 @@ export function Composer({ chat, snapshot, agent, onSend }: { chat: Chat; snapsh
         rows={1}
         value={text}
         aria-label="Your message"
-        placeholder={isWaiting ? 'The run waits for you. A message takes the question back.' : isActive ? 'Write the next message: it waits for its turn' : `Message ${agent}`}
+        placeholder={isWaiting ? 'Answer above; a message takes the question back' : isActive ? 'Write the next message: it waits for its turn' : agent ? `Message ${agent}` : 'Message'}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) { event.preventDefault(); send(); }
@@ -44,7 +44,7 @@ export function Composer({ chat, snapshot, agent, onSend }: { chat: Chat; snapsh
         }}
       />
       {isActive && <button type="button" class="round" aria-label="Stop" title="Stop (Esc)" disabled={stopping} onClick={stop}><Icon name="stop" /></button>}
-      <button type="submit" class="round first" aria-label="Send" title="Send (Enter)" disabled={!text.trim()}><Icon name="send" /></button>
+      <button type="submit" class="round first" aria-label="Send" title="Send (Enter)" disabled={!text.trim() || !agent}><Icon name="send" /></button>
     </form>
   );
 }

@@ -83,10 +83,11 @@ interface AnswerProps extends MessageActions {
   version: number;
   isLast: boolean;
   isActive: boolean;
+  isWaiting: boolean;
 }
 
 /** A message of the agent. */
-export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat, onInspect, onFork, isLast, isActive }: AnswerProps) {
+export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat, onInspect, onFork, isLast, isActive, isWaiting }: AnswerProps) {
   const run = runOf(message.id);
   const isLive = isLast && isActive;
   const sources = message.parts.filter((part) => part.type === 'source-url' || part.type === 'source-document') as (PartOf<'source-url'> | PartOf<'source-document'>)[];
@@ -103,7 +104,7 @@ export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat,
           <span class="soft">{line(retracted.at(-1)?.reason ?? '', 80)}</span>
         </p>
       )}
-      {message.parts.map((part, at) => <PartView key={at} part={part} facts={facts} isLive={isLive} />)}
+      {message.parts.map((part, at) => <PartView key={at} part={part} facts={facts} isLive={isLive} isOpen={isLive || (isLast && isWaiting)} />)}
       {isLive && message.parts.length === 0 && <p class="soft"><span class="pulse">Working</span></p>}
       {sources.length > 0 && <Sources parts={sources} />}
       {data.map((part, at) => <Data key={at} name={part.name} value={part.data} />)}
@@ -125,14 +126,14 @@ export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat,
   );
 });
 
-function PartView({ part, facts, isLive }: { part: Part; facts: Facts | undefined; isLive: boolean }) {
+function PartView({ part, facts, isLive, isOpen }: { part: Part; facts: Facts | undefined; isLive: boolean; isOpen: boolean }) {
   switch (part.type) {
     case 'text':
       return <Markdown text={part.text} streaming={isLive && part.state === 'streaming'} />;
     case 'reasoning':
       return <Reasoning part={part} facts={facts} />;
     case 'tool':
-      return <Tool part={part} facts={facts} isLive={isLive} />;
+      return <Tool part={part} facts={facts} isLive={isOpen} />;
     case 'structured':
       return <StructuredCard part={part} isLive={isLive} />;
     case 'file':

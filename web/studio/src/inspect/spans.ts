@@ -62,7 +62,7 @@ export function spansOf(records: readonly NativeRecord[]): Span[] {
     const inAttempt = record.attempt ? spans.get(attemptKey(record.attempt)) : undefined;
     if (inAttempt) {
       inAttempt.records.push(at);
-      if (/^(block-delta|tool-input|structured|file|source)/.test(event.type)) inAttempt.firstOutput ??= time;
+      if (/^(block|tool-input|structured|file|source)/.test(event.type)) inAttempt.firstOutput ??= time;
       if (event.type === 'usage') inAttempt.usage = event;
     }
     const own = (span: Span | undefined) => {
