@@ -85,9 +85,13 @@ export async function openResponse(path: string, init: RequestInit = {}): Promis
   throw error;
 }
 
-export async function listAgents(): Promise<{ agents: Agent[]; version: string }> {
-  const info = await api<{ agents: Record<string, Agent>; version: string }>('ag-ui/info');
-  return { agents: Object.values(info.agents), version: info.version };
+export async function listAgents(): Promise<{ agents: Agent[]; defaultAgent: string; version: string }> {
+  const [info, { agent }] = await Promise.all([
+    api<{ agents: Record<string, Agent>; version: string }>('ag-ui/info'),
+    // Without a name the list is that of the default agent.
+    api<{ agent: string }>('sessions?limit=1'),
+  ]);
+  return { agents: Object.values(info.agents), defaultAgent: agent, version: info.version };
 }
 
 export const listRuns = (query = 'limit=100') => api<{ runs: Run[] }>(`runs?${query}`).then(({ runs }) => runs);

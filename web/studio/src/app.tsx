@@ -26,8 +26,7 @@ function Studio() {
   const facts = useMemo(() => new RunFacts(), []);
   const held = useRef<Conversation | undefined>(undefined);
   const [, draw] = useState({});
-  const { agents, sessions } = library;
-  const defaultAgent = agents.find(({ name }) => name === 'chat')?.name ?? agents[0]?.name ?? '';
+  const { agents, sessions, defaultAgent } = library;
 
   // The conversation that is shown. A new one keeps its chat when it gets a URL of its own.
   const conversation = (() => {
@@ -47,6 +46,7 @@ function Studio() {
     return (held.current = new Conversation(route.session, undefined, facts, false));
   })();
 
+  const stopped = useMemo(() => new Set(library.runs.filter(({ status }) => status === 'cancelled').map(({ id }) => id)), [library.runs]);
   const row = sessions.find(({ id }) => id === conversation?.session);
   const agent = conversation ? (conversation.agent ?? row?.agent) : undefined;
 
@@ -134,6 +134,7 @@ function Studio() {
           agents={agents}
           agent={agent ?? ''}
           label={row?.label ?? undefined}
+          stopped={stopped}
           tab={tab}
           onPickAgent={(name) => go({ view: 'new', agent: name, tab }, { replace: true })}
           onSent={onSent}

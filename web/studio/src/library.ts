@@ -11,6 +11,7 @@ export interface SessionRow extends Session {
 
 export interface Library {
   version: string;
+  defaultAgent: string;
   agents: readonly Agent[];
   sessions: readonly SessionRow[];
   interrupts: readonly WaitingInterrupt[];
@@ -20,7 +21,7 @@ export interface Library {
   isLoaded: boolean;
 }
 
-const EMPTY: Library = { version: '', agents: [], sessions: [], interrupts: [], runs: [], error: undefined, isLoaded: false };
+const EMPTY: Library = { version: '', defaultAgent: '', agents: [], sessions: [], interrupts: [], runs: [], error: undefined, isLoaded: false };
 
 class LibraryStore {
   state = EMPTY;
@@ -60,8 +61,8 @@ class LibraryStore {
   }
 
   async #load(): Promise<void> {
-    let { agents, version, sessions } = this.state;
-    if (agents.length === 0 || this.state.error) ({ agents, version } = await listAgents());
+    let { agents, defaultAgent, version, sessions } = this.state;
+    if (agents.length === 0 || this.state.error) ({ agents, defaultAgent, version } = await listAgents());
     const [runs, interrupts] = await Promise.all([listRuns(), listInterrupts()]);
     // Sessions change only with their runs.
     const seen = runs.map(({ id, status }) => `${id} ${status}`).join();
@@ -76,7 +77,7 @@ class LibraryStore {
         .sort((a, b) => b.updatedAt.localeCompare(a.updatedAt));
       this.#seen = seen;
     }
-    this.#set({ agents, version, sessions, interrupts, runs, error: undefined, isLoaded: true });
+    this.#set({ agents, defaultAgent, version, sessions, interrupts, runs, error: undefined, isLoaded: true });
   }
 
   #set(change: Partial<Library>): void {

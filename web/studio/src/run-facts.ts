@@ -4,13 +4,12 @@ import type { NativeRecord } from '@headwater/client';
 export interface Facts {
   startedAt?: number;
   endedAt?: number;
-  waited: number;
-  waitingSince?: number;
   /** When the input of a call was complete, and when its output was there. */
   tools: Record<string, { from: number; to?: number }>;
   /** When a block of reasoning began and ended, by its id. */
   thoughts: Record<string, { from: number; to?: number }>;
   retracted: { attempt: string; reason: string }[];
+  isStopped?: boolean;
 }
 
 /** Facts by run, from the records that the page happened to read. */
@@ -23,8 +22,9 @@ export class RunFacts {
 
   add(run: string, records: readonly NativeRecord[]): void {
     let facts = this.#runs.get(run);
-    if (!facts) this.#runs.set(run, (facts = { waited: 0, tools: {}, thoughts: {}, retracted: [] }));
+    if (!facts) this.#runs.set(run, (facts = { tools: {}, thoughts: {}, retracted: [] }));
     for (const { event, time } of records) {
+      if (event.type === 'run-cancelled') facts.isStopped = true;
       if (event.type === 'attempt-retracted' && !facts.retracted.some(({ attempt }) => attempt === event.attempt)) {
         facts.retracted.push({ attempt: event.attempt, reason: event.reason ?? '' });
       }

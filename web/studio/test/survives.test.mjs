@@ -10,14 +10,14 @@ const LONG = /^Four hundred words: 1 2 3 .* 396 397$/;
 async function inTheMiddle() {
   const studio = await here.open('chat');
   await studio.send('long');
-  await studio.last.locator('.markdown').waitFor();
+  await studio.last.locator(':scope > .markdown').waitFor();
   return studio;
 }
 
 test('reload in the middle of an answer loses nothing and repeats nothing', async () => {
   const studio = await inTheMiddle();
   await studio.page.reload();
-  await studio.last.locator('.markdown').waitFor();
+  await studio.last.locator(':scope > .markdown').waitFor();
   await studio.settled();
   assert.match(await studio.textOf(), LONG);
   assert.equal(await studio.page.locator('.said').count(), 1);
@@ -101,7 +101,7 @@ test('two tabs: an answer grows in both, and a question answered in one is gone 
   assert.equal(await one.textOf(), await two.textOf());
   // What is said in one tab appears in the other.
   await two.send('weather in Paris');
-  await one.answers.nth(1).locator('.markdown').waitFor();
+  await one.answers.nth(1).locator(':scope > .markdown').waitFor();
   await Promise.all([one.settled(2), two.settled(2)]);
   assert.equal(await one.textOf(), await two.textOf());
 });

@@ -23,13 +23,15 @@ interface Props {
   agents: readonly Agent[];
   agent: string;
   label: string | undefined;
+  /** The runs that were stopped, as far as they are known. */
+  stopped: ReadonlySet<string>;
   tab: Tab | undefined;
   onPickAgent: (agent: string) => void;
   onSent: () => void;
   onMenu: () => void;
 }
 
-export function ChatView({ conversation, agents, agent, label, tab, onPickAgent, onSent, onMenu }: Props) {
+export function ChatView({ conversation, agents, agent, label, stopped, tab, onPickAgent, onSent, onMenu }: Props) {
   const { chat, facts, session } = conversation;
   const snapshot = useSnapshot(chat);
   const { messages, status, waiting } = snapshot;
@@ -86,6 +88,7 @@ export function ChatView({ conversation, agents, agent, label, tab, onPickAgent,
                 chat={chat}
                 facts={facts.of(runOf(message.id))}
                 version={at === messages.length - 1 ? version : 0}
+                isStopped={stopped.has(runOf(message.id) ?? '')}
                 isLast={at === messages.length - 1}
                 isActive={isActive}
                 isWaiting={waiting.length > 0}

@@ -84,10 +84,11 @@ interface AnswerProps extends MessageActions {
   isLast: boolean;
   isActive: boolean;
   isWaiting: boolean;
+  isStopped: boolean;
 }
 
 /** A message of the agent. */
-export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat, onInspect, onFork, isLast, isActive, isWaiting }: AnswerProps) {
+export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat, onInspect, onFork, isLast, isActive, isWaiting, isStopped }: AnswerProps) {
   const run = runOf(message.id);
   const isLive = isLast && isActive;
   const sources = message.parts.filter((part) => part.type === 'source-url' || part.type === 'source-document') as (PartOf<'source-url'> | PartOf<'source-document'>)[];
@@ -108,7 +109,7 @@ export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat,
       {isLive && message.parts.length === 0 && <p class="soft"><span class="pulse">Working</span></p>}
       {sources.length > 0 && <Sources parts={sources} />}
       {data.map((part, at) => <Data key={at} name={part.name} value={part.data} />)}
-      {message.status === 'cancelled' && <p class="ended">Stopped.</p>}
+      {!isLive && (message.status === 'cancelled' || facts?.isStopped || isStopped) && <p class="ended">Stopped.</p>}
       {!isLive && (
         <div class="actions">
           {text && <Copy label="Copy this answer" text={() => text} />}
