@@ -123,7 +123,7 @@ function Studio() {
   }, [waiting, row?.label]);
 
   return (
-    <div class={`studio ${tab ? 'with-inspector' : ''} ${tab ?? ''} ${isMenuOpen ? 'with-menu' : ''} ${route.view === 'run' ? 'run-only' : ''}`}>
+    <div class={`studio ${tab ? 'with-inspector' : ''} ${tab ? `tab-${tab}` : ''} ${isMenuOpen ? 'with-menu' : ''} ${route.view === 'run' ? 'run-only' : ''}`}>
       <Rail library={library} route={route} onRefresh={refresh} />
       {isMenuOpen && <button type="button" class="veil" aria-label="Close the list of sessions" onClick={() => setMenuOpen(false)} />}
       {route.view === 'inbox' && <Inbox library={library} onMenu={() => setMenuOpen(!isMenuOpen)} onRefresh={refresh} />}

@@ -94,7 +94,7 @@ test('key: the page asks for it, refuses a wrong one, and keeps it in the tab', 
     await page.getByPlaceholder('API key').fill('sesame-sesame-sesame');
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('button', { name: 'Hello' }).click();
-    await page.locator('.message.answer .markdown').first().waitFor();
+    await page.locator('.message.answer > .markdown').first().waitFor();
     await page.reload();
     await page.locator('.message.answer').waitFor();
     assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes('sesame')), false, 'the key leaves with the tab');
