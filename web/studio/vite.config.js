@@ -1,12 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 import { guides } from './guides.js';
+import { rustTable } from './rust-table.js';
 
 const server = process.env.HEADWATER_URL ?? 'http://127.0.0.1:8787';
 
 export default defineConfig({
   base: './',
-  plugins: [guides(fileURLToPath(new URL('../../docs/guides/', import.meta.url)))],
+  plugins: [guides(fileURLToPath(new URL('../../docs/guides/', import.meta.url))), rustTable()],
   resolve: { alias: { '@headwater/client': fileURLToPath(new URL('../client/src/index.ts', import.meta.url)) } },
   build: {
     target: 'es2022',

@@ -38,6 +38,8 @@ export class Conversation {
       headers,
       fetch: this.#network.fetch,
       applyPatch,
+      // A long answer is parsed anew each time.
+      flushInterval: 32,
       maxRetries: 1000,
       retryDelay: (attempt) => Math.min(5000, 250 * 2 ** Math.min(attempt, 5)) * (0.75 + Math.random() / 2),
       onError: reportError,

@@ -1,10 +1,12 @@
-import type { ChatSnapshot, Waiting } from '@headwater/client';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { ChatSnapshot, Message, Waiting } from '@headwater/client';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Agent } from '../api';
 import { useSnapshot, type Conversation } from '../conversation';
 import { runOf } from '../format';
 import { Icon } from '../icon';
+import { readRecords } from '../inspect/records';
 import { go, type Tab } from '../route';
+import type { RunFacts } from '../run-facts';
 import { AskCard, type Answer, type Ask } from './cards';
 import { Composer, Queue } from './composer';
 import { AnswerMessage, Said } from './message';
@@ -48,7 +50,10 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
   };
   const openTab = (to: Tab | undefined, run?: string) =>
     go(conversation.isNew ? { view: 'new', agent, tab: to } : { view: 'session', session, tab: to, run });
-  const fork = (message: string) => void chat.fork(message).then(({ id }) => go({ view: 'session', session: id }), () => {});
+  // The same functions every time: a message that did not change is not drawn again.
+  const inspect = useCallback((run: string) => go({ view: 'session', session, tab: tab ?? 'timeline', run }), [session, tab]);
+  const fork = useCallback((message: string) => void chat.fork(message).then(({ id }) => go({ view: 'session', session: id }), () => {}), [chat]);
+  const learned = useFacts(messages, isActive || waiting.length > 0, facts);
 
   return (
     <main class="chat" aria-label="Chat">
@@ -88,11 +93,12 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
                 chat={chat}
                 facts={facts.of(runOf(message.id))}
                 version={at === messages.length - 1 ? version : 0}
+                learned={learned}
                 isStopped={stopped.has(runOf(message.id) ?? '')}
                 isLast={at === messages.length - 1}
                 isActive={isActive}
                 isWaiting={waiting.length > 0}
-                onInspect={(run) => openTab(tab ?? 'timeline', run)}
+                onInspect={inspect}
                 onFork={fork}
               />
             ),
@@ -142,6 +148,22 @@ function answerTo({ chat }: Conversation, open: Waiting, answer: Answer): Promis
   if (open.kind === 'client-tool') return 'error' in answer ? chat.addToolOutput(open.call, undefined, answer.error) : chat.addToolOutput(open.call, (answer as { output: unknown }).output);
   if (open.kind === 'approval') return chat.approve(open.request, answer as { approved: boolean; reason?: string });
   return chat.answer(open.request, 'answer' in answer ? answer.answer : undefined);
+}
+
+/** Reads the times and the failed attempts of runs that ended before the page was opened; gives how often it learned some. */
+function useFacts(messages: readonly Message[], isActive: boolean, facts: RunFacts): number {
+  const [learned, setLearned] = useState(0);
+  const runs = messages.slice(-20).flatMap(({ id, role }) => (role === 'user' ? [] : [runOf(id)]));
+  useEffect(() => {
+    if (isActive) return;
+    const controller = new AbortController();
+    const unknown = runs.filter((run): run is string => run !== undefined && !facts.of(run));
+    void Promise.all(unknown.map((run) => readRecords(run, controller.signal).then((records) => facts.add(run, records), () => {}))).then(() => {
+      if (unknown.length > 0 && !controller.signal.aborted) setLearned((held) => held + 1);
+    });
+    return () => controller.abort();
+  }, [runs.join(), isActive]);
+  return learned;
 }
 
 /** Keeps the end in view while the conversation grows, unless the person has scrolled up. */

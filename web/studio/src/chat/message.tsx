@@ -81,6 +81,7 @@ interface AnswerProps extends MessageActions {
   facts: Facts | undefined;
   /** Changes whenever the facts do, which are no value. */
   version: number;
+  learned: number;
   isLast: boolean;
   isActive: boolean;
   isWaiting: boolean;

@@ -39,7 +39,7 @@ function Table({ columns, rows, depth }: { columns: string[]; rows: unknown[][];
   return (
     <div class="scroll" tabIndex={0}>
       <table>
-        <thead><tr>{columns.map((column, at) => <th key={at}>{column}</th>)}</tr></thead>
+        <thead><tr>{columns.map((column, at) => <th key={at} class={typeof rows[0]?.[at] === 'number' ? 'number' : ''}>{column}</th>)}</tr></thead>
         <tbody>
           {rows.map((row, at) => (
             <tr key={at}>{row.map((cell, index) => <td key={index} class={typeof cell === 'number' ? 'number' : ''}><Structured value={cell} depth={depth + 1} /></td>)}</tr>

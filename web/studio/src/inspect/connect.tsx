@@ -27,7 +27,7 @@ export function Connect({ agent }: { agent: string }) {
 function Snippet({ text, label }: { text: string; label: string }) {
   return (
     <div class="snippet">
-      <Copy label={label} text={() => text}>Copy</Copy>
+      <header><Copy label={label} text={() => text}>Copy</Copy></header>
       <pre tabIndex={0}><code>{text}</code></pre>
     </div>
   );

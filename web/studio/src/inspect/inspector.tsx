@@ -29,10 +29,10 @@ export function Inspector(props: Props) {
 function WithChat(props: Props & { conversation: Conversation }) {
   const snapshot = useSnapshot(props.conversation.chat);
   const named = props.route.view === 'session' && props.route.run !== '-' ? props.route.run : undefined;
-  return <Panel {...props} run={named ?? snapshot.run} latest={snapshot.run} />;
+  return <Panel {...props} run={named ?? snapshot.run} latest={snapshot.run} phase={snapshot.waiting.length} />;
 }
 
-function Panel({ route, tab, conversation, facts, agent, run, latest }: Props & { run: string | undefined; latest?: string | undefined }) {
+function Panel({ route, tab, conversation, facts, agent, run, latest, phase = 0 }: Props & { run: string | undefined; latest?: string | undefined; phase?: number }) {
   const { records, error } = useRecords(tab === 'timeline' || tab === 'state' ? run : undefined, facts);
   const seq = route.view === 'new' ? undefined : route.seq;
   const to = (change: { tab?: Tab | undefined; run?: string | undefined; seq?: number | undefined }, replace = false) => {
@@ -58,7 +58,7 @@ function Panel({ route, tab, conversation, facts, agent, run, latest }: Props & 
         {error && <p class="problem" role="alert">{error.message}</p>}
         {!run && tab !== 'connect' && tab !== 'reliability' && <p class="soft pad">There is no run yet. Send a message.</p>}
         {run && tab === 'timeline' && <Timeline key={run} records={records} seq={seq} onSeq={onSeq} />}
-        {run && tab === 'wire' && <Wire run={run} />}
+        {run && tab === 'wire' && <Wire run={run} phase={phase} />}
         {run && tab === 'state' && <StateView key={run} records={records} seq={seq} onSeq={onSeq} />}
         {tab === 'connect' && <Connect agent={agent} />}
         {tab === 'reliability' && <Reliability conversation={conversation} />}

@@ -1,4 +1,4 @@
-import { HeadwaterError, readEvents, type NativeRecord } from '@headwater/client';
+import { HeadwaterError, readEvents, readStream, type NativeRecord } from '@headwater/client';
 import { useEffect, useState } from 'preact/hooks';
 import { openResponse } from '../api';
 import type { RunFacts } from '../run-facts';
@@ -18,7 +18,7 @@ export async function followRecords(run: string, signal: AbortSignal, onRecords:
   let cursor: string | undefined;
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const response = await openResponse(`/v1/runs/${encodeURIComponent(run)}/events`, { signal, ...(cursor && { headers: { 'last-event-id': cursor } }) });
+      const response = await openResponse(`/v1/runs/${encodeURIComponent(run)}/events?until=end`, { signal, ...(cursor && { headers: { 'last-event-id': cursor } }) });
       let batch: NativeRecord[] = [];
       let timer: ReturnType<typeof setTimeout> | undefined;
       const flush = (ended = false) => {
@@ -43,6 +43,14 @@ export async function followRecords(run: string, signal: AbortSignal, onRecords:
     await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 300 * 2 ** Math.min(attempt, 4))));
     if (signal.aborted) return;
   }
+}
+
+/** The records of a run that has ended, or of one that waits. */
+export async function readRecords(run: string, signal: AbortSignal): Promise<NativeRecord[]> {
+  const response = await openResponse(`/v1/runs/${encodeURIComponent(run)}/events?until=wait`, { signal });
+  const records: NativeRecord[] = [];
+  for await (const record of readStream<NativeRecord>(response, { signal })) records.push(record);
+  return records;
 }
 
 export function useRecords(run: string | undefined, facts: RunFacts): RunRecords {

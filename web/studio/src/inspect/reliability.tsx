@@ -95,7 +95,7 @@ function Panel({ conversation }: { conversation: Conversation }) {
       <p class="soft" role="status">
         {result
           ? `Compared with a fresh read of the run: ${plural(result.comparison.compared, 'record')}, ${plural(result.comparison.characters, 'character')} of text.`
-          : delivery ? 'Lost records are counted when the run has ended: what the page received is compared with a fresh read of the run.'
+          : delivery ? 'Lost records are counted when the run has ended, by reading it a second time.'
           : 'Send a message to begin. The demo agent chat answers "long" for some seconds.'}
       </p>
       <p class="soft">Kill the server while an answer comes and start it again: the counters must stay at 0.</p>

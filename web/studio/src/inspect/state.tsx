@@ -96,7 +96,7 @@ export function StateView({ records, seq, onSeq }: { records: readonly NativeRec
       )}
       <section><h3>Shared state</h3>{state.shared === undefined ? <p class="soft">None</p> : <Json value={state.shared} open={3} />}</section>
       <section><h3>Run</h3><Json value={state.run} open={1} /></section>
-      <section><h3>All of it</h3><Json value={state.messages} open={0} name="messages" /></section>
+      <section><h3>Messages as JSON</h3><Json value={state.messages} open={0} /></section>
     </div>
   );
 }

@@ -140,6 +140,7 @@ function toneOf(type: string): string {
 export function gist({ event }: NativeRecord): string {
   const { type, ...rest } = event as { type: string } & Record<string, unknown>;
   const { delta, content, name, model, reason, error, message, path, value, items, data, output, label, question, url } = rest as Record<string, never>;
+  if (type === 'structured' && delta !== undefined) return `${line(path, 60)} += ${JSON.stringify(delta)}`;
   if (delta !== undefined) return line(delta, 160);
   if (type === 'structured') return line([path, value ?? items ?? data].filter((part) => part !== undefined).map((part) => line(part)).join(' = '), 160);
   if (type === 'usage') return `${rest.inputTokens ?? 0} in, ${rest.outputTokens ?? 0} out`;

@@ -17,8 +17,11 @@ const DIALECTS = [
 
 const STORE = 'headwater studio dialects';
 
-/** The same run as the frames of several dialects, side by side. */
-export function Wire({ run }: { run: string }) {
+/**
+ * The same run as the frames of several dialects, side by side. They are read anew in each `phase`: a stream ends where the
+ * run waits.
+ */
+export function Wire({ run, phase }: { run: string; phase: number }) {
   const [shown, setShown] = useState<string[]>(() => stored());
   const toggle = (name: string) =>
     setShown((held) => {
@@ -39,7 +42,7 @@ export function Wire({ run }: { run: string }) {
       </div>
       {shown.length === 0 && <p class="soft pad">Pick a dialect.</p>}
       <div class="columns">
-        {shown.map((dialect) => <Column key={`${dialect} ${run}`} run={run} dialect={dialect} />)}
+        {shown.map((dialect) => <Column key={`${dialect} ${run} ${phase}`} run={run} dialect={dialect} />)}
       </div>
     </div>
   );
@@ -87,13 +90,19 @@ function Frame({ text }: { text: string }) {
         const colon = row.indexOf(':');
         const field = colon > 0 && colon < 8 && !row.startsWith('{') ? row.slice(0, colon) : '';
         return field ? (
-          <span key={at} class={`row ${field}`}><span class="field">{field}:</span>{row.slice(colon + 1)}</span>
+          <span key={at} class={`row ${field}`}><span class="field">{field}:</span>{field === 'data' ? <Payload text={row.slice(colon + 1)} /> : row.slice(colon + 1)}</span>
         ) : (
-          <span key={at} class={row.startsWith(':') ? 'row comment' : 'row'}>{row}</span>
+          <span key={at} class={row.startsWith(':') ? 'row comment' : 'row'}><Payload text={row} /></span>
         );
       })}
     </li>
   );
+}
+
+/** JSON with the type of the event in colour. */
+function Payload({ text }: { text: string }) {
+  const parts = text.split(/("type":"[^"]*")/);
+  return <>{parts.map((part, at) => (at % 2 === 1 ? <b key={at}>{part}</b> : part))}</>;
 }
 
 /** Reads a stream as text, frame by frame, until it ends. */
