@@ -8,6 +8,7 @@ mod listen;
 pub(crate) mod logs;
 mod page;
 mod store;
+mod studio;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -77,7 +78,7 @@ pub(crate) async fn serve(
         tasks.spawn(keep_reading(files, server.clone(), stopped.clone()));
     }
     let page = page::routes(server.clone(), default, listen::has_keys(settings))?;
-    let routes = server.application(page);
+    let routes = server.application(page.merge(studio::routes()));
     let (going, mut gone) = (server.clone(), stopped);
     let mut connections = Connections::default().idle(settings.limits.idle).stall(settings.limits.stall);
     if let Some(most) = settings.limits.connections {
