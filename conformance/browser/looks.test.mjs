@@ -128,7 +128,7 @@ test('each line that can be copied works in a shell, for the agent that is picke
   const chat = await person.tab();
   await chat.pick('flaky');
   const names = await chat.page.locator('#dialects summary strong').allInnerTexts();
-  assert.deepEqual(names, ['kortyx', 'tanstack', 'mui', 'agents', 'ai-sdk', 'ag-ui']);
+  assert.deepEqual(names, ['kortyx', 'tanstack', 'mui', 'agents', 'ai-sdk', 'ag-ui', 'responses']);
   for (const name of names) {
     const line = chat.page.locator(`#line-${name}`);
     if ((await line.getAttribute('open')) === null) await line.locator('summary').click();

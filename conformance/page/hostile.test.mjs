@@ -81,7 +81,7 @@ const PATHS = [
 
 /** A page whose server answers with nothing. */
 function opened() {
-  const known = { version: '0', agents: ['chat'], agent: 'chat', keys: false, lines: [{ name: 'agents', line: 'curl $BASE/v1/agents/chat' }] };
+  const known = { version: '0', agents: ['chat'], agent: 'chat', keys: false, lines: [{ name: 'agents', path: '/v1/agents/chat', line: 'curl $BASE/v1/agents/chat' }] };
   const dom = new JSDOM(PAGE.replace('/*SERVER*/', () => JSON.stringify(known).replaceAll('<', '\\u003c')), {
     url: 'http://127.0.0.1:8787/',
     runScripts: 'dangerously',

@@ -52,6 +52,7 @@ export const PAGES = {
     demo: { shows: [], retracts: true, answered: false },
     recovers: 'by itself',
   }),
+  'tanstack-1': base('tanstack-1', ['@tanstack/ai-react', '@tanstack/ai'], { recovers: 'by itself' }),
   'tanstack-0.2': more('tanstack-0.2', ['@tanstack/ai-react', '@tanstack/ai'], {
     history: false,
     cannot: {

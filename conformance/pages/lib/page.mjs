@@ -1,6 +1,7 @@
 // A vendor's page as a person uses it: what they press and what they read.
 
 import assert from 'node:assert/strict';
+import { PATIENCE } from './patience.mjs';
 
 /** A conversation that the server does not know yet is asked for once. */
 const UNKNOWN = /the server responded with a status of 404/;
@@ -9,7 +10,7 @@ const UNKNOWN = /the server responded with a status of 404/;
 const LOST = /net::ERR_|network|Failed to fetch|Failed to load resource|stream|connect/i;
 
 /** How the pages ask for their conversation. */
-const HISTORY = /\/messages\?dialect=|\/chat\?(conversationId|threadId)=|\/agent\/[^/]+\/connect/;
+const HISTORY = /\/messages\?dialect=|\/chat\?(?:profile=[^&]*&)?(conversationId|threadId)=|\/agent\/[^/]+\/connect/;
 
 /** How CopilotKit asks what its runtime has. */
 const RUNTIME = /\/v1\/ag-ui\/info/;
@@ -93,7 +94,14 @@ export class Page {
     await this.input.fill(text);
     const send = this.tab.locator('form:has([name=text]) button');
     if ((await send.count()) > 0) await send.and(this.tab.locator(':enabled')).waitFor();
+    const before = this.requests.length;
     await this.input.press('Enter');
+    // A composer that is busy ignores the key and keeps the text: the person presses it again.
+    const isIgnored = async () => this.requests.length === before && (await this.input.inputValue().catch(() => '')).trim() === text;
+    for (const end = Date.now() + PATIENCE; Date.now() < end && (await isIgnored()); ) {
+      await this.tab.waitForTimeout(200);
+      if (await isIgnored()) await this.input.press('Enter');
+    }
   }
 
   /** A button in the conversation; the form below it has one of its own. */

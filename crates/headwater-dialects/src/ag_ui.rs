@@ -60,10 +60,10 @@ const LEGACY: Profile = Profile {
     ..Profile::PLAIN
 };
 
-static PROFILES: [Profile; 5] = [
+static PROFILES: [Profile; 6] = [
     LEGACY,
     Profile { name: "1.0", clients: "@ag-ui/client 1.0 and later", ..LEGACY },
-    Profile { name: "tanstack", clients: "@tanstack/ai-client 0.3 and later", ..LEGACY },
+    Profile { name: "tanstack", clients: "@tanstack/ai-client 0.3 and later, before 1.0", ..LEGACY },
     Profile { name: "copilotkit", clients: "CopilotKit 1.x, whose `runtimeUrl` this server is", ..LEGACY },
     Profile {
         name: "assistant-ui",
@@ -71,12 +71,18 @@ static PROFILES: [Profile; 5] = [
         retraction: Retraction::Seam,
         ..LEGACY
     },
+    Profile { name: "tanstack-1", clients: "TanStack AI 1.0 and later", ..LEGACY },
 ];
 
 static V1: &Profile = &PROFILES[1];
 static TANSTACK: &Profile = &PROFILES[2];
 static COPILOTKIT: &Profile = &PROFILES[3];
 static ASSISTANT_UI: &Profile = &PROFILES[4];
+static TANSTACK_1: &Profile = &PROFILES[5];
+
+fn is_tanstack(profile: &Profile) -> bool {
+    profile == TANSTACK || profile == TANSTACK_1
+}
 
 /// How the clients build messages.
 fn rules() -> Rules {
@@ -122,10 +128,10 @@ impl Dialect for AgUi {
             EventKind::AttemptRetracted | EventKind::MessagesSnapshot => "`MESSAGES_SNAPSHOT`",
             EventKind::ApprovalRequested | EventKind::InterruptRequested => "an interrupt when the run waits",
             EventKind::Data => "`CUSTOM` of that name",
-            EventKind::Structured if profile == TANSTACK => {
+            EventKind::Structured if is_tanstack(profile) => {
                 "a `structured-output` part in a message of its own"
             }
-            EventKind::StructuredInvalidated if profile == TANSTACK => "the part is emptied",
+            EventKind::StructuredInvalidated if is_tanstack(profile) => "the part is emptied",
             EventKind::Structured => "an activity message: `ACTIVITY_SNAPSHOT`, `ACTIVITY_DELTA`",
             EventKind::StructuredInvalidated => "the activity is emptied",
             EventKind::Unknown => "`RAW`, `REASONING_ENCRYPTED_VALUE`: as they came",

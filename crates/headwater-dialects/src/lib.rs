@@ -44,7 +44,6 @@ pub mod native;
 mod reader;
 mod request;
 pub mod responses;
-pub mod table;
 pub mod tanstack;
 pub mod ui_message;
 

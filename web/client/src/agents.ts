@@ -112,7 +112,7 @@ export function applyEvent(messages: readonly UIMessage[], event: StreamEvent): 
   }
 }
 
-/** The message that an event names, or else the last one of the assistant; made if there is none. */
+/** The message that an event names, or else the last one of the assistant, which is begun here if need be. */
 function changeMessage(messages: readonly UIMessage[], { messageId, role = 'assistant' }: EventData, change: (message: UIMessage) => UIMessage): readonly UIMessage[] {
   const at = messages.findLastIndex(({ id, role: held }) => (messageId === undefined ? held === 'assistant' : id === messageId));
   const isOwn = at >= 0 && (messageId !== undefined || at === messages.length - 1);

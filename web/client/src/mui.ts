@@ -210,7 +210,7 @@ export class ChatMessageReducer {
     return this.#messages.findLastIndex(({ id }) => id === this.#id);
   }
 
-  /** The answer, to be changed; made if there is none. */
+  /** The answer, to be changed, which is begun here if need be. */
   #message(): ChatMessage {
     this.#id ??= `message-${this.#messages.length + 1}`;
     let at = this.#find();

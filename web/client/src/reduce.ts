@@ -245,7 +245,7 @@ export class RunReducer {
     return (messages[at] = this.#draft.own(messages[at] as Message));
   }
 
-  /** The place of the message that a record belongs to; made if there is none. */
+  /** The place of the message that a record belongs to, which is begun here if need be. */
   #target({ message: id = this.#current }: NativeRecord): number {
     const last = this.#messages.length - 1;
     const at = this.#messages[last]?.id === id ? last : this.#messages.findLastIndex((message) => message.id === id);

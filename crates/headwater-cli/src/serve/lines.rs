@@ -8,11 +8,15 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// Where the request goes, on any server.
+    pub(crate) fn path(&self) -> String {
+        let route = headwater_dialects::find(self.dialect).and_then(|dialect| dialect.routes().first());
+        route.map(|route| route.url(self.dialect)).unwrap_or_default()
+    }
+
     /// The line for a shell.
     pub(crate) fn curl(&self, base: &str) -> String {
-        let Self { dialect, body } = self;
-        let route = headwater_dialects::find(dialect).and_then(|dialect| dialect.routes().first());
-        let path = route.map(|route| route.url(dialect)).unwrap_or_default();
+        let (path, body) = (self.path(), self.body);
         format!("curl -N {base}{path} -H 'content-type: application/json' -d '{body}'")
     }
 }

@@ -38,8 +38,10 @@ pub(crate) fn routes(server: Server, default: String, keys: bool) -> Result<Rout
     let policy: HeaderValue =
         policy()?.parse().map_err(|error| Failure::new(format!("the page has no policy: {error}")))?;
     let page = move || {
-        let lines: Vec<_> =
-            LINES.iter().map(|line| json!({ "name": line.dialect, "line": line.curl("$BASE") })).collect();
+        let lines = LINES
+            .iter()
+            .map(|line| json!({ "name": line.dialect, "path": line.path(), "line": line.curl("$BASE") }));
+        let lines: Vec<_> = lines.collect();
         let known = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "agents": server.agents().names(),

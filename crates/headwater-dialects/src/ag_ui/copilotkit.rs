@@ -37,7 +37,7 @@ const fn of_runtime(path: &'static str, operations: Operations) -> Route {
 
 /// What is asked of the runtime.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum RuntimeRequest {
     Info,
     Run { agent: String },
     Connect { agent: String },
@@ -69,10 +69,10 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<Option<ChatRequest>, Err
         take_text(&mut params, name)?.ok_or_else(|| wrong(format!("`params.{name}` is missing")))
     };
     let asked = match method.as_str() {
-        "info" => Asked::Info,
-        "agent/run" => Asked::Run { agent: needed("agentId")? },
-        "agent/connect" => Asked::Connect { agent: needed("agentId")? },
-        "agent/stop" => Asked::Stop { agent: needed("agentId")?, thread: needed("threadId")? },
+        "info" => RuntimeRequest::Info,
+        "agent/run" => RuntimeRequest::Run { agent: needed("agentId")? },
+        "agent/connect" => RuntimeRequest::Connect { agent: needed("agentId")? },
+        "agent/stop" => RuntimeRequest::Stop { agent: needed("agentId")?, thread: needed("threadId")? },
         _ => {
             let known = "`info`, `agent/run`, `agent/connect` and `agent/stop`";
             return Err(wrong(format!("there is no method `{method}`: there are {known}")));
@@ -86,26 +86,30 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<Option<ChatRequest>, Err
 }
 
 /// What the end of a path asks for, wherever the routes lie.
-fn of_path(path: &str) -> Option<Asked> {
+fn of_path(path: &str) -> Option<RuntimeRequest> {
     let mut segments = path.trim_end_matches('/').rsplit('/');
     // A plus is a plus in a path.
     let decoded = |segment: &str| percent_decode(&segment.replace('+', "%2B"));
     match (segments.next()?, segments.next(), segments.next(), segments.next()) {
-        ("info", ..) => Some(Asked::Info),
-        ("threads", ..) => Some(Asked::Threads),
-        ("run", Some(agent), Some("agent"), _) => Some(Asked::Run { agent: decoded(agent) }),
-        ("connect", Some(agent), Some("agent"), _) => Some(Asked::Connect { agent: decoded(agent) }),
+        ("info", ..) => Some(RuntimeRequest::Info),
+        ("threads", ..) => Some(RuntimeRequest::Threads),
+        ("run", Some(agent), Some("agent"), _) => Some(RuntimeRequest::Run { agent: decoded(agent) }),
+        ("connect", Some(agent), Some("agent"), _) => Some(RuntimeRequest::Connect { agent: decoded(agent) }),
         (thread, Some("stop"), Some(agent), Some("agent")) => {
-            Some(Asked::Stop { agent: decoded(agent), thread: decoded(thread) })
+            Some(RuntimeRequest::Stop { agent: decoded(agent), thread: decoded(thread) })
         }
         _ => None,
     }
 }
 
-fn read(asked: Asked, request: &RawRequest<'_>, mut body: Map<String, Value>) -> Result<ChatRequest, Error> {
+fn read(
+    asked: RuntimeRequest,
+    request: &RawRequest<'_>,
+    mut body: Map<String, Value>,
+) -> Result<ChatRequest, Error> {
     let named = |agent: String| Map::from_iter([("agent".to_owned(), Value::String(agent))]);
     Ok(match asked {
-        Asked::Threads => ChatRequest {
+        RuntimeRequest::Threads => ChatRequest {
             action: Action::ListSessions,
             agent: request.query("agentId"),
             context: request
@@ -116,8 +120,10 @@ fn read(asked: Asked, request: &RawRequest<'_>, mut body: Map<String, Value>) ->
             stream: false,
             ..ChatRequest::default()
         },
-        Asked::Info => ChatRequest { action: Action::ListAgents, stream: false, ..ChatRequest::default() },
-        Asked::Run { agent } => {
+        RuntimeRequest::Info => {
+            ChatRequest { action: Action::ListAgents, stream: false, ..ChatRequest::default() }
+        }
+        RuntimeRequest::Run { agent } => {
             let mut chat = read_input(request, body)?;
             chat.context.insert("agent".to_owned(), Value::String(agent));
             if chat.profile != Some(V1) {
@@ -126,14 +132,14 @@ fn read(asked: Asked, request: &RawRequest<'_>, mut body: Map<String, Value>) ->
             chat
         }
         // The thread is sent anew, so the messages that the page holds do not matter.
-        Asked::Connect { agent } => ChatRequest {
+        RuntimeRequest::Connect { agent } => ChatRequest {
             action: Action::Resume,
             session: take_text(&mut body, "threadId")?.map(Into::into),
             profile: Some(COPILOTKIT),
             context: named(agent),
             ..ChatRequest::default()
         },
-        Asked::Stop { agent, thread } => ChatRequest {
+        RuntimeRequest::Stop { agent, thread } => ChatRequest {
             action: Action::Stop,
             session: Some(thread.into()),
             run: take_text(&mut body, "runId")?.map(Into::into),

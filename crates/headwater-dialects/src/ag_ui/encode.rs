@@ -37,6 +37,10 @@ pub(super) struct Encoder {
     legacy: bool,
     /// TanStack's client takes a snapshot for all that there is; the others keep their thoughts if it has none.
     tanstack: bool,
+    /// Calls that a page executes or decides are marked by TanStack's custom events, as its clients before 1.0 want it.
+    marks_calls: bool,
+    /// What the page executes is an interrupt too.
+    tools_are_interrupts: bool,
     /// A run that was stopped has an ordinary end.
     stop_is_end: bool,
     /// What the client was told of an attempt stays there when the attempt is retracted.
@@ -102,7 +106,8 @@ fn at<'a>(record: &Record) -> Base<'a> {
 impl Encoder {
     /// An encoder at the beginning of a stream.
     pub(super) fn new(options: &EncodeOptions) -> Self {
-        let tanstack = options.profile == Some(super::TANSTACK);
+        let tools_are_interrupts = options.profile == Some(super::TANSTACK_1);
+        let tanstack = options.profile.is_some_and(super::is_tanstack);
         let mut ids = Ids::new(tanstack);
         let mut history = options.messages.clone();
         for message in &mut history {
@@ -118,6 +123,8 @@ impl Encoder {
         }
         Self {
             legacy: options.profile != Some(super::V1),
+            marks_calls: options.profile != Some(super::V1) && !tools_are_interrupts,
+            tools_are_interrupts,
             tanstack,
             stop_is_end: options.profile == Some(super::COPILOTKIT),
             keeps_attempts: options.profile == Some(super::ASSISTANT_UI),

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use headwater_protocol::{self, ApprovalRequested, Event, InterruptKind, Part, RunState, ToolState};
+use headwater_protocol::{
+    self, ApprovalRequested, Event, InterruptKind, Part, RunState, ToolPart, ToolState,
+};
 use serde_json::{Map, Value, json};
 
 use super::chunk::Interrupt;
@@ -56,6 +58,33 @@ pub(super) fn write<'a>(question: &'a Event, bound: Option<&str>) -> Option<Inte
         );
     }
     Some(interrupt)
+}
+
+/// The hash that TanStack's client has for a schema that a tool has not.
+const NO_SCHEMA: &str = "sha256:eb045d78d273107348b0300c01d29b7552d622abbc6faf81b3ec55359aa9950c";
+
+/// A call that the page executes. The client compares the schema of its tool's output with ours, of which nothing is known
+/// here; where it has one, it goes by the metadata alone.
+pub(super) fn write_call<'a>(tool: &ToolPart, run: &str) -> Interrupt<'a> {
+    let id = format!("client_tool_{}", tool.call);
+    let binding = json!({
+        "v": 1, "kind": "client-tool-execution", "interruptId": id, "interruptedRunId": run, "generation": 0,
+        "toolName": tool.name, "toolCallId": tool.call, "outputSchemaHash": NO_SCHEMA, "responseSchemaHash": NO_SCHEMA,
+    });
+    Interrupt {
+        id: Cow::Owned(id),
+        reason: Cow::Borrowed("tanstack:client_tool_execution"),
+        message: None,
+        tool_call_id: Some(Cow::Owned(tool.call.to_string())),
+        response_schema: None,
+        expires_at: None,
+        metadata: Some(Map::from_iter([
+            ("kind".to_owned(), json!("client_tool")),
+            ("toolName".to_owned(), json!(tool.name)),
+            ("input".to_owned(), json!(tool.input)),
+            ("tanstack:interruptBinding".to_owned(), binding),
+        ])),
+    }
 }
 
 fn write_question(asked: &headwater_protocol::Interrupt) -> Interrupt<'_> {

@@ -12,7 +12,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::{
-    TANSTACK, V1,
+    TANSTACK, TANSTACK_1, V1,
     chunk::{WireMessage, WireMessages},
     copilotkit, messages,
 };
@@ -48,8 +48,9 @@ pub(super) fn read_input(
         .or_else(|| request.header("x-run-id").map(str::to_owned))
         .map(Into::into);
     chat.parent_run = take_text(&mut body, "parentRunId")?.map(Into::into);
-    // TanStack's client names the run in a header too.
-    let tanstack = || request.header("x-run-id").map(|_| TANSTACK);
+    // TanStack's client names the run in a header too, and before 1.0 sends its own fields twice.
+    let is_old = body.contains_key("data") || !body.contains_key("forwardedProps");
+    let tanstack = || request.header("x-run-id").map(|_| if is_old { TANSTACK } else { TANSTACK_1 });
     chat.profile = take_text(&mut body, "protocolVersion")?.map(|_| V1).or_else(tanstack);
     if chat.session.is_none() {
         chat.session = page_parts::take_conversation(&mut body).map(Into::into);

@@ -1,15 +1,15 @@
 //! `docs/dialects.md` says what the code says. `HEADWATER_BLESS=1` writes its tables anew.
 
-use headwater_dialects::table;
+use crate::tables;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dialects.md");
 
 /// The tables by the name that their markers have.
 fn tables() -> [(&'static str, String); 4] {
     [
-        ("events", table::event_table()),
-        ("capabilities", table::capability_table()),
-        ("lint", table::lint_table()),
+        ("events", tables::event_table()),
+        ("capabilities", tables::capability_table()),
+        ("lint", tables::lint_table()),
         ("sizes", crate::sizes::table()),
     ]
 }

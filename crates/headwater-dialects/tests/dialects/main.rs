@@ -26,6 +26,7 @@ mod responses;
 mod round_trip;
 mod runs;
 mod sizes;
+mod tables;
 mod tanstack;
 mod tanstack_page;
 #[path = "../../../headwater-protocol/tests/protocol/vectors.rs"]

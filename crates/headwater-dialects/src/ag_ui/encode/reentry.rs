@@ -66,9 +66,7 @@ impl Encoder {
         }
         for record in &replay {
             match &record.event {
-                Event::ApprovalRequested(_) if pending(state, record) => {
-                    self.say_approval(record, sink);
-                }
+                Event::ApprovalRequested(_) if pending(state, record) => self.keep_approval(record),
                 Event::InterruptRequested(_)
                 | Event::Error(_)
                 | Event::RunFinished(_)

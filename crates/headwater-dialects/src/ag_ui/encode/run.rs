@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use headwater_protocol::{
-    self, ErrorEvent, ErrorInfo, Event, FinishReason, Record, RunId, RunStarted, RunWaiting, SessionId,
-    ToolCallId, Usage, WarningEvent,
+    self, ApprovalRequested, ErrorEvent, ErrorInfo, Event, FinishReason, Record, RunId, RunStarted, RunState,
+    RunWaiting, SessionId, ToolCallId, Usage, WarningEvent,
 };
 use serde_json::{Value, json};
 
@@ -146,30 +146,26 @@ impl Encoder {
 
     fn wait(&mut self, record: &Record, calls: &[ToolCallId], usage: Option<&Usage>, sink: Sink<'_>) {
         self.close_all(record, sink);
-        if self.legacy {
-            for call in calls {
-                let tool = self.state.tool(call);
-                let value = json!({
-                    "toolCallId": call,
-                    "toolName": tool.map_or("", |tool| tool.name.as_str()),
-                    "input": tool.and_then(|tool| tool.input.as_ref()).unwrap_or(&Value::Null),
-                });
-                sink(&Chunk::Custom(Custom {
-                    name: Cow::Borrowed("tool-input-available"),
-                    value: Cow::Owned(value),
-                    base: at(record),
-                }));
+        let questions = std::mem::take(&mut self.questions);
+        if self.marks_calls {
+            for (name, value) in marks(&questions, calls, &self.state) {
+                let (name, value) = (Cow::Borrowed(name), Cow::Owned(value));
+                sink(&Chunk::Custom(Custom { name, value, base: at(record) }));
             }
         }
-        let questions = std::mem::take(&mut self.questions);
-        let outcome = if questions.is_empty() {
+        let executed = calls.iter().filter(|_| self.tools_are_interrupts).filter_map(|call| {
+            let tool = self.state.tool(call)?;
+            Some(interrupts::write_call(tool, &self.run))
+        });
+        let executed: Vec<_> = executed.collect();
+        let outcome = if questions.is_empty() && executed.is_empty() {
             let ids = calls.iter().map(|call| Cow::Borrowed(call.as_str())).collect();
             let pending = (!self.legacy && !calls.is_empty()).then_some(ids);
             pending.map(|ids| Outcome::Success { pending_tool_call_ids: Some(ids) })
         } else {
             let run = self.tanstack.then_some(self.run.as_str());
-            let interrupts = questions.iter().filter_map(|asked| interrupts::write(asked, run)).collect();
-            Some(Outcome::Interrupt { interrupts })
+            let asked = questions.iter().filter_map(|asked| interrupts::write(asked, run));
+            Some(Outcome::Interrupt { interrupts: asked.chain(executed).collect() })
         };
         let reason = (!calls.is_empty()).then_some("tool_calls");
         self.finished(record, None, outcome, usage, reason, sink);
@@ -190,4 +186,31 @@ impl Encoder {
             self.phase = Phase::Failed;
         }
     }
+}
+
+/// How clients of TanStack before 1.0 know what to do with a call: custom events with the input of each call that waits for
+/// a decision or for the page. A decision that is made before the end of the run is lost in them, so these come last.
+fn marks(questions: &[Event], calls: &[ToolCallId], state: &RunState) -> Vec<(&'static str, Value)> {
+    let approvals = questions.iter().filter_map(|question| {
+        let Event::ApprovalRequested(ApprovalRequested { approval, tool, input, .. }) = question else {
+            return None;
+        };
+        let value = json!({
+            "toolCallId": tool.call,
+            "toolName": tool.name,
+            "input": input,
+            "approval": { "id": approval, "needsApproval": true },
+        });
+        Some(("approval-requested", value))
+    });
+    let executed = calls.iter().map(|call| {
+        let tool = state.tool(call);
+        let value = json!({
+            "toolCallId": call,
+            "toolName": tool.map_or("", |tool| tool.name.as_str()),
+            "input": tool.and_then(|tool| tool.input.as_ref()),
+        });
+        ("tool-input-available", value)
+    });
+    approvals.chain(executed).collect()
 }

@@ -6,11 +6,11 @@ use headwater_protocol::{
     ApprovalRequested, AttemptId, Event, Executor, Part, Record, Role, ToolCall, ToolCallId, ToolDenied,
     ToolOutput, ToolOutputError,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Encoder, OpenCall, Sink, at};
 use crate::ag_ui::{
-    chunk::{Base, Chunk, Content, Custom, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart},
+    chunk::{Base, Chunk, Content, ToolCallArgs, ToolCallEnd, ToolCallResult, ToolCallStart},
     messages::{DENIED, output_text},
 };
 
@@ -101,29 +101,16 @@ impl Encoder {
                 self.close_call(record, open, sink);
             }
         }
-        self.say_approval(record, sink);
+        self.keep_approval(record);
     }
 
-    /// Keeps the question for the end of the run. Clients of TanStack before 1.0 mark the call by a custom event of
-    /// their own.
-    pub(super) fn say_approval(&mut self, record: &Record, sink: Sink<'_>) {
-        let Event::ApprovalRequested(ApprovalRequested { approval, tool, input, automatic: false, .. }) =
-            &record.event
-        else {
-            return;
-        };
-        if self.legacy {
-            let value = json!({
-                "toolCallId": tool.call,
-                "toolName": tool.name,
-                "input": input.as_ref().unwrap_or(&Value::Null),
-                "approval": { "id": approval, "needsApproval": true },
-            });
-            let (name, value) = (Cow::Borrowed("approval-requested"), Cow::Owned(value));
-            sink(&Chunk::Custom(Custom { name, value, base: at(record) }));
+    /// Keeps the question for the end of the run, as the client answers nothing before.
+    pub(super) fn keep_approval(&mut self, record: &Record) {
+        if let Event::ApprovalRequested(ApprovalRequested { approval, automatic: false, .. }) = &record.event
+        {
+            self.answered(approval.as_str());
+            self.questions.push(record.event.clone());
         }
-        self.answered(approval.as_str());
-        self.questions.push(record.event.clone());
     }
 
     pub(super) fn answer_call(&mut self, record: &Record, sink: Sink<'_>) {

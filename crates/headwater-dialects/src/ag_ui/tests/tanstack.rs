@@ -110,3 +110,31 @@ fn snapshot_for_tanstack_waits_for_the_end_of_a_text() {
     let at = |wanted: &str| types.iter().rposition(|kind| kind == wanted).unwrap();
     assert_eq!(at("MESSAGES_SNAPSHOT"), at("TEXT_MESSAGE_END") + 1, "{types:?}");
 }
+
+#[test]
+fn tools_of_the_page_are_interrupts_for_tanstack_1() {
+    let tool = ToolCall::new("c1", "locate").by(Executor::Client);
+    let delete = ApprovalRequested {
+        approval: "a1".into(),
+        tool: ToolCall::new("c2", "delete"),
+        ..Default::default()
+    };
+    let records = [
+        Record::new(0, started()),
+        record(None, ToolInputAvailable::new(tool, json!({}))),
+        record(None, ToolInputAvailable::new(ToolCall::new("c2", "delete"), json!({}))),
+        record(None, delete),
+        record(None, Event::RunWaiting(RunWaiting { tool_calls: vec!["c1".into()], ..Default::default() })),
+    ];
+    let body = encode(&EncodeOptions::profile(super::super::TANSTACK_1), &records);
+    assert!(!body.contains("CUSTOM"), "{body}");
+    let end = events(&body).pop().unwrap();
+    let interrupts = end["outcome"]["interrupts"].as_array().unwrap();
+    let bound = |at: usize| &interrupts[at]["metadata"]["tanstack:interruptBinding"];
+    assert_eq!(
+        (bound(0)["kind"].as_str(), bound(1)["kind"].as_str()),
+        (Some("generic"), Some("client-tool-execution"))
+    );
+    assert_eq!(bound(1)["interruptId"], interrupts[1]["id"]);
+    assert_eq!((&bound(1)["toolCallId"], &interrupts[1]["toolCallId"]), (&json!("c1"), &json!("c1")));
+}

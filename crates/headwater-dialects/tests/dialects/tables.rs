@@ -1,24 +1,15 @@
 //! The tables of `docs/dialects.md`, made from what the dialects say of themselves.
 //!
-//! Everything here goes through [`ALL`], so a new dialect is in the tables as soon as it is in the list.
+//! Everything here goes through `ALL`, so a new dialect is in the tables as soon as it is in the list.
 
 use std::fmt::Write as _;
 
+use headwater_dialects::{ALL, CHAT, Dialect, Profile, READERS, Support};
 use headwater_protocol::EventKind;
-
-use super::{ALL, CHAT, READERS};
-use crate::dialect::{Dialect, Profile, Support};
 
 /// How each dialect says each event, as a Markdown table: the default profiles, and below it where
 /// the other profiles differ.
-///
-/// ```
-/// let table = headwater_dialects::table::event_table();
-/// assert!(table.starts_with("| event |"));
-/// assert!(table.contains("| `block-delta` |"));
-/// ```
-#[must_use]
-pub fn event_table() -> String {
+pub(crate) fn event_table() -> String {
     let head = ["event".to_owned()].into_iter().chain(CHAT.iter().map(|dialect| code(dialect.name())));
     let rows = EventKind::ALL.iter().map(|&kind| {
         let said = CHAT.iter().map(|dialect| said(dialect.support(kind, dialect.default_profile())));
@@ -34,13 +25,7 @@ pub fn event_table() -> String {
 }
 
 /// What each profile of each dialect can do, as a Markdown table.
-///
-/// ```
-/// let table = headwater_dialects::table::capability_table();
-/// assert!(table.contains("| `agents` | `default` |"));
-/// ```
-#[must_use]
-pub fn capability_table() -> String {
+pub(crate) fn capability_table() -> String {
     let head = [
         "dialect",
         "profile",
@@ -73,13 +58,7 @@ pub fn capability_table() -> String {
 }
 
 /// The rules that each dialect's linter knows, as a Markdown table.
-///
-/// ```
-/// let table = headwater_dialects::table::lint_table();
-/// assert!(table.contains("| `agents` | `meta-first` |"));
-/// ```
-#[must_use]
-pub fn lint_table() -> String {
+pub(crate) fn lint_table() -> String {
     let rows = READERS.into_iter().flat_map(|dialect| {
         dialect
             .lint_rules()
