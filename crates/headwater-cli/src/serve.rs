@@ -3,10 +3,8 @@
 mod agents;
 mod descriptors;
 mod greeting;
-mod lines;
 mod listen;
 pub(crate) mod logs;
-mod page;
 mod store;
 mod studio;
 #[cfg(test)]
@@ -77,8 +75,7 @@ pub(crate) async fn serve(
     if let (Some(files), true) = (files, settings.watch) {
         tasks.spawn(keep_reading(files, server.clone(), stopped.clone()));
     }
-    let page = page::routes(server.clone(), default, listen::has_keys(settings))?;
-    let routes = server.application(page.merge(studio::routes()));
+    let routes = server.application(studio::routes());
     let (going, mut gone) = (server.clone(), stopped);
     let mut connections = Connections::default().idle(settings.limits.idle).stall(settings.limits.stall);
     if let Some(most) = settings.limits.connections {

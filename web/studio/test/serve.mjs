@@ -1,4 +1,5 @@
-// The built studio as the server will serve it: its files with their policy, and everything else from a real server.
+// The built studio as the server serves it, in front of another server: for answers that a real one does not give, and
+// for a build that is not in the binary yet.
 
 import { createServer, request } from 'node:http';
 import { readFile } from 'node:fs/promises';

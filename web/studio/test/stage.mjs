@@ -1,4 +1,4 @@
-// A server, the studio before it, and a browser for the tests of one file; on every page: no errors, no other host.
+// A server with its studio and a browser for the tests of one file; on every page: no errors, no other host.
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before } from 'node:test';
@@ -14,22 +14,23 @@ export function launch() {
   const executablePath = process.env.CHROME || '/usr/bin/chromium';
   // In a container Chromium is root's and has no sandbox, and little shared memory.
   const args = [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), '--disable-dev-shm-usage'];
+  // A page elsewhere, for the tests that need one: its name is not one of this machine.
+  args.push('--host-resolver-rules=MAP elsewhere.test 127.0.0.1');
   return chromium.launch({ executablePath, args, timeout: 120_000 });
 }
 
-/** Sets up what the tests of a file share; `url` in place of a server of its own is one that is there already. */
-export function stage({ pace = '2ms', serve } = {}) {
+/** Sets up what the tests of a file share. With `STUDIO_DIST` the studio is that build, and not the one in the server. */
+export function stage({ pace = '2ms', agents } = {}) {
   const stage = { server: null, studio: null, browser: null, base: null, contexts: [] };
   const wrongs = [];
   before(async () => {
-    let target;
-    if (serve) target = await serve(stage);
-    else {
-      stage.server = await Server.start(BINARY, { keepsPort: true, pace });
-      target = `http://127.0.0.1:${await stage.server.port}`;
+    stage.server = await Server.start(BINARY, { keepsPort: true, pace, agents });
+    stage.base = `http://127.0.0.1:${await stage.server.port}`;
+    if (process.env.STUDIO_DIST) {
+      const target = stage.base;
+      stage.studio = await serveStudio(() => target);
+      stage.base = stage.studio.url;
     }
-    stage.studio = await serveStudio(() => target);
-    stage.base = stage.studio.url;
     stage.browser = await launch();
   });
   after(async () => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { stage } from './stage.mjs';
+import { getJson, stage } from './stage.mjs';
 
 const here = stage({ pace: '12ms' });
 const LONG = /^Four hundred words: 1 2 3 .* 396 397$/;
@@ -104,4 +104,48 @@ test('two tabs: an answer grows in both, and a question answered in one is gone 
   await one.answers.nth(1).locator(':scope > .markdown').waitFor();
   await Promise.all([one.settled(2), two.settled(2)]);
   assert.equal(await one.textOf(), await two.textOf());
+});
+
+test('lost response: a message is sent once, although the page sends it again', async () => {
+  const studio = await here.open('chat');
+  studio.mayFail = /net::ERR_|Failed to load resource/;
+  let lost = 0;
+  // The request reaches the server, and its response never reaches the page.
+  await studio.page.route(/\/v1\/runs\??$/, async (route) => {
+    if (route.request().method() !== 'POST' || lost > 0) return route.continue();
+    lost += 1;
+    await route.fetch();
+    await route.abort('connectionreset');
+  });
+  await studio.send('Hello');
+  await studio.last.locator(':scope > .markdown').waitFor();
+  await studio.settled();
+  assert.equal(lost, 1);
+  assert.equal(await studio.page.locator('.said').count(), 1);
+  const { runs } = await getJson(`${here.base}/v1/runs?session=${studio.session}&limit=50`);
+  assert.equal(runs.length, 1);
+});
+
+test('question that is open across a kill of the server can be answered', async () => {
+  const studio = await here.open('tools');
+  await studio.send('delete notes.txt');
+  await studio.ask.waitFor();
+  studio.mayFail = /net::ERR_|Failed to load resource/;
+  await here.server.restart();
+  await studio.press('Allow');
+  await studio.last.getByText('I deleted notes.txt.').waitFor();
+  await studio.settled();
+});
+
+test('message that is sent while the server is away is sent when it is back', async () => {
+  const studio = await here.open('chat');
+  await studio.page.getByRole('button', { name: 'Hello', exact: true }).waitFor();
+  studio.mayFail = /net::ERR_|Failed to load resource/;
+  await studio.page.context().setOffline(true);
+  await studio.send('Hello');
+  await studio.page.getByRole('alert').getByText('The server cannot be reached.').first().waitFor();
+  await studio.page.context().setOffline(false);
+  await studio.last.getByText('Hello!').waitFor();
+  await studio.settled();
+  assert.equal(await studio.page.locator('.said').count(), 1);
 });

@@ -1,26 +1,23 @@
-//! The studio at `/studio/`: chats, and what their runs do. Its files are built from `web/studio` and committed.
+//! The studio at `/`: chats, and what their runs do. Its files are built from `web/studio` and committed.
 
 mod files;
 
 use axum::{
     Router,
     http::{HeaderValue, header},
-    response::{IntoResponse, Redirect},
+    response::IntoResponse,
     routing::get,
 };
 
 use self::files::{FILES, File};
-
-const ROOT: &str = "/studio";
 
 /// What the page may do: run its own files, talk to this server, and nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub(crate) fn routes() -> Router {
-    let root = Router::new().route(ROOT, get(|| async { Redirect::permanent("/studio/") }));
-    FILES.iter().fold(root, |router, file| {
-        router.route(&format!("{ROOT}{}", file.path), get(move || async move { response(file) }))
+    FILES.iter().fold(Router::new(), |router, file| {
+        router.route(file.path, get(move || async move { response(file) }))
     })
 }
 

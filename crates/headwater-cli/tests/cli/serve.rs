@@ -64,9 +64,12 @@ fn it_serves_the_demo_agents_and_says_where() {
     let page = server.get("/");
     assert_eq!(page.status, 200);
     assert!(page.head.contains("text/html"), "{}", page.head);
-    assert!(page.body.contains(r#""agents":["chat","email","flaky","table","tools"]"#), "{}", page.body);
     let policy = page.head.lines().find(|line| line.starts_with("content-security-policy: ")).unwrap();
-    assert!(policy.contains("script-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
+    assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
+    let script = page.body.split("src=\".").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let script = server.get(script);
+    assert_eq!(script.status, 200);
+    assert!(script.head.contains("text/javascript") && script.head.contains("immutable"), "{}", script.head);
     assert_eq!(server.terminate(), Some(0));
 }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
-import { stage } from './lib/stage.mjs';
+import { stage } from './stage.mjs';
 
 const here = stage();
 let elsewhere;
