@@ -5,6 +5,7 @@ mod descriptors;
 mod greeting;
 mod listen;
 pub(crate) mod logs;
+mod process;
 mod store;
 mod studio;
 #[cfg(test)]
@@ -22,7 +23,7 @@ use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    config::{OnFailure, Settings},
+    config::{OnFailure, Settings, StoreUrl},
     demo,
     failure::Failure,
 };
@@ -45,23 +46,19 @@ pub(crate) async fn serve(
     let noted = store::Serving::note(settings, address.to_string());
     let (agents, files) = agents(settings, models, program, &store)?;
     let default = agents.first().map(|(name, ..)| name.clone()).unwrap_or_default();
+    let is_demo = files.is_none() && program.names().next().is_none();
     let served = Agents::new();
     for (name, agent, visibility) in agents {
         served.set(name, agent, visibility);
     }
-    match &files {
-        Some(files) => {
-            for loaded in files.loaded() {
-                served.set_client_policy(loaded.file.name(), client_policy(loaded));
-            }
-        }
+    for loaded in files.iter().flat_map(Files::loaded) {
+        served.set_client_policy(loaded.file.name(), client_policy(loaded));
+    }
+    if is_demo {
         // The demonstration is for trying everything.
-        None if program.names().next().is_none() => {
-            for name in served.names() {
-                served.set_client_policy(&name, ClientPolicy::open());
-            }
+        for name in served.names() {
+            served.set_client_policy(&name, ClientPolicy::open());
         }
-        None => {}
     }
     let server = Server::new(served, options);
 
@@ -75,7 +72,12 @@ pub(crate) async fn serve(
     if let (Some(files), true) = (files, settings.watch) {
         tasks.spawn(keep_reading(files, server.clone(), stopped.clone()));
     }
-    let routes = server.application(studio::routes());
+    let mut pages = studio::routes();
+    if !listen::has_keys(settings) {
+        let survives = matches!(settings.store, StoreUrl::File(_));
+        pages = pages.merge(process::routes(settings, address, is_demo && survives));
+    }
+    let routes = server.application(pages);
     let (going, mut gone) = (server.clone(), stopped);
     let mut connections = Connections::default().idle(settings.limits.idle).stall(settings.limits.stall);
     if let Some(most) = settings.limits.connections {
