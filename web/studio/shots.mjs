@@ -8,12 +8,15 @@ import { BINARY, launch } from './test/stage.mjs';
 
 const OUT = process.env.SHOTS ?? fileURLToPath(new URL('../../docs/images/studio/', import.meta.url));
 const DESKTOP = { viewport: { width: 1440, height: 900 }, deviceScaleFactor: 1.5 };
+// Much small text compresses badly.
+const DENSE = { viewport: { width: 1440, height: 820 }, deviceScaleFactor: 1 };
 const PHONE = { viewport: { width: 390, height: 800 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 
 await mkdir(OUT, { recursive: true });
 const server = await Server.start(BINARY, { pace: '6ms' });
 const target = `http://127.0.0.1:${await server.port}`;
-const studio = await serveStudio(() => target);
+// With `STUDIO_DIST` the pictures are of that build, and not of the one in the server.
+const studio = process.env.STUDIO_DIST ? await serveStudio(() => target) : { url: target, close: () => {} };
 const browser = await launch();
 
 /** Sends a message, and waits until its run ends or waits. */
@@ -64,9 +67,17 @@ try {
   const tools = decodeURIComponent(page.url().split('/session/')[1].split('/')[0]);
   await shoot(page, 'timeline');
 
-  page = await open(`#/session/${tools}/wire`);
+  page = await open(`#/session/${tools}/wire`, DENSE);
   await page.locator('.dialect').nth(2).locator('li').nth(5).waitFor();
+  await page.locator('.dialect').first().locator('li', { hasText: 'tool-input-available' }).nth(1).click();
+  for (const at of [0, 1, 2]) await page.locator('.dialect').nth(at).locator('li.now').waitFor();
   await shoot(page, 'wire');
+
+  page = await open(`#/session/${tools}/timeline`, DENSE);
+  await page.locator('.records li button', { hasText: 'tool-output' }).first().click();
+  await page.locator('.became .frame').nth(4).waitFor();
+  await page.locator('.record').evaluate((record) => record.closest('.body').scrollBy(0, record.getBoundingClientRect().top - 260));
+  await shoot(page, 'record');
 
   page = await open('#/session/table/state');
   await page.getByRole('slider').waitFor();

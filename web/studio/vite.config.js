@@ -19,6 +19,6 @@ export default defineConfig({
   },
   server: {
     // The server takes requests of its own origin alone.
-    proxy: { '/v1': { target: server, changeOrigin: true, headers: { origin: server } } },
+    proxy: { '^/(v1|studio)/': { target: server, changeOrigin: true, headers: { origin: server } } },
   },
 });

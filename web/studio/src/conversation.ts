@@ -7,11 +7,23 @@ import { CuttableFetch } from './cuttable-fetch';
 import { RunFacts } from './run-facts';
 
 /** What the connection of a chat delivered of one run. */
-export interface Delivery {
-  run: string;
-  connections: number;
-  cuts: number;
-  records: NativeRecord[];
+export class Delivery {
+  connections = 0;
+  cuts = 0;
+  records: NativeRecord[] = [];
+
+  constructor(readonly run: string) {}
+
+  add(record: NativeRecord): void {
+    // What a killed process had sent and not yet stored is gone from the run: the next process says so, and uses its numbers again.
+    if (record.event.type === 'attempt-retracted') {
+      const { attempt } = record.event;
+      const lost = this.records.findIndex(({ seq }) => seq >= record.seq);
+      const isRepeated = lost >= 0 && this.records.slice(lost).some(({ event }) => event.type === 'attempt-retracted' && event.attempt === attempt);
+      if (lost >= 0 && !isRepeated) this.records.length = lost;
+    }
+    this.records.push(record);
+  }
 }
 
 export class Conversation {
@@ -20,7 +32,7 @@ export class Conversation {
   isNew: boolean;
   delivery: Delivery | undefined;
   readonly #network = new CuttableFetch((run) => {
-    if (this.delivery?.run !== run) this.delivery = { run, connections: 0, cuts: 0, records: [] };
+    if (this.delivery?.run !== run) this.delivery = new Delivery(run);
     this.delivery.connections += 1;
   });
 
@@ -44,7 +56,7 @@ export class Conversation {
       retryDelay: (attempt) => Math.min(5000, 250 * 2 ** Math.min(attempt, 5)) * (0.75 + Math.random() / 2),
       onError: reportError,
       onChunk: (record) => {
-        if (!record.replay) this.delivery?.records.push(record);
+        if (!record.replay) this.delivery?.add(record);
         const run = this.delivery?.run;
         if (run) this.facts.add(run, [record]);
       },

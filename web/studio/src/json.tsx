@@ -42,6 +42,7 @@ function Node({ value, open, name }: { value: unknown; open: number; name?: stri
           )}
         </div>
       )}
+      {isOpen && <span class="null">{end}</span>}
     </div>
   );
 }

@@ -118,3 +118,26 @@ test('fork: a new session continues from an answer', async () => {
   await studio.settled(2);
   assert.equal((await getJson(`${here.base}/v1/sessions/${before}/messages`)).messages.length, 2, 'the old session is not touched');
 });
+
+test('variants: an answer that was given again, and the way back to the first', async () => {
+  const studio = await here.open('chat');
+  await studio.send('Hello');
+  await studio.settled();
+  await studio.press('Answer again');
+  await studio.last.getByRole('group', { name: 'Variant 2 of 2' }).waitFor();
+  await studio.settled();
+  await studio.press('Edit this message');
+  await studio.page.getByLabel('Edited message').fill('What did I say?');
+  await studio.page.getByLabel('Edited message').press('Enter');
+  await studio.last.getByRole('group', { name: 'Variant 3 of 3' }).waitFor();
+  await studio.page.locator('.said').getByText('What did I say?').waitFor();
+  await studio.press('Variant before');
+  await studio.last.getByRole('group', { name: 'Variant 2 of 3' }).waitFor();
+  await studio.page.locator('.said').getByText('Hello').waitFor();
+  assert.match(await studio.textOf(), /^Hello!/);
+  await studio.page.reload();
+  await studio.last.getByRole('group', { name: 'Variant 2 of 3' }).waitFor();
+  await studio.press('Next variant');
+  await studio.page.locator('.said').getByText('What did I say?').waitFor();
+  assert.equal(await studio.page.locator('.said').count(), 1);
+});

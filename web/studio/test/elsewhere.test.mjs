@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { stage } from './stage.mjs';
 
-const here = stage();
+const here = stage({ ofServer: true });
 let elsewhere;
 let origin;
 let allowed;

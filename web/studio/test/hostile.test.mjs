@@ -2,8 +2,8 @@
 // comes from a server that is made for it, and is shown by the studio with the policy of the real one.
 
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
+import { fakeServer, framesOf } from './fake-server.mjs';
 import { serveStudio } from './serve.mjs';
 import { launch } from './stage.mjs';
 
@@ -97,31 +97,10 @@ after(() => browser?.close());
 /** Opens a session with these events, visits every view, and fails if anything ran, loaded or leaked. */
 async function visit(text, middle, what) {
   const events = [{ type: 'run-started', run: 'run_1', session: 's', workflow: text, model: text }, { type: 'message-started', message: 'msg_run_1', role: 'assistant' }, ...middle, { type: 'run-waiting' }];
-  const stream = events.map((event, at) => `id: c${at}\nevent: x\ndata: ${JSON.stringify({ seq: at + 1, time: 1_790_000_000_000 + at, message: 'msg_run_1', node: text, event })}\n\n`).join('');
-  const session = { id: 's', label: text, createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:00Z', turns: 1, lastRun: 'run_1', activeRun: 'run_1', waitingRun: null, forkedFrom: null, queued: 0 };
-  const run = { id: 'run_1', agent: text, workflow: text, status: 'running', error: text, model: text, session: 's', createdAt: '2026-01-01T00:00:00Z' };
-  const routes = [
-    [/^\/v1\/ag-ui\/info/, { version: text, agents: { [text]: { name: text, description: text } } }],
-    [/^\/v1\/sessions\/s\/messages/, { messages: [{ id: 'msg_user_run_1', role: 'user', status: 'sent', parts: [{ type: 'text', id: 't', text, state: 'done' }] }], before: null }],
-    [/^\/v1\/sessions\/s\/queue/, { queue: [{ run: 'run_2', text, message: {}, label: text, queuedAt: '2026-01-01T00:00:00Z' }] }],
-    [/^\/v1\/sessions\/s\/checkpoints/, { checkpoints: [], head: null }],
-    [/^\/v1\/sessions\/s/, session],
-    [/^\/v1\/sessions/, { agent: text, sessions: [session] }],
-    [/^\/v1\/runs\/run_1\/events/, stream],
-    [/^\/v1\/runs\/run_1/, { run, waitsFor: [] }],
-    [/^\/v1\/runs/, { runs: [run] }],
-    [/^\/v1\/interrupts/, { interrupts: WAITS.map((make, at) => ({ request: `${at}${text}`, run: 'run_1', session: 's', node: text, askedAt: text, ...make(text) })) }],
-  ];
-  const server = createServer((request, response) => {
-    const [, body] = routes.find(([path]) => path.test(request.url)) ?? [];
-    if (body === undefined) return response.writeHead(404).end('{}');
-    if (typeof body !== 'string') return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    // The run is still active.
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    response.write(body);
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const studio = await serveStudio(() => `http://127.0.0.1:${server.address().port}`);
+  const interrupts = WAITS.map((make, at) => ({ request: `${at}${text}`, run: 'run_1', session: 's', node: text, askedAt: text, ...make(text) }));
+  const stream = (response) => void response.write(framesOf(events, { node: text }));
+  const server = await fakeServer({ text, stream, interrupts });
+  const studio = await serveStudio(() => server.url);
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 } });
   try {
     const page = await context.newPage();
@@ -151,7 +130,6 @@ async function visit(text, middle, what) {
   } finally {
     await context.close();
     studio.close();
-    server.closeAllConnections();
     server.close();
   }
 }

@@ -19,14 +19,17 @@ export function launch() {
   return chromium.launch({ executablePath, args, timeout: 120_000 });
 }
 
-/** Sets up what the tests of a file share. With `STUDIO_DIST` the studio is that build, and not the one in the server. */
-export function stage({ pace = '2ms', agents } = {}) {
+/**
+ * Sets up what the tests of a file share. With `STUDIO_DIST` the studio is that build, and not the one in the server, unless the
+ * test is of the server itself.
+ */
+export function stage({ pace = '2ms', agents, ofServer = false } = {}) {
   const stage = { server: null, studio: null, browser: null, base: null, contexts: [] };
   const wrongs = [];
   before(async () => {
     stage.server = await Server.start(BINARY, { keepsPort: true, pace, agents });
     stage.base = `http://127.0.0.1:${await stage.server.port}`;
-    if (process.env.STUDIO_DIST) {
+    if (process.env.STUDIO_DIST && !ofServer) {
       const target = stage.base;
       stage.studio = await serveStudio(() => target);
       stage.base = stage.studio.url;

@@ -149,3 +149,14 @@ test('message that is sent while the server is away is sent when it is back', as
   await studio.settled();
   assert.equal(await studio.page.locator('.said').count(), 1);
 });
+
+test('server that is killed and restarted from the page: nothing is lost, nothing comes twice', async () => {
+  const studio = await inTheMiddle();
+  await studio.openTab('Reliability');
+  studio.mayFail = /net::ERR_|Failed to load resource/;
+  await studio.press('Kill and restart the server');
+  await studio.page.getByRole('status', { name: 'Server' }).getByText('restarted once').waitFor();
+  await studio.settled();
+  assert.match(await studio.textOf(), LONG);
+  await studio.page.getByRole('status', { name: 'Verdict' }).getByText('0 lost, 0 twice').waitFor();
+});

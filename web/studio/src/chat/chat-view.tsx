@@ -10,6 +10,7 @@ import type { RunFacts } from '../run-facts';
 import { AskCard, type Answer, type Ask } from './cards';
 import { Composer, Queue } from './composer';
 import { AnswerMessage, Said } from './message';
+import { selectVariant, useVariants } from './variants';
 
 /** Messages that show what the demo agents can do. */
 const PROMPTS: Record<string, string[]> = {
@@ -53,6 +54,9 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
   // The same functions every time: a message that did not change is not drawn again.
   const inspect = useCallback((run: string) => go({ view: 'session', session, tab: tab ?? 'timeline', run }), [session, tab]);
   const fork = useCallback((message: string) => void chat.fork(message).then(({ id }) => go({ view: 'session', session: id }), () => {}), [chat]);
+  const [problem, setProblem] = useState('');
+  const variants = useVariants(session, messages, isActive);
+  const selectTurn = useCallback((checkpoint: string) => void selectVariant(session, checkpoint).then(() => { setProblem(''); return chat.load(); }, (error: Error) => setProblem(error.message)), [chat, session]);
   const learned = useFacts(messages, isActive || waiting.length > 0, facts);
 
   return (
@@ -85,7 +89,7 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
           )}
           {messages.map((message, at) =>
             message.role === 'user' ? (
-              <Said key={message.id} message={message} chat={chat} canEdit={!isActive} />
+              <Said key={message.id} message={message} turn={answerTo(messages, at)} chat={chat} canEdit={!isActive} />
             ) : (
               <AnswerMessage
                 key={message.id}
@@ -100,11 +104,14 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
                 isWaiting={waiting.length > 0}
                 onInspect={inspect}
                 onFork={fork}
+                variants={variants.get(runOf(message.id) ?? '')}
+                onVariant={selectTurn}
               />
             ),
           )}
           {status === 'submitted' && messages.at(-1)?.role === 'user' && <p class="soft"><span class="pulse">Working</span></p>}
-          {waiting.map((open) => <AskCard key={keyOf(open)} ask={askOf(open)} onAnswer={(answer) => answerTo(conversation, open, answer)} />)}
+          {waiting.map((open) => <AskCard key={keyOf(open)} ask={askOf(open)} onAnswer={(answer) => sendAnswer(conversation, open, answer)} />)}
+          {problem && <p class="problem" role="alert"><Icon name="alert" />{problem}</p>}
           {snapshot.error && (
             <div class="problem" role="alert">
               <Icon name="alert" />
@@ -135,6 +142,12 @@ function Connection({ snapshot: { connection, status, waiting } }: { snapshot: C
   return <span class={`dot ${state}`} role="status">{label}</span>;
 }
 
+/** The id of the answer to a message, or its own while there is none. */
+const answerTo = (messages: readonly Message[], at: number): string => {
+  const next = messages[at + 1];
+  return next && next.role !== 'user' ? next.id : (messages[at]?.id ?? '');
+};
+
 const keyOf = (open: Waiting) => (open.kind === 'client-tool' ? open.call : open.request);
 
 function askOf(open: Waiting): Ask {
@@ -144,7 +157,7 @@ function askOf(open: Waiting): Ask {
   return { kind: 'question', request: open.request, question, answers: kind, multiple, options };
 }
 
-function answerTo({ chat }: Conversation, open: Waiting, answer: Answer): Promise<void> {
+function sendAnswer({ chat }: Conversation, open: Waiting, answer: Answer): Promise<void> {
   if (open.kind === 'client-tool') return 'error' in answer ? chat.addToolOutput(open.call, undefined, answer.error) : chat.addToolOutput(open.call, (answer as { output: unknown }).output);
   if (open.kind === 'approval') return chat.approve(open.request, answer as { approved: boolean; reason?: string });
   return chat.answer(open.request, 'answer' in answer ? answer.answer : undefined);

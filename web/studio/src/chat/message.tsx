@@ -8,6 +8,7 @@ import { Json } from '../json';
 import { Markdown } from '../markdown';
 import type { Facts } from '../run-facts';
 import { Data, FileCard, Reasoning, Sources, StructuredCard, Tool } from './parts';
+import { VariantPicker, type Variant } from './variants';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
@@ -20,12 +21,20 @@ export interface MessageActions {
 export const textOf = ({ parts }: Message): string =>
   parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
 
+interface SaidProps {
+  message: Message;
+  /** A message that names the turn: the answer, as a message that was answered again keeps the name of its first run. */
+  turn: string;
+  chat: Chat;
+  canEdit: boolean;
+}
+
 /** A message of the person. */
-export const Said = memo(function Said({ message, chat, canEdit }: { message: Message; chat: Chat; canEdit: boolean }) {
+export const Said = memo(function Said({ message, turn, chat, canEdit }: SaidProps) {
   const [draft, setDraft] = useState<string>();
   const text = textOf(message);
   if (draft !== undefined) {
-    return <Edit text={text} onCancel={() => setDraft(undefined)} onSend={(now) => { setDraft(undefined); void chat.edit(message.id, now); }} />;
+    return <Edit text={text} onCancel={() => setDraft(undefined)} onSend={(now) => { setDraft(undefined); void chat.edit(turn, now); }} />;
   }
   return (
     <article class={`message said ${message.status}`} aria-label="You">
@@ -86,10 +95,13 @@ interface AnswerProps extends MessageActions {
   isActive: boolean;
   isWaiting: boolean;
   isStopped: boolean;
+  /** The turns that were done in place of this one, and it. */
+  variants: readonly Variant[] | undefined;
+  onVariant: (checkpoint: string) => void;
 }
 
 /** A message of the agent. */
-export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat, onInspect, onFork, isLast, isActive, isWaiting, isStopped }: AnswerProps) {
+export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat, onInspect, onFork, isLast, isActive, isWaiting, isStopped, variants, onVariant }: AnswerProps) {
   const run = runOf(message.id);
   const isLive = isLast && isActive;
   const sources = message.parts.filter((part) => part.type === 'source-url' || part.type === 'source-document') as (PartOf<'source-url'> | PartOf<'source-document'>)[];
@@ -113,6 +125,7 @@ export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat,
       {!isLive && (message.status === 'cancelled' || facts?.isStopped || isStopped) && <p class="ended">Stopped.</p>}
       {!isLive && (
         <div class="actions">
+          {variants && <VariantPicker variants={variants} onSelect={onVariant} />}
           {text && <Copy label="Copy this answer" text={() => text} />}
           {run && (
             <>

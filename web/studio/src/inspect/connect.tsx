@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import guides from 'virtual:guides';
 import { hasKey } from '../api';
 import { Copy } from '../copy';
+import { Code } from '../markdown';
 
 /** The code by which a page of each UI library connects to this agent. */
 export function Connect({ agent }: { agent: string }) {
@@ -16,19 +17,19 @@ export function Connect({ agent }: { agent: string }) {
         {guides.map((item) => <button key={item.name} type="button" class={item.name === name ? 'chip on' : 'chip'} aria-pressed={item.name === name} onClick={() => setName(item.name)}>{item.title}</button>)}
       </div>
       <p>{guide.about}</p>
-      <Snippet label={`Copy the code for ${guide.title}`} text={code} />
+      <Snippet label={`Copy the code for ${guide.title}`} text={code} language="ts" />
       <p class="soft">More in docs/guides/{guide.name}.md.</p>
       <h3>Start a run from a shell</h3>
-      <Snippet label="Copy the command" text={command} />
+      <Snippet label="Copy the command" text={command} language="bash" />
     </div>
   );
 }
 
-function Snippet({ text, label }: { text: string; label: string }) {
+function Snippet({ text, label, language }: { text: string; label: string; language: string }) {
   return (
     <div class="snippet">
       <header><Copy label={label} text={() => text}>Copy</Copy></header>
-      <pre tabIndex={0}><code>{text}</code></pre>
+      <pre tabIndex={0}><Code text={text} language={language} /></pre>
     </div>
   );
 }

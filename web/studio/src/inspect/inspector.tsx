@@ -22,6 +22,9 @@ interface Props {
   agent: string;
 }
 
+/** The views that show a run at one of its records. */
+const hasMoment = (tab: Tab): boolean => tab === 'timeline' || tab === 'wire' || tab === 'state';
+
 export function Inspector(props: Props) {
   return props.conversation ? <WithChat {...props} conversation={props.conversation} /> : <Panel {...props} run={props.route.view === 'run' ? props.route.run : undefined} />;
 }
@@ -29,11 +32,11 @@ export function Inspector(props: Props) {
 function WithChat(props: Props & { conversation: Conversation }) {
   const snapshot = useSnapshot(props.conversation.chat);
   const named = props.route.view === 'session' && props.route.run !== '-' ? props.route.run : undefined;
-  return <Panel {...props} run={named ?? snapshot.run} latest={snapshot.run} phase={snapshot.waiting.length} />;
+  return <Panel {...props} run={named ?? snapshot.run} latest={snapshot.run} />;
 }
 
-function Panel({ route, tab, conversation, facts, agent, run, latest, phase = 0 }: Props & { run: string | undefined; latest?: string | undefined; phase?: number }) {
-  const { records, error } = useRecords(tab === 'timeline' || tab === 'state' ? run : undefined, facts);
+function Panel({ route, tab, conversation, facts, agent, run, latest }: Props & { run: string | undefined; latest?: string | undefined }) {
+  const { records, cursors, isComplete, error } = useRecords(hasMoment(tab) ? run : undefined, facts);
   const seq = route.view === 'new' ? undefined : route.seq;
   const to = (change: { tab?: Tab | undefined; run?: string | undefined; seq?: number | undefined }, replace = false) => {
     if (route.view === 'new') go({ ...route, tab: 'tab' in change ? change.tab : tab }, { replace });
@@ -44,9 +47,9 @@ function Panel({ route, tab, conversation, facts, agent, run, latest, phase = 0 
   return (
     <aside class="inspector" aria-label="Inspector">
       <header class="bar">
-        <div class="tabs" role="tablist">
+        <div class="tabs" role="tablist" aria-label="Views of the run" onKeyDown={(event) => moveTab(event, (name) => to({ tab: name, seq: hasMoment(name) ? seq : undefined }))}>
           {TABS.map((name) => (
-            <button key={name} type="button" role="tab" aria-selected={name === tab} onClick={() => to({ tab: name, seq: name === 'timeline' || name === 'state' ? seq : undefined })}>{TITLES[name]}</button>
+            <button key={name} type="button" role="tab" aria-selected={name === tab} tabIndex={name === tab ? 0 : -1} onClick={() => to({ tab: name, seq: hasMoment(name) ? seq : undefined })}>{TITLES[name]}</button>
           ))}
         </div>
         {route.view !== 'run' && <button type="button" class="quiet" aria-label="Close the inspector" title="Close" onClick={() => to({ tab: undefined })}><Icon name="cross" /></button>}
@@ -57,14 +60,28 @@ function Panel({ route, tab, conversation, facts, agent, run, latest, phase = 0 
       <div class="body" role="tabpanel" aria-label={TITLES[tab]}>
         {error && <p class="problem" role="alert">{error.message}</p>}
         {!run && tab !== 'connect' && tab !== 'reliability' && <p class="soft pad">There is no run yet. Send a message.</p>}
-        {run && tab === 'timeline' && <Timeline key={run} records={records} seq={seq} onSeq={onSeq} />}
-        {run && tab === 'wire' && <Wire run={run} phase={phase} />}
+        {run && tab === 'timeline' && (
+          <Timeline key={run} run={run} records={records} cursors={cursors} isComplete={isComplete} seq={seq} onSeq={onSeq} onTab={(name) => to({ tab: name, run, seq })} />
+        )}
+        {run && tab === 'wire' && <Wire key={run} run={run} records={records} cursors={cursors} seq={seq} onSeq={onSeq} />}
         {run && tab === 'state' && <StateView key={run} records={records} seq={seq} onSeq={onSeq} />}
         {tab === 'connect' && <Connect agent={agent} />}
         {tab === 'reliability' && <Reliability conversation={conversation} />}
       </div>
     </aside>
   );
+}
+
+/** The arrow keys go from tab to tab. */
+function moveTab(event: KeyboardEvent, onTab: (tab: Tab) => void): void {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  const tabs = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('[role=tab]')];
+  const at = tabs.indexOf(document.activeElement as HTMLElement);
+  if (!step || at < 0) return;
+  event.preventDefault();
+  const next = (at + step + tabs.length) % tabs.length;
+  tabs[next]?.focus();
+  onTab(TABS[next] as Tab);
 }
 
 /** Which run of the conversation is shown. */

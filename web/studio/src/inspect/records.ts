@@ -5,17 +5,25 @@ import type { RunFacts } from '../run-facts';
 
 export interface RunRecords {
   records: readonly NativeRecord[];
+  /** The cursor of each record, by its number. */
+  cursors: ReadonlyMap<number, string>;
   /** The stream was read to the end of the run, or to where the run waits. */
   isComplete: boolean;
   error: HeadwaterError | undefined;
 }
 
-const NOTHING: RunRecords = { records: [], isComplete: false, error: undefined };
+const NOTHING: RunRecords = { records: [], cursors: new Map(), isComplete: false, error: undefined };
 const END = /^run-(finished|failed|cancelled)$/;
 
 /** Reads a run from its first record, and follows it until it ends. */
-export async function followRecords(run: string, signal: AbortSignal, onRecords: (records: NativeRecord[], ended: boolean) => void): Promise<void> {
+export async function followRecords(
+  run: string,
+  signal: AbortSignal,
+  onRecords: (records: NativeRecord[], ended: boolean) => void,
+  onCursor?: (seq: number, cursor: string) => void,
+): Promise<void> {
   let cursor: string | undefined;
+  let total = 0;
   for (let attempt = 0; ; attempt += 1) {
     try {
       const response = await openResponse(`/v1/runs/${encodeURIComponent(run)}/events?until=end`, { signal, ...(cursor && { headers: { 'last-event-id': cursor } }) });
@@ -32,8 +40,11 @@ export async function followRecords(run: string, signal: AbortSignal, onRecords:
         cursor = event.id ?? cursor;
         attempt = 0;
         batch.push(record);
+        total += 1;
+        if (event.id) onCursor?.(record.seq, event.id);
         if (END.test(record.event.type)) return flush(true);
-        timer ??= setTimeout(flush, 60);
+        // Each flush draws the whole run anew, so a long run is drawn less often.
+        timer ??= setTimeout(flush, Math.max(60, total / 100));
       }
       flush();
     } catch (error) {
@@ -56,13 +67,14 @@ export async function readRecords(run: string, signal: AbortSignal): Promise<Nat
 export function useRecords(run: string | undefined, facts: RunFacts): RunRecords {
   const [state, setState] = useState<RunRecords & { run?: string | undefined }>(NOTHING);
   useEffect(() => {
-    setState({ ...NOTHING, run });
+    const cursors = new Map<number, string>();
+    setState({ ...NOTHING, cursors, run });
     if (!run) return;
     const controller = new AbortController();
     followRecords(run, controller.signal, (more, ended) => {
       facts.add(run, more);
-      setState((held) => ({ ...held, records: [...held.records, ...more], isComplete: ended || more.at(-1)?.event.type === 'run-waiting' }));
-    }).catch((error: HeadwaterError) => setState((held) => ({ ...held, error })));
+      setState((held) => ({ ...held, records: held.records.concat(more), isComplete: ended || more.at(-1)?.event.type === 'run-waiting' }));
+    }, (seq, cursor) => cursors.set(seq, cursor)).catch((error: HeadwaterError) => setState((held) => ({ ...held, error })));
     return () => controller.abort();
   }, [run]);
   return state.run === run ? state : NOTHING;

@@ -1,9 +1,11 @@
 import type { NativeRecord } from '@headwater/client';
 import { useEffect, useState } from 'preact/hooks';
+import { Copy } from '../copy';
 import { useSnapshot, type Conversation, type Delivery } from '../conversation';
 import { count, plural } from '../format';
 import { Icon } from '../icon';
 import { followRecords } from './records';
+import { restartServer, useServerProcess } from './server-process';
 
 /** What the journal has and the page did not get, and what the page got more than once. */
 export interface Comparison {
@@ -77,29 +79,65 @@ function Panel({ conversation }: { conversation: Conversation }) {
     }).catch(() => {});
     return () => controller.abort();
   }, [delivery?.run, connection, status, run]);
+  const twice = result?.comparison.repeated ?? repeatedSoFar(delivery);
+  const lost = result?.comparison.lost;
   return (
     <div class="reliability">
-      <p>Cut the connection of this page while an answer comes, as a tunnel or a proxy would. The run goes on at the server, and the page continues where it was.</p>
-      <div class="buttons">
-        <button type="button" class="first" disabled={!isOpen} onClick={() => conversation.cut()}><Icon name="cut" /> Cut the connection</button>
-        <label><input type="checkbox" checked={every} onChange={(event) => setEvery(event.currentTarget.checked)} />again and again, every 0.7 s</label>
-      </div>
+      <p class={`verdict ${lost === undefined ? '' : lost + twice === 0 ? 'good' : 'bad'}`} role="status" aria-label="Verdict">
+        <strong>{lost === undefined ? '–' : count(lost)} lost, {delivery ? count(twice) : '–'} twice</strong>
+        <span class="soft">
+          {result
+            ? `Compared with a fresh read of the run: ${plural(result.comparison.compared, 'record')}, ${plural(result.comparison.characters, 'character')} of text.`
+            : delivery ? 'Lost records are counted when the run has ended, by reading it a second time.'
+            : 'Send a message to begin. The demo agent chat answers "long" for some seconds.'}
+        </span>
+      </p>
+      <section>
+        <h3>Cut the connection</h3>
+        <p class="soft">While an answer comes, as a tunnel or a proxy would. The run continues at the server, and the page continues where it was.</p>
+        <div class="buttons">
+          <button type="button" class="first" disabled={!isOpen} onClick={() => conversation.cut()}><Icon name="cut" /> Cut the connection</button>
+          <label><input type="checkbox" checked={every} onChange={(event) => setEvery(event.currentTarget.checked)} />again and again, every 0.7 s</label>
+        </div>
+      </section>
+      <KillServer />
       <dl class="counters">
         <Counter name="connections" value={delivery?.connections ?? 0} />
         <Counter name="cuts" value={delivery?.cuts ?? 0} />
         <Counter name="records received" value={delivery?.records.length ?? 0} />
-        <Counter name="records lost" value={result?.comparison.lost} good={result?.comparison.lost === 0} />
-        <Counter name="records repeated" value={result?.comparison.repeated ?? repeatedSoFar(delivery)} good={(result?.comparison.repeated ?? repeatedSoFar(delivery)) === 0 && !!delivery} />
+        <Counter name="records lost" value={lost} good={lost === 0} />
+        <Counter name="records repeated" value={twice} good={twice === 0 && !!delivery} />
         <Counter name="characters missing" value={result?.comparison.lostCharacters} good={result?.comparison.lostCharacters === 0} />
       </dl>
-      <p class="soft" role="status">
-        {result
-          ? `Compared with a fresh read of the run: ${plural(result.comparison.compared, 'record')}, ${plural(result.comparison.characters, 'character')} of text.`
-          : delivery ? 'Lost records are counted when the run has ended, by reading it a second time.'
-          : 'Send a message to begin. The demo agent chat answers "long" for some seconds.'}
-      </p>
-      <p class="soft">Kill the server while an answer comes and start it again: the counters must stay at 0.</p>
     </div>
+  );
+}
+
+/** Kills the server of the demonstration and starts it again; elsewhere, the command to do so by hand. */
+function KillServer() {
+  const { process, restarts, isAway } = useServerProcess();
+  const [problem, setProblem] = useState('');
+  const restart = () => {
+    setProblem('');
+    restartServer().catch((error: Error) => setProblem(error.message));
+  };
+  const command = process ? `kill -9 ${process.pid}` : 'kill -9 $(pgrep headwater)';
+  return (
+    <section>
+      <h3>Kill the server</h3>
+      <p class="soft">While an answer comes. What it had sent is in the journal; the next process continues the run from there.</p>
+      <div class="buttons">
+        {process?.canRestart ? (
+          <button type="button" class="first" disabled={isAway} onClick={restart}><Icon name="alert" /> Kill and restart the server</button>
+        ) : (
+          <><code class="command">{command}</code><Copy label="Copy the command" text={() => command}>Copy</Copy></>
+        )}
+        <span class="soft" role="status" aria-label="Server">
+          {isAway ? 'The server is away.' : process ? `process ${process.pid}${restarts > 0 ? `, restarted ${restarts === 1 ? 'once' : plural(restarts, 'time')}` : ''}` : 'Then start it again.'}
+        </span>
+      </div>
+      {problem && <p class="problem" role="alert">{problem}</p>}
+    </section>
   );
 }
 

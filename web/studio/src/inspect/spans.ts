@@ -35,7 +35,7 @@ export function spansOf(records: readonly NativeRecord[]): Span[] {
     if (known) return known;
     const made: Span = { detail: '', state: 'active', ...span, key, depth: parent ? (spans.get(parent)?.depth ?? 0) + 1 : 0, records: [] };
     spans.set(key, made);
-    if (parent) children.set(parent, [...(children.get(parent) ?? []), key]);
+    if (parent) children.get(parent)?.push(key) ?? children.set(parent, [key]);
     return made;
   };
   const close = (span: Span | undefined, time: number, state: Span['state'] = 'good', error?: string) => {
@@ -170,8 +170,13 @@ export function timeScale(records: readonly NativeRecord[]): { place: (time: num
   const whole = places.at(-1) || 1;
   return {
     place: (time) => {
-      const at = times.findLastIndex((known) => known <= time);
-      return at < 0 ? 0 : (places[at] as number) / whole;
+      let [low, high] = [0, times.length];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if ((times[middle] as number) <= time) low = middle + 1;
+        else high = middle;
+      }
+      return low === 0 ? 0 : (places[low - 1] as number) / whole;
     },
     cuts: cuts.map(({ at, lasted }) => ({ at: at / whole, lasted })),
   };

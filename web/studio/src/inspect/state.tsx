@@ -3,12 +3,12 @@ import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api';
 import { textOf } from '../chat/message';
 import { StructuredCard, Tool } from '../chat/parts';
-import { duration, line } from '../format';
+import { line } from '../format';
 import { Icon } from '../icon';
 import { Json } from '../json';
 import { Markdown } from '../markdown';
 import { go } from '../route';
-import { gist } from './timeline';
+import { Moment } from './moment';
 
 /** The state that the records up to a place build. */
 export function stateAt(records: readonly NativeRecord[], end: number): { state: RunState; problems: string[] } {
@@ -31,9 +31,7 @@ export function StateView({ records, seq, onSeq }: { records: readonly NativeRec
   const [problem, setProblem] = useState('');
   const record = records[at];
   if (!record) return null;
-  const start = records[0]?.time ?? 0;
   const checkpoint = records.slice(0, at + 1).findLast(({ event }) => event.type === 'checkpoint')?.event;
-  const move = (to: number) => onSeq(to >= records.length - 1 ? undefined : records[Math.max(0, to)]?.seq);
   const fork = (session: string, id: string) =>
     void api<Session>(`sessions/${encodeURIComponent(session)}/checkpoints/${encodeURIComponent(id)}/fork`, { method: 'POST', body: {} }).then(
       (forked) => go({ view: 'session', session: forked.id }),
@@ -41,25 +39,7 @@ export function StateView({ records, seq, onSeq }: { records: readonly NativeRec
     );
   return (
     <div class="state-view">
-      <div class="cursor">
-        <button type="button" class="quiet" aria-label="Record before" disabled={at === 0} onClick={() => move(at - 1)}>‹</button>
-        <input
-          type="range"
-          aria-label="Cursor"
-          aria-valuetext={`record ${record.seq}, ${record.event.type}`}
-          min={0}
-          max={records.length - 1}
-          value={at}
-          onInput={(event) => move(Number(event.currentTarget.value))}
-        />
-        <button type="button" class="quiet" aria-label="Next record" disabled={at === records.length - 1} onClick={() => move(at + 1)}>›</button>
-      </div>
-      <p class="here">
-        <span class="seq">record {record.seq}</span>
-        <span class="time">+{duration((record.time ?? start) - start)}</span>
-        <strong>{record.event.type}</strong>
-        <span class="gist">{gist(record)}</span>
-      </p>
+      <Moment records={records} at={at} onMove={(to) => onSeq(to >= records.length - 1 ? undefined : records[Math.max(0, to)]?.seq)} />
       <div class="fork">
         <button
           type="button"

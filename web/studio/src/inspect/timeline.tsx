@@ -1,19 +1,30 @@
 import type { NativeRecord } from '@headwater/client';
+import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { Copy } from '../copy';
-import { count, duration, line, plural } from '../format';
+import { count, duration, plural } from '../format';
 import { Icon } from '../icon';
-import { Json } from '../json';
+import type { Tab } from '../route';
+import { VirtualList } from '../virtual-list';
+import { ExportTest } from './export-test';
+import { gist, toneOf } from './gist';
+import { Graph } from './graph';
+import { RecordDetail } from './record-detail';
 import { ICONS, spansOf, timeScale, type Span } from './spans';
 
 interface Props {
+  run: string;
   records: readonly NativeRecord[];
+  cursors: ReadonlyMap<number, string>;
+  isComplete: boolean;
   /** The record that the URL names. */
   seq: number | undefined;
   onSeq: (seq: number | undefined) => void;
+  /** Opens another view at the same record. */
+  onTab: (tab: Tab) => void;
 }
 
-export function Timeline({ records, seq, onSeq }: Props) {
+export function Timeline(props: Props) {
+  const { records } = props;
   const spans = useMemo(() => spansOf(records), [records]);
   const scale = useMemo(() => timeScale(records), [records]);
   const [picked, setPicked] = useState<string>();
@@ -23,7 +34,10 @@ export function Timeline({ records, seq, onSeq }: Props) {
   const last = records.at(-1)?.time ?? run.from;
   return (
     <div class="timeline">
-      <Summary run={run} spans={spans} last={last} />
+      <Summary run={run} spans={spans} last={last}>
+        <ExportTest run={props.run} isComplete={props.isComplete} />
+      </Summary>
+      <Graph spans={spans} isEnded={run.to !== undefined} picked={picked} onPick={(key) => setPicked(key === picked ? undefined : key)} />
       <ol class="spans" aria-label="Timeline">
         {spans.map((item) => (
           <li key={item.key}>
@@ -44,13 +58,7 @@ export function Timeline({ records, seq, onSeq }: Props) {
         ))}
       </ol>
       {span && <SpanDetail span={span} />}
-      <RecordList
-        records={records}
-        only={span ? new Set(span.records) : undefined}
-        title={span ? `Records of ${span.label}` : 'Records'}
-        seq={seq}
-        onSeq={onSeq}
-      />
+      <RecordList {...props} only={span?.records} title={span ? `Records of ${span.label}` : 'Records'} />
     </div>
   );
 }
@@ -66,7 +74,7 @@ function Bar({ item, place, last }: { item: Span; place: (time: number) => numbe
   );
 }
 
-function Summary({ run, spans, last }: { run: Span; spans: Span[]; last: number }) {
+function Summary({ run, spans, last, children }: { run: Span; spans: Span[]; last: number; children: ComponentChildren }) {
   const of = (kind: Span['kind']) => spans.filter((span) => span.kind === kind);
   const waited = of('wait').reduce((sum, { from, to }) => sum + ((to ?? last) - from), 0);
   const retried = of('model').filter(({ state }) => state === 'bad').length;
@@ -79,7 +87,12 @@ function Summary({ run, spans, last }: { run: Span; spans: Span[]; last: number 
   if (first !== undefined) facts.splice(1, 0, ['First output', duration(first - run.from)]);
   if (waited > 0) facts.push(['Waited', duration(waited)]);
   if (run.usage?.totalTokens != null) facts.push(['Tokens', `${count(run.usage.inputTokens ?? 0)} in, ${count(run.usage.outputTokens ?? 0)} out`]);
-  return <dl class="summary">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+  return (
+    <div class="summary-bar">
+      <dl class="summary">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+      {children}
+    </div>
+  );
 }
 
 function SpanDetail({ span }: { span: Span }) {
@@ -93,58 +106,34 @@ function SpanDetail({ span }: { span: Span }) {
   return <dl class="summary detail">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
 }
 
-const PAGE = 400;
+/** The height of a record in the list, as in the style sheet. */
+const ROW = 24;
 
 /** The records as they came. */
-export function RecordList({ records, only, title, seq, onSeq }: Props & { only?: Set<number> | undefined; title: string }) {
-  const [shown, setShown] = useState(PAGE);
+function RecordList({ run, records, cursors, isComplete, only, title, seq, onSeq, onTab }: Props & { only?: readonly number[] | undefined; title: string }) {
   const start = records[0]?.time ?? 0;
-  const list = records.flatMap((record, at) => (!only || only.has(at) ? [record] : []));
+  const list = useMemo(() => (only ? only.map((at) => records[at] as NativeRecord) : records), [records, only]);
+  const openAt = useMemo(() => (seq === undefined ? -1 : list.findIndex((record) => record.seq === seq)), [list, seq]);
   return (
     <section class="records">
       <h3>{title} <span class="soft">{plural(list.length, 'record')}</span></h3>
-      <ol>
-        {list.slice(0, shown).map((record) => {
-          const isOpen = record.seq === seq;
-          return (
-            <li key={record.seq} class={isOpen ? 'on' : ''}>
-              <button type="button" aria-expanded={isOpen} onClick={() => onSeq(isOpen ? undefined : record.seq)}>
-                <span class="seq">{record.seq}</span>
-                <span class="time">+{duration((record.time ?? start) - start)}</span>
-                <span class={`type ${toneOf(record.event.type)}`}>{record.event.type}</span>
-                <span class="gist">{gist(record)}</span>
-              </button>
-              {isOpen && (
-                <div class="record">
-                  <Copy label="Copy the record" text={() => JSON.stringify(record, null, 2)}>Copy</Copy>
-                  <Json value={record} open={3} />
-                </div>
-              )}
-            </li>
-          );
-        })}
-      </ol>
-      {list.length > shown && <button type="button" class="quiet" onClick={() => setShown(shown + 10 * PAGE)}>{plural(list.length - shown, 'more record')}</button>}
+      <VirtualList
+        items={list}
+        rowHeight={ROW}
+        openAt={openAt}
+        label={title}
+        keyOf={({ seq: key }) => key}
+        onOpen={(record) => onSeq(record.seq)}
+        row={(record, at) => (
+          <button type="button" aria-expanded={at === openAt} onClick={() => onSeq(at === openAt ? undefined : record.seq)}>
+            <span class="seq">{record.seq}</span>
+            <span class="time">+{duration((record.time ?? start) - start)}</span>
+            <span class={`type ${toneOf(record.event.type)}`}>{record.event.type}</span>
+            <span class="gist">{gist(record)}</span>
+          </button>
+        )}
+        detail={(record) => <RecordDetail run={run} record={record} records={records} cursors={cursors} isComplete={isComplete} onTab={onTab} />}
+      />
     </section>
   );
-}
-
-function toneOf(type: string): string {
-  if (/failed|error|retracted|denied|cancelled|expired/.test(type)) return 'bad';
-  if (/requested|waiting/.test(type)) return 'waiting';
-  if (/^run|checkpoint/.test(type)) return 'good';
-  return '';
-}
-
-/** What a record is about, in one line. */
-export function gist({ event }: NativeRecord): string {
-  const { type, ...rest } = event as { type: string } & Record<string, unknown>;
-  const { delta, content, name, model, reason, error, message, path, value, items, data, output, label, question, url } = rest as Record<string, never>;
-  if (type === 'structured' && delta !== undefined) return `${line(path, 60)} += ${JSON.stringify(delta)}`;
-  if (delta !== undefined) return line(delta, 160);
-  if (type === 'structured') return line([path, value ?? items ?? data].filter((part) => part !== undefined).map((part) => line(part)).join(' = '), 160);
-  if (type === 'usage') return `${rest.inputTokens ?? 0} in, ${rest.outputTokens ?? 0} out`;
-  const first = content ?? question ?? name ?? model ?? label ?? url;
-  const second = error ?? reason ?? output ?? (type === 'data' ? data : undefined) ?? (type.startsWith('run') ? message : undefined) ?? rest.input;
-  return [first, second].filter((part) => part !== undefined).map((part) => line(part)).join(' · ');
 }

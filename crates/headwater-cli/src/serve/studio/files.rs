@@ -11,14 +11,24 @@ pub(crate) struct File {
 pub(crate) const FILES: &[File] = &[
     File { path: "/", media_type: "text/html; charset=utf-8", bytes: include_bytes!("index.html") },
     File {
-        path: "/assets/index-C6Mn4-_-.js",
+        path: "/assets/highlight-CJX-toai.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-C6Mn4-_-.js"),
+        bytes: include_bytes!("assets/highlight-CJX-toai.js"),
     },
     File {
-        path: "/assets/index-DxfFLZPl.css",
+        path: "/assets/highlight-license.txt",
+        media_type: "text/plain; charset=utf-8",
+        bytes: include_bytes!("assets/highlight-license.txt"),
+    },
+    File {
+        path: "/assets/index-DB7vhtmY.css",
         media_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("assets/index-DxfFLZPl.css"),
+        bytes: include_bytes!("assets/index-DB7vhtmY.css"),
+    },
+    File {
+        path: "/assets/index-qTGtO6zs.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-qTGtO6zs.js"),
     },
     File {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",

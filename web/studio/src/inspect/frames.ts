@@ -1,0 +1,86 @@
+// The frames of a stream as text, and which of them a record became.
+
+import { HeadwaterError } from '@headwater/client';
+import { openResponse } from '../api';
+import { eventsPath } from './dialects';
+
+/** Reads a stream frame by frame until it ends, or `onFrames` returns false. */
+export async function readFrames(path: string, signal: AbortSignal, onFrames: (frames: string[], bytes: number) => boolean | void): Promise<void> {
+  const response = await openResponse(path, { signal });
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  try {
+    for (let rest = ''; ; ) {
+      const { value, done } = await reader.read();
+      const frames = (rest + decoder.decode(value, { stream: !done })).split('\n\n');
+      rest = frames.pop() ?? '';
+      if (done && rest.trim()) frames.push(rest);
+      const isEnough = onFrames(frames, value?.length ?? 0) === false;
+      if (done || isEnough) return;
+    }
+  } finally {
+    void reader.cancel().catch(() => {});
+  }
+}
+
+export const asProblem = (error: unknown): HeadwaterError =>
+  error instanceof HeadwaterError ? error : new HeadwaterError('network', 'The connection was lost.');
+
+/** A comment keeps a connection open and belongs to no record. */
+export const isComment = (frame: string): boolean => frame.split('\n').every((row) => row.startsWith(':') || row === '');
+
+/**
+ * The number of the record that a frame comes from, if the dialect sends cursors. A cursor begins with the epoch and the number
+ * of the record; this page is served by the server that made it, so it may look inside.
+ */
+export function seqOf(frame: string): number | undefined {
+  const cursor = /^id: ?([\w-]+)$/m.exec(frame)?.[1];
+  if (!cursor) return undefined;
+  try {
+    const bytes = atob(cursor.replaceAll('-', '+').replaceAll('_', '/'));
+    const numbers: number[] = [];
+    for (let at = 0, number = 0, place = 1; numbers.length < 2 && at < bytes.length; at += 1) {
+      const byte = bytes.charCodeAt(at);
+      number += (byte & 127) * place;
+      place *= 128;
+      if (byte < 128) {
+        numbers.push(number);
+        [number, place] = [0, 1];
+      }
+    }
+    return numbers[1];
+  } catch {
+    return undefined;
+  }
+}
+
+/** How many frames are read before two streams are compared, and how many of them must be the same. */
+const ENOUGH = 160;
+const SAME = 60;
+
+/**
+ * The frames that a record became in a dialect: those that a reader gets after the record before it, and does not get after
+ * the record itself. Both streams end in the same frames.
+ */
+export async function framesOfRecord(run: string, dialect: string, seq: number, before: string | undefined, own: string, signal: AbortSignal): Promise<string[]> {
+  const some = async (after: string | undefined, isEnough: (frames: string[]) => boolean) => {
+    const frames: string[] = [];
+    let ended = true;
+    await readFrames(eventsPath(run, dialect, { after, until: 'wait' }), signal, (more) => {
+      frames.push(...more.filter((frame) => !isComment(frame)));
+      if (frames.length < ENOUGH && !isEnough(frames)) return true;
+      ended = false;
+      return false;
+    });
+    return { frames, ended };
+  };
+  const from = await some(before, (frames) => (seqOf(frames.at(-1) ?? '') ?? 0) > seq);
+  if (from.frames.some((frame) => seqOf(frame) !== undefined)) return from.frames.filter((frame) => (seqOf(frame) ?? Infinity) <= seq);
+  const after = await some(own, () => false);
+  if (from.ended && after.ended) return from.frames.slice(0, from.frames.length - after.frames.length);
+  const next = after.frames.slice(0, SAME);
+  for (let count = 0; count <= from.frames.length - next.length; count += 1) {
+    if (next.every((frame, at) => from.frames[count + at] === frame)) return from.frames.slice(0, count);
+  }
+  return from.frames;
+}
