@@ -94,7 +94,7 @@ try {
   await page.locator('.snippet').first().waitFor();
   await shoot(page, 'connect');
 
-  page = await open('#/new/chat/reliability');
+  page = await open('#/new/chat/reliability', DENSE);
   await page.getByRole('button', { name: 'long' }).click();
   for (let cut = 0; cut < 3; cut += 1) {
     await page.waitForTimeout(300);

@@ -51,7 +51,7 @@ pub(crate) fn check_rows(root: &Path, output: &str) -> Result<(), Failure> {
 }
 
 fn attack_page(root: &Path) -> Result<(Vec<String>, Outcome), Failure> {
-    let finished = finish(browser::tests(root, "test/hostile.test.mjs")?)?;
+    let finished = finish(browser::tests(root, &["test/hostile.test.mjs".to_owned()])?)?;
     let counts = vendors::counted(&finished);
     Ok((rows(&finished.output), Outcome { counts, notes: Vec::new(), output: finished.output }))
 }

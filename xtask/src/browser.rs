@@ -14,7 +14,7 @@ const FOLDER: &str = "web";
 
 /// Checks that the committed files of the studio are the build of its sources, and runs its tests.
 pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
-    let mut node = tests(root, "test/*.test.mjs")?;
+    let mut node = tests(root, &test_files(root)?)?;
     let (mut counts, mut output) = (Counts::default(), String::new());
     if filter.is_none() {
         let checked = run(command(&root.join(FOLDER), "npm", &["run", "--silent", "studio:check"]))?;
@@ -38,13 +38,28 @@ pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure
     Ok(Outcome { counts, notes: Vec::new(), output })
 }
 
+/// The files with tests; older versions of Node know no patterns.
+fn test_files(root: &Path) -> Result<Vec<String>, Failure> {
+    let folder = root.join(FOLDER).join("studio/test");
+    let failed = |error| Failure::new(format!("cannot read {}: {error}", folder.display()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".test.mjs") {
+            files.push(format!("test/{name}"));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 /// Node on these tests of the studio, with a server and a browser.
-pub(crate) fn tests(root: &Path, files: &str) -> Result<Command, Failure> {
+pub(crate) fn tests(root: &Path, files: &[String]) -> Result<Command, Failure> {
     let chromium = tools::chromium()?;
     vendors::install(&root.join(FOLDER))?;
     // Each file has a server and a browser of its own.
-    let arguments = ["--test", "--test-reporter=tap", "--test-concurrency=2", files];
+    let arguments = ["--test", "--test-reporter=tap", "--test-concurrency=2"];
     let mut node = command(&root.join(FOLDER).join("studio"), "node", &arguments);
-    node.env("HEADWATER_BINARY", clients::build(root)?).env("CHROME", chromium);
+    node.args(files).env("HEADWATER_BINARY", clients::build(root)?).env("CHROME", chromium);
     Ok(node)
 }

@@ -20,6 +20,10 @@ test('phone: nothing is wider than the screen, and everything is in reach', asyn
     await studio.openTab(tab);
     await studio.page.getByRole('tabpanel', { name: tab }).waitFor();
     assert.equal(await studio.overflow(), 0, tab);
+    if (tab !== 'Timeline') continue;
+    await studio.page.locator('.records li button').nth(5).click();
+    await studio.page.locator('.became .frame').first().waitFor();
+    assert.equal(await studio.overflow(), 0, 'a record');
   }
   await studio.press('Close the inspector');
   await studio.press('Sessions');

@@ -43,6 +43,12 @@ export async function followRecords(
         total += 1;
         if (event.id) onCursor?.(record.seq, event.id);
         if (END.test(record.event.type)) return flush(true);
+        if (total === 300 || total % 10_000 === 0) {
+          // A run that is read at once leaves no time for timers: the page draws its beginning, and lives.
+          flush();
+          await new Promise((resolve) => setTimeout(resolve));
+          continue;
+        }
         // Each flush draws the whole run anew, so a long run is drawn less often.
         timer ??= setTimeout(flush, Math.max(60, total / 100));
       }

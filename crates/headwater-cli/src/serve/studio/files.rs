@@ -21,14 +21,14 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     File {
+        path: "/assets/index-DA0J8PuY.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-DA0J8PuY.js"),
+    },
+    File {
         path: "/assets/index-DB7vhtmY.css",
         media_type: "text/css; charset=utf-8",
         bytes: include_bytes!("assets/index-DB7vhtmY.css"),
-    },
-    File {
-        path: "/assets/index-qTGtO6zs.js",
-        media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-qTGtO6zs.js"),
     },
     File {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
