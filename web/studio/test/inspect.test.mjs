@@ -125,6 +125,26 @@ test('timeline: a record shows the frames that it became in each dialect', async
   }
 });
 
+test('a delta that was seen alone and is read together with others is found in their frame', async () => {
+  const studio = await here.open('chat');
+  await studio.openTab('Timeline');
+  await studio.page.evaluate(() => localStorage.setItem('headwater studio dialects', 'native,ai-sdk,kortyx'));
+  await studio.send('long');
+  await studio.page.locator('.span.run.good').waitFor();
+  await studio.settled();
+  const row = studio.page.locator('.records li button', { hasText: /Four|hundred/ }).first();
+  const [delta] = (await row.locator('.gist').innerText()).trim().split(' ');
+  await row.click();
+  for (const dialect of ['ai-sdk', 'ag-ui', 'kortyx', 'tanstack']) {
+    const section = studio.page.locator('.became > div').filter({ has: studio.page.locator('dt', { hasText: new RegExp(`^${dialect} `) }) });
+    await section.locator('.frame', { hasText: delta }).waitFor();
+  }
+  await studio.page.getByRole('button', { name: 'On the wire' }).click();
+  for (const dialect of ['native', 'ai-sdk', 'kortyx']) {
+    await studio.page.getByRole('region', { name: dialect, exact: true }).locator('li.now', { hasText: delta }).waitFor();
+  }
+});
+
 test('timeline: the graph shows the way of the run, and its current node', async () => {
   const studio = await here.open('email');
   await studio.send('Our public beta');

@@ -1,6 +1,6 @@
 // The frames of a stream as text, and which of them a record became.
 
-import { HeadwaterError } from '@headwater/client';
+import { HeadwaterError, type NativeRecord } from '@headwater/client';
 import { openResponse } from '../api';
 import { eventsPath } from './dialects';
 
@@ -58,11 +58,17 @@ export function seqOf(frame: string): number | undefined {
 const ENOUGH = 160;
 const SAME = 60;
 
+/** The frames that a record became. Deltas that are read together are one frame: then it is a part of it. */
+export interface Became {
+  frames: string[];
+  isPart: boolean;
+}
+
 /**
  * The frames that a record became in a dialect: those that a reader gets after the record before it, and does not get after
  * the record itself. Both streams end in the same frames.
  */
-export async function framesOfRecord(run: string, dialect: string, seq: number, before: string | undefined, own: string, signal: AbortSignal): Promise<string[]> {
+export async function framesOfRecord(run: string, dialect: string, seq: number, before: string | undefined, own: string, signal: AbortSignal): Promise<Became> {
   const some = async (after: string | undefined, isEnough: (frames: string[]) => boolean) => {
     const frames: string[] = [];
     let ended = true;
@@ -75,12 +81,29 @@ export async function framesOfRecord(run: string, dialect: string, seq: number, 
     return { frames, ended };
   };
   const from = await some(before, (frames) => (seqOf(frames.at(-1) ?? '') ?? 0) > seq);
-  if (from.frames.some((frame) => seqOf(frame) !== undefined)) return from.frames.filter((frame) => (seqOf(frame) ?? Infinity) <= seq);
-  const after = await some(own, () => false);
-  if (from.ended && after.ended) return from.frames.slice(0, from.frames.length - after.frames.length);
+  const first = from.frames[0];
+  const hasCursors = from.frames.some((frame) => seqOf(frame) !== undefined);
+  if (hasCursors) {
+    const frames = from.frames.filter((frame) => (seqOf(frame) ?? Infinity) <= seq);
+    if (frames.length > 0) return { frames, isPart: false };
+  }
+  const after = await some(own, (frames) => hasCursors && frames.length > 0);
+  if (first !== undefined && isShortened(first, after.frames[0], from.frames[1])) return { frames: [first], isPart: true };
+  if (hasCursors) return { frames: [], isPart: false };
+  if (from.ended && after.ended) return { frames: from.frames.slice(0, from.frames.length - after.frames.length), isPart: false };
   const next = after.frames.slice(0, SAME);
   for (let count = 0; count <= from.frames.length - next.length; count += 1) {
-    if (next.every((frame, at) => from.frames[count + at] === frame)) return from.frames.slice(0, count);
+    if (next.every((frame, at) => from.frames[count + at] === frame)) return { frames: from.frames.slice(0, count), isPart: false };
   }
-  return from.frames;
+  return { frames: from.frames, isPart: false };
+}
+
+/** Whether a frame that begins later is the same one without its beginning, and not the next one. */
+const isShortened = (frame: string, later: string | undefined, next: string | undefined): boolean => later !== undefined && later !== frame && later !== next && later.length < frame.length;
+
+/** Whether a frame has the text of a delta in it, as JSON or as JSON within JSON. */
+export function hasDelta(frame: string | undefined, { event }: NativeRecord): boolean {
+  if (!frame || (event.type !== 'block-delta' && event.type !== 'tool-input-delta')) return false;
+  const once = JSON.stringify(event.delta).slice(1, -1);
+  return frame.includes(once) || frame.includes(JSON.stringify(once).slice(1, -1));
 }

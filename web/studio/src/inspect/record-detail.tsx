@@ -6,7 +6,7 @@ import { Icon } from '../icon';
 import { Json } from '../json';
 import type { Tab } from '../route';
 import { DIALECTS } from './dialects';
-import { asProblem, framesOfRecord } from './frames';
+import { asProblem, framesOfRecord, type Became } from './frames';
 import { RawFrame } from './raw-frame';
 
 interface Props {
@@ -33,7 +33,7 @@ export function RecordDetail({ run, record, records, cursors, isComplete, onTab 
       {isComplete ? (
         <dl class="became">
           {DIALECTS.slice(1).map(([dialect, about]) => (
-            <Became key={dialect} run={run} dialect={dialect} about={about} seq={record.seq} own={cursors.get(record.seq)} before={cursorBefore(record.seq, records, cursors)} />
+            <BecameRow key={dialect} run={run} dialect={dialect} about={about} seq={record.seq} own={cursors.get(record.seq)} before={cursorBefore(record.seq, records, cursors)} />
           ))}
         </dl>
       ) : (
@@ -43,22 +43,23 @@ export function RecordDetail({ run, record, records, cursors, isComplete, onTab 
   );
 }
 
-function Became({ run, dialect, about, seq, own, before }: { run: string; dialect: string; about: string; seq: number; own: string | undefined; before: string | undefined }) {
-  const [frames, setFrames] = useState<string[] | HeadwaterError>();
+function BecameRow({ run, dialect, about, seq, own, before }: { run: string; dialect: string; about: string; seq: number; own: string | undefined; before: string | undefined }) {
+  const [became, setBecame] = useState<Became | HeadwaterError>();
   useEffect(() => {
     if (!own) return;
     const controller = new AbortController();
     framesOfRecord(run, dialect, seq, before, own, controller.signal).then(
-      (found) => !controller.signal.aborted && setFrames(found),
-      (error: unknown) => !controller.signal.aborted && setFrames(asProblem(error)),
+      (found) => !controller.signal.aborted && setBecame(found),
+      (error: unknown) => !controller.signal.aborted && setBecame(asProblem(error)),
     );
     return () => controller.abort();
   }, [run, dialect, seq, own, before]);
-  const state = frames === undefined ? '…' : !Array.isArray(frames) ? frames.message : frames.length === 0 ? 'nothing' : plural(frames.length, 'frame');
+  const frames = became && 'frames' in became ? became.frames : [];
+  const state = !became ? '…' : !('frames' in became) ? became.message : frames.length === 0 ? 'nothing' : became.isPart ? 'a part of 1 frame' : plural(frames.length, 'frame');
   return (
-    <div class={Array.isArray(frames) && frames.length === 0 ? 'none' : ''}>
+    <div class={frames.length === 0 ? 'none' : ''}>
       <dt title={about}>{dialect} <span class="soft">{state}</span></dt>
-      {Array.isArray(frames) && frames.length > 0 && <dd>{frames.map((frame, at) => <div key={at} class="frame"><RawFrame text={frame} before={undefined} /></div>)}</dd>}
+      {frames.length > 0 && <dd>{frames.map((frame, at) => <div key={at} class="frame"><RawFrame text={frame} before={undefined} /></div>)}</dd>}
     </div>
   );
 }

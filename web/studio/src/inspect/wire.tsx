@@ -4,7 +4,7 @@ import { hasKey } from '../api';
 import { Copy } from '../copy';
 import { count, plural } from '../format';
 import { DIALECTS, eventsPath } from './dialects';
-import { asProblem, isComment, readFrames, seqOf } from './frames';
+import { asProblem, hasDelta, isComment, readFrames, seqOf } from './frames';
 import { Moment } from './moment';
 import { RawFrame } from './raw-frame';
 import { cursorBefore } from './record-detail';
@@ -39,7 +39,7 @@ export function Wire({ run, records, cursors, seq, onSeq }: Props) {
   const record = seq === undefined ? undefined : records[at];
   const moment = useMemo<MomentPlace | undefined>(() => {
     if (!record) return undefined;
-    return { seq: record.seq, previous: records[at - 1]?.seq ?? 0, own: cursors.get(record.seq), before: cursorBefore(record.seq, records, cursors) };
+    return { record, seq: record.seq, previous: records[at - 1]?.seq ?? 0, own: cursors.get(record.seq), before: cursorBefore(record.seq, records, cursors) };
   }, [record?.seq, run]);
   return (
     <div class="wire">
@@ -60,6 +60,7 @@ export function Wire({ run, records, cursors, seq, onSeq }: Props) {
 
 /** A record, and where its frames begin and end. */
 interface MomentPlace {
+  record: NativeRecord;
   seq: number;
   previous: number;
   before: string | undefined;
@@ -163,18 +164,20 @@ function useMomentFrames(run: string, dialect: string, frames: readonly string[]
   }, [wanted.join(), run, dialect]);
   return useMemo(() => {
     if (!moment) return [-1, -1];
+    // A delta that was read together with the next ones is a part of their frame.
+    const whole = (from: number, to: number): [number, number] => (from === to && hasDelta(frames[from], moment.record) ? [from, from + 1] : [from, to]);
     if (hasCursors) {
       const after = (seq: number) => {
         const found = frames.findIndex((frame) => (seqOf(frame) ?? 0) > seq);
         return found < 0 ? frames.length : found;
       };
-      return [after(moment.previous), after(moment.seq)];
+      return whole(after(moment.previous), after(moment.seq));
     }
     const total = frames.filter((frame) => !isComment(frame)).length;
     const from = moment.before === undefined ? 0 : tails.get(moment.before);
     const to = moment.own === undefined ? undefined : tails.get(moment.own);
     if (from === undefined || to === undefined) return [-1, -1];
-    return [moment.before === undefined ? 0 : total - from, total - to];
+    return whole(moment.before === undefined ? 0 : total - from, total - to);
   }, [frames, tails, moment, hasCursors]);
 }
 

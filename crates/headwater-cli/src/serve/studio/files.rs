@@ -21,9 +21,9 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     File {
-        path: "/assets/index-DA0J8PuY.js",
+        path: "/assets/index-CBXIXj9g.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-DA0J8PuY.js"),
+        bytes: include_bytes!("assets/index-CBXIXj9g.js"),
     },
     File {
         path: "/assets/index-DB7vhtmY.css",
