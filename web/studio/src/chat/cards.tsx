@@ -44,8 +44,20 @@ export function AskCard({ ask, onAnswer }: { ask: Ask; onAnswer: (answer: Answer
 
 type Props<K extends Ask['kind']> = { ask: Extract<Ask, { kind: K }>; busy: boolean; give: (answer: Answer) => void };
 
+/** What was typed and not sent yet, by request: a card leaves and returns when another answer continues the run. */
+const drafts = new Map<string, string>();
+
+function useDraft(request: string, initial = ''): [string, (text: string) => void] {
+  const [text, setText] = useState(drafts.get(request) ?? initial);
+  const keep = (now: string) => {
+    drafts.set(request, now);
+    setText(now);
+  };
+  return [text, keep];
+}
+
 function Question({ ask, busy, give }: Props<'question'>) {
-  const [text, setText] = useState('');
+  const [text, setText] = useDraft(ask.request);
   const [chosen, setChosen] = useState<string[]>([]);
   const several = ask.answers === 'multi-choice' || ask.multiple;
   const toggle = (id: string) => setChosen((held) => (held.includes(id) ? held.filter((other) => other !== id) : [...held, id]));
@@ -81,7 +93,7 @@ function Question({ ask, busy, give }: Props<'question'>) {
 }
 
 function Approval({ ask, busy, give }: Props<'approval'>) {
-  const [reason, setReason] = useState('');
+  const [reason, setReason] = useDraft(ask.request);
   const why = reason.trim() || undefined;
   return (
     <>
@@ -97,7 +109,7 @@ function Approval({ ask, busy, give }: Props<'approval'>) {
 }
 
 function ClientTool({ ask, busy, give }: Props<'client-tool'>) {
-  const [text, setText] = useState(() => (ask.name === 'get_location' ? '{ "city": "Oslo" }' : '{}'));
+  const [text, setText] = useDraft(ask.request, ask.name === 'get_location' ? '{ "city": "Oslo" }' : '{}');
   const parsed = parse(text);
   return (
     <>

@@ -68,38 +68,35 @@ export interface Became {
  * The frames that a record became in a dialect: those that a reader gets after the record before it, and does not get after
  * the record itself. Both streams end in the same frames.
  */
-export async function framesOfRecord(run: string, dialect: string, seq: number, before: string | undefined, own: string, signal: AbortSignal): Promise<Became> {
+export async function framesOfRecord(run: string, dialect: string, record: NativeRecord, before: string | undefined, own: string, signal: AbortSignal): Promise<Became> {
+  const { seq } = record;
   const some = async (after: string | undefined, isEnough: (frames: string[]) => boolean) => {
     const frames: string[] = [];
-    let ended = true;
     await readFrames(eventsPath(run, dialect, { after, until: 'wait' }), signal, (more) => {
       frames.push(...more.filter((frame) => !isComment(frame)));
-      if (frames.length < ENOUGH && !isEnough(frames)) return true;
-      ended = false;
-      return false;
+      return frames.length < ENOUGH && !isEnough(frames);
     });
-    return { frames, ended };
+    return frames;
   };
   const from = await some(before, (frames) => (seqOf(frames.at(-1) ?? '') ?? 0) > seq);
-  const first = from.frames[0];
-  const hasCursors = from.frames.some((frame) => seqOf(frame) !== undefined);
-  if (hasCursors) {
-    const frames = from.frames.filter((frame) => (seqOf(frame) ?? Infinity) <= seq);
-    if (frames.length > 0) return { frames, isPart: false };
-  }
+  const hasCursors = from.some((frame) => seqOf(frame) !== undefined);
+  const known = hasCursors ? from.filter((frame) => (seqOf(frame) ?? Infinity) <= seq) : [];
+  if (known.length > 0) return { frames: known, isPart: false };
   const after = await some(own, (frames) => hasCursors && frames.length > 0);
-  if (first !== undefined && isShortened(first, after.frames[0], from.frames[1])) return { frames: [first], isPart: true };
-  if (hasCursors) return { frames: [], isPart: false };
-  if (from.ended && after.ended) return { frames: from.frames.slice(0, from.frames.length - after.frames.length), isPart: false };
-  const next = after.frames.slice(0, SAME);
-  for (let count = 0; count <= from.frames.length - next.length; count += 1) {
-    if (next.every((frame, at) => from.frames[count + at] === frame)) return { frames: from.frames.slice(0, count), isPart: false };
-  }
-  return { frames: from.frames, isPart: false };
+  const count = hasCursors ? 0 : placeOf(after.slice(0, SAME), from);
+  if (count > 0) return { frames: from.slice(0, count), isPart: false };
+  const isPart = hasDelta(from[0], record) && from[0] !== after[0];
+  return { frames: isPart ? from.slice(0, 1) : [], isPart };
 }
 
-/** Whether a frame that begins later is the same one without its beginning, and not the next one. */
-const isShortened = (frame: string, later: string | undefined, next: string | undefined): boolean => later !== undefined && later !== frame && later !== next && later.length < frame.length;
+/** Where the frames begin within others, or -1. A list that is cut off is looked for as far as it goes. */
+function placeOf(frames: readonly string[], within: readonly string[]): number {
+  if (frames.length === 0) return within.length;
+  for (let at = 0; at < within.length; at += 1) {
+    if (frames.every((frame, index) => within[at + index] === frame || at + index >= ENOUGH)) return at;
+  }
+  return -1;
+}
 
 /** Whether a frame has the text of a delta in it, as JSON or as JSON within JSON. */
 export function hasDelta(frame: string | undefined, { event }: NativeRecord): boolean {

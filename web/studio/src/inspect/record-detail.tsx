@@ -33,7 +33,7 @@ export function RecordDetail({ run, record, records, cursors, isComplete, onTab 
       {isComplete ? (
         <dl class="became">
           {DIALECTS.slice(1).map(([dialect, about]) => (
-            <BecameRow key={dialect} run={run} dialect={dialect} about={about} seq={record.seq} own={cursors.get(record.seq)} before={cursorBefore(record.seq, records, cursors)} />
+            <BecameRow key={dialect} run={run} dialect={dialect} about={about} record={record} own={cursors.get(record.seq)} before={cursorBefore(record.seq, records, cursors)} />
           ))}
         </dl>
       ) : (
@@ -43,17 +43,17 @@ export function RecordDetail({ run, record, records, cursors, isComplete, onTab 
   );
 }
 
-function BecameRow({ run, dialect, about, seq, own, before }: { run: string; dialect: string; about: string; seq: number; own: string | undefined; before: string | undefined }) {
+function BecameRow({ run, dialect, about, record, own, before }: { run: string; dialect: string; about: string; record: NativeRecord; own: string | undefined; before: string | undefined }) {
   const [became, setBecame] = useState<Became | HeadwaterError>();
   useEffect(() => {
     if (!own) return;
     const controller = new AbortController();
-    framesOfRecord(run, dialect, seq, before, own, controller.signal).then(
+    framesOfRecord(run, dialect, record, before, own, controller.signal).then(
       (found) => !controller.signal.aborted && setBecame(found),
       (error: unknown) => !controller.signal.aborted && setBecame(asProblem(error)),
     );
     return () => controller.abort();
-  }, [run, dialect, seq, own, before]);
+  }, [run, dialect, record.seq, own, before]);
   const frames = became && 'frames' in became ? became.frames : [];
   const state = !became ? '…' : !('frames' in became) ? became.message : frames.length === 0 ? 'nothing' : became.isPart ? 'a part of 1 frame' : plural(frames.length, 'frame');
   return (
