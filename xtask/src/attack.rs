@@ -3,13 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::command::{Failure, cargo, command, run as finish};
+use crate::command::{Failure, cargo, run as finish};
 use crate::report::{Counts, Outcome};
 use crate::table::{Table, rows};
-use crate::{root, test, vendors};
-
-/// Where the page is attacked.
-const PAGE: &str = "conformance/page";
+use crate::{Optional, browser, root, test, vendors};
 
 const TABLE: Table = Table {
     document: "docs/security.md",
@@ -44,27 +41,23 @@ pub(crate) fn test(root: &Path) -> Result<Outcome, Failure> {
     Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
 }
 
-/// The part of `cargo xtask test` that needs Node: the page.
-pub(crate) fn test_page(root: &Path) -> Result<Outcome, Failure> {
-    let (rows, outcome) = attack_page(root)?;
-    let missing = TABLE.lacks(root, &rows)?;
-    if outcome.counts.failed == 0 && !missing.is_empty() {
-        let message = format!("{} has no {missing:?}: run `{}`", TABLE.document, TABLE.command);
-        return Err(Failure::new(message));
+/// Fails if the table lacks a row that tests of the studio printed.
+pub(crate) fn check_rows(root: &Path, output: &str) -> Result<(), Failure> {
+    let missing = TABLE.lacks(root, &rows(output))?;
+    if missing.is_empty() {
+        return Ok(());
     }
-    Ok(outcome)
+    Err(Failure::new(format!("{} has no {missing:?}: run `{}`", TABLE.document, TABLE.command)))
 }
 
 fn attack_page(root: &Path) -> Result<(Vec<String>, Outcome), Failure> {
-    let folder = root.join(PAGE);
-    vendors::install(&folder)?;
-    let finished = finish(command(&folder, "node", &["--test", "--test-reporter=tap"]))?;
+    let finished = finish(browser::tests(root, &["test/hostile.test.mjs".to_owned()])?)?;
     let counts = vendors::counted(&finished);
     Ok((rows(&finished.output), Outcome { counts, notes: Vec::new(), output: finished.output }))
 }
 
 /// All attacks: prints the table, and compares it with the one in the document or writes it there.
-pub(crate) fn run(write: bool, without_page: bool) -> Result<ExitCode, Failure> {
+pub(crate) fn run(write: bool, without: &[Optional]) -> Result<ExitCode, Failure> {
     let root = root();
     anstream::println!("all attacks on the binary; they take a minute or two");
     let mut tests = cargo(&root, &["test", "--workspace", "--test", "attack", "--", "--nocapture"]);
@@ -75,7 +68,7 @@ pub(crate) fn run(write: bool, without_page: bool) -> Result<ExitCode, Failure> 
         anstream::print!("{}", finished.output);
     }
     let mut found = rows(&finished.output);
-    if !without_page {
+    if !without.contains(&Optional::Vendors) && !without.contains(&Optional::Browser) {
         let (page, outcome) = attack_page(&root)?;
         if outcome.counts.failed > 0 {
             ok = false;

@@ -1,29 +1,65 @@
-//! The page of `headwater serve` in a real Chromium, under `conformance/browser`.
+//! The studio of `headwater serve` in a real Chromium, under `web/studio/test`.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::command::{Failure, command, run};
-use crate::report::Outcome;
-use crate::{clients, tools, vendors};
+use crate::report::{Counts, Outcome};
+use crate::{attack, clients, tools, vendors};
 
-/// Where the tests live.
-pub(crate) const FOLDER: &str = "conformance/browser";
+/// The package that drives the browser, for the tests of the vendors' pages too.
+pub(crate) const DRIVER: &str = "conformance/browser";
 
-/// Runs the page's tests.
+const FOLDER: &str = "web";
+
+/// Checks that the committed files of the studio are the build of its sources, and runs its tests.
 pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
-    let folder = root.join(FOLDER);
-    let chromium = tools::chromium()?;
-    vendors::install(&folder)?;
-    let mut node = command(&folder, "node", &["--test", "--test-reporter=tap"]);
-    node.env("HEADWATER_BINARY", clients::build(root)?).env("CHROME", chromium);
+    let mut node = tests(root, &test_files(root)?)?;
+    let (mut counts, mut output) = (Counts::default(), String::new());
+    if filter.is_none() {
+        let checked = run(command(&root.join(FOLDER), "npm", &["run", "--silent", "studio:check"]))?;
+        counts.add(if checked.ok { Counts::PASSED } else { Counts::FAILED });
+        output.push_str(&checked.output);
+    }
     if let Some(filter) = filter {
         node.arg("--test-name-pattern").arg(vendors::literal(filter));
     }
     let finished = run(node)?;
-    let mut counts = vendors::counted(&finished);
+    let mut tested = vendors::counted(&finished);
     // Node counts the tests that were not asked for; cargo does not.
     if filter.is_some() {
-        counts.skipped = 0;
+        tested.skipped = 0;
     }
-    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+    counts.add(tested);
+    output.push_str(&finished.output);
+    if filter.is_none() && counts.failed == 0 {
+        attack::check_rows(root, &finished.output)?;
+    }
+    Ok(Outcome { counts, notes: Vec::new(), output })
+}
+
+/// The files with tests; older versions of Node know no patterns.
+fn test_files(root: &Path) -> Result<Vec<String>, Failure> {
+    let folder = root.join(FOLDER).join("studio/test");
+    let failed = |error| Failure::new(format!("cannot read {}: {error}", folder.display()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".test.mjs") {
+            files.push(format!("test/{name}"));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Node on these tests of the studio, with a server and a browser.
+pub(crate) fn tests(root: &Path, files: &[String]) -> Result<Command, Failure> {
+    let chromium = tools::chromium()?;
+    vendors::install(&root.join(FOLDER))?;
+    // Each file has a server and a browser of its own.
+    let arguments = ["--test", "--test-reporter=tap", "--test-concurrency=2"];
+    let mut node = command(&root.join(FOLDER).join("studio"), "node", &arguments);
+    node.args(files).env("HEADWATER_BINARY", clients::build(root)?).env("CHROME", chromium);
+    Ok(node)
 }

@@ -125,7 +125,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
         Task::Bench { subject, without } => bench::run(subject, &without),
-        Task::Attack { write, without } => attack::run(write, without.contains(&Optional::Vendors)),
+        Task::Attack { write, without } => attack::run(write, &without),
         Task::Endure { write } => endure::run(write),
         Task::Garbage { inputs, http: false, .. } => test::garbage(inputs.unwrap_or(1_000_000)),
         Task::Garbage { inputs, http: true, without } => garbage::http(inputs.unwrap_or(100_000), &without),

@@ -13,8 +13,7 @@ const FOLDER: &str = "conformance/pages";
 pub(crate) fn test(root: &Path, filter: Option<&str>) -> Result<Outcome, Failure> {
     let folder = root.join(FOLDER);
     let chromium = tools::chromium()?;
-    // The browser is driven by the package that the tests of our own page use.
-    vendors::install(&root.join(browser::FOLDER))?;
+    vendors::install(&root.join(browser::DRIVER))?;
     vendors::install(&folder)?;
     // A page waits for its server most of the time, so two share a core.
     let mut node = command(&folder, "node", &["--test", "--test-reporter=tap", "--test-concurrency=2"]);

@@ -45,7 +45,6 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
         check(cargo(&root, &["build", "-p", "headwater-dialects", "--target", WASM]))
     });
     let refused = without.contains(&Optional::Vendors).then_some("--without vendors");
-    report.part_unless(refused.or(unnamed), "attacks on the page", || attack::test_page(&root));
     report.part_unless(refused, "vendors", || vendors::test(&root, &generated, filter));
     report.part_unless(refused, "clients", || clients::test(&root, filter));
     report.part_unless(refused, "responses", || responses::test(&root, filter));

@@ -3,11 +3,11 @@
 mod agents;
 mod descriptors;
 mod greeting;
-mod lines;
 mod listen;
 pub(crate) mod logs;
-mod page;
+mod process;
 mod store;
+mod studio;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -23,7 +23,7 @@ use headwater_store::Store;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    config::{OnFailure, Settings},
+    config::{OnFailure, Settings, StoreUrl},
     demo,
     failure::Failure,
 };
@@ -45,6 +45,7 @@ pub(crate) async fn serve(
     let store = opened.store();
     let noted = store::Serving::note(settings, address.to_string());
     let Brought { agents, files, default } = agents(settings, models, program, &store)?;
+    let is_demo = files.is_none() && program.names().next().is_none();
     let served = Agents::new();
     for (name, agent, visibility) in agents {
         served.set(name, agent, visibility);
@@ -53,19 +54,14 @@ pub(crate) async fn serve(
         served.set_default(default);
     }
     let default = served.default_name().unwrap_or_default();
-    match &files {
-        Some(files) => {
-            for loaded in files.loaded() {
-                served.set_client_policy(loaded.file.name(), client_policy(loaded));
-            }
-        }
+    for loaded in files.iter().flat_map(Files::loaded) {
+        served.set_client_policy(loaded.file.name(), client_policy(loaded));
+    }
+    if is_demo {
         // The demonstration is for trying everything.
-        None if program.names().next().is_none() => {
-            for name in served.names() {
-                served.set_client_policy(&name, ClientPolicy::open());
-            }
+        for name in served.names() {
+            served.set_client_policy(&name, ClientPolicy::open());
         }
-        None => {}
     }
     let server = Server::new(served, options);
 
@@ -79,8 +75,12 @@ pub(crate) async fn serve(
     if let (Some(files), true) = (files, settings.watch) {
         tasks.spawn(keep_reading(files, server.clone(), stopped.clone()));
     }
-    let page = page::routes(server.clone(), default, listen::has_keys(settings))?;
-    let routes = server.application(page);
+    let mut pages = studio::routes();
+    if !listen::has_keys(settings) {
+        let survives = matches!(settings.store, StoreUrl::File(_));
+        pages = pages.merge(process::routes(settings, address, is_demo && survives));
+    }
+    let routes = server.application(pages);
     let (going, mut gone) = (server.clone(), stopped);
     let mut connections = Connections::default().idle(settings.limits.idle).stall(settings.limits.stall);
     if let Some(most) = settings.limits.connections {

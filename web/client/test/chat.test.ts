@@ -247,6 +247,8 @@ test('run waits for an approval, a question and a tool of the page', async () =>
     { type: 'tool-input-available', call: 'c2', name: 'where', executor: 'client', input: { x: 1 } },
     { type: 'run-waiting', toolCalls: ['c2'] },
   );
+  // Otherwise the server ends the stream here, and an answer in another tab is not seen.
+  assert.equal(stream.request.query.get('until'), 'end');
   await until(() => server.requests.some(({ path }) => path.endsWith('answer')));
   assert.deepEqual(chat.getSnapshot().waiting.map(({ kind }) => kind), ['question', 'approval', 'client-tool']);
   assert.equal(chat.getSnapshot().status, 'ready');

@@ -54,7 +54,7 @@ fn write(
         StoreUrl::File(folder) => format!("{}, store in {}", settings.data.display(), folder.display()),
     };
     writeln!(out, "  {BOLD}data{BOLD:#}      {}", style::printable(&store))?;
-    writeln!(out, "  {BOLD}page{BOLD:#}      {CYAN}{base}/{CYAN:#}")?;
+    writeln!(out, "  {BOLD}studio{BOLD:#}    {CYAN}{base}/{CYAN:#}")?;
     writeln!(out)?;
     for &dialect in headwater_dialects::CHAT {
         let name = dialect.name();

@@ -10,10 +10,7 @@ use headwater_models::Models;
 use headwater_runtime::AgentOptions;
 use headwater_store::{Memory, Store};
 
-use super::{
-    agents::{Change, Files},
-    lines::LINES,
-};
+use super::agents::{Change, Files};
 
 fn load(paths: &[&Path]) -> Result<Files, String> {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
@@ -102,17 +99,6 @@ fn two_agents_of_one_name_and_a_folder_without_any_are_refused() {
     assert!(wrong.contains("there is an agent `a` already"), "{wrong}");
     let wrong = load(&[Path::new("no/such.yaml")]).unwrap_err();
     assert_eq!(wrong, "no/such.yaml: there is no such file");
-}
-
-#[test]
-fn the_readme_and_the_page_have_the_same_lines() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = fs::read_to_string(readme).unwrap();
-    for (line, dialect) in LINES.iter().zip(headwater_dialects::CHAT) {
-        assert_eq!(line.dialect, dialect.name());
-        let line = format!("$ {}\n", line.curl("http://127.0.0.1:8787"));
-        assert!(readme.contains(&line), "{line}");
-    }
 }
 
 #[test]

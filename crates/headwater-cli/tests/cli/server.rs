@@ -4,7 +4,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread::{self, JoinHandle},
     time::Duration,
@@ -18,6 +18,8 @@ pub(crate) struct Server {
     /// The lines that it logs.
     logs: Receiver<String>,
     logger: Option<JoinHandle<()>>,
+    /// Kept open: a server that is restarted prints where it is again.
+    _out: BufReader<ChildStdout>,
     /// What it printed when it was ready.
     pub(crate) greeting: String,
     /// Where it is: `127.0.0.1:PORT`.
@@ -106,7 +108,7 @@ impl Server {
         }
         let at = greeting.find("http://").unwrap() + 7;
         let address = greeting[at..].split_whitespace().next().unwrap().to_owned();
-        Self { child, logs, logger: Some(logger), greeting, address }
+        Self { child, logs, logger: Some(logger), _out: out, greeting, address }
     }
 
     /// Waits until it has logged something.

@@ -1,0 +1,43 @@
+//! The files of the studio. Written by `npm run build` in `web/studio`; do not edit it.
+
+/// A file of the studio.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) path: &'static str,
+    pub(crate) media_type: &'static str,
+    pub(crate) bytes: &'static [u8],
+}
+
+pub(crate) const FILES: &[File] = &[
+    File { path: "/", media_type: "text/html; charset=utf-8", bytes: include_bytes!("index.html") },
+    File {
+        path: "/assets/highlight-CJX-toai.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/highlight-CJX-toai.js"),
+    },
+    File {
+        path: "/assets/highlight-license.txt",
+        media_type: "text/plain; charset=utf-8",
+        bytes: include_bytes!("assets/highlight-license.txt"),
+    },
+    File {
+        path: "/assets/index-DB7vhtmY.css",
+        media_type: "text/css; charset=utf-8",
+        bytes: include_bytes!("assets/index-DB7vhtmY.css"),
+    },
+    File {
+        path: "/assets/index-Y-9cN-iL.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-Y-9cN-iL.js"),
+    },
+    File {
+        path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
+        media_type: "font/woff2",
+        bytes: include_bytes!("assets/inter-latin-wght-normal-Dx4kXJAl.woff2"),
+    },
+    File {
+        path: "/assets/inter-license.txt",
+        media_type: "text/plain; charset=utf-8",
+        bytes: include_bytes!("assets/inter-license.txt"),
+    },
+];

@@ -1,0 +1,121 @@
+// Requests of the studio itself. Conversations go through `createChat`.
+
+import { HeadwaterError, type Session, type WaitingInterrupt } from '@headwater/client';
+
+export interface Agent {
+  name: string;
+  description: string;
+}
+
+export interface Run {
+  id: string;
+  agent: string;
+  workflow: string;
+  status: 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled';
+  error: string | null;
+  model: string | null;
+  usage: { inputTokens: number | null; outputTokens: number | null; totalTokens: number | null } | null;
+  session: string | null;
+  createdAt: string;
+  updatedAt: string;
+  endedAt: string | null;
+}
+
+const KEY = 'headwater studio key';
+let key = readKey();
+const unauthorised = new Set<(error: HeadwaterError) => void>();
+
+/** Sent with every request of the page. */
+export const headers = (): Record<string, string> => (key ? { authorization: `Bearer ${key}` } : {});
+export const hasKey = (): boolean => key !== '';
+
+/** The key is for this tab alone, and goes with it. */
+export function setKey(value: string): void {
+  key = value.trim();
+  try {
+    sessionStorage.setItem(KEY, key);
+  } catch {
+    // Then a reload asks for it again.
+  }
+}
+
+/** Calls the listener when the server asks for a key. */
+export function onUnauthorised(listener: (error: HeadwaterError) => void): () => void {
+  unauthorised.add(listener);
+  return () => void unauthorised.delete(listener);
+}
+
+export function reportError(error: HeadwaterError): void {
+  if (error.status === 401) for (const listener of unauthorised) listener(error);
+}
+
+/** The JSON of a route under `/v1`. Whatever goes wrong is a `HeadwaterError`. */
+export async function api<T>(path: string, { method = 'GET', body, timeout = 15_000 }: { method?: string; body?: unknown; timeout?: number } = {}): Promise<T> {
+  const response = await openResponse(`/v1/${path}`, {
+    method,
+    signal: AbortSignal.timeout(timeout),
+    ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+  });
+  const text = await response.text().catch(() => '');
+  try {
+    return (text ? JSON.parse(text) : undefined) as T;
+  } catch {
+    throw new HeadwaterError('http.invalid', 'The response is not JSON: another server answers at this address.');
+  }
+}
+
+/** A response whose status is good. */
+export async function openResponse(path: string, init: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, headers: { ...headers(), ...(init.headers as Record<string, string>) } });
+  } catch (error) {
+    const timeout = error instanceof DOMException && error.name === 'TimeoutError';
+    throw timeout
+      ? new HeadwaterError('timeout', 'The server does not respond.', { retryable: true })
+      : new HeadwaterError('network', 'The server cannot be reached.', { retryable: true, cause: error });
+  }
+  if (response.ok) return response;
+  const body = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
+  const error = new HeadwaterError(body.code ?? `http.${response.status}`, body.error ?? `The server responded with ${response.status}.`, {
+    status: response.status,
+    retryable: response.status === 429 || response.status >= 500,
+  });
+  reportError(error);
+  throw error;
+}
+
+export async function listAgents(): Promise<{ agents: Agent[]; defaultAgent: string; version: string }> {
+  const [info, { agent }] = await Promise.all([
+    api<{ agents: Record<string, Agent>; version: string }>('ag-ui/info'),
+    // Without a name the list is that of the default agent.
+    api<{ agent: string }>('sessions?limit=1'),
+  ]);
+  return { agents: Object.values(info.agents), defaultAgent: agent, version: info.version };
+}
+
+export const listRuns = (query = 'limit=100') => api<{ runs: Run[] }>(`runs?${query}`).then(({ runs }) => runs);
+export const listInterrupts = () => api<{ interrupts: WaitingInterrupt[] }>('interrupts?limit=100').then(({ interrupts }) => interrupts);
+export const listSessions = (agent: string) =>
+  api<{ sessions: Session[] }>(`sessions?limit=40&agent=${encodeURIComponent(agent)}`).then(({ sessions }) => sessions);
+export const readRun = (run: string) => api<{ run: Run; waitsFor: WaitingInterrupt[] }>(`runs/${encodeURIComponent(run)}`);
+
+/** The agent of a session: that of its last run. A session that the server does not know has none. */
+export async function agentOf(session: string): Promise<string | undefined> {
+  const path = `sessions/${encodeURIComponent(session)}`;
+  try {
+    const { lastRun, activeRun } = await api<Session>(path);
+    const run = activeRun ?? lastRun;
+    return run ? (await readRun(run)).run.agent : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function readKey(): string {
+  try {
+    return sessionStorage.getItem(KEY) ?? '';
+  } catch {
+    return '';
+  }
+}

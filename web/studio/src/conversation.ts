@@ -1,0 +1,98 @@
+// A chat of the studio: that of `@headwater/client`, and beside it what its connection delivered.
+
+import { applyPatch, createChat, type Chat, type NativeRecord } from '@headwater/client';
+import { useEffect, useState } from 'preact/hooks';
+import { headers, reportError } from './api';
+import { CuttableFetch } from './cuttable-fetch';
+import { RunFacts } from './run-facts';
+
+/** What the connection of a chat delivered of one run. */
+export class Delivery {
+  connections = 0;
+  cuts = 0;
+  records: NativeRecord[] = [];
+
+  constructor(readonly run: string) {}
+
+  add(record: NativeRecord): void {
+    // What a killed process had sent and not yet stored is gone from the run: the next process says so, and uses its numbers again.
+    if (record.event.type === 'attempt-retracted') {
+      const { attempt } = record.event;
+      const lost = this.records.findIndex(({ seq }) => seq >= record.seq);
+      const isRepeated = lost >= 0 && this.records.slice(lost).some(({ event }) => event.type === 'attempt-retracted' && event.attempt === attempt);
+      if (lost >= 0 && !isRepeated) this.records.length = lost;
+    }
+    this.records.push(record);
+  }
+}
+
+export class Conversation {
+  readonly chat: Chat;
+  /** Made in this tab, and nothing was sent yet: the server does not know it. */
+  isNew: boolean;
+  delivery: Delivery | undefined;
+  readonly #network = new CuttableFetch((run) => {
+    if (this.delivery?.run !== run) this.delivery = new Delivery(run);
+    this.delivery.connections += 1;
+  });
+
+  constructor(
+    readonly session: string,
+    agent: string | undefined,
+    readonly facts: RunFacts,
+    isNew: boolean,
+  ) {
+    this.isNew = isNew;
+    this.chat = createChat({
+      url: '',
+      session,
+      agent,
+      headers,
+      fetch: this.#network.fetch,
+      applyPatch,
+      // A long answer is parsed anew each time.
+      flushInterval: 32,
+      maxRetries: 1000,
+      retryDelay: (attempt) => Math.min(5000, 250 * 2 ** Math.min(attempt, 5)) * (0.75 + Math.random() / 2),
+      onError: reportError,
+      onChunk: (record) => {
+        if (!record.replay) this.delivery?.add(record);
+        const run = this.delivery?.run;
+        if (run) this.facts.add(run, [record]);
+      },
+    });
+  }
+
+  set agent(agent: string | undefined) {
+    this.chat.options = { ...this.chat.options, agent };
+  }
+
+  get agent(): string | undefined {
+    return this.chat.options.agent;
+  }
+
+  /** Breaks the connection, as a tunnel or a proxy would. The run goes on. */
+  cut(): boolean {
+    const cut = this.#network.cut();
+    if (cut && this.delivery) this.delivery.cuts += 1;
+    return cut;
+  }
+
+  close(): void {
+    this.chat.detach();
+  }
+}
+
+/** The snapshot of a chat; the component is drawn again when it changes. */
+export function useSnapshot(chat: Chat) {
+  const [, draw] = useState({});
+  useEffect(() => {
+    draw({});
+    return chat.subscribe(() => draw({}));
+  }, [chat]);
+  return chat.getSnapshot();
+}
+
+/** A name for a session. `randomUUID` exists only where the page is served safely. */
+export const newSession = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -1,0 +1,31 @@
+/** `240 ms`, `1.8 s`, `2 min 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`;
+  return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${Math.round(minutes / 1440)} days`;
+}
+
+/** `now`, `5 min`, `3 h`, `12 Mar`. */
+export function ago(time: string, now = Date.now()): string {
+  const then = Date.parse(time);
+  const minutes = Math.floor((now - then) / 60_000);
+  if (Number.isNaN(minutes)) return '';
+  if (minutes < 1) return 'now';
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h`;
+  return new Date(then).toLocaleDateString('en', { day: 'numeric', month: 'short' });
+}
+
+export const count = (n: number): string => n.toLocaleString('en');
+export const plural = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`;
+
+/** The run that a message belongs to: its id ends with it. */
+export const runOf = (message: string): string | undefined => /run_[\w-]+$/.exec(message)?.[0];
+
+/** One line of JSON, cut to a length. */
+export function line(value: unknown, length = 120): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return text.length > length ? `${text.slice(0, length)}…` : text;
+}

@@ -1,0 +1,82 @@
+import { applyPatch, RunReducer, type NativeRecord, type RunState, type Session } from '@headwater/client';
+import { useMemo, useState } from 'preact/hooks';
+import { api } from '../api';
+import { textOf } from '../chat/message';
+import { StructuredCard, Tool } from '../chat/parts';
+import { line } from '../format';
+import { Icon } from '../icon';
+import { Json } from '../json';
+import { Markdown } from '../markdown';
+import { go } from '../route';
+import { Moment } from './moment';
+
+/** The state that the records up to a place build. */
+export function stateAt(records: readonly NativeRecord[], end: number): { state: RunState; problems: string[] } {
+  const reducer = new RunReducer([], { applyPatch });
+  const problems: string[] = [];
+  for (const record of records.slice(0, end)) {
+    try {
+      reducer.apply(record);
+    } catch (error) {
+      problems.push(`record ${record.seq}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return { state: reducer.snapshot(), problems };
+}
+
+export function StateView({ records, seq, onSeq }: { records: readonly NativeRecord[]; seq: number | undefined; onSeq: (seq: number | undefined) => void }) {
+  const found = seq === undefined ? -1 : records.findLastIndex((record) => record.seq <= seq);
+  const at = found < 0 ? records.length - 1 : found;
+  const { state, problems } = useMemo(() => stateAt(records, at + 1), [records, at]);
+  const [problem, setProblem] = useState('');
+  const record = records[at];
+  if (!record) return null;
+  const checkpoint = records.slice(0, at + 1).findLast(({ event }) => event.type === 'checkpoint')?.event;
+  const fork = (session: string, id: string) =>
+    void api<Session>(`sessions/${encodeURIComponent(session)}/checkpoints/${encodeURIComponent(id)}/fork`, { method: 'POST', body: {} }).then(
+      (forked) => go({ view: 'session', session: forked.id }),
+      (error: Error) => setProblem(error.message),
+    );
+  return (
+    <div class="state-view">
+      <Moment records={records} at={at} onMove={(to) => onSeq(to >= records.length - 1 ? undefined : records[Math.max(0, to)]?.seq)} />
+      <div class="fork">
+        <button
+          type="button"
+          disabled={checkpoint?.type !== 'checkpoint'}
+          title={checkpoint ? 'A new session that continues from the last checkpoint before the cursor' : 'There is no checkpoint before the cursor'}
+          onClick={() => checkpoint?.type === 'checkpoint' && fork(checkpoint.session, checkpoint.checkpoint)}
+        >
+          <Icon name="fork" /> Fork from here
+        </button>
+        <span class="soft">{checkpoint?.type === 'checkpoint' ? `checkpoint of turn ${checkpoint.turn}` : 'no checkpoint up to here'}</span>
+        <span class={`status ${state.run.status}`}>{state.run.status}</span>
+      </div>
+      {problem && <p class="problem" role="alert">{problem}</p>}
+      {problems.map((text) => <p key={text} class="problem">{text}</p>)}
+      <section>
+        <h3>Messages</h3>
+        {state.messages.length === 0 && <p class="soft">None yet</p>}
+        {state.messages.map((message) => (
+          <article key={message.id} class="snapshot">
+            <p class="soft">{message.role} · {message.status}</p>
+            {message.parts.map((part, index) => {
+              if (part.type === 'text') return <Markdown key={index} text={part.text} />;
+              if (part.type === 'reasoning') return <p key={index} class="soft thinking">{line(part.text, 400)}</p>;
+              if (part.type === 'tool') return <Tool key={index} part={part} facts={undefined} isLive />;
+              if (part.type === 'structured') return <StructuredCard key={index} part={part} isLive={false} />;
+              return null;
+            })}
+            {!textOf(message) && message.parts.length === 0 && <p class="soft">empty</p>}
+          </article>
+        ))}
+      </section>
+      {Object.keys(state.structured).length > 0 && (
+        <section><h3>Structured objects</h3><Json value={Object.fromEntries(Object.values(state.structured).map((item) => [`${item.dataType} (${item.status})`, item.data]))} open={3} /></section>
+      )}
+      <section><h3>Shared state</h3>{state.shared === undefined ? <p class="soft">None</p> : <Json value={state.shared} open={3} />}</section>
+      <section><h3>Run</h3><Json value={state.run} open={1} /></section>
+      <section><h3>Messages as JSON</h3><Json value={state.messages} open={0} /></section>
+    </div>
+  );
+}

@@ -1,0 +1,139 @@
+import type { NativeRecord } from '@headwater/client';
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { count, duration, plural } from '../format';
+import { Icon } from '../icon';
+import type { Tab } from '../route';
+import { VirtualList } from '../virtual-list';
+import { ExportTest } from './export-test';
+import { gist, toneOf } from './gist';
+import { Graph } from './graph';
+import { RecordDetail } from './record-detail';
+import { ICONS, spansOf, timeScale, type Span } from './spans';
+
+interface Props {
+  run: string;
+  records: readonly NativeRecord[];
+  cursors: ReadonlyMap<number, string>;
+  isComplete: boolean;
+  /** The record that the URL names. */
+  seq: number | undefined;
+  onSeq: (seq: number | undefined) => void;
+  /** Opens another view at the same record. */
+  onTab: (tab: Tab) => void;
+}
+
+export function Timeline(props: Props) {
+  const { records } = props;
+  const spans = useMemo(() => spansOf(records), [records]);
+  const scale = useMemo(() => timeScale(records), [records]);
+  const [picked, setPicked] = useState<string>();
+  const run = spans[0];
+  if (!run) return null;
+  const span = spans.find(({ key }) => key === picked);
+  const last = records.at(-1)?.time ?? run.from;
+  return (
+    <div class="timeline">
+      <Summary run={run} spans={spans} last={last}>
+        <ExportTest run={props.run} isComplete={props.isComplete} />
+      </Summary>
+      <Graph spans={spans} isEnded={run.to !== undefined} picked={picked} onPick={(key) => setPicked(key === picked ? undefined : key)} />
+      <ol class="spans" aria-label="Timeline">
+        {spans.map((item) => (
+          <li key={item.key}>
+            <button type="button" class={`span ${item.kind} ${item.state} ${item.key === picked ? 'on' : ''}`} aria-pressed={item.key === picked} onClick={() => setPicked(item.key === picked ? undefined : item.key)} title={item.error}>
+              <span class="name" style={{ paddingLeft: `${item.depth * 14}px` }}>
+                <Icon name={ICONS[item.kind]} />
+                <span class="label">{item.label}</span>
+                <span class="soft">{item.detail}</span>
+              </span>
+              <span class="track">
+                <Bar item={item} place={scale.place} last={last} />
+                {item.kind === 'run' && scale.cuts.map(({ at, lasted }) => <span key={at} class="skip" style={{ left: `${at * 100}%` }} title={`${duration(lasted)} not drawn to scale`} />)}
+              </span>
+              <span class="numbers">{duration((item.to ?? last) - item.from)}</span>
+            </button>
+            {item.error && <p class="why" style={{ paddingLeft: `${item.depth * 14 + 22}px` }}>{item.error}</p>}
+          </li>
+        ))}
+      </ol>
+      {span && <SpanDetail span={span} />}
+      <RecordList {...props} only={span?.records} title={span ? `Records of ${span.label}` : 'Records'} />
+    </div>
+  );
+}
+
+function Bar({ item, place, last }: { item: Span; place: (time: number) => number; last: number }) {
+  const from = place(item.from);
+  const width = Math.max(0.004, place(item.to ?? last) - from);
+  const first = item.firstOutput === undefined ? 0 : Math.max(0, place(item.firstOutput) - from);
+  return (
+    <span class="fill" style={{ left: `${Math.min(from, 0.996) * 100}%`, width: `${width * 100}%` }}>
+      {first > 0 && <span class="before" style={{ width: `${Math.min(100, (first / width) * 100)}%` }} />}
+    </span>
+  );
+}
+
+function Summary({ run, spans, last, children }: { run: Span; spans: Span[]; last: number; children: ComponentChildren }) {
+  const of = (kind: Span['kind']) => spans.filter((span) => span.kind === kind);
+  const waited = of('wait').reduce((sum, { from, to }) => sum + ((to ?? last) - from), 0);
+  const retried = of('model').filter(({ state }) => state === 'bad').length;
+  const facts: [string, string][] = [
+    ['Duration', duration((run.to ?? last) - run.from)],
+    ['Model calls', count(of('model').length) + (retried > 0 ? `, ${retried} failed` : '')],
+    ['Tools', count(of('tool').length)],
+  ];
+  const first = of('model')[0]?.firstOutput;
+  if (first !== undefined) facts.splice(1, 0, ['First output', duration(first - run.from)]);
+  if (waited > 0) facts.push(['Waited', duration(waited)]);
+  if (run.usage?.totalTokens != null) facts.push(['Tokens', `${count(run.usage.inputTokens ?? 0)} in, ${count(run.usage.outputTokens ?? 0)} out`]);
+  return (
+    <div class="summary-bar">
+      <dl class="summary">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+      {children}
+    </div>
+  );
+}
+
+function SpanDetail({ span }: { span: Span }) {
+  const facts: [string, string][] = [['Records', count(span.records.length)]];
+  if (span.firstOutput !== undefined) facts.push(['First output', duration(span.firstOutput - span.from)]);
+  if (span.usage?.totalTokens != null) {
+    facts.push(['Tokens', `${count(span.usage.inputTokens ?? 0)} in, ${count(span.usage.outputTokens ?? 0)} out`]);
+    const seconds = ((span.to ?? span.from) - (span.firstOutput ?? span.from)) / 1000;
+    if (span.kind === 'model' && seconds > 0.05) facts.push(['Rate', `${Math.round((span.usage.outputTokens ?? 0) / seconds)} tokens/s`]);
+  }
+  return <dl class="summary detail">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+}
+
+/** The height of a record in the list, as in the style sheet. */
+const ROW = 24;
+
+/** The records as they came. */
+function RecordList({ run, records, cursors, isComplete, only, title, seq, onSeq, onTab }: Props & { only?: readonly number[] | undefined; title: string }) {
+  const start = records[0]?.time ?? 0;
+  const list = useMemo(() => (only ? only.map((at) => records[at] as NativeRecord) : records), [records, only]);
+  const openAt = useMemo(() => (seq === undefined ? -1 : list.findIndex((record) => record.seq === seq)), [list, seq]);
+  return (
+    <section class="records">
+      <h3>{title} <span class="soft">{plural(list.length, 'record')}</span></h3>
+      <VirtualList
+        items={list}
+        rowHeight={ROW}
+        openAt={openAt}
+        label={title}
+        keyOf={({ seq: key }) => key}
+        onOpen={(record) => onSeq(record.seq)}
+        row={(record, at) => (
+          <button type="button" aria-expanded={at === openAt} onClick={() => onSeq(at === openAt ? undefined : record.seq)}>
+            <span class="seq">{record.seq}</span>
+            <span class="time">+{duration((record.time ?? start) - start)}</span>
+            <span class={`type ${toneOf(record.event.type)}`}>{record.event.type}</span>
+            <span class="gist">{gist(record)}</span>
+          </button>
+        )}
+        detail={(record) => <RecordDetail run={run} record={record} records={records} cursors={cursors} isComplete={isComplete} onTab={onTab} />}
+      />
+    </section>
+  );
+}

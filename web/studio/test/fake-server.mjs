@@ -1,0 +1,47 @@
+// A server for one session with one run, for content and amounts that a real server does not give.
+
+import { createServer } from 'node:http';
+
+const TIME = '2026-01-01T00:00:00Z';
+
+/** The frames of these events, as records of one message. */
+export const framesOf = (events, { node = 'answer', first = 1 } = {}) =>
+  events.map((event, at) => `id: c${first + at}\nevent: x\ndata: ${JSON.stringify({ seq: first + at, time: 1_790_000_000_000 + first + at, message: 'msg_run_1', node, event })}\n\n`).join('');
+
+/**
+ * Serves a session `s` whose run `run_1` is active. `text` is every name and label; `stream` gives the events of the run, by
+ * writing to the response.
+ */
+export async function fakeServer({ text, stream, interrupts = [], status = 'running' }) {
+  const isActive = status === 'running';
+  const session = { id: 's', label: text, createdAt: TIME, updatedAt: TIME, turns: 1, lastRun: 'run_1', activeRun: isActive ? 'run_1' : null, waitingRun: null, forkedFrom: null, queued: 0 };
+  const run = { id: 'run_1', agent: text, workflow: text, status, error: text, model: text, session: 's', createdAt: TIME };
+  const said = { id: 'msg_user_run_1', role: 'user', status: 'sent', parts: [{ type: 'text', id: 't', text, state: 'done' }] };
+  const routes = [
+    [/^\/v1\/ag-ui\/info/, { version: text, agents: { [text]: { name: text, description: text } } }],
+    [/^\/v1\/sessions\/s\/messages/, { messages: [said], before: null }],
+    [/^\/v1\/sessions\/s\/queue/, { queue: isActive ? [{ run: 'run_2', text, message: {}, label: text, queuedAt: TIME }] : [] }],
+    [/^\/v1\/sessions\/s\/checkpoints/, { checkpoints: [], before: null }],
+    [/^\/v1\/sessions\/s/, session],
+    [/^\/v1\/sessions/, { agent: text, sessions: [session] }],
+    [/^\/v1\/runs\/run_1\/events/, stream],
+    [/^\/v1\/runs\/run_1/, { run, waitsFor: [] }],
+    [/^\/v1\/runs/, { runs: [run] }],
+    [/^\/v1\/interrupts/, { interrupts }],
+  ];
+  const server = createServer((request, response) => {
+    const [, body] = routes.find(([path]) => path.test(request.url)) ?? [];
+    if (body === undefined) return response.writeHead(404).end('{}');
+    if (typeof body !== 'function') return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    body(response, request);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
