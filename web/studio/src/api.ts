@@ -4,7 +4,9 @@ import { HeadwaterError, type Session, type WaitingInterrupt } from '@headwater/
 
 export interface Agent {
   name: string;
-  description: string;
+  description: string | null;
+  /** Messages to begin a conversation with. */
+  suggestions: string[];
 }
 
 export interface Run {
@@ -85,15 +87,7 @@ export async function openResponse(path: string, init: RequestInit = {}): Promis
   throw error;
 }
 
-export async function listAgents(): Promise<{ agents: Agent[]; defaultAgent: string; version: string }> {
-  const [info, { agent }] = await Promise.all([
-    api<{ agents: Record<string, Agent>; version: string }>('ag-ui/info'),
-    // Without a name the list is that of the default agent.
-    api<{ agent: string }>('sessions?limit=1'),
-  ]);
-  return { agents: Object.values(info.agents), defaultAgent: agent, version: info.version };
-}
-
+export const listAgents = () => api<{ agents: Agent[]; default: string | null }>('agents');
 export const listRuns = (query = 'limit=100') => api<{ runs: Run[] }>(`runs?${query}`).then(({ runs }) => runs);
 export const listInterrupts = () => api<{ interrupts: WaitingInterrupt[] }>('interrupts?limit=100').then(({ interrupts }) => interrupts);
 export const listSessions = (agent: string) =>

@@ -10,7 +10,6 @@ export interface SessionRow extends Session {
 }
 
 export interface Library {
-  version: string;
   defaultAgent: string;
   agents: readonly Agent[];
   sessions: readonly SessionRow[];
@@ -21,7 +20,7 @@ export interface Library {
   isLoaded: boolean;
 }
 
-const EMPTY: Library = { version: '', defaultAgent: '', agents: [], sessions: [], interrupts: [], runs: [], error: undefined, isLoaded: false };
+const EMPTY: Library = { defaultAgent: '', agents: [], sessions: [], interrupts: [], runs: [], error: undefined, isLoaded: false };
 
 class LibraryStore {
   state = EMPTY;
@@ -61,8 +60,11 @@ class LibraryStore {
   }
 
   async #load(): Promise<void> {
-    let { agents, defaultAgent, version, sessions } = this.state;
-    if (agents.length === 0 || this.state.error) ({ agents, defaultAgent, version } = await listAgents());
+    let { agents, defaultAgent, sessions } = this.state;
+    if (agents.length === 0 || this.state.error) {
+      const listed = await listAgents();
+      [agents, defaultAgent] = [listed.agents, listed.default ?? ''];
+    }
     const [runs, interrupts] = await Promise.all([listRuns(), listInterrupts()]);
     // Sessions change only with their runs.
     const seen = runs.map(({ id, status }) => `${id} ${status}`).join();
@@ -77,7 +79,7 @@ class LibraryStore {
         .sort((a, b) => b.updatedAt.localeCompare(a.updatedAt));
       this.#seen = seen;
     }
-    this.#set({ agents, defaultAgent, version, sessions, interrupts, runs, error: undefined, isLoaded: true });
+    this.#set({ agents, defaultAgent, sessions, interrupts, runs, error: undefined, isLoaded: true });
   }
 
   #set(change: Partial<Library>): void {

@@ -1,3 +1,4 @@
+import { version } from '../package.json';
 import { useState } from 'preact/hooks';
 import { api } from './api';
 import { ago } from './format';
@@ -17,7 +18,7 @@ export function Rail({ library, route, onRefresh }: { library: Library; route: R
     <nav class="rail" aria-label="Sessions">
       <header class="bar">
         <a class="brand" href="#/new"><Mark /><strong>Headwater</strong></a>
-        <span class="soft">{library.version}</span>
+        <span class="soft">{version}</span>
       </header>
       <a class="item action" href="#/new"><Icon name="plus" /><span>New chat</span></a>
       <a class={route.view === 'inbox' ? 'item action on' : 'item action'} href="#/inbox" aria-current={route.view === 'inbox' ? 'page' : undefined}>

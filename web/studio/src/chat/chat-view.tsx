@@ -12,15 +12,6 @@ import { Composer, Queue } from './composer';
 import { AnswerMessage, Said } from './message';
 import { selectVariant, useVariants } from './variants';
 
-/** Messages that show what the demo agents can do. */
-const PROMPTS: Record<string, string[]> = {
-  chat: ['Hello', 'Tell me about rivers', 'slow', 'long', 'error', 'What did I say?'],
-  email: ['Our public beta'],
-  tools: ['weather in Paris', 'compare Paris and Rome', 'delete notes.txt', 'where am I?', 'everything'],
-  table: ['rivers', 'planets'],
-  flaky: ['Are you there?'],
-};
-
 interface Props {
   conversation: Conversation;
   agents: readonly Agent[];
@@ -52,6 +43,7 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
   const openTab = (to: Tab | undefined, run?: string) =>
     go(conversation.isNew ? { view: 'new', agent, tab: to } : { view: 'session', session, tab: to, run });
   // The same functions every time: a message that did not change is not drawn again.
+  const ask = useCallback((text: string) => void chat.send(text), [chat]);
   const inspect = useCallback((run: string) => go({ view: 'session', session, tab: tab ?? 'timeline', run }), [session, tab]);
   const fork = useCallback((message: string) => void chat.fork(message).then(({ id }) => go({ view: 'session', session: id }), () => {}), [chat]);
   const [problem, setProblem] = useState('');
@@ -83,7 +75,7 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
               <h2>{agent}</h2>
               <p>{about?.description ?? 'An agent of this server.'}</p>
               <div class="prompts">
-                {(PROMPTS[agent] ?? ['Hello']).map((text) => <button key={text} type="button" onClick={() => send(text)}>{text}</button>)}
+                {(about?.suggestions.length ? about.suggestions : ['Hello']).map((text) => <button key={text} type="button" onClick={() => send(text)}>{text}</button>)}
               </div>
             </section>
           )}
@@ -102,6 +94,7 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
                 isLast={at === messages.length - 1}
                 isActive={isActive}
                 isWaiting={waiting.length > 0}
+                onAsk={ask}
                 onInspect={inspect}
                 onFork={fork}
                 variants={variants.get(runOf(message.id) ?? '')}

@@ -7,13 +7,14 @@ import { Icon } from '../icon';
 import { Json } from '../json';
 import { Markdown } from '../markdown';
 import type { Facts } from '../run-facts';
-import { Data, FileCard, Reasoning, Sources, StructuredCard, Tool } from './parts';
+import { Data, FileCard, FollowUps, Reasoning, Sources, StructuredCard, Tool } from './parts';
 import { VariantPicker, type Variant } from './variants';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
 export interface MessageActions {
   chat: Chat;
+  onAsk: (text: string) => void;
   onInspect: (run: string) => void;
   onFork: (message: string) => void;
 }
@@ -101,7 +102,7 @@ interface AnswerProps extends MessageActions {
 }
 
 /** A message of the agent. */
-export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat, onInspect, onFork, isLast, isActive, isWaiting, isStopped, variants, onVariant }: AnswerProps) {
+export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat, onAsk, onInspect, onFork, isLast, isActive, isWaiting, isStopped, variants, onVariant }: AnswerProps) {
   const run = runOf(message.id);
   const isLive = isLast && isActive;
   const sources = message.parts.filter((part) => part.type === 'source-url' || part.type === 'source-document') as (PartOf<'source-url'> | PartOf<'source-document'>)[];
@@ -121,7 +122,7 @@ export const AnswerMessage = memo(function AnswerMessage({ message, facts, chat,
       {message.parts.map((part, at) => <PartView key={at} part={part} facts={facts} isLive={isLive} isOpen={isLive || (isLast && isWaiting)} />)}
       {isLive && message.parts.length === 0 && <p class="soft"><span class="pulse">Working</span></p>}
       {sources.length > 0 && <Sources parts={sources} />}
-      {data.map((part, at) => <Data key={at} name={part.name} value={part.data} />)}
+      {data.map((part, at) => (part.name === 'follow-ups' ? isLast && !isActive && <FollowUps key={at} value={part.data} onAsk={onAsk} /> : <Data key={at} name={part.name} value={part.data} />))}
       {!isLive && (message.status === 'cancelled' || facts?.isStopped || isStopped) && <p class="ended">Stopped.</p>}
       {!isLive && (
         <div class="actions">

@@ -140,6 +140,14 @@ export function Data({ name, value }: { name: string; value: unknown }) {
   );
 }
 
+/** What the agent offers to ask next. */
+export function FollowUps({ value, onAsk }: { value: unknown; onAsk: (text: string) => void }) {
+  const { questions } = (value ?? {}) as { questions?: unknown };
+  const texts = Array.isArray(questions) ? questions.filter((text) => typeof text === 'string') : [];
+  if (texts.length === 0) return null;
+  return <div class="prompts next" role="group" aria-label="Ask next">{texts.map((text) => <button key={text} type="button" onClick={() => onAsk(text)}>{text}</button>)}</div>;
+}
+
 export const safeUrl = (url: string | undefined): string | undefined => (url && /^(https?:\/\/|mailto:)/i.test(url) ? url : undefined);
 
 function hostOf(url: string): string {

@@ -21,14 +21,14 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     File {
-        path: "/assets/index-DB7vhtmY.css",
+        path: "/assets/index-CTIcnhH_.css",
         media_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("assets/index-DB7vhtmY.css"),
+        bytes: include_bytes!("assets/index-CTIcnhH_.css"),
     },
     File {
-        path: "/assets/index-Y-9cN-iL.js",
+        path: "/assets/index-D2jyaoTw.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-Y-9cN-iL.js"),
+        bytes: include_bytes!("assets/index-D2jyaoTw.js"),
     },
     File {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
