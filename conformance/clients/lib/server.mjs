@@ -82,10 +82,10 @@ export class Server {
     return Number(port);
   }
 
-  /** SIGKILL, and a new process on the same folder. Whoever asks for `port` meanwhile waits for the new one. */
-  async restart() {
+  /** SIGKILL, and `after` milliseconds later a new process on the same folder. Who asks for `port` meanwhile gets the new one. */
+  async restart({ after = 0 } = {}) {
     this.kills += 1;
-    const dead = this.#end('SIGKILL');
+    const dead = this.#end('SIGKILL').then(() => new Promise((resolve) => setTimeout(resolve, after)));
     this.port = dead.then(() => this.#spawn());
     await this.port;
   }
