@@ -107,16 +107,14 @@ try {
   await restarted;
   recorder.say('The server is started again. The studio reconnects by itself, the other page is reloaded', 'good');
   await left.reload();
-  const end = /Total|€/;
-  await right.locator('.message.answer .actions').last().waitFor();
-  await left.getByText(end).first().waitFor();
-  await pause(800);
+  await right.locator('.structured', { hasText: 'total' }).waitFor();
+  await left.getByText('Total: €').waitFor();
   recorder.say('Nothing is lost, nothing comes twice', 'good');
-  await pause(2500);
+  await pause(1800);
   await recorder.stop();
 
   const frames = recorder.frames.flatMap(({ file, took }) => ['-d', String(took), file]);
-  execFileSync('img2webp', ['-loop', '0', '-lossy', '-q', '45', '-m', '4', ...frames, '-o', OUT], { stdio: 'ignore' });
+  execFileSync('img2webp', ['-loop', '0', '-lossy', '-q', '60', '-m', '4', ...frames, '-o', OUT], { stdio: 'ignore' });
   const { size } = await stat(OUT);
   console.log(`${OUT.split('/').slice(-3).join('/')}: ${recorder.frames.length} pictures, ${size} bytes`);
   if (size > MOST_BYTES) throw new Error(`the recording is larger than ${MOST_BYTES} bytes`);

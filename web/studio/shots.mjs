@@ -46,12 +46,13 @@ try {
   await said('flaky', 'Are you there?', 'flaky');
   await said('table', 'planets', 'table');
   await said('email', 'Our public beta', 'email');
-  await said('tools', 'delete notes.txt', 'approval');
-  await said('chat', 'Tell me about rivers', 'chat');
-  await said('chat', 'What did I say?', 'chat');
+  await said('support', 'My order 1042 arrived broken', 'support');
+  await said('travel', '5 days in Kyoto in autumn', 'kyoto');
+  await said('travel', 'A relaxed weekend in Copenhagen', 'copenhagen');
+  await said('research', 'How do heat pumps work in winter?', 'research');
 
-  let page = await open('#/session/chat');
-  await page.locator('.message.answer').nth(1).waitFor();
+  let page = await open('#/session/research');
+  await page.locator('.sources').waitFor();
   await page.locator('.log').evaluate((log) => (log.scrollTop = 0));
   await shoot(page, 'chat');
 
@@ -79,10 +80,10 @@ try {
   await page.locator('.record').evaluate((record) => record.closest('.body').scrollBy(0, record.getBoundingClientRect().top - 260));
   await shoot(page, 'record');
 
-  page = await open('#/session/table/state');
+  page = await open('#/session/copenhagen/state', DENSE);
   await page.getByRole('slider').waitFor();
   await page.locator('.status.finished').waitFor();
-  await page.getByRole('slider').fill('9');
+  await page.getByRole('slider').fill('45');
   await page.getByRole('slider').blur();
   await shoot(page, 'state');
 
@@ -95,7 +96,7 @@ try {
   await shoot(page, 'connect');
 
   page = await open('#/new/chat/reliability', DENSE);
-  await page.getByRole('button', { name: 'long' }).click();
+  await page.getByRole('button', { name: 'long', exact: true }).click();
   for (let cut = 0; cut < 3; cut += 1) {
     await page.waitForTimeout(300);
     await page.getByRole('button', { name: 'Cut the connection' }).click();
@@ -103,13 +104,13 @@ try {
   await page.getByText('Compared with a fresh read').waitFor();
   await shoot(page, 'reliability');
 
-  page = await open('#/session/email', { ...DESKTOP, colorScheme: 'dark' });
+  page = await open('#/session/support', { ...DESKTOP, colorScheme: 'dark' });
   await page.locator('.ask').waitFor();
   await page.getByRole('button', { name: 'Inspector' }).click();
   await page.locator('.span').first().waitFor();
   await shoot(page, 'dark');
 
-  page = await open('#/session/table', PHONE);
+  page = await open('#/session/copenhagen', PHONE);
   await page.locator('.structured').waitFor();
   await shoot(page, 'phone');
 

@@ -21,18 +21,30 @@ export function Structured({ value, depth = 0 }: { value: unknown; depth?: numbe
       </>
     );
   }
+  if (typeof title === 'string') {
+    const { title: _, ...others } = value as Record<string, unknown>;
+    return (
+      <>
+        <h4>{title}</h4>
+        <Fields value={others} depth={depth} />
+      </>
+    );
+  }
   return <Fields value={value as Record<string, unknown>} depth={depth} />;
 }
+
+/** As much as a cell of a table can show without becoming a tower of words. */
+const CELL = 40;
 
 function List({ items, depth }: { items: unknown[]; depth: number }) {
   const objects = items.filter(isObject);
   if (items.length > 0 && objects.length === items.length) {
     const keys = [...new Set(objects.flatMap((item) => Object.keys(item)))];
-    if (keys.length <= 6 && objects.every((item) => Object.values(item).every(isPlain))) {
+    if (keys.length <= 6 && objects.every((item) => Object.values(item).every((cell) => isPlain(cell) && String(cell).length <= CELL))) {
       return <Table columns={keys} rows={objects.map((item) => keys.map((key) => item[key]))} depth={depth} />;
     }
   }
-  return <ul>{items.map((item, at) => <li key={at}><Structured value={item} depth={depth + 1} /></li>)}</ul>;
+  return <ul class={objects.length > 0 ? 'items' : ''}>{items.map((item, at) => <li key={at}><Structured value={item} depth={depth + 1} /></li>)}</ul>;
 }
 
 function Table({ columns, rows, depth }: { columns: string[]; rows: unknown[][]; depth: number }) {

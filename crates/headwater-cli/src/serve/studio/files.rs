@@ -21,14 +21,14 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     File {
-        path: "/assets/index-CTIcnhH_.css",
+        path: "/assets/index-29z3Pz2C.css",
         media_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("assets/index-CTIcnhH_.css"),
+        bytes: include_bytes!("assets/index-29z3Pz2C.css"),
     },
     File {
-        path: "/assets/index-D2jyaoTw.js",
+        path: "/assets/index-CTRYVkFy.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-D2jyaoTw.js"),
+        bytes: include_bytes!("assets/index-CTRYVkFy.js"),
     },
     File {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
