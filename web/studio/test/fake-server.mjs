@@ -18,7 +18,7 @@ export async function fakeServer({ text, stream, interrupts = [], status = 'runn
   const run = { id: 'run_1', agent: text, workflow: text, status, error: text, model: text, session: 's', createdAt: TIME };
   const said = { id: 'msg_user_run_1', role: 'user', status: 'sent', parts: [{ type: 'text', id: 't', text, state: 'done' }] };
   const routes = [
-    [/^\/v1\/ag-ui\/info/, { version: text, agents: { [text]: { name: text, description: text } } }],
+    [/^\/v1\/agents/, { agents: [{ name: text, description: text, suggestions: [text] }], default: text }],
     [/^\/v1\/sessions\/s\/messages/, { messages: [said], before: null }],
     [/^\/v1\/sessions\/s\/queue/, { queue: isActive ? [{ run: 'run_2', text, message: {}, label: text, queuedAt: TIME }] : [] }],
     [/^\/v1\/sessions\/s\/checkpoints/, { checkpoints: [], before: null }],
