@@ -252,7 +252,7 @@ test('storage that is full, forbidden, broken or holds nonsense is reported, and
     await answers(chat);
   }
   const kept = open(url, { storage: { getItem: () => '', setItem: () => {} } });
-  assert.match(kept.getSnapshot().session, /.{8}/, 'an empty name is none');
+  assert.match(kept.getSnapshot().session, /.{8}/, 'an empty name is not a name');
   await answers(kept);
 });
 

@@ -135,7 +135,7 @@ function Connection({ snapshot: { connection, status, waiting } }: { snapshot: C
   return <span class={`dot ${state}`} role="status">{label}</span>;
 }
 
-/** The id of the answer to a message, or its own while there is none. */
+/** The id of the answer to a message, or the id of the message itself until it is answered. */
 const answerTo = (messages: readonly Message[], at: number): string => {
   const next = messages[at + 1];
   return next && next.role !== 'user' ? next.id : (messages[at]?.id ?? '');
