@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+mod batch;
 mod clock;
 mod cursor;
 pub mod embedded;
@@ -37,6 +38,10 @@ mod journal;
 pub mod key;
 mod lease;
 mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "remote")]
+pub mod remote;
 mod secret;
 mod store;
 mod value;
@@ -48,6 +53,8 @@ pub use error::{CursorFault, Error, ErrorKind, Result};
 pub use journal::{Class, EpochStart, JournalId, JournalInfo, Page, ReadLimit, Receipt, Record, Tail};
 pub use lease::Lease;
 pub use memory::{Memory, MemoryOptions};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 pub use secret::Secret;
 pub use store::{Limits, Pending, Store, Swept};
 pub use value::{Expect, Value, Watch};
