@@ -3,5 +3,7 @@
 
 mod behaviour;
 mod disk;
+#[cfg(unix)]
+mod engines;
 mod liar;
 mod oracle;
