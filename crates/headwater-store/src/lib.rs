@@ -40,6 +40,8 @@ mod lease;
 mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "redis")]
+pub mod redis;
 #[cfg(feature = "remote")]
 pub mod remote;
 mod secret;
@@ -55,6 +57,8 @@ pub use lease::Lease;
 pub use memory::{Memory, MemoryOptions};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+#[cfg(feature = "redis")]
+pub use redis::RedisStore;
 pub use secret::Secret;
 pub use store::{Limits, Pending, Store, Swept};
 pub use value::{Expect, Value, Watch};

@@ -59,7 +59,7 @@ impl PostgresStore {
         let pool = Pool::new(url, options.request_timeout)?;
         migrate::migrate(&pool).await?;
         let engine = Postgres::new(pool, time.clone()).await?;
-        Ok(Self(Remote::start(engine, options, time)))
+        Ok(Self(Remote::start(engine, options, time).await?))
     }
 
     /// Takes writes again after the store has [stopped](crate::Store::stopped), if the server can be reached.

@@ -37,7 +37,7 @@ pub(crate) use self::{
     call::random_u64,
     engine::{
         Answer, Append, Change, Claimed, Engine, Entry, Fault, Header, Hint, Hints, Hold, Refusal, Stored,
-        Verdict,
+        SweepStep, Verdict,
     },
     store::{Remote, delegate_store},
     time::EngineClock,

@@ -55,10 +55,13 @@ impl std::fmt::Debug for Pool {
 struct Slot(tokio::sync::Mutex<Option<Arc<Client>>>);
 
 /// Which connection a statement goes over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lane {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Lane<'a> {
     Writer,
+    /// Any of the others.
     Calls,
+    /// The one of this key: writes of a value happen in the order of their calls.
+    Key(&'a str),
 }
 
 impl Pool {
@@ -74,12 +77,13 @@ impl Pool {
         })
     }
 
-    fn slot(&self, lane: Lane) -> &Slot {
-        let next = || self.next.fetch_add(1, Ordering::Relaxed) % CALLS;
-        match lane {
-            Lane::Writer => &self.writer,
-            Lane::Calls => self.calls.get(next()).unwrap_or(&self.writer),
-        }
+    fn slot(&self, lane: Lane<'_>) -> &Slot {
+        let call = match lane {
+            Lane::Writer => return &self.writer,
+            Lane::Calls => self.next.fetch_add(1, Ordering::Relaxed),
+            Lane::Key(key) => crc32c::crc32c(key.as_bytes()) as usize,
+        };
+        self.calls.get(call % CALLS).unwrap_or(&self.writer)
     }
 
     /// Connects with the settings of all requests.
@@ -101,7 +105,7 @@ impl Pool {
     /// Runs one statement. It is not prepared under a name, so that a pooler may run the next one elsewhere.
     pub(super) async fn query(
         &self,
-        lane: Lane,
+        lane: Lane<'_>,
         doing: &'static str,
         sql: &str,
         parameters: &[Parameter<'_>],

@@ -18,7 +18,7 @@ use crate::{
     EpochStart, Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Time, Value,
     remote::{
         Answer, Append, Change, Claimed, Engine, EngineClock, Entry, Fault, Header, Hold, Refusal, Stored,
-        Verdict, random_u64,
+        SweepStep, Verdict, random_u64,
     },
 };
 
@@ -334,7 +334,7 @@ impl Engine for Postgres {
                 &self.sql.put_version
             }
         };
-        let rows = self.pool.query(Lane::Calls, "writing a value", sql, &parameters).await?;
+        let rows = self.pool.query(Lane::Key(key), "writing a value", sql, &parameters).await?;
         if let Some(row) = rows.first() {
             return Ok(Ok(unsigned(column(row, 0)?)));
         }
@@ -370,7 +370,7 @@ impl Engine for Postgres {
                 &self.sql.remove_version
             }
         };
-        let rows = self.pool.query(Lane::Calls, "removing a value", sql, &parameters).await?;
+        let rows = self.pool.query(Lane::Key(key), "removing a value", sql, &parameters).await?;
         match (rows.first(), expect) {
             (Some(row), _) => Ok(Ok(column(row, 0)?)),
             (None, Expect::Version(_)) => Ok(Err(current().await?)),
@@ -394,9 +394,10 @@ impl Engine for Postgres {
         rows.iter().map(|row| Ok((text(column(row, 0)?), value(row, 1)?))).collect()
     }
 
-    async fn sweep(&self) -> Answer<(Swept, bool)> {
+    async fn sweep(&self) -> Answer<SweepStep> {
         let at = self.at();
-        let (doing, mut swept) = ("deleting what is over", Swept::default());
+        let doing = "deleting what is over";
+        let (mut swept, mut journals) = (Swept::default(), Vec::new());
         let parameters = [
             (&at as _, Type::INT8),
             (&self.channel as _, Type::TEXT),
@@ -404,6 +405,7 @@ impl Engine for Postgres {
         ];
         for row in &self.pool.query(Lane::Calls, doing, &self.sql.sweep_journals, &parameters).await? {
             swept.journals += 1;
+            journals.push(unsigned(column(row, 0)?));
             swept.bytes += unsigned(column(row, 1)?);
         }
         let rows =
@@ -419,7 +421,7 @@ impl Engine for Postgres {
         };
         let more =
             swept.journals >= unsigned(SWEPT_JOURNALS) || swept.values >= unsigned(SWEPT_VALUES) || rests;
-        Ok((swept, more))
+        Ok(SweepStep { swept, journals, more })
     }
 
     /// Also sets the numbers forward to the time: after a restored backup none is used twice.

@@ -204,17 +204,17 @@ impl Sql {
                 now(1),
             ),
             sweep_garbage: format!(
-                "WITH some AS (
+                "WITH listed AS (
                     SELECT number FROM {s}.garbage ORDER BY number LIMIT {SWEPT_JOURNALS}
                  ), gone AS (
                     DELETE FROM {s}.entries WHERE ctid = ANY(ARRAY(
-                        SELECT e.ctid FROM {s}.entries e JOIN some USING (number) LIMIT {SWEPT_ENTRIES})) RETURNING 1
+                        SELECT e.ctid FROM {s}.entries e JOIN listed USING (number) LIMIT {SWEPT_ENTRIES})) RETURNING 1
                  ), empty AS (
-                    DELETE FROM {s}.garbage g USING some
-                    WHERE g.number = some.number
+                    DELETE FROM {s}.garbage g USING listed
+                    WHERE g.number = listed.number
                       AND NOT EXISTS (SELECT FROM {s}.entries e WHERE e.number = g.number)
                     RETURNING 1
-                 ) SELECT (SELECT count(*) FROM some), (SELECT count(*) FROM gone), (SELECT count(*) FROM empty)"
+                 ) SELECT (SELECT count(*) FROM listed), (SELECT count(*) FROM gone), (SELECT count(*) FROM empty)"
             ),
             sweep_values: format!(
                 "WITH over AS (

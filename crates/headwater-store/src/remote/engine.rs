@@ -169,6 +169,16 @@ pub(crate) enum Change {
     },
 }
 
+/// What one step of a sweep removed.
+#[derive(Debug, Default)]
+pub(crate) struct SweepStep {
+    pub(crate) swept: Swept,
+    /// The numbers of the journals among it.
+    pub(crate) journals: Vec<u64>,
+    /// Whether there may be more to remove.
+    pub(crate) more: bool,
+}
+
 /// What may have changed, as another process announces it. Never the truth, only a reason to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hint {
@@ -258,8 +268,8 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Answer<Vec<(String, Value)>>> + Send;
 
-    /// Removes some of what is no longer kept. Gives whether there may be more.
-    fn sweep(&self) -> impl Future<Output = Answer<(Swept, bool)>> + Send;
+    /// Removes some of what is no longer kept.
+    fn sweep(&self) -> impl Future<Output = Answer<SweepStep>> + Send;
 
     /// What the engine's clock says.
     fn now(&self) -> impl Future<Output = Answer<u64>> + Send;

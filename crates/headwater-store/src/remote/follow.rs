@@ -108,7 +108,10 @@ impl<E: Engine> Shared<E> {
     }
 
     pub(super) async fn read_info(&self, journal: &JournalId) -> Result<Option<JournalInfo>> {
-        let Some(header) = self.fetch_header(journal).await? else { return Ok(None) };
+        let Some(header) = self.fetch_header(journal).await? else {
+            self.state().forget(journal);
+            return Ok(None);
+        };
         let tail = self.tail(journal, &header);
         let unwritten = self.unwritten_bytes(journal, &header, tail);
         let goes = match header.hold {

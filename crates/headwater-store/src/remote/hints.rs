@@ -18,32 +18,26 @@ const IDLE_POLLS: u32 = 4;
 const WATCH_POLLS: u32 = 5;
 
 /// Listens to announcements. Never ends.
-pub(super) async fn listen<E: Engine>(shared: Arc<Shared<E>>) {
-    let mut backoff = Backoff::new();
-    let mut reported = false;
+pub(super) async fn listen<E: Engine>(shared: Arc<Shared<E>>, mut hints: E::Hints) {
     loop {
-        let error = match shared.engine.subscribe().await {
-            Ok(mut hints) => {
-                if std::mem::take(&mut reported) {
-                    tracing::info!("the store's engine announces changes again");
-                }
-                backoff = Backoff::new();
-                // Whatever was announced until now was not heard.
-                shared.watches.changed_unknown();
-                poll(&shared).await;
-                loop {
-                    match hints.next().await {
-                        Ok(hint) => heed(&shared, hint),
-                        Err(fault) => break fault.error().clone(),
-                    }
-                }
+        let error = loop {
+            match hints.next().await {
+                Ok(hint) => heed(&shared, hint),
+                Err(fault) => break fault.error().clone(),
             }
-            Err(fault) => fault.error().clone(),
         };
-        if !std::mem::replace(&mut reported, true) {
-            tracing::warn!(code = error.code(), %error, "the store's engine announces nothing: readers wait for the next poll");
-        }
-        backoff.pause().await;
+        tracing::warn!(code = error.code(), %error, "the store's engine announces nothing: readers wait for the next poll");
+        let mut backoff = Backoff::new();
+        hints = loop {
+            backoff.pause().await;
+            if let Ok(hints) = shared.engine.subscribe().await {
+                break hints;
+            }
+        };
+        tracing::info!("the store's engine announces changes again");
+        // Whatever was announced meanwhile was not heard.
+        shared.watches.changed_unknown();
+        poll(&shared).await;
     }
 }
 

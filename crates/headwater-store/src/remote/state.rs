@@ -377,6 +377,14 @@ impl State {
         }
     }
 
+    pub(super) fn forget_numbers(&mut self, numbers: &[u64]) {
+        for number in numbers {
+            if let Some(journal) = self.numbers.get(number).cloned() {
+                self.forget(&journal);
+            }
+        }
+    }
+
     /// Ends a lease by its own will.
     pub(super) fn end(&mut self, lease: &Lease, refusal: Refusal) {
         self.fence(&lease.journal, lease.epoch, refusal);

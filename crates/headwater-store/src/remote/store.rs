@@ -15,7 +15,7 @@ use bytes::Bytes;
 use tokio::{sync::Notify, task::JoinHandle};
 
 use super::{
-    Change, Claimed, Engine, Header, Hold, Options, Refusal,
+    Change, Claimed, Engine, Header, Hold, Options, Refusal, SweepStep,
     call::{call, random_u64},
     entry::unpack,
     hints,
@@ -83,7 +83,9 @@ impl<E: Engine> Drop for Remote<E> {
 
 impl<E: Engine> Remote<E> {
     /// A store on an engine that is connected. Must be called within a tokio runtime, which the store's tasks run on.
-    pub(crate) fn start(engine: E, options: Options, time: Arc<EngineClock>) -> Self {
+    pub(crate) async fn start(engine: E, options: Options, time: Arc<EngineClock>) -> Result<Self> {
+        // Before anything is watched or followed, so that nothing is missed.
+        let hints = engine.subscribe().await.map_err(|fault| fault.error().clone())?;
         let state = State::new();
         let shared = Arc::new(Shared {
             engine,
@@ -100,11 +102,11 @@ impl<E: Engine> Remote<E> {
         });
         tokio::spawn(writer::run(shared.clone()));
         let listeners = vec![
-            tokio::spawn(hints::listen(shared.clone())),
+            tokio::spawn(hints::listen(shared.clone(), hints)),
             tokio::spawn(hints::fetch(shared.clone())),
             tokio::spawn(hints::keep_polling(shared.clone())),
         ];
-        Self { shared, listeners }
+        Ok(Self { shared, listeners })
     }
 
     /// Takes writes again after the store has stopped, if the engine can be reached.
@@ -398,7 +400,8 @@ impl<E: Engine> Store for Remote<E> {
             self.shared.state().running()?;
             let mut all = Swept::default();
             loop {
-                let (swept, more) = self.call(|_| self.shared.engine.sweep()).await?;
+                let SweepStep { swept, journals, more } = self.call(|_| self.shared.engine.sweep()).await?;
+                self.shared.state().forget_numbers(&journals);
                 all.journals += swept.journals;
                 all.values += swept.values;
                 all.bytes += swept.bytes;
