@@ -21,8 +21,9 @@ const COMMIT_BYTES: u64 = 8 << 20;
 /// How many ended leases are remembered, so that an append with one is refused for the right reason.
 const ENDED: usize = 4_096;
 
-/// How long readers are told that what they saw was never written.
-const LOST_FOR: Duration = Duration::from_secs(10);
+/// How long readers are told that what they saw was never written. Those that wait, or are about to, are told; a reader
+/// that comes with the same number later has it from the new driver.
+const LOST_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct State {

@@ -10,6 +10,7 @@
     reason = "a test that meets something unexpected should fail loudly"
 )]
 
+mod behaviour;
 mod engine;
-mod postgres;
-mod redis;
+mod nodes;
+mod outages;
