@@ -37,6 +37,7 @@ mod journal;
 pub mod key;
 mod lease;
 mod memory;
+mod restore;
 mod secret;
 mod store;
 mod value;

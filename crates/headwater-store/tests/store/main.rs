@@ -17,6 +17,7 @@ mod journals;
 mod kills;
 mod memory;
 mod memory_use;
+mod restoring;
 mod simulation;
 mod space;
 mod support;

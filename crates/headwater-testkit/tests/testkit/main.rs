@@ -4,4 +4,5 @@
 mod behaviour;
 mod disk;
 mod liar;
+mod lie;
 mod oracle;
