@@ -30,6 +30,7 @@
 //! ```
 
 mod clock;
+pub mod copy;
 mod cursor;
 pub mod embedded;
 mod error;
@@ -40,6 +41,7 @@ mod memory;
 mod restore;
 mod secret;
 mod store;
+pub mod survey;
 mod value;
 
 pub use clock::{Clock, ManualClock, Monotonic, SystemClock, Time};

@@ -16,27 +16,33 @@ pub(crate) struct RestoreStep {
 
 /// Checks that records can be those of a journal. Whether they follow those of the call before is up to the store.
 pub(crate) fn check(journal: &JournalId, info: &JournalInfo, records: &[Record]) -> Result<RestoreStep> {
-    let invalid = |what: &str| Err(invalid(journal, what));
+    step(info, records).map_err(|what| invalid(journal, what))
+}
+
+/// Where records are in a journal, or what is wrong with them.
+pub(crate) fn step(info: &JournalInfo, records: &[Record]) -> Result<RestoreStep, &'static str> {
     let end = info.tail.last.saturating_add(1);
     let ordered = info.epochs.is_sorted_by(|one, next| one.epoch < next.epoch && one.first <= next.first);
     let within = info.epochs.iter().all(|start| (1..=end).contains(&start.first) && start.epoch <= MAX_EPOCH);
     if info.epochs.is_empty() || !ordered || !within {
-        return invalid("its epochs are not in order");
+        return Err("its epochs are not in order");
     }
     if !(1..=end).contains(&info.first) {
-        return invalid("its first record is not within it");
+        return Err("its first record is not within it");
     }
     if (info.tail.closed && info.driven) || (!info.tail.closed && info.goes.is_some()) {
-        return invalid("it is both closed and not");
+        return Err("it is both closed and not");
     }
     let Some((first, last)) = records.first().zip(records.last()) else {
-        if info.first < end {
-            return invalid("records are missing");
-        }
-        return Ok(RestoreStep { begins: true, completes: true });
+        let is_empty = info.first == end;
+        return if is_empty {
+            Ok(RestoreStep { begins: true, completes: true })
+        } else {
+            Err("records are missing")
+        };
     };
     if first.seq < info.first || last.seq > info.tail.last {
-        return invalid("records are not within it");
+        return Err("records are not within it");
     }
     let mut epochs = info.epochs.iter().peekable();
     let mut epoch = None;
@@ -45,10 +51,10 @@ pub(crate) fn check(journal: &JournalId, info: &JournalInfo, records: &[Record])
             epoch = Some(start.epoch);
         }
         if record.seq != seq {
-            return invalid("records are not in order, or some are missing");
+            return Err("records are not in order, or some are missing");
         }
         if epoch != Some(record.epoch) {
-            return invalid("a record has another epoch than its place");
+            return Err("a record has another epoch than its place");
         }
     }
     Ok(RestoreStep { begins: first.seq == info.first, completes: last.seq == info.tail.last })

@@ -9,6 +9,7 @@
     reason = "a test that meets something unexpected should fail loudly"
 )]
 
+mod copying;
 mod damage;
 mod durability;
 mod embedded;

@@ -2,6 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "all of this is test code")]
 
 mod behaviour;
+mod copying;
 mod disk;
 mod liar;
 mod lie;

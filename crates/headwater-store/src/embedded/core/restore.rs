@@ -29,7 +29,8 @@ impl Core {
         check_name(name)?;
         let step = restore::check(name, info, records)?;
         if let Ok((number, journal)) = self.journal_mut(name) {
-            if journal.deleting {
+            // That it exists is reported when it can be read.
+            if journal.deleting || !(journal.restoring || journal.is_known()) {
                 return self.flush().map(Restore::Later);
             }
             if !journal.restoring {
