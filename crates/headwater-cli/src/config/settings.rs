@@ -1,6 +1,6 @@
 //! The settings as types, checked.
 
-use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{fmt, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
 
 use axum::http::HeaderName;
 use headwater_dialects::Dialect;
@@ -66,6 +66,14 @@ impl fmt::Display for StoreUrl {
             Self::Memory => f.write_str("memory:"),
             Self::File(folder) => write!(f, "file:{}", folder.display()),
         }
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        store_url(text)
     }
 }
 
