@@ -28,10 +28,13 @@ pub(crate) fn step(info: &JournalInfo, records: &[Record]) -> Result<RestoreStep
         return Err("its epochs are not in order");
     }
     if !(1..=end).contains(&info.first) {
-        return Err("its first record is not within it");
+        return Err("its first record is after its end");
     }
-    if (info.tail.closed && info.driven) || (!info.tail.closed && info.goes.is_some()) {
-        return Err("it is both closed and not");
+    if info.tail.closed && info.driven {
+        return Err("it is closed and has a driver");
+    }
+    if !info.tail.closed && info.goes.is_some() {
+        return Err("it is not closed and has a time when it goes");
     }
     let Some((first, last)) = records.first().zip(records.last()) else {
         let is_empty = info.first == end;

@@ -1,6 +1,12 @@
 //! Journals of another store in the log: what a crash, a sweep and damage do to one that is restored in pieces.
 
-use headwater_store::{Class, EpochStart, JournalInfo, Record, Store, Tail, Time};
+use std::sync::Arc;
+
+use headwater_store::{
+    Class, Embedded, EpochStart, JournalInfo, Record, Store, Tail, Time,
+    embedded::{Fsync, Options, Writer, check},
+};
+use headwater_testkit::disk::{Disk, Fault};
 
 use crate::support::{Place, Stepped, code};
 
@@ -139,4 +145,59 @@ fn beside_damage_an_unfinished_restore_is_named_and_stays() {
     assert_eq!(store.info("run"), None);
     drop(store);
     assert!(place.bytes() >= size);
+}
+
+/// Wherever the process dies or the power is cut: what was acknowledged is there as a whole, and all else is whole or gone.
+#[test]
+fn restore_is_whole_or_gone_wherever_it_is_interrupted() {
+    let (mut whole, mut gone) = (0, 0);
+    for seed in 0..400_u64 {
+        let disk = Disk::new(seed);
+        let mut options = Options::default();
+        options.writer = Writer::Manual;
+        options.segment_bytes = 700 + seed * 37 % 5_000;
+        options.fsync = [Fsync::Commit, Fsync::Never][seed as usize % 2];
+        let open = || Embedded::open_with(Arc::new(disk.clone()), options.clone()).map(Stepped);
+        let (info, records) = foreign(1 + seed % 17);
+        let store = open().unwrap();
+        store.fact(&store.claim("kept"), "kept");
+        let fault =
+            [Fault::Death, Fault::SyncError, Fault::WriteError, Fault::NoSpace][seed as usize / 2 % 4];
+        disk.arm(fault, seed * 13 % 41);
+        let mut acknowledged = false;
+        for (n, piece) in records.chunks(1 + seed as usize % 5).enumerate() {
+            let restored = store.drive(store.0.restore(&"run".into(), &info, piece));
+            acknowledged = restored.is_ok() && piece.last() == records.last();
+            if restored.is_err() {
+                break;
+            }
+            if (seed as usize + n).is_multiple_of(4) {
+                let _ =
+                    store.drive(store.0.put("dies", vec![1; 400].into(), headwater_store::Expect::Any, None));
+                let _ = store.drive(store.0.sweep());
+            }
+        }
+        if seed % 3 == 0 {
+            disk.kill()
+        } else {
+            disk.cut_power()
+        }
+        drop(store);
+        disk.disarm();
+        disk.make_room();
+        let report = check(Arc::new(disk.clone())).unwrap();
+        assert!(report.is_good(), "seed {seed}: {report}");
+        let store = open().unwrap();
+        assert!(store.0.damages().is_empty(), "seed {seed}");
+        if store.info("run").is_none() {
+            assert!(!acknowledged, "seed {seed}: what was acknowledged is gone");
+            gone += 1;
+            restore(&store, &info, &records);
+        } else {
+            whole += 1;
+        }
+        assert_restored(&store, &info, &records);
+        assert!(store.claim("run").epoch > 1 << 40, "seed {seed}");
+    }
+    assert!(whole > 50 && gone > 50, "both happen: {whole} whole, {gone} gone");
 }
