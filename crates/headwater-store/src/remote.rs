@@ -26,6 +26,7 @@ mod follow;
 mod hints;
 mod local;
 mod options;
+mod restore;
 mod state;
 mod store;
 mod time;
@@ -36,8 +37,8 @@ pub use self::options::{EngineTime, Options};
 pub(crate) use self::{
     call::random_u64,
     engine::{
-        Answer, Append, Change, Claimed, Engine, Entry, Fault, Header, Hint, Hints, Hold, Refusal, Stored,
-        SweepStep, Verdict,
+        Answer, Append, Change, Claimed, Engine, Entry, Fault, Header, Hint, Hints, Hold, Refusal,
+        RestorePiece, Stored, SweepStep, Verdict,
     },
     store::{Remote, delegate_store},
     time::EngineClock,

@@ -533,6 +533,8 @@ pub(super) fn refusal_of(header: Option<&Header>) -> Refusal {
         None => Refusal::Unknown,
         Some(Header { hold: Hold::Free, .. }) => Refusal::Stale(None),
         Some(Header { hold: Hold::Closed { .. }, .. }) => Refusal::Closed,
-        Some(Header { hold: Hold::Leased { .. }, epoch, .. }) => Refusal::Stale(Some(*epoch)),
+        Some(Header { hold: Hold::Leased { .. }, epoch, .. }) => {
+            Refusal::Stale(Some(*epoch).filter(|epoch| *epoch > 0))
+        }
     }
 }

@@ -19,6 +19,7 @@ use super::{
     call::{call, random_u64},
     entry::unpack,
     hints,
+    restore::Restoring,
     state::{State, refusal_error, refusal_of},
     time::EngineClock,
     watch::Watches,
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Limits, Page, Pending, ReadLimit,
-    Receipt, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
+    Receipt, Record, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
 };
 
 /// The longest key of a value, name of a journal and name of an owner, in bytes.
@@ -55,10 +56,16 @@ pub(super) struct Shared<E> {
     pub(super) fetch: Notify,
     /// Journals about which the engine is being asked.
     pub(super) looking: Mutex<HashMap<JournalId, Weak<tokio::sync::Mutex<()>>>>,
+    /// Journals that are being restored piece by piece.
+    restoring: Mutex<HashMap<JournalId, Restoring>>,
     closing: AtomicBool,
 }
 
 impl<E> Shared<E> {
+    pub(super) fn restoring(&self) -> MutexGuard<'_, HashMap<JournalId, Restoring>> {
+        self.restoring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // What is inside is whole between any two calls.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -98,6 +105,7 @@ impl<E: Engine> Remote<E> {
             hinted: Mutex::default(),
             fetch: Notify::new(),
             looking: Mutex::default(),
+            restoring: Mutex::default(),
             closing: AtomicBool::new(false),
         });
         tokio::spawn(writer::run(shared.clone()));
@@ -222,6 +230,7 @@ impl<E: Engine> Remote<E> {
         match claimed {
             Claimed::Given(header) => {
                 time.observe(header.now);
+                self.shared.restoring().remove(journal);
                 self.shared.state().drive(journal, &header);
                 Ok(Lease {
                     journal: journal.clone(),
@@ -285,6 +294,19 @@ impl<E: Engine> Store for Remote<E> {
         Box::pin(self.shared.read_info(journal))
     }
 
+    fn journals<'a>(&'a self, after: Option<&'a JournalId>, limit: usize) -> Pending<'a, Vec<JournalId>> {
+        Box::pin(self.call(move |_| self.shared.engine.journals(after, limit)))
+    }
+
+    fn restore<'a>(
+        &'a self,
+        journal: &'a JournalId,
+        info: &'a JournalInfo,
+        records: &'a [Record],
+    ) -> Pending<'a, ()> {
+        Box::pin(self.shared.restore_piece(journal, info, records))
+    }
+
     fn close<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Pending<'a, ()> {
         Box::pin(self.end(lease, Change::Close(keep.map(milliseconds)), Refusal::Closed))
     }
@@ -298,6 +320,7 @@ impl<E: Engine> Store for Remote<E> {
             self.shared.state().running()?;
             match self.call(|_| self.shared.engine.delete(journal)).await? {
                 Ok(()) => {
+                    self.shared.restoring().remove(journal);
                     self.shared.state().forget(journal);
                     Ok(())
                 }
@@ -440,7 +463,7 @@ impl<E: Engine> Store for Remote<E> {
     }
 }
 
-fn check_name(what: &str, name: &str) -> Result<()> {
+pub(super) fn check_name(what: &str, name: &str) -> Result<()> {
     if name.len() > MAX_NAME {
         return Err(Error::too_large(what, name.len(), MAX_NAME));
     }
@@ -487,6 +510,21 @@ macro_rules! delegate_store {
                 journal: &'a $crate::JournalId,
             ) -> $crate::Pending<'a, Option<$crate::JournalInfo>> {
                 self.0.info(journal)
+            }
+            fn journals<'a>(
+                &'a self,
+                after: Option<&'a $crate::JournalId>,
+                limit: usize,
+            ) -> $crate::Pending<'a, Vec<$crate::JournalId>> {
+                self.0.journals(after, limit)
+            }
+            fn restore<'a>(
+                &'a self,
+                journal: &'a $crate::JournalId,
+                info: &'a $crate::JournalInfo,
+                records: &'a [$crate::Record],
+            ) -> $crate::Pending<'a, ()> {
+                self.0.restore(journal, info, records)
             }
             fn close<'a>(
                 &'a self,
