@@ -43,6 +43,12 @@ enum Task {
         /// Run only the tests whose name contains this
         filter: Option<String>,
     },
+    /// Install the programs that the tests need besides cargo, where that is possible
+    Tools {
+        /// Parts whose programs are not needed
+        #[arg(long, value_delimiter = ',', value_name = "PART")]
+        without: Vec<Optional>,
+    },
     /// Measure our code and the vendors' on the same streams, and print the ratios
     Bench {
         /// What to measure
@@ -115,6 +121,8 @@ enum Task {
 enum Optional {
     /// Whatever needs Chromium, which is driven from Node
     Browser,
+    /// Whatever needs a Postgres server
+    Postgres,
     /// Whatever needs a Redis server
     Redis,
     /// Whatever needs Node, Python and packages that others wrote
@@ -124,6 +132,7 @@ enum Optional {
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { without, filter } => test::run(&without, filter.as_deref()),
+        Task::Tools { without } => tools::ensure_all(&without).map(|()| ExitCode::SUCCESS),
         Task::Bench { subject, without } => bench::run(subject, &without),
         Task::Attack { write, without } => attack::run(write, &without),
         Task::Endure { write } => endure::run(write),

@@ -36,7 +36,8 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     report.part_unless(unnamed, "clippy", || check(cargo(&root, &clippy)));
     report.part("rust tests", || {
         tools::ensure(tools::CURL)?;
-        rust_tests(&root, &generated, filter, &recorded)
+        tools::ensure_engines(without)?;
+        rust_tests(&root, &generated, filter, &recorded, without)
     });
     report.part_unless(unnamed, "attacks", || attack::test(&root));
     report.part_unless(unnamed, "endurance", || endure::test(&root));
@@ -65,12 +66,23 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     if let Some(why) = reading.failure {
         report.part("recorded data", || Err(Failure::new(why)));
     }
-    let mut notes = reading.notes;
-    if without.contains(&Optional::Redis) {
-        notes.push("--without redis: nothing needs it yet".to_owned());
-    }
-    let counts = report.close(&notes);
+    let counts = report.close(&reading.notes, &engines_left_out(without));
     Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The engines that are left out, as `HEADWATER_WITHOUT` has them.
+pub(crate) fn engines_left_out(without: &[Optional]) -> String {
+    let engines = [(Optional::Redis, "redis"), (Optional::Postgres, "postgres")];
+    let left_out = engines.iter().filter(|(part, _)| without.contains(part)).map(|(_, name)| *name);
+    left_out.collect::<Vec<_>>().join(",")
+}
+
+/// Has tests skip what needs an engine that is left out.
+pub(crate) fn leave_out_engines(tests: &mut Command, without: &[Optional]) {
+    let engines = engines_left_out(without);
+    if !engines.is_empty() {
+        tests.env("HEADWATER_WITHOUT", engines);
+    }
 }
 
 /// The long form of one test: so many generated inputs for each decoder.
@@ -167,6 +179,7 @@ fn rust_tests(
     generated: &Path,
     filter: Option<&str>,
     recorded: &Recorded,
+    without: &[Optional],
 ) -> Result<Outcome, Failure> {
     let mut tests = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
     tests.args(filter).env(vendors::GENERATED, generated);
@@ -175,6 +188,7 @@ fn rust_tests(
     if std::env::var_os(SEED).is_none() {
         tests.env(SEED, "1");
     }
+    leave_out_engines(&mut tests, without);
     recorded.tell(&mut tests);
     let finished = finish(tests)?;
     let mut counts = count(&finished.output);

@@ -5,6 +5,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::Optional;
 use crate::command::{Failure, command, run};
 
 /// One program, and where it comes from.
@@ -20,36 +21,46 @@ pub(crate) struct Tool {
     oldest: Option<u32>,
     /// The part of `--without` that goes on without it.
     part: Option<&'static str>,
+    /// Where it is when it is not on the PATH: in such a folder of each version.
+    versions: Option<&'static str>,
+    /// Whether the package starts a service. The tests start servers of their own.
+    service: bool,
+}
+
+impl Tool {
+    const fn new(program: &'static str, package: &'static str) -> Self {
+        Self { program, package, probe: VERSION, oldest: None, part: None, versions: None, service: false }
+    }
 }
 
 /// What runs the lines of the README.
-pub(crate) const CURL: &[Tool] =
-    &[Tool { program: "curl", package: "curl", probe: VERSION, oldest: None, part: None }];
+pub(crate) const CURL: &[Tool] = &[Tool::new("curl", "curl")];
 
 /// What the vendors' clients run on.
 pub(crate) const NODE: &[Tool] = &[
-    Tool {
-        program: "node",
-        package: "nodejs",
-        probe: VERSION,
-        oldest: Some(20),
-        part: Some("vendors,browser"),
-    },
-    Tool { program: "npm", package: "npm", probe: VERSION, oldest: None, part: Some("vendors,browser") },
+    Tool { oldest: Some(20), part: Some("vendors,browser"), ..Tool::new("node", "nodejs") },
+    Tool { part: Some("vendors,browser"), ..Tool::new("npm", "npm") },
 ];
 
 /// What packages from PyPI run on. Debian keeps a part of Python's own library, `venv`, in a package of its own.
 pub(crate) const PYTHON: &[Tool] = &[Tool {
-    program: "python3",
-    package: "python3-venv",
     probe: &["-c", "import ensurepip, venv"],
-    oldest: None,
     part: Some("vendors"),
+    ..Tool::new("python3", "python3-venv")
+}];
+
+/// The servers that the stores for several machines are tested on.
+pub(crate) const REDIS: &[Tool] =
+    &[Tool { part: Some("redis"), service: true, ..Tool::new("redis-server", "redis-server") }];
+pub(crate) const POSTGRES: &[Tool] = &[Tool {
+    part: Some("postgres"),
+    versions: Some("/usr/lib/postgresql"),
+    service: true,
+    ..Tool::new("postgres", "postgresql")
 }];
 
 /// What shows the page.
-const CHROMIUM: Tool =
-    Tool { program: "chromium", package: "chromium", probe: VERSION, oldest: None, part: Some("browser") };
+const CHROMIUM: Tool = Tool { part: Some("browser"), ..Tool::new("chromium", "chromium") };
 
 /// Other names of the same program.
 const CHROMIUMS: [&str; 3] = [CHROMIUM.program, "chromium-browser", "google-chrome"];
@@ -59,6 +70,30 @@ const VERSION: &[&str] = &["--version"];
 /// Makes sure that every one of `tools` can be run.
 pub(crate) fn ensure(tools: &[Tool]) -> Result<(), Failure> {
     tools.iter().try_for_each(Tool::ensure)
+}
+
+/// Makes sure of everything that the tests need, but for the parts that are left out.
+pub(crate) fn ensure_all(without: &[Optional]) -> Result<(), Failure> {
+    let wanted = |part| !without.contains(&part);
+    ensure(CURL)?;
+    if wanted(Optional::Vendors) {
+        ensure(NODE)?;
+        ensure(PYTHON)?;
+    }
+    if wanted(Optional::Browser) {
+        chromium()?;
+    }
+    ensure_engines(without)
+}
+
+/// Makes sure of the servers that the stores are tested on, but for those that are left out.
+pub(crate) fn ensure_engines(without: &[Optional]) -> Result<(), Failure> {
+    for (part, tools) in [(Optional::Redis, REDIS), (Optional::Postgres, POSTGRES)] {
+        if !without.contains(&part) {
+            ensure(tools)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where Chromium is: what `CHROME` names, or what is on the PATH.
@@ -140,11 +175,17 @@ impl Tool {
     }
 
     fn version(&self) -> Option<String> {
-        let finished = run(command(Path::new("."), self.program, self.probe)).ok()?;
-        finished.ok.then_some(finished.output)
+        let probe = |program: &Path| {
+            let finished = run(command(Path::new("."), program, self.probe)).ok()?;
+            finished.ok.then_some(finished.output)
+        };
+        let installed = self.versions.into_iter().flat_map(fs::read_dir).flatten().filter_map(Result::ok);
+        let elsewhere = installed.map(|version| version.path().join("bin").join(self.program));
+        std::iter::once(PathBuf::from(self.program)).chain(elsewhere).find_map(|program| probe(&program))
     }
 
     fn install(&self) -> Result<(), Failure> {
+        let _quiet = if self.service { Some(NoServices::hold()?) } else { None };
         let steps: [&[&str]; 2] =
             [&["update", "-q"], &["install", "-q", "-y", "--no-install-recommends", self.package]];
         for args in steps {
@@ -172,6 +213,40 @@ fn may_install() -> bool {
     root && Path::new("/etc/debian_version").exists()
 }
 
+/// Keeps packages from starting their services while it lives, by Debian's own rule: a file that is asked first.
+#[derive(Debug)]
+struct NoServices {
+    /// Only set if the file was made here: a container's image often has one already.
+    made: Option<&'static Path>,
+}
+
+impl NoServices {
+    fn hold() -> Result<Self, Failure> {
+        let rule = Path::new("/usr/sbin/policy-rc.d");
+        if rule.exists() {
+            return Ok(Self { made: None });
+        }
+        let write = || {
+            // 101 means that the action is forbidden.
+            fs::write(rule, "#!/bin/sh\nexit 101\n")?;
+            #[cfg(unix)]
+            fs::set_permissions(rule, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+            Ok(Self { made: Some(rule) })
+        };
+        write().map_err(|error: std::io::Error| {
+            Failure::new(format!("cannot write {}: {error}", rule.display()))
+        })
+    }
+}
+
+impl Drop for NoServices {
+    fn drop(&mut self) {
+        if let Some(rule) = self.made {
+            let _ = fs::remove_file(rule);
+        }
+    }
+}
+
 fn major(version: &str) -> Option<u32> {
     let digits = version.trim().trim_start_matches('v');
     digits.split('.').next()?.parse().ok()
@@ -190,13 +265,7 @@ mod tests {
 
     #[test]
     fn a_missing_tool_is_named_with_the_way_around_it() {
-        let tool = Tool {
-            program: "no-such-program",
-            package: "nothing",
-            probe: VERSION,
-            oldest: None,
-            part: Some("vendors"),
-        };
+        let tool = Tool { part: Some("vendors"), ..Tool::new("no-such-program", "nothing") };
         assert_eq!(tool.version(), None);
         let text = tool.missing("is not on the PATH").to_string();
         assert!(text.contains("no-such-program") && text.contains("--without vendors"), "{text}");

@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+mod batch;
 mod clock;
 pub mod copy;
 mod cursor;
@@ -38,6 +39,12 @@ mod journal;
 pub mod key;
 mod lease;
 mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "redis")]
+pub mod redis;
+#[cfg(feature = "remote")]
+pub mod remote;
 mod restore;
 mod secret;
 mod store;
@@ -51,6 +58,10 @@ pub use error::{CursorFault, Error, ErrorKind, Result};
 pub use journal::{Class, EpochStart, JournalId, JournalInfo, Page, ReadLimit, Receipt, Record, Tail};
 pub use lease::Lease;
 pub use memory::{Memory, MemoryOptions};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
+#[cfg(feature = "redis")]
+pub use redis::RedisStore;
 pub use secret::Secret;
 pub use store::{Limits, Pending, Store, Swept};
 pub use value::{Expect, Value, Watch};

@@ -1,9 +1,12 @@
 //! The judges are judged: each of their rules must catch a store that breaks it.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "all of this is test code")]
 
+mod balancer;
 mod behaviour;
 mod copying;
 mod disk;
+#[cfg(unix)]
+mod engines;
 mod liar;
 mod lie;
 mod oracle;

@@ -12,6 +12,7 @@ use headwater_store::{Embedded, ErrorKind, Store};
 use crate::{
     config::{Layers, Settings, StoreUrl},
     failure::Failure,
+    serve::store::connect,
 };
 
 /// A store that outlives the command: a folder, or what the setting `store` takes.
@@ -93,7 +94,6 @@ impl Location {
     }
 
     /// Opens a store, or begins one in an empty place.
-    #[expect(clippy::unused_async, reason = "stores behind a network are connected to")]
     pub(super) async fn open_or_begin(&self) -> Result<Arc<dyn Store>, Failure> {
         match &self.0 {
             StoreUrl::File(folder) => match Embedded::open(folder) {
@@ -101,6 +101,7 @@ impl Location {
                 Err(error) => Err(failed(folder, &error)),
             },
             StoreUrl::Memory => Err(Failure::new("a store in memory ends with its server")),
+            shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => Ok(connect(shared).await?.store()),
         }
     }
 }

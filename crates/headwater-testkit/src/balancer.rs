@@ -1,0 +1,239 @@
+//! A TCP balancer that a test controls: it spreads connections over nodes, and does to them what networks do.
+//!
+//! In front of several nodes it is their load balancer. With one target it is the wire between a node and its engine:
+//! cut it, stall it, and open it again.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{ReadHalf, WriteHalf},
+    },
+    runtime::Runtime,
+    sync::watch,
+};
+
+/// What happens to the bytes between the balancer and one target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// They pass.
+    Open,
+    /// They pass on connections that are there; no new one is made, as for a node that is being taken out.
+    Draining,
+    /// Nothing passes, and nothing is closed: as behind a firewall that drops packets.
+    Stalled,
+    /// Every connection is reset, and no new one is made.
+    Cut,
+}
+
+#[derive(Debug)]
+struct Target {
+    address: SocketAddr,
+    link: watch::Sender<Link>,
+    /// Counts how often the connections were reset.
+    resets: watch::Sender<u64>,
+    open: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    targets: Mutex<Vec<Target>>,
+    next: AtomicUsize,
+}
+
+/// What a connection to a target needs to know while it is open.
+struct Route {
+    number: usize,
+    address: SocketAddr,
+    link: watch::Receiver<Link>,
+    resets: watch::Receiver<u64>,
+    open: Arc<AtomicUsize>,
+}
+
+/// A balancer on a port that the system picks. Dropping it closes every connection.
+///
+/// ```no_run
+/// use headwater_testkit::balancer::{Balancer, Link};
+///
+/// let nodes = ["127.0.0.1:4001".parse().unwrap(), "127.0.0.1:4002".parse().unwrap()];
+/// let balancer = Balancer::start(&nodes).unwrap();
+/// balancer.set_link(0, Link::Cut); // all clients are now served by the second node
+/// ```
+#[derive(Debug)]
+pub struct Balancer {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    /// Only `None` while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Balancer {
+    /// Starts a balancer in front of these targets, in turn from the first.
+    ///
+    /// # Errors
+    /// When no port or thread can be had.
+    pub fn start(targets: &[SocketAddr]) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+        let address = listener.local_addr()?;
+        let targets = targets.iter().map(|address| Target::new(*address)).collect();
+        let shared = Arc::new(Shared { targets: Mutex::new(targets), next: AtomicUsize::new(0) });
+        let accepting = shared.clone();
+        runtime.spawn(async move {
+            loop {
+                // Out of descriptors, say: the next connection may work.
+                let Ok((client, _)) = listener.accept().await else {
+                    tokio::task::yield_now().await;
+                    continue;
+                };
+                // The turn is decided here, so that connections are spread in the order of their coming.
+                tokio::spawn(serve(accepting.clone(), accepting.routes(), client));
+            }
+        });
+        Ok(Self { shared, address, runtime: Some(runtime) })
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Moves a target: a node that was started again has another port.
+    pub fn set_target(&self, number: usize, address: SocketAddr) {
+        if let Some(target) = self.shared.targets().get_mut(number) {
+            target.address = address;
+        }
+    }
+
+    /// Changes what happens to the bytes of a target.
+    pub fn set_link(&self, number: usize, link: Link) {
+        if let Some(target) = self.shared.targets().get(number) {
+            target.link.send_replace(link);
+            if link == Link::Cut {
+                target.resets.send_modify(|resets| *resets += 1);
+            }
+        }
+    }
+
+    /// Resets the connections of a target that are open now. Clients that come back are served.
+    pub fn reset(&self, number: usize) {
+        if let Some(target) = self.shared.targets().get(number) {
+            target.resets.send_modify(|resets| *resets += 1);
+        }
+    }
+
+    /// How many connections a target has.
+    #[must_use]
+    pub fn connections(&self, number: usize) -> usize {
+        self.shared.targets().get(number).map_or(0, |target| target.open.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Waiting for it would not be allowed inside another runtime.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Target {
+    fn new(address: SocketAddr) -> Self {
+        let (link, resets) = (watch::Sender::new(Link::Open), watch::Sender::new(0));
+        Self { address, link, resets, open: Arc::default() }
+    }
+}
+
+impl Shared {
+    fn targets(&self) -> MutexGuard<'_, Vec<Target>> {
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The targets that may get a connection, from the one whose turn it is.
+    fn routes(&self) -> Vec<Route> {
+        let targets = self.targets();
+        let first = self.next.fetch_add(1, Ordering::Relaxed);
+        let turn = (0..targets.len()).map(|number| (first + number) % targets.len());
+        let routes = turn.filter_map(|number| {
+            let target = targets.get(number)?;
+            let accepts = matches!(*target.link.borrow(), Link::Open | Link::Stalled);
+            accepts.then(|| Route {
+                number,
+                address: target.address,
+                link: target.link.subscribe(),
+                resets: target.resets.subscribe(),
+                open: target.open.clone(),
+            })
+        });
+        routes.collect()
+    }
+}
+
+/// Serves a client from the first target that accepts it, and closes its connection if none does.
+async fn serve(shared: Arc<Shared>, routes: Vec<Route>, mut client: TcpStream) {
+    for mut route in routes {
+        if *route.link.borrow() == Link::Stalled {
+            // A handshake whose packets are dropped.
+            tokio::select! {
+                _ = route.link.wait_for(|link| *link != Link::Stalled) => {}
+                _ = route.resets.changed() => {}
+            }
+            if *route.link.borrow() == Link::Cut {
+                continue;
+            }
+        }
+        // It may have moved while the link was stalled.
+        let address = shared.targets().get(route.number).map_or(route.address, |target| target.address);
+        let Ok(mut server) = TcpStream::connect(address).await else { continue };
+        // Events are small, and waiting for more of them would be measured as latency.
+        let _ = (client.set_nodelay(true), server.set_nodelay(true));
+        route.open.fetch_add(1, Ordering::Relaxed);
+        let reset = tokio::select! {
+            () = exchange(&mut client, &mut server, &route.link) => false,
+            _ = route.resets.changed() => true,
+        };
+        route.open.fetch_sub(1, Ordering::Relaxed);
+        if reset {
+            // A connection that closes without lingering is reset: its peer sees an error and no end of the stream.
+            let _ = (client.set_zero_linger(), server.set_zero_linger());
+        }
+        return;
+    }
+    let _ = client.set_zero_linger();
+}
+
+async fn exchange(client: &mut TcpStream, server: &mut TcpStream, link: &watch::Receiver<Link>) {
+    let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
+    tokio::join!(pump(from_client, to_server, link.clone()), pump(from_server, to_client, link.clone()));
+}
+
+/// Passes bytes on in one direction until its source ends.
+async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, mut link: watch::Receiver<Link>) {
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        let read = match from.read(&mut buffer).await {
+            Ok(0) | Err(_) => break,
+            Ok(read) => read,
+        };
+        // Bytes that arrive on a stalled link are delivered when it opens, as TCP does by sending them again.
+        if link.wait_for(|link| *link != Link::Stalled).await.is_err() {
+            break;
+        }
+        let Some(bytes) = buffer.get(..read) else { break };
+        if to.write_all(bytes).await.is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown().await;
+}

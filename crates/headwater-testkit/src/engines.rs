@@ -1,0 +1,65 @@
+//! Real Redis and Postgres servers for tests: each in a temporary folder, on a port that the system picks.
+//!
+//! A server is killed when it is dropped, and also when the test process dies before it could drop anything. As root it
+//! runs as the user `nobody`, because Postgres refuses to run as root.
+//!
+//! A machine without one of the programs sets `HEADWATER_WITHOUT` to `redis`, `postgres` or both, separated by commas.
+//! Then `start` prints that the test is skipped and returns `None`:
+//!
+//! ```no_run
+//! use headwater_testkit::engines::RedisServer;
+//!
+//! let Some(mut redis) = RedisServer::start() else { return };
+//! let url = redis.url();
+//! redis.restart(); // the same URL, and what its append-only file has
+//! ```
+
+mod certificates;
+mod folder;
+mod postgres;
+mod process;
+mod redis;
+mod resp;
+
+pub use self::{
+    postgres::{PostgresOptions, PostgresServer},
+    redis::{RedisOptions, RedisServer},
+};
+
+use std::env;
+
+/// The variable that names the engines that this machine lacks.
+const WITHOUT: &str = "HEADWATER_WITHOUT";
+
+/// Whether tests of an engine are to be skipped. Prints that they are.
+#[allow(clippy::print_stdout, reason = "the reader of a test's output sees why it did nothing")]
+fn skipped(engine: &str) -> bool {
+    let skipped = env::var(WITHOUT).is_ok_and(|engines| names(&engines, engine));
+    if skipped {
+        println!("skipped: {WITHOUT} names {engine}");
+    }
+    skipped
+}
+
+/// Whether a list that is separated by commas has a name.
+fn names(list: &str, name: &str) -> bool {
+    list.split(',').any(|item| item.trim() == name)
+}
+
+/// The failure of a test whose engine does not work: tests have nothing to go on with.
+#[allow(clippy::panic, reason = "only tests call this, and a panic is how a test fails")]
+#[track_caller]
+fn fail(engine: &str, why: &str) -> ! {
+    panic!("{engine}: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn list_of_engines_is_split_at_commas() {
+        assert!(names("redis, postgres", "postgres") && names("redis", "redis"));
+        assert!(!names("redis", "postgres") && !names("", "redis") && !names("redis-cluster", "redis"));
+    }
+}

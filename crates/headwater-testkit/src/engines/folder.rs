@@ -1,0 +1,115 @@
+//! The temporary folder of a server, owned by the user that the server runs as.
+
+use std::{
+    env, fs, io,
+    os::unix::{
+        fs::{PermissionsExt as _, chown},
+        process::CommandExt as _,
+    },
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// The user that servers run as when the tests run as root.
+const UNPRIVILEGED: &str = "nobody";
+
+/// User and group.
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    user: u32,
+    group: u32,
+}
+
+/// A temporary folder that a server can write to.
+#[derive(Debug)]
+pub(super) struct Folder {
+    temporary: TempDir,
+    /// Only set for root: everyone else starts servers as themselves.
+    account: Option<Account>,
+}
+
+impl Folder {
+    pub(super) fn new() -> io::Result<Self> {
+        let temporary = TempDir::with_prefix("headwater-engine-")?;
+        let account = if rustix::process::geteuid().is_root() { Some(unprivileged()?) } else { None };
+        let folder = Self { temporary, account };
+        folder.give_away(folder.path())?;
+        Ok(folder)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.temporary.path()
+    }
+
+    /// Writes a file that only the server may read: it may hold a key or a password.
+    pub(super) fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.path().join(name);
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        self.give_away(&path)?;
+        Ok(path)
+    }
+
+    /// A program that runs in the folder as the server's user.
+    pub(super) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        // Messages are searched for words, so they must be in English.
+        command.current_dir(self.path()).env("LC_ALL", "C").stdin(Stdio::null());
+        // A key that is typed at the terminal must not stop the server before the tests.
+        command.process_group(0);
+        if let Some(Account { user, group }) = self.account {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    fn give_away(&self, path: &Path) -> io::Result<()> {
+        match self.account {
+            Some(Account { user, group }) => chown(path, Some(user), Some(group)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unprivileged() -> io::Result<Account> {
+    let users = fs::read_to_string("/etc/passwd")?;
+    let found = users.lines().find_map(|line| account(line, UNPRIVILEGED));
+    found.ok_or_else(|| {
+        io::Error::other(format!(
+            "no user {UNPRIVILEGED} in /etc/passwd: add one, or run the tests as a user"
+        ))
+    })
+}
+
+/// The account of a line of `/etc/passwd`, if it is that of a name.
+fn account(line: &str, name: &str) -> Option<Account> {
+    let mut fields = line.split(':');
+    if fields.next()? != name {
+        return None;
+    }
+    let user = fields.nth(1)?.parse().ok()?;
+    Some(Account { user, group: fields.next()?.parse().ok()? })
+}
+
+/// The first of several names that is a file in a folder of the PATH.
+pub(super) fn on_path(programs: &[&str]) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let folders: Vec<_> = env::split_paths(&path).collect();
+    let files = programs.iter().flat_map(|program| folders.iter().map(move |folder| folder.join(program)));
+    files.into_iter().find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::account;
+
+    #[test]
+    fn account_is_read_from_its_line() {
+        let line = "nobody:x:65534:65533:nobody:/nonexistent:/usr/sbin/nologin";
+        let found = account(line, "nobody").unwrap();
+        assert_eq!((found.user, found.group), (65534, 65533));
+        assert!(account(line, "postgres").is_none() && account("nobody:x", "nobody").is_none());
+    }
+}

@@ -1,0 +1,278 @@
+//! A real Postgres server.
+
+use std::{
+    fmt::Write as _,
+    fs, io,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+};
+
+use rustix::process::Signal;
+
+use super::{
+    certificates::Certificates,
+    fail,
+    folder::{Folder, on_path},
+    process::{ServerProcess, StartError, free_port, log_file, until_started},
+    skipped,
+};
+
+const NAME: &str = "postgres";
+const MISSING: &str = "postgres is neither on the PATH nor in /usr/lib/postgresql: install it (Debian: postgresql), or set \
+                       HEADWATER_WITHOUT=postgres to skip the tests that need it";
+
+/// Where Debian keeps the programs of each version; they are not on the PATH.
+const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// The owner of everything, over the socket in the folder only.
+const ADMIN: &str = "admin";
+
+/// The role, its password and its database that the URL names. The role is no superuser.
+const ROLE: &str = "headwater";
+
+/// How a Postgres server is started. `fsync` is on, as in any real server.
+#[derive(Debug, Clone, Default)]
+pub struct PostgresOptions {
+    tls: bool,
+    config: String,
+}
+
+impl PostgresOptions {
+    /// Accepts only TLS connections, with a certificate for `localhost` and `127.0.0.1`.
+    #[must_use]
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
+        self
+    }
+
+    /// Adds a line to `postgresql.conf`, for example `max_connections = 20`. It wins over the lines that are there.
+    #[must_use]
+    pub fn config(mut self, line: &str) -> Self {
+        self.config.push_str(line);
+        self.config.push('\n');
+        self
+    }
+
+    /// Starts the server. `None` if `HEADWATER_WITHOUT` names `postgres`.
+    ///
+    /// # Panics
+    /// When there is no `postgres`, or it does not start: the message has what it printed.
+    #[must_use]
+    #[track_caller]
+    pub fn start(self) -> Option<PostgresServer> {
+        if skipped(NAME) {
+            return None;
+        }
+        match PostgresServer::launch(&self) {
+            Ok(server) => Some(server),
+            Err(why) => fail(NAME, &why),
+        }
+    }
+}
+
+/// A Postgres server in a temporary folder, with the role and the database `headwater`. Dropping it kills it.
+#[derive(Debug)]
+pub struct PostgresServer {
+    // The process is dropped before its folder.
+    process: Option<ServerProcess>,
+    /// The folder of `postgres`, `initdb` and `psql`.
+    programs: PathBuf,
+    folder: Folder,
+    certificates: Option<Certificates>,
+    port: u16,
+    starts: u32,
+}
+
+impl PostgresServer {
+    /// Starts a server without TLS. `None` if `HEADWATER_WITHOUT` names `postgres`.
+    ///
+    /// # Panics
+    /// When there is no `postgres`, or it does not start: the message has what it printed.
+    #[must_use]
+    #[track_caller]
+    pub fn start() -> Option<Self> {
+        Self::options().start()
+    }
+
+    /// How to start one with other settings.
+    #[must_use]
+    pub fn options() -> PostgresOptions {
+        PostgresOptions::default()
+    }
+
+    fn launch(options: &PostgresOptions) -> Result<Self, String> {
+        let programs = programs().ok_or(MISSING)?;
+        let folder = Folder::new().map_err(|error| format!("no temporary folder: {error}"))?;
+        let mut server = Self { process: None, programs, folder, certificates: None, port: 0, starts: 0 };
+        server.initialise(options)?;
+        until_started(|| {
+            server.port = free_port()?;
+            server.try_start()
+        })?;
+        server.psql("postgres", &format!("CREATE ROLE {ROLE} LOGIN PASSWORD '{ROLE}'"))?;
+        server.psql("postgres", &format!("CREATE DATABASE {ROLE} OWNER {ROLE}"))?;
+        Ok(server)
+    }
+
+    /// Makes the data folder and its configuration.
+    fn initialise(&mut self, options: &PostgresOptions) -> Result<(), String> {
+        let mut command = self.folder.command(&self.programs.join("initdb"));
+        command.arg("-D").arg(self.data());
+        // Nothing depends on the files of an empty server: a crash that loses them ends the test too.
+        command.args(["-U", ADMIN, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+        finish(command)?;
+        self.configure(options).map_err(|error| format!("cannot write the configuration: {error}"))
+    }
+
+    fn configure(&mut self, options: &PostgresOptions) -> io::Result<()> {
+        let mut config = format!(
+            "listen_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\nfsync = on\n",
+            self.folder.path().display()
+        );
+        let mut connection = "host";
+        if options.tls {
+            connection = "hostssl";
+            let made = Certificates::make(&self.folder)?;
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                config,
+                "ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'",
+                made.certificate.display(),
+                made.key.display()
+            );
+            self.certificates = Some(made);
+        }
+        self.folder.write("data/postgresql.conf", &(config + &options.config))?;
+        let access = format!("local all all trust\n{connection} all all 127.0.0.1/32 scram-sha-256\n");
+        self.folder.write("data/pg_hba.conf", &access)?;
+        Ok(())
+    }
+
+    fn try_start(&mut self) -> Result<(), StartError> {
+        self.starts += 1;
+        let mut command = self.folder.command(&self.programs.join("postgres"));
+        command.arg("-D").arg(self.data()).arg("-p").arg(self.port.to_string());
+        let log = log_file(self.folder.path(), self.starts);
+        // A connection is refused until recovery is over.
+        let ready = || self.psql("postgres", "SELECT 1").is_ok();
+        let process = ServerProcess::start(command, self.folder.path(), &log, ready)?;
+        self.process = Some(process);
+        Ok(())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Where clients connect: `postgres://headwater:headwater@127.0.0.1:PORT/headwater`, and `?sslmode=require` with TLS.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.url_as(ROLE, ROLE, ROLE)
+    }
+
+    /// The URL of another role and database.
+    #[must_use]
+    pub fn url_as(&self, role: &str, password: &str, database: &str) -> String {
+        let mode = if self.certificates.is_some() { "?sslmode=require" } else { "" };
+        format!("postgres://{role}:{password}@127.0.0.1:{}/{database}{mode}", self.port)
+    }
+
+    /// Makes an empty database of the role `headwater` and returns its URL, so that tests can share one server.
+    ///
+    /// # Panics
+    /// When there is one of that name.
+    #[track_caller]
+    pub fn database(&self, name: &str) -> String {
+        self.query("postgres", &format!("CREATE DATABASE {name} OWNER {ROLE}"));
+        self.url_as(ROLE, ROLE, name)
+    }
+
+    /// The address behind the URL, for a proxy in front of it.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    /// The certificate that a client of a server with TLS must trust, as a PEM file.
+    #[must_use]
+    pub fn authority(&self) -> Option<&Path> {
+        self.certificates.as_ref().map(Certificates::authority)
+    }
+
+    /// The process that accepts connections, while the server runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(ServerProcess::id)
+    }
+
+    /// Executes a statement in a database as superuser, and returns the rows as text, with `|` between columns. It works
+    /// whatever the tests do to the port.
+    ///
+    /// # Panics
+    /// When the server refuses it or does not run.
+    #[track_caller]
+    pub fn query(&self, database: &str, statement: &str) -> String {
+        match self.psql(database, statement) {
+            Ok(rows) => rows,
+            Err(why) => fail(NAME, &format!("{statement}: {why}")),
+        }
+    }
+
+    fn psql(&self, database: &str, statement: &str) -> Result<String, String> {
+        let mut command = self.folder.command(&self.programs.join("psql"));
+        command.arg("-h").arg(self.folder.path()).arg("-p").arg(self.port.to_string());
+        command.args(["-U", ADMIN, "-d", database, "-qAtX", "-v", "ON_ERROR_STOP=1", "-c", statement]);
+        finish(command).map(|output| output.trim_end().to_owned())
+    }
+
+    /// Stops the server as an operator does: connections are closed, transactions rolled back (SIGINT).
+    ///
+    /// # Panics
+    /// When it does not end.
+    #[track_caller]
+    pub fn stop(&mut self) {
+        if let Some(Err(why)) = self.process.take().map(|process| process.stop(Signal::INT)) {
+            fail(NAME, &why);
+        }
+    }
+
+    /// Kills the process that accepts connections (SIGKILL), which ends all others.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts the server again on the same port and folder; stops it first if it runs.
+    ///
+    /// # Panics
+    /// When it does not start: the message has what it printed.
+    #[track_caller]
+    pub fn restart(&mut self) {
+        self.stop();
+        if let Err(why) = until_started(|| self.try_start()) {
+            fail(NAME, &why);
+        }
+    }
+}
+
+/// The folder with the programs: that of the `postgres` on the PATH, or of Debian's newest version.
+fn programs() -> Option<PathBuf> {
+    // Only some of the programs may be linked into a folder of the PATH.
+    let linked = on_path(&["postgres"]).and_then(|program| fs::canonicalize(program).ok());
+    let named = linked.and_then(|program| program.parent().map(Path::to_path_buf));
+    named.or_else(|| {
+        let versions = fs::read_dir(DEBIAN).ok()?.filter_map(Result::ok).map(|entry| entry.path());
+        let complete = versions.filter(|version| version.join("bin/initdb").is_file());
+        let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+        complete.max_by_key(number).map(|version| version.join("bin"))
+    })
+}
+
+/// Runs a program to its end and returns what it printed.
+fn finish(mut command: std::process::Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("cannot run {command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    Err(format!("{out}{errors}").trim().to_owned())
+}

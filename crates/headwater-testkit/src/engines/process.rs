@@ -1,0 +1,160 @@
+//! One process of a server: started until it answers, watched, and ended.
+
+use std::{
+    fs::{self, File},
+    io,
+    net::{Ipv4Addr, TcpListener},
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a server may take to start or to stop before it is said to hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long to sleep between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Ends the server and removes its folder when the test process has died: then nothing is dropped, and the pipe closes.
+const WATCHDOG: &str = r#"read _; kill -9 "$1"; rm -rf "$2""#;
+
+/// What a server that cannot start says about an obstacle that goes away by itself: its port was taken in the meantime, or
+/// processes of the killed server before it still end.
+const PASSING: [&str; 3] = ["Address already in use", "shared memory block", "postmaster.pid"];
+
+/// Why a server did not start.
+#[derive(Debug)]
+pub(super) enum StartError {
+    /// The same may work later, or on another port.
+    Passing(String),
+    Final(String),
+}
+
+impl StartError {
+    pub(super) fn text(self) -> String {
+        match self {
+            Self::Passing(text) | Self::Final(text) => text,
+        }
+    }
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        Self::Final(error.to_string())
+    }
+}
+
+/// A server that answers. It is killed when it is dropped.
+#[derive(Debug)]
+pub(super) struct ServerProcess {
+    server: Child,
+    watchdog: Child,
+}
+
+impl ServerProcess {
+    /// Starts a server and waits until it is ready. What it prints goes to `log`.
+    pub(super) fn start(
+        mut command: Command,
+        folder: &Path,
+        log: &Path,
+        ready: impl Fn() -> bool,
+    ) -> Result<Self, StartError> {
+        let output = File::create(log)?;
+        let mut server = command.stdout(output.try_clone()?).stderr(output).spawn()?;
+        let watchdog = match watchdog(server.id(), folder) {
+            Ok(watchdog) => watchdog,
+            Err(error) => {
+                let _ = server.kill();
+                let _ = server.wait();
+                return Err(error.into());
+            }
+        };
+        let mut process = Self { server, watchdog };
+        let start = Instant::now();
+        while !ready() {
+            if let Some(status) = process.server.try_wait()? {
+                return Err(ended(&format!("the server ended ({status})"), log));
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(ended(&format!("not ready after {PATIENCE:?}"), log));
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(process)
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// Asks the server to end, and waits until it has.
+    pub(super) fn stop(mut self, signal: Signal) -> Result<(), String> {
+        let id =
+            i32::try_from(self.id()).ok().and_then(Pid::from_raw).ok_or("the server has no process id")?;
+        kill_process(id, signal).map_err(|error| format!("cannot be stopped: {error}"))?;
+        let start = Instant::now();
+        while self.server.try_wait().map_err(|error| error.to_string())?.is_none() {
+            if start.elapsed() > PATIENCE {
+                return Err(format!("did not end within {PATIENCE:?} after {signal:?}"));
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // The watchdog first: once the server is gone, its process id may become another's.
+        for child in [&mut self.watchdog, &mut self.server] {
+            // Either may have ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn watchdog(server: u32, folder: &Path) -> io::Result<Child> {
+    let mut command = Command::new("sh");
+    command.args(["-c", WATCHDOG, "watchdog", &server.to_string()]).arg(folder);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.process_group(0).spawn()
+}
+
+fn ended(what: &str, log: &Path) -> StartError {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    let last = lines.get(lines.len().saturating_sub(20)..).unwrap_or_default().join("\n");
+    let message = format!("{what}:\n{last}");
+    if PASSING.iter().any(|words| text.contains(words)) {
+        StartError::Passing(message)
+    } else {
+        StartError::Final(message)
+    }
+}
+
+/// A port that is free now. Another process may take it before the server does, so starting is tried again.
+pub(super) fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// Tries until something other than a passing obstacle is in the way.
+pub(super) fn until_started<T>(mut start: impl FnMut() -> Result<T, StartError>) -> Result<T, String> {
+    let begin = Instant::now();
+    loop {
+        match start() {
+            Ok(started) => return Ok(started),
+            Err(StartError::Passing(_)) if begin.elapsed() < PATIENCE => thread::sleep(PAUSE * 10),
+            Err(error) => return Err(error.text()),
+        }
+    }
+}
+
+/// The log of the n-th start.
+pub(super) fn log_file(folder: &Path, start: u32) -> PathBuf {
+    folder.join(format!("server-{start}.log"))
+}
