@@ -143,7 +143,7 @@ fn store_stats_counts_what_people_look_for() {
     let ran = headwater(&["store", "stats", store.to_str().unwrap()], "");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for text in
-        ["journals  1: 0 active, 0 waiting, 1 closed", "bytes in the largest", "of session", "space  "]
+        ["journals  1: 0 active, 0 waiting, 1 closed", "in the largest journal", "of session", "space  "]
     {
         assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
     }

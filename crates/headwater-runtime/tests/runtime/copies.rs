@@ -30,7 +30,8 @@ fn agent(store: &Arc<dyn Store>) -> Agent {
 /// Makes sessions of one, two or three turns, some of which wait for an answer.
 async fn fill(agent: &Agent) {
     let sessions = (0..SESSIONS).map(async |n| {
-        let session = agent.session(format!("session-{n}"), Some(["ann", "bob"][n % 2]));
+        let owner = Some(["ann", "bob"][n % 2]);
+        let session = agent.open_session(format!("session-{n}"), owner).await.unwrap();
         for turn in 0..=n % 3 {
             session.send(format!("turn {turn} of {n}")).await.unwrap();
             session.settled().await.unwrap();
