@@ -45,7 +45,6 @@ fn questions_and_stops_are_answered_on_another_node(kind: Kind) {
         assert_eq!(reader.status(), RunStatus::Cancelled);
     });
     held(
-        kind,
         "approval, answer and stop on a node that does not drive the run",
         3,
         "each counts once, and reaches the driver",
@@ -74,7 +73,6 @@ fn session_goes_on_at_another_node(kind: Kind) {
         }
     });
     held(
-        kind,
         "second message of a session on another node while the first is answered",
         1,
         "both are answered, in order, and both nodes show the same conversation",

@@ -42,13 +42,16 @@ impl Engine {
         }
     }
 
-    /// The URL for a node that reaches the engine over this address.
-    pub(crate) fn url_over(&self, address: SocketAddr) -> String {
-        let url = match self {
+    pub(crate) fn url(&self) -> String {
+        match self {
             Self::Redis(server) => server.url(),
             Self::Postgres(server) => server.url(),
-        };
-        url.replace(&self.address().to_string(), &address.to_string())
+        }
+    }
+
+    /// The URL for a node that reaches the engine over this address.
+    pub(crate) fn url_over(&self, address: SocketAddr) -> String {
+        self.url().replace(&self.address().to_string(), &address.to_string())
     }
 
     /// Kills the engine, and starts it again.

@@ -40,7 +40,6 @@ fn runs_of_killed_nodes_go_on_elsewhere(kind: Kind) {
     );
     assert!(count < ENOUGH || most < lease * 2, "takeover p99 is {most:?}, the lease {lease:?}");
     held(
-        kind,
         "SIGKILL of the node that drives three runs",
         LONG,
         "all runs end with the same messages, each tool effect once, takeover p99 under twice the lease",
@@ -69,7 +68,7 @@ async fn kill_one_after_another(cluster: Arc<Cluster>, count: usize) -> Vec<Dura
         }
         restarted.await.unwrap();
         if number % 50 == 49 {
-            println!("told: {} of {count} kills", number + 1);
+            println!("progress: {} of {count} kills", number + 1);
         }
     }
     while let Some(judged) = judges.join_next().await {

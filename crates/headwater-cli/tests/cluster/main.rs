@@ -31,6 +31,7 @@ mod server;
 mod soak;
 #[path = "../cli/table.rs"]
 mod table;
+mod vendors;
 
 /// Makes a test for each engine out of a scenario: a function that takes the kind of engine.
 macro_rules! on_each_engine {

@@ -25,7 +25,6 @@ on_each_engine!(
 fn node_cut_off_from_the_engine_loses_its_runs_to_others(kind: Kind) {
     lose_the_engine(kind, Link::Cut);
     held(
-        kind,
         "network cut between the driving node and the engine",
         RUNS,
         "the runs end elsewhere with the same messages, each tool effect once; the node comes back by itself",
@@ -35,7 +34,6 @@ fn node_cut_off_from_the_engine_loses_its_runs_to_others(kind: Kind) {
 fn node_with_a_stalled_engine_loses_its_runs_to_others(kind: Kind) {
     lose_the_engine(kind, Link::Stalled);
     held(
-        kind,
         "packets dropped between the driving node and the engine",
         RUNS,
         "the runs end elsewhere with the same messages, each tool effect once; the node comes back by itself",
@@ -77,7 +75,6 @@ fn readers_moved_between_nodes_lose_and_repeat_nothing(kind: Kind) {
         assert!(connections > readers.len(), "no reader was moved");
     });
     held(
-        kind,
         "all connections of all readers reset, so that each continues on another node",
         MOVES,
         "the same messages, no record twice",

@@ -43,7 +43,6 @@ fn paused_driver_writes_nothing_when_it_goes_on(kind: Kind) {
         cluster.judge_all(runs, &expected).await;
     });
     held(
-        kind,
         "SIGSTOP of the driving node for longer than its lease, then SIGCONT",
         RUNS,
         "the runs end elsewhere with the same messages; the old driver writes nothing",

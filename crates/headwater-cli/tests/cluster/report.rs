@@ -13,9 +13,10 @@ pub(crate) fn setting(name: &str, short: usize) -> usize {
         .map_or(short, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }
 
-/// Notes that a scenario held so many times in its long form. The document must have the same row.
-pub(crate) fn held(kind: Kind, what: &str, count: usize, result: &str) {
-    let row = row(&format!("{}: {what}", kind.name()), count, result);
+/// Notes that a scenario held so many times in its long form. The document must have the same row, which is about each
+/// engine.
+pub(crate) fn held(what: &str, count: usize, result: &str) {
+    let row = row(what, count, result);
     println!("told: {row}");
     if env::var_os("HEADWATER_CLUSTER_WRITE").is_none() {
         assert_documented("docs/reliability.md", &row, "cargo xtask cluster --write");

@@ -43,8 +43,7 @@ fn engine_restart_loses_and_repeats_nothing(kind: Kind) {
         load.end().await;
     });
     held(
-        kind,
-        "engine killed and restarted, and stopped and restarted, under load",
+        "engine killed, and stopped, and started again under load",
         CRASHES * 2,
         "all runs end with the same messages, each tool effect once",
     );
@@ -66,7 +65,6 @@ fn rolling_restart_disturbs_no_run(kind: Kind) {
         load.end().await;
     });
     held(
-        kind,
         "rolling restart of all nodes by SIGTERM under load",
         3,
         "all runs end with the same messages, each tool effect once",
