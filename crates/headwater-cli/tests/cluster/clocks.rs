@@ -59,7 +59,7 @@ fn skewed_clocks_neither_steal_nor_strand_runs(kind: Kind) {
 /// Debian has it in a folder of the architecture.
 fn library() -> PathBuf {
     let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().filter_map(Result::ok);
-    let files = folders.map(|folder| folder.path().join("faketime/libfaketime.so.1"));
+    let files = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
     files.into_iter().find(|file| file.is_file()).unwrap_or_else(|| {
         panic!("libfaketime is missing: install it (Debian: faketime), or set HEADWATER_WITHOUT=clocks");
     })
