@@ -41,7 +41,7 @@ pub(crate) async fn serve(
     let options = server_options(settings).await?;
     let (listener, address) = listen::listen(settings).await?;
     descriptors::raise();
-    let opened = store::open(settings)?;
+    let opened = store::open(settings).await?;
     let store = opened.store();
     let noted = store::Serving::note(settings, address.to_string());
     let Brought { agents, files, default } = agents(settings, models, program, &store)?;
@@ -77,7 +77,7 @@ pub(crate) async fn serve(
     }
     let mut pages = studio::routes();
     if !listen::has_keys(settings) {
-        let survives = matches!(settings.store, StoreUrl::File(_));
+        let survives = settings.store != StoreUrl::Memory;
         pages = pages.merge(process::routes(settings, address, is_demo && survives));
     }
     let routes = server.application(pages);

@@ -204,7 +204,15 @@ impl Error {
 
     /// Whether the store as a whole refuses or fails, and not what one run or session has in it.
     pub(crate) fn is_store_down(&self) -> bool {
-        matches!(self.code(), "store.stopped" | "store.io" | "store.no-space" | "store.busy" | "store.full")
+        matches!(
+            self.code(),
+            "store.stopped"
+                | "store.unavailable"
+                | "store.io"
+                | "store.no-space"
+                | "store.busy"
+                | "store.full"
+        )
     }
 
     /// Whether what lies in the store cannot be read.

@@ -138,7 +138,7 @@ fn fault(fault: CursorFault, message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Cursor(fault), message)
 }
 
-fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -146,7 +146,7 @@ fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

@@ -15,7 +15,6 @@ use std::{
 
 use tokio::sync::{Semaphore, watch};
 
-mod batch;
 mod check;
 mod core;
 mod disk;
@@ -42,8 +41,8 @@ pub use folder::Folder;
 pub use options::{Fsync, Options, Writer};
 pub use sweep::compact;
 
-use self::{batch::Room, core::Core, handles::Handles, log::Log, segment::ListCache};
-use crate::{Error, ErrorKind, Result, clock::Retention};
+use self::{core::Core, handles::Handles, log::Log, segment::ListCache};
+use crate::{Error, ErrorKind, Result, batch::Room, clock::Retention};
 
 /// A store in a folder.
 ///

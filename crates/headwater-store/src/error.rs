@@ -70,6 +70,10 @@ pub enum ErrorKind {
     Format,
     /// An earlier failure stopped the store: it takes no more writes until it is opened anew.
     Stopped,
+    /// The engine behind the store cannot be reached, or cannot do it now. It reconnects by itself: repeat the call later.
+    Unavailable,
+    /// The engine rejects this program: its URL, password or rights are wrong, or it is a server that does not fit.
+    Rejected,
     /// A cursor is not one of ours, or not for this journal: `cursor.forged`, `cursor.foreign` and so on.
     Cursor(CursorFault),
 }
@@ -110,6 +114,8 @@ impl ErrorKind {
             Self::Locked => "store.locked",
             Self::Format => "store.format",
             Self::Stopped => "store.stopped",
+            Self::Unavailable => "store.unavailable",
+            Self::Rejected => "store.rejected",
             Self::Cursor(CursorFault::Malformed) => "cursor.malformed",
             Self::Cursor(CursorFault::Forged) => "cursor.forged",
             Self::Cursor(CursorFault::Foreign) => "cursor.foreign",
@@ -148,7 +154,10 @@ impl Error {
     /// has [`Stopped`](ErrorKind::Stopped) must be opened anew.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self.0.kind, ErrorKind::Held { .. } | ErrorKind::Busy | ErrorKind::Locked)
+        matches!(
+            self.0.kind,
+            ErrorKind::Held { .. } | ErrorKind::Busy | ErrorKind::Locked | ErrorKind::Unavailable
+        )
     }
 
     /// The lease has been taken over.

@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+mod batch;
 mod clock;
 mod cursor;
 pub mod embedded;
@@ -37,6 +38,12 @@ mod journal;
 pub mod key;
 mod lease;
 mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "redis")]
+pub mod redis;
+#[cfg(feature = "remote")]
+pub mod remote;
 mod secret;
 mod store;
 mod value;
@@ -48,6 +55,10 @@ pub use error::{CursorFault, Error, ErrorKind, Result};
 pub use journal::{Class, EpochStart, JournalId, JournalInfo, Page, ReadLimit, Receipt, Record, Tail};
 pub use lease::Lease;
 pub use memory::{Memory, MemoryOptions};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
+#[cfg(feature = "redis")]
+pub use redis::RedisStore;
 pub use secret::Secret;
 pub use store::{Limits, Pending, Store, Swept};
 pub use value::{Expect, Value, Watch};

@@ -38,7 +38,7 @@ impl Config {
         let settings = Settings::of(&layers)?;
         let mut out = style::stdout(self.json);
         if self.json {
-            serde_json::to_writer_pretty(&mut out, &as_json(&layers))?;
+            serde_json::to_writer_pretty(&mut out, &as_json(&layers, &settings))?;
             writeln!(out)?;
         } else {
             let width = layers.settings().iter().map(|setting| setting.key.name.len()).max().unwrap_or(0);
@@ -79,11 +79,13 @@ fn shown(value: &Value, secret: bool) -> String {
     }
 }
 
-fn as_json(layers: &Layers) -> Json {
+fn as_json(layers: &Layers, settings: &Settings) -> Json {
     let settings = layers.settings().iter().map(|setting| {
         let value = match &setting.value {
             Value::One(text) if text.is_empty() => Json::Null,
             Value::One(_) if setting.key.kind.is_secret() => json!("…"),
+            // Its URL may have a password.
+            Value::One(_) if setting.key.name == "store" => json!(settings.store.to_string()),
             Value::One(text) => json!(text),
             Value::Many(items) => json!(items),
             Value::Secrets(pairs) => {

@@ -68,8 +68,8 @@ fn existing(folder: Option<&Path>) -> Result<PathBuf, Failure> {
             let settings = Settings::of(&Layers::gather(Vec::new(), environment, None)?)?;
             match settings.store {
                 StoreUrl::File(folder) => folder,
-                StoreUrl::Memory => {
-                    let message = "the settings keep runs in memory: name the folder of a store";
+                other => {
+                    let message = format!("the settings keep runs in {other}: name the folder of a store");
                     return Err(Failure::new(message));
                 }
             }

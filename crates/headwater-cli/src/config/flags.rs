@@ -29,7 +29,8 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
 
-    /// Where runs are kept: `memory:` or `file:FOLDER`.
+    /// Where runs are kept: `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`. Other users of the
+    /// machine can see flags: put a URL with a password into the variable or the file.
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 

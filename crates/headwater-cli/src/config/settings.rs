@@ -58,6 +58,9 @@ pub(crate) struct Settings {
 pub(crate) enum StoreUrl {
     Memory,
     File(PathBuf),
+    /// Servers that several machines share. Their URLs may hold passwords.
+    Postgres(Hidden),
+    Redis(Hidden),
 }
 
 impl fmt::Display for StoreUrl {
@@ -65,6 +68,7 @@ impl fmt::Display for StoreUrl {
         match self {
             Self::Memory => f.write_str("memory:"),
             Self::File(folder) => write!(f, "file:{}", folder.display()),
+            Self::Postgres(url) | Self::Redis(url) => f.write_str(&without_secrets(&url.0)),
         }
     }
 }
@@ -364,10 +368,30 @@ fn store_url(text: &str) -> Result<StoreUrl, String> {
     match text.split_once(':') {
         Some(("memory", "")) => Ok(StoreUrl::Memory),
         Some(("file", folder)) if !folder.is_empty() => Ok(StoreUrl::File(folder.into())),
-        Some(("redis" | "rediss", _)) => {
-            Err("this build has no Redis store: use `memory:` or `file:FOLDER`".to_owned())
+        Some(("redis" | "rediss", rest)) if rest.starts_with("//") => {
+            built_with(cfg!(feature = "redis"), "Redis").map(|()| StoreUrl::Redis(Hidden(text.to_owned())))
         }
-        _ => Err(format!("`{text}` names no store: use `memory:` or `file:FOLDER`")),
+        Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+            built_with(cfg!(feature = "postgres"), "Postgres")
+                .map(|()| StoreUrl::Postgres(Hidden(text.to_owned())))
+        }
+        _ => Err(format!(
+            "`{}` names no store: use `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`",
+            without_secrets(text)
+        )),
+    }
+}
+
+fn built_with(has: bool, name: &str) -> Result<(), String> {
+    if has { Ok(()) } else { Err(format!("this build has no {name} store: use `memory:` or `file:FOLDER`")) }
+}
+
+/// A URL without user, password and parameters.
+fn without_secrets(url: &str) -> String {
+    let address = url.split('?').next().unwrap_or(url);
+    match (address.split_once("://"), address.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+        _ => address.to_owned(),
     }
 }
 

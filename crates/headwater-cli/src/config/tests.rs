@@ -165,8 +165,8 @@ fn a_mistake_is_told_with_its_place_and_what_was_meant() {
         ),
         ("watch = \"perhaps\"", "headwater.toml:1: `watch`: `perhaps` is neither `true` nor `false`"),
         (
-            "store = \"redis://x\"",
-            "headwater.toml:1: `store`: this build has no Redis store: use `memory:` or `file:FOLDER`",
+            "store = \"mysql://ann:secret@db/app\"",
+            "headwater.toml:1: `store`: `mysql://db/app` names no store: use `memory:`, `file:FOLDER`, `redis://HOST` or `postgres://HOST/DATABASE`",
         ),
         (
             "fsync = \"often\"",
@@ -331,4 +331,23 @@ fn the_manual_lists_every_setting() {
         return;
     }
     assert_eq!(written, table, "write it with `HEADWATER_BLESS=1 cargo test -p headwater-cli manual`");
+}
+
+#[test]
+fn store_url_is_shown_without_its_password() {
+    let shown = |url: &str| {
+        let layers =
+            Layers::gather(Vec::new(), [("HEADWATER_STORE".to_owned(), url.to_owned())], None).unwrap();
+        let settings = Settings::of(&layers).unwrap();
+        assert!(!format!("{:?}", settings.store).contains("pass"), "{url}");
+        settings.store.to_string()
+    };
+    for (url, expected) in [
+        ("redis://cache", "redis://cache"),
+        ("rediss://ann:pass@cache:6380/1?prefix=pass", "rediss://cache:6380/1"),
+        ("postgres://ann:pa:pass@db/app", "postgres://db/app"),
+        ("postgresql://ann:p%40pass@db:5432/app?sslmode=require&password=pass", "postgresql://db:5432/app"),
+    ] {
+        assert_eq!(shown(url), expected);
+    }
 }

@@ -52,6 +52,7 @@ fn write(
     let store = match &settings.store {
         StoreUrl::Memory => "memory: runs are gone when the server stops".to_owned(),
         StoreUrl::File(folder) => format!("{}, store in {}", settings.data.display(), folder.display()),
+        shared @ (StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => shared.to_string(),
     };
     writeln!(out, "  {BOLD}data{BOLD:#}      {}", style::printable(&store))?;
     writeln!(out, "  {BOLD}studio{BOLD:#}    {CYAN}{base}/{CYAN:#}")?;

@@ -7,6 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(feature = "postgres")]
+use headwater_store::PostgresStore;
+#[cfg(feature = "redis")]
+use headwater_store::RedisStore;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+use headwater_store::remote;
 use headwater_store::{
     Embedded, ErrorKind, Memory, Store,
     embedded::{Folder, Options},
@@ -59,6 +65,10 @@ impl Drop for Noted {
 pub(crate) enum Opened {
     Memory(Arc<Memory>),
     Folder(Arc<Embedded>),
+    #[cfg(feature = "postgres")]
+    Postgres(Arc<PostgresStore>),
+    #[cfg(feature = "redis")]
+    Redis(Arc<RedisStore>),
 }
 
 impl Opened {
@@ -66,12 +76,28 @@ impl Opened {
         match self {
             Self::Memory(store) => store.clone(),
             Self::Folder(store) => store.clone(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => store.clone(),
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.clone(),
+        }
+    }
+
+    /// Opens a store that has stopped anew, if it can be.
+    async fn recover(&self) -> headwater_store::Result<()> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Folder(store) => store.recover().await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => store.recover().await,
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.recover().await,
         }
     }
 
     /// Opens a store that has stopped anew, as often as it stops. Never ends.
     pub(crate) async fn keep_recovering(&self) {
-        let Self::Folder(store) = self else { return std::future::pending().await };
+        let store = self.store();
         let mut pause = FIRST_PAUSE;
         loop {
             let running = Instant::now();
@@ -84,7 +110,7 @@ impl Opened {
             loop {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
-                match store.recover().await {
+                match self.recover().await {
                     Ok(()) => break,
                     Err(error) => {
                         tracing::warn!(code = error.code(), %error, "the store cannot be opened anew yet");
@@ -101,8 +127,33 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Opens the store.
-pub(crate) fn open(settings: &Settings) -> Result<Opened, Failure> {
-    let StoreUrl::File(folder) = &settings.store else { return Ok(Opened::Memory(Arc::new(Memory::new()))) };
+pub(crate) async fn open(settings: &Settings) -> Result<Opened, Failure> {
+    match &settings.store {
+        StoreUrl::Memory => Ok(Opened::Memory(Arc::new(Memory::new()))),
+        StoreUrl::File(folder) => open_folder(settings, folder),
+        #[cfg(feature = "postgres")]
+        StoreUrl::Postgres(url) => {
+            let store =
+                PostgresStore::connect(&url.0, remote::Options::default()).await.map_err(unreachable)?;
+            Ok(Opened::Postgres(Arc::new(store)))
+        }
+        #[cfg(feature = "redis")]
+        StoreUrl::Redis(url) => {
+            let store = RedisStore::connect(&url.0, remote::Options::default()).await.map_err(unreachable)?;
+            Ok(Opened::Redis(Arc::new(store)))
+        }
+        #[cfg(not(all(feature = "postgres", feature = "redis")))]
+        other => Err(Failure::new(format!("this build has no store for {other}"))),
+    }
+}
+
+/// A server that is away comes back: a supervisor tries again.
+#[cfg(any(feature = "postgres", feature = "redis"))]
+fn unreachable(error: headwater_store::Error) -> Failure {
+    if error.is_retryable() { Failure::temporary(error.to_string()) } else { Failure::new(error.to_string()) }
+}
+
+fn open_folder(settings: &Settings, folder: &Path) -> Result<Opened, Failure> {
     let files = Folder::new(folder).map_err(|error| {
         let message = format!("cannot open the store in {}: making the folder: {error}", folder.display());
         match error.kind() {

@@ -11,7 +11,6 @@ use tokio::sync::watch;
 
 use super::{
     Damage, Options,
-    batch::{Batch, Room},
     files::File,
     format::{COMMIT_HEADER, Counters},
     frame::{Frame, encode_records},
@@ -20,7 +19,10 @@ use super::{
     segment::Sealed,
     values::{Stored, Values},
 };
-use crate::{Error, ErrorKind, JournalId, Result, Time};
+use crate::{
+    Error, ErrorKind, JournalId, Result, Time,
+    batch::{Batch, Room},
+};
 
 mod calls;
 mod look;

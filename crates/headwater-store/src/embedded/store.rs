@@ -6,13 +6,12 @@ use bytes::Bytes;
 
 use super::{
     Embedded,
-    batch::Batch,
     core::{Claim, Core, Located, ReadStep, Trim, Waiting},
     values::Stored,
 };
 use crate::{
     Class, Error, ErrorKind, Expect, JournalId, JournalInfo, Lease, Monotonic, Page, Pending, ReadLimit,
-    Receipt, Result, Store, Swept, Tail, Value, Watch,
+    Receipt, Result, Store, Swept, Tail, Value, Watch, batch::Batch,
 };
 
 impl Embedded {

@@ -1,0 +1,494 @@
+//! The engine's calls as statements.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio_postgres::{
+    Row,
+    types::{FromSql, Type},
+};
+
+use super::{
+    connect::{Lane, Pool},
+    listen::{self, Listening},
+    migrate::LOCK,
+    sql::{SWEPT_JOURNALS, SWEPT_VALUES, Sql},
+};
+use crate::{
+    EpochStart, Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Time, Value,
+    remote::{
+        Answer, Append, Change, Claimed, Engine, EngineClock, Entry, Fault, Header, Hold, Refusal, Stored,
+        SweepStep, Verdict, random_u64,
+    },
+};
+
+/// How often a claim or delete is tried again when the journal changed between two statements.
+const ROUNDS: usize = 8;
+
+/// A database.
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    pool: Pool,
+    sql: Sql,
+    channel: String,
+    /// Tells this process's announcements from others'.
+    node: u64,
+    time: Arc<EngineClock>,
+}
+
+impl Postgres {
+    pub(super) async fn new(pool: Pool, time: Arc<EngineClock>) -> Result<Self> {
+        let sql = Sql::new(&pool.url.schema);
+        let channel = listen::channel(&pool.url.schema);
+        let engine = Self { pool, sql, channel, node: random_u64(), time };
+        let now = engine.now().await.map_err(|fault| fault.error().clone())?;
+        engine.time.observe(now);
+        Ok(engine)
+    }
+
+    /// The time that the statements use instead of the server's.
+    fn at(&self) -> Option<i64> {
+        self.time.simulated().map(signed)
+    }
+
+    /// The beginning of a payload that announces a journal whose number the statement adds.
+    fn announce_journal(&self) -> String {
+        let mut payload = listen::journals(self.node, [0]).concat();
+        payload.pop();
+        payload
+    }
+
+    async fn written_by(&self, key: &str) -> Answer<Option<(u64, i64)>> {
+        let parameters = [(&key.as_bytes() as _, Type::BYTEA), (&self.at() as _, Type::INT8)];
+        let rows = self.pool.query(Lane::Calls, "reading a value", &self.sql.written_by, &parameters).await?;
+        rows.first().map(|row| Ok((unsigned(column(row, 0)?), column(row, 1)?))).transpose()
+    }
+
+    /// What became of appends that were not written now.
+    async fn refusals(&self, appends: &[Append], verdicts: &mut [Verdict]) -> Answer<()> {
+        let numbers: Vec<i64> = appends.iter().map(|append| signed(append.number)).collect();
+        let parameters = [(&numbers as _, Type::INT8_ARRAY), (&self.at() as _, Type::INT8)];
+        let rows = self.pool.query(Lane::Writer, "reading journals", &self.sql.headers, &parameters).await?;
+        let headers: Vec<Header> = rows.iter().map(header).collect::<Answer<_>>()?;
+        for (append, verdict) in appends.iter().zip(verdicts) {
+            if *verdict != Verdict::Written {
+                let header = headers.iter().find(|header| header.number == append.number);
+                *verdict = append.verdict(header);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Engine for Postgres {
+    type Hints = Listening;
+
+    async fn commit(&self, appends: &[Append]) -> Answer<(Vec<Verdict>, u64)> {
+        let of = |number: fn(&Append) -> u64| {
+            appends.iter().map(|append| signed(number(append))).collect::<Vec<_>>()
+        };
+        let (numbers, epochs) = (of(|append| append.number), of(|append| append.epoch));
+        let (firsts, lasts, bytes) =
+            (of(|append| append.first), of(|append| append.last), of(|append| append.bytes));
+        let entries: Vec<(u64, &Entry)> = appends
+            .iter()
+            .flat_map(|append| append.entries.iter().map(|entry| (append.number, entry)))
+            .collect();
+        let each = |number: fn(&(u64, &Entry)) -> u64| {
+            entries.iter().map(|it| signed(number(it))).collect::<Vec<_>>()
+        };
+        let (entry_numbers, entry_firsts) = (each(|it| it.0), each(|it| it.1.first));
+        let (entry_lasts, entry_starts) = (each(|it| it.1.last), each(|it| it.1.start));
+        let packed: Vec<&[u8]> = entries.iter().map(|(_, entry)| &*entry.packed).collect();
+        let payloads = listen::journals(self.node, appends.iter().map(|append| append.number));
+        let parameters = [
+            (&numbers as _, Type::INT8_ARRAY),
+            (&epochs as _, Type::INT8_ARRAY),
+            (&firsts as _, Type::INT8_ARRAY),
+            (&lasts as _, Type::INT8_ARRAY),
+            (&bytes as _, Type::INT8_ARRAY),
+            (&entry_numbers as _, Type::INT8_ARRAY),
+            (&entry_firsts as _, Type::INT8_ARRAY),
+            (&entry_lasts as _, Type::INT8_ARRAY),
+            (&entry_starts as _, Type::INT8_ARRAY),
+            (&packed as _, Type::BYTEA_ARRAY),
+            (&self.channel as _, Type::TEXT),
+            (&payloads as _, Type::TEXT_ARRAY),
+            (&self.at() as _, Type::INT8),
+        ];
+        let rows = self.pool.query(Lane::Writer, "writing records", &self.sql.commit, &parameters).await?;
+        let mut now = 0;
+        let mut verdicts = Vec::with_capacity(appends.len());
+        for row in &rows {
+            let written: bool = column(row, 0)?;
+            verdicts.push(if written { Verdict::Written } else { Verdict::Refused(Refusal::Unknown) });
+            now = unsigned(column(row, 1)?);
+        }
+        if verdicts.iter().any(|verdict| *verdict != Verdict::Written) {
+            self.refusals(appends, &mut verdicts).await?;
+        }
+        Ok((verdicts, now))
+    }
+
+    async fn read(&self, journal: &JournalId, after: u64, limit: ReadLimit) -> Answer<Option<Stored>> {
+        let count = i64::try_from(limit.records).unwrap_or(i64::MAX).clamp(1, 4_096);
+        let bytes = i64::try_from(limit.bytes).unwrap_or(i64::MAX).min(1 << 40);
+        let parameters = [
+            (&journal.as_str().as_bytes() as _, Type::BYTEA),
+            (&signed(after) as _, Type::INT8),
+            (&count as _, Type::INT8),
+            (&bytes as _, Type::INT8),
+            (&self.at() as _, Type::INT8),
+        ];
+        let rows = self.pool.query(Lane::Calls, "reading records", &self.sql.read, &parameters).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let header = header(row)?;
+        let mut entries = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let first: Option<i64> = column(row, 14)?;
+            if let Some(first) = first {
+                entries.push(Entry {
+                    first: unsigned(first),
+                    last: unsigned(column(row, 15)?),
+                    start: unsigned(column(row, 16)?),
+                    packed: Bytes::from(column::<Vec<u8>>(row, 17)?),
+                });
+            }
+        }
+        Ok(Some(Stored { header, entries }))
+    }
+
+    async fn header(&self, journal: &JournalId) -> Answer<Option<Header>> {
+        let parameters = [(&journal.as_str().as_bytes() as _, Type::BYTEA), (&self.at() as _, Type::INT8)];
+        let rows = self.pool.query(Lane::Calls, "reading a journal", &self.sql.header, &parameters).await?;
+        rows.first().map(header).transpose()
+    }
+
+    async fn tails(&self, journals: &[JournalId]) -> Answer<Vec<Option<(u64, Tail)>>> {
+        let names: Vec<&[u8]> = journals.iter().map(|journal| journal.as_str().as_bytes()).collect();
+        let parameters = [(&names as _, Type::BYTEA_ARRAY)];
+        let rows = self.pool.query(Lane::Calls, "reading journals", &self.sql.tails, &parameters).await?;
+        let mut tails = vec![None; journals.len()];
+        for row in &rows {
+            let place = usize::try_from(column::<i64>(row, 0)? - 1).unwrap_or(usize::MAX);
+            let tail = Tail { last: unsigned(column(row, 2)?), closed: column::<i16>(row, 3)? == 2 };
+            if let Some(found) = tails.get_mut(place) {
+                *found = Some((unsigned(column(row, 1)?), tail));
+            }
+        }
+        Ok(tails)
+    }
+
+    async fn claim(&self, journal: &JournalId, owner: &str, ttl: u64, nonce: u64) -> Answer<Claimed> {
+        let nonce = nonce.cast_signed();
+        for _ in 0..ROUNDS {
+            let parameters = [
+                (&journal.as_str().as_bytes() as _, Type::BYTEA),
+                (&owner.as_bytes() as _, Type::BYTEA),
+                (&signed(ttl) as _, Type::INT8),
+                (&nonce as _, Type::INT8),
+                (&self.at() as _, Type::INT8),
+            ];
+            let rows =
+                self.pool.query(Lane::Calls, "claiming a journal", &self.sql.claim, &parameters).await?;
+            if let Some(row) = rows.first() {
+                return Ok(Claimed::Given(header(row)?));
+            }
+            let parameters =
+                [(&journal.as_str().as_bytes() as _, Type::BYTEA), (&self.at() as _, Type::INT8)];
+            let rows =
+                self.pool.query(Lane::Calls, "reading a journal", &self.sql.header, &parameters).await?;
+            let Some(row) = rows.first() else { continue };
+            let header = header(row)?;
+            match header.hold {
+                // An earlier request whose answer was lost has claimed it.
+                Hold::Leased { .. } if column::<i64>(row, 12)? == nonce => return Ok(Claimed::Given(header)),
+                Hold::Leased { expires, .. } if expires > header.now => return Ok(Claimed::Refused(header)),
+                Hold::Closed { .. } => return Ok(Claimed::Refused(header)),
+                // It became free between the two statements.
+                _ => {}
+            }
+        }
+        Err(unsettled("claiming", journal))
+    }
+
+    async fn change(
+        &self,
+        journal: &JournalId,
+        epoch: u64,
+        change: Change,
+        repeated: bool,
+    ) -> Answer<Result<(), Option<Header>>> {
+        let name = journal.as_str().as_bytes();
+        let (at, payload) = (self.at(), self.announce_journal());
+        let epoch_number = signed(epoch);
+        let name_and_epoch = [(&name as _, Type::BYTEA), (&epoch_number as _, Type::INT8)];
+        let rows = match change {
+            Change::Renew(ttl) => {
+                let [name, epoch] = name_and_epoch;
+                let parameters = [name, epoch, (&signed(ttl) as _, Type::INT8), (&at as _, Type::INT8)];
+                self.pool.query(Lane::Calls, "renewing a lease", &self.sql.renew, &parameters).await?
+            }
+            Change::Release => {
+                self.pool.query(Lane::Calls, "releasing a lease", &self.sql.release, &name_and_epoch).await?
+            }
+            Change::Close(keep) => {
+                let keep = keep.map(signed);
+                let [name, epoch] = name_and_epoch;
+                let parameters = [
+                    name,
+                    epoch,
+                    (&keep as _, Type::INT8),
+                    (&at as _, Type::INT8),
+                    (&self.channel as _, Type::TEXT),
+                    (&payload as _, Type::TEXT),
+                ];
+                self.pool.query(Lane::Calls, "closing a journal", &self.sql.close, &parameters).await?
+            }
+            Change::Trim { before, bytes } => {
+                let [name, epoch] = name_and_epoch;
+                let (before, bytes) = (signed(before), signed(bytes));
+                let parameters = [name, epoch, (&before as _, Type::INT8), (&bytes as _, Type::INT8)];
+                self.pool.query(Lane::Calls, "trimming a journal", &self.sql.trim, &parameters).await?
+            }
+        };
+        if !rows.is_empty() {
+            return Ok(Ok(()));
+        }
+        let header = self.header(journal).await?;
+        let done = repeated && header.as_ref().is_some_and(|header| header.has_ended(epoch, change));
+        Ok(if done { Ok(()) } else { Err(header) })
+    }
+
+    async fn delete(&self, journal: &JournalId) -> Answer<Result<(), Header>> {
+        for _ in 0..ROUNDS {
+            let parameters = [
+                (&journal.as_str().as_bytes() as _, Type::BYTEA),
+                (&self.at() as _, Type::INT8),
+                (&self.channel as _, Type::TEXT),
+                (&self.announce_journal() as _, Type::TEXT),
+            ];
+            let rows =
+                self.pool.query(Lane::Calls, "deleting a journal", &self.sql.delete, &parameters).await?;
+            if let Some(row) = rows.first() {
+                let parameters = [(&column::<i64>(row, 0)? as _, Type::INT8)];
+                // Most journals go whole with this; a sweep deletes what it leaves.
+                let _ = self
+                    .pool
+                    .query(Lane::Calls, "deleting records", &self.sql.delete_entries, &parameters)
+                    .await;
+                return Ok(Ok(()));
+            }
+            match self.header(journal).await? {
+                None => return Ok(Ok(())),
+                Some(header) => match header.hold {
+                    Hold::Leased { expires, .. } if expires > header.now => return Ok(Err(header)),
+                    _ => {}
+                },
+            }
+        }
+        Err(unsettled("deleting", journal))
+    }
+
+    async fn expired(&self, limit: usize) -> Answer<Vec<JournalId>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let parameters = [(&limit as _, Type::INT8), (&self.at() as _, Type::INT8)];
+        let rows =
+            self.pool.query(Lane::Calls, "listing expired leases", &self.sql.expired, &parameters).await?;
+        rows.iter().map(|row| Ok(JournalId::from(text(column(row, 0)?)))).collect()
+    }
+
+    async fn get(&self, key: &str) -> Answer<Option<Value>> {
+        let parameters = [(&key.as_bytes() as _, Type::BYTEA), (&self.at() as _, Type::INT8)];
+        let rows = self.pool.query(Lane::Calls, "reading a value", &self.sql.get, &parameters).await?;
+        rows.first().map(|row| value(row, 0)).transpose()
+    }
+
+    async fn put(
+        &self,
+        key: &str,
+        bytes: &Bytes,
+        expect: Expect,
+        ttl: Option<u64>,
+        nonce: u64,
+    ) -> Answer<Result<u64, Option<u64>>> {
+        let (nonce, ttl) = (nonce.cast_signed(), ttl.map(signed));
+        let (at, payload) = (self.at(), listen::value(self.node, key));
+        let (key_bytes, value) = (key.as_bytes(), &**bytes);
+        let mut parameters = vec![
+            (&key_bytes as _, Type::BYTEA),
+            (&value as _, Type::BYTEA),
+            (&ttl as _, Type::INT8),
+            (&nonce as _, Type::INT8),
+            (&at as _, Type::INT8),
+            (&self.channel as _, Type::TEXT),
+            (&payload as _, Type::TEXT),
+        ];
+        let expected;
+        let sql = match expect {
+            Expect::Any => &self.sql.put_any,
+            Expect::Absent => &self.sql.put_absent,
+            Expect::Version(version) => {
+                expected = signed(version);
+                parameters.push((&expected as _, Type::INT8));
+                &self.sql.put_version
+            }
+        };
+        let rows = self.pool.query(Lane::Key(key), "writing a value", sql, &parameters).await?;
+        if let Some(row) = rows.first() {
+            return Ok(Ok(unsigned(column(row, 0)?)));
+        }
+        Ok(match self.written_by(key).await? {
+            // An earlier request whose answer was lost has put it.
+            Some((version, by)) if by == nonce => Ok(version),
+            found => Err(found.map(|(version, _)| version)),
+        })
+    }
+
+    async fn remove(&self, key: &str, expect: Expect) -> Answer<Result<bool, Option<u64>>> {
+        let current = async || Ok(self.written_by(key).await?.map(|(version, _)| version));
+        let (at, payload) = (self.at(), listen::value(self.node, key));
+        let key_bytes = key.as_bytes();
+        let mut parameters = vec![
+            (&key_bytes as _, Type::BYTEA),
+            (&at as _, Type::INT8),
+            (&self.channel as _, Type::TEXT),
+            (&payload as _, Type::TEXT),
+        ];
+        let expected;
+        let sql = match expect {
+            Expect::Any => &self.sql.remove_any,
+            Expect::Absent => {
+                return Ok(match current().await? {
+                    None => Ok(false),
+                    found => Err(found),
+                });
+            }
+            Expect::Version(version) => {
+                expected = signed(version);
+                parameters.push((&expected as _, Type::INT8));
+                &self.sql.remove_version
+            }
+        };
+        let rows = self.pool.query(Lane::Key(key), "removing a value", sql, &parameters).await?;
+        match (rows.first(), expect) {
+            (Some(row), _) => Ok(Ok(column(row, 0)?)),
+            (None, Expect::Version(_)) => Ok(Err(current().await?)),
+            (None, _) => Ok(Ok(false)),
+        }
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Answer<Vec<(String, Value)>> {
+        let (prefix, after) = (prefix.as_bytes(), after.map(str::as_bytes));
+        // The last byte of UTF-8 text is never the largest, so the next larger one ends the keys with this prefix.
+        let end = prefix.split_last().map(|(last, rest)| [rest, &[last.saturating_add(1)]].concat());
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let parameters = [
+            (&prefix as _, Type::BYTEA),
+            (&after as _, Type::BYTEA),
+            (&end as _, Type::BYTEA),
+            (&limit as _, Type::INT8),
+            (&self.at() as _, Type::INT8),
+        ];
+        let rows = self.pool.query(Lane::Calls, "listing values", &self.sql.list, &parameters).await?;
+        rows.iter().map(|row| Ok((text(column(row, 0)?), value(row, 1)?))).collect()
+    }
+
+    async fn sweep(&self) -> Answer<SweepStep> {
+        let at = self.at();
+        let doing = "deleting what is over";
+        let (mut swept, mut journals) = (Swept::default(), Vec::new());
+        let parameters = [
+            (&at as _, Type::INT8),
+            (&self.channel as _, Type::TEXT),
+            (&self.announce_journal() as _, Type::TEXT),
+        ];
+        for row in &self.pool.query(Lane::Calls, doing, &self.sql.sweep_journals, &parameters).await? {
+            swept.journals += 1;
+            journals.push(unsigned(column(row, 0)?));
+            swept.bytes += unsigned(column(row, 1)?);
+        }
+        let rows =
+            self.pool.query(Lane::Calls, doing, &self.sql.sweep_values, &[(&at as _, Type::INT8)]).await?;
+        if let Some(row) = rows.first() {
+            swept.values = unsigned(column(row, 0)?);
+            swept.bytes += unsigned(column(row, 1)?);
+        }
+        let rows = self.pool.query(Lane::Calls, doing, &self.sql.sweep_garbage, &[]).await?;
+        let rests = match rows.first() {
+            Some(row) => column::<i64>(row, 0)? > 0,
+            None => false,
+        };
+        let more =
+            swept.journals >= unsigned(SWEPT_JOURNALS) || swept.values >= unsigned(SWEPT_VALUES) || rests;
+        Ok(SweepStep { swept, journals, more })
+    }
+
+    /// Also sets the numbers forward to the time: after a restored backup none is used twice.
+    async fn now(&self) -> Answer<u64> {
+        let parameters = [(&LOCK as _, Type::INT8)];
+        let rows =
+            self.pool.query(Lane::Writer, "reading the time", &self.sql.set_forward, &parameters).await?;
+        rows.first().map_or(Ok(0), |row| Ok(unsigned(column(row, 1)?)))
+    }
+
+    async fn subscribe(&self) -> Answer<Listening> {
+        listen::listen(&self.pool, self.node).await
+    }
+}
+
+fn unsettled(doing: &str, journal: &JournalId) -> Fault {
+    let message = format!("{doing} journal {journal}: other processes claim and release it all the time");
+    Fault::Unreachable(Error::new(ErrorKind::Unavailable, message))
+}
+
+fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Answer<T> {
+    row.try_get(at).map_err(|error| {
+        let message =
+            format!("Postgres answered something that is not expected: {error}; is the schema changed?");
+        Fault::Refused(Error::new(ErrorKind::Corrupt, message))
+    })
+}
+
+fn header(row: &Row) -> Answer<Header> {
+    let expires = unsigned(column(row, 4)?);
+    let hold = match column::<i16>(row, 2)? {
+        0 => Hold::Free,
+        1 => Hold::Leased { owner: text(column(row, 3)?).into(), expires },
+        _ => Hold::Closed { goes: column::<Option<i64>>(row, 5)?.map(unsigned) },
+    };
+    let (epochs, firsts): (Vec<i64>, Vec<i64>) = (column(row, 10)?, column(row, 11)?);
+    let start = |(epoch, first): (i64, i64)| EpochStart { epoch: unsigned(epoch), first: unsigned(first) };
+    Ok(Header {
+        number: unsigned(column(row, 0)?),
+        epoch: unsigned(column(row, 1)?),
+        hold,
+        first: unsigned(column(row, 6)?),
+        last: unsigned(column(row, 7)?),
+        total: unsigned(column(row, 8)?),
+        trimmed: unsigned(column(row, 9)?),
+        epochs: epochs.into_iter().zip(firsts).map(start).collect(),
+        now: unsigned(column(row, 13)?),
+    })
+}
+
+fn value(row: &Row, at: usize) -> Answer<Value> {
+    Ok(Value {
+        bytes: Bytes::from(column::<Vec<u8>>(row, at)?),
+        version: unsigned(column(row, at + 1)?),
+        expires: column::<Option<i64>>(row, at + 2)?.map(|expires| Time(unsigned(expires))),
+        damaged: false,
+    })
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

@@ -1,0 +1,231 @@
+//! The connections of one process: one to write records, one for other writes, one to read, and one that listens.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use redis::{
+    AsyncConnectionConfig, Cmd, Pipeline, RedisError, RedisResult, Value as Reply,
+    aio::{MultiplexedConnection, PubSub},
+};
+
+use super::{
+    fault::{code_of, fault},
+    scripts::Loaded,
+    url::{Durability, RedisUrl},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    remote::{Answer, Fault},
+};
+
+/// How long a write waits for replicas or the disk before it is sent again.
+const WAIT_MILLISECONDS: u64 = 2_000;
+
+/// Which connection a request goes over. A write that waits for replicas or the disk holds up what follows on its
+/// connection, so reads have their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    Writer,
+    Changes,
+    Reads,
+}
+
+pub(super) struct Connections {
+    pub(super) url: RedisUrl,
+    /// The node of a cluster to which the server pointed.
+    node: Mutex<Option<(String, u16)>>,
+    timeout: Duration,
+    writer: Slot,
+    changes: Slot,
+    reads: Slot,
+}
+
+#[derive(Default)]
+struct Slot(tokio::sync::Mutex<(u64, Option<MultiplexedConnection>)>);
+
+impl std::fmt::Debug for Connections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connections").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Connections {
+    pub(super) fn new(url: RedisUrl, timeout: Duration) -> Result<Self> {
+        // A URL that cannot be used is refused before anything is tried.
+        url.client(None)?;
+        Ok(Self {
+            url,
+            node: Mutex::default(),
+            timeout,
+            writer: Slot::default(),
+            changes: Slot::default(),
+            reads: Slot::default(),
+        })
+    }
+
+    fn node(&self) -> Option<(String, u16)> {
+        self.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn point_to(&self, node: Option<(String, u16)>) {
+        *self.node.lock().unwrap_or_else(PoisonError::into_inner) = node;
+    }
+
+    fn client(&self) -> RedisResult<redis::Client> {
+        let unusable =
+            |error: Error| RedisError::from((redis::ErrorKind::InvalidClientConfig, "", error.to_string()));
+        self.url.client(self.node().as_ref()).map_err(unusable)
+    }
+
+    pub(super) async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(Duration::from_secs(10)))
+            .set_response_timeout(Some(self.timeout));
+        let connected = self.client()?.get_multiplexed_async_connection_with_config(&config).await;
+        if connected.is_err() {
+            // The node may be gone from the cluster: begin again with the server that the URL names.
+            self.point_to(None);
+        }
+        connected
+    }
+
+    pub(super) async fn listen(&self, channel: &str) -> RedisResult<PubSub> {
+        let mut listening = self.client()?.get_async_pubsub().await?;
+        listening.subscribe(channel).await?;
+        Ok(listening)
+    }
+
+    fn slot(&self, lane: Lane) -> &Slot {
+        match lane {
+            Lane::Writer => &self.writer,
+            Lane::Changes => &self.changes,
+            Lane::Reads => &self.reads,
+        }
+    }
+
+    async fn connection(&self, slot: &Slot) -> RedisResult<(u64, MultiplexedConnection)> {
+        let mut held = slot.0.lock().await;
+        if let (generation, Some(connection)) = &*held {
+            return Ok((*generation, connection.clone()));
+        }
+        let connection = self.connect().await?;
+        held.0 += 1;
+        held.1 = Some(connection.clone());
+        Ok((held.0, connection))
+    }
+
+    async fn forget(&self, slot: &Slot, generation: u64) {
+        let mut held = slot.0.lock().await;
+        if held.0 == generation {
+            held.1 = None;
+        }
+    }
+
+    /// Runs a script. A write is answered when it is as durable as the URL asks for.
+    pub(super) async fn run(
+        &self,
+        lane: Lane,
+        doing: &'static str,
+        script: &Loaded,
+        keys: &[&[u8]],
+        arguments: &[&[u8]],
+    ) -> Answer<Reply> {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&script.hash).arg(keys.len());
+        keys.iter().chain(arguments).for_each(|word| {
+            command.arg(*word);
+        });
+        let answer = self.send(lane, doing, &command).await;
+        let unknown = |error: &RedisError| code_of(error) == "NOSCRIPT";
+        match answer {
+            Err(SendError::Failed(error)) if unknown(&error) => {
+                // A server that was restarted has forgotten its scripts.
+                let mut load = redis::cmd("SCRIPT");
+                load.arg("LOAD").arg(&script.code);
+                self.send(Lane::Reads, doing, &load).await.map_err(|error| error.fault(doing))?;
+                self.send(lane, doing, &command).await.map_err(|error| error.fault(doing))
+            }
+            answer => answer.map_err(|error| error.fault(doing)),
+        }
+    }
+
+    async fn send(&self, lane: Lane, doing: &str, command: &Cmd) -> Result<Reply, SendError> {
+        let slot = self.slot(lane);
+        let (generation, mut connection) = self.connection(slot).await?;
+        let sent = self.send_over(&mut connection, lane, doing, command).await;
+        if let Err(SendError::Failed(error)) = &sent {
+            if let Some((host, port)) = error.redirect_node() {
+                self.point_to(Some((host.to_owned(), port)));
+            }
+            // A lost connection, or a server that is no longer the one that takes writes: the next request connects anew.
+            if error.code().is_none() || matches!(code_of(error), "READONLY" | "MOVED" | "NOAUTH") {
+                self.forget(slot, generation).await;
+            }
+        }
+        sent
+    }
+
+    async fn send_over(
+        &self,
+        connection: &mut MultiplexedConnection,
+        lane: Lane,
+        doing: &str,
+        command: &Cmd,
+    ) -> Result<Reply, SendError> {
+        let Durability { replicas, fsynced } = self.url.durability;
+        if lane == Lane::Reads || (replicas == 0 && !fsynced) {
+            return Ok(command.query_async(connection).await?);
+        }
+        let mut wait = redis::cmd(if fsynced { "WAITAOF" } else { "WAIT" });
+        if fsynced {
+            wait.arg(1);
+        }
+        wait.arg(replicas).arg(WAIT_MILLISECONDS);
+        let mut both = Pipeline::new();
+        both.add_command(command.clone()).add_command(wait);
+        let (reply, reached): (Reply, Reply) = both.query_async(connection).await?;
+        if is_reached(&reached, replicas) {
+            return Ok(reply);
+        }
+        Err(SendError::NotDurable(format!(
+            "Redis, {doing}: written, but not yet on {replicas} replicas{}, as the store's URL asks for; it is tried again",
+            if fsynced { " and fsynced" } else { "" }
+        )))
+    }
+}
+
+/// Whether what was waited for has happened.
+fn is_reached(reached: &Reply, replicas: u32) -> bool {
+    match reached {
+        Reply::Int(reached) => *reached >= i64::from(replicas),
+        Reply::Array(reached) => match &**reached {
+            [Reply::Int(local), Reply::Int(remote)] => *local >= 1 && *remote >= i64::from(replicas),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Why a request has no answer.
+enum SendError {
+    Failed(RedisError),
+    /// The write is done, and not as durable as it should be.
+    NotDurable(String),
+}
+
+impl From<RedisError> for SendError {
+    fn from(error: RedisError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl SendError {
+    fn fault(self, doing: &str) -> Fault {
+        match self {
+            Self::Failed(error) => fault(doing, &error),
+            Self::NotDurable(message) => Fault::Unreachable(Error::new(ErrorKind::Unavailable, message)),
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The engine's calls as scripts.
+
+use std::{pin::Pin, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use redis::{Msg, Value as Reply};
+
+use super::{
+    connect::{Connections, Lane},
+    fault::fault,
+    open,
+    reply::{Parts, header},
+    scripts::Scripts,
+};
+use crate::{
+    Error, ErrorKind, Expect, JournalId, ReadLimit, Result, Swept, Tail, Value,
+    remote::{
+        Answer, Append, Change, Claimed, Engine, EngineClock, Entry, Fault, Header, Hint, Hints, Stored,
+        SweepStep, Verdict, random_u64,
+    },
+};
+
+/// How much one script of a sweep removes. It bounds how long the server is busy with it.
+const SWEPT: u64 = 200;
+
+/// The names of the keys.
+#[derive(Debug)]
+pub(super) struct Keys {
+    pub(super) base: String,
+    pub(super) format: String,
+    /// The names of all journals, the keys of all values.
+    pub(super) names: String,
+    pub(super) keys: String,
+    /// Journals by the end of their lease, closed journals and values by the time when they go.
+    pub(super) leases: String,
+    pub(super) going: String,
+    pub(super) expiring: String,
+    pub(super) numbers: String,
+    pub(super) channel: String,
+    journal: String,
+    stream: String,
+    value: String,
+}
+
+impl Keys {
+    fn new(base: String) -> Self {
+        let key = |name: &str| format!("{base}{name}");
+        Self {
+            format: key("format"),
+            names: key("names"),
+            keys: key("keys"),
+            leases: key("leases"),
+            going: key("going"),
+            expiring: key("expiring"),
+            numbers: key("numbers"),
+            channel: key("changes"),
+            journal: key("j:"),
+            stream: key("s:"),
+            value: key("v:"),
+            base,
+        }
+    }
+
+    fn journal(&self, journal: &JournalId) -> String {
+        format!("{}{journal}", self.journal)
+    }
+
+    fn stream(&self, journal: &JournalId) -> String {
+        format!("{}{journal}", self.stream)
+    }
+
+    fn value(&self, key: &str) -> String {
+        format!("{}{key}", self.value)
+    }
+}
+
+/// A server.
+#[derive(Debug)]
+pub(crate) struct Redis {
+    connections: Connections,
+    scripts: Scripts,
+    keys: Keys,
+    /// Tells this process's announcements from others'.
+    node: String,
+    time: Arc<EngineClock>,
+}
+
+impl Redis {
+    pub(super) async fn open(connections: Connections, time: Arc<EngineClock>) -> Result<Self> {
+        let (scripts, keys) = (Scripts::new(), Keys::new(connections.url.base()));
+        open::check(&connections, &scripts, &keys).await?;
+        let engine = Self { connections, scripts, keys, node: format!("{:016x}", random_u64()), time };
+        let now = engine.now().await.map_err(|fault| fault.error().clone())?;
+        engine.time.observe(now);
+        Ok(engine)
+    }
+
+    /// The time that the scripts use instead of the server's.
+    fn at(&self) -> String {
+        self.time.simulated().map(|now| now.to_string()).unwrap_or_default()
+    }
+
+    async fn run(
+        &self,
+        lane: Lane,
+        doing: &'static str,
+        script: fn(&Scripts) -> &super::scripts::Loaded,
+        keys: &[&str],
+        arguments: &[&str],
+    ) -> Answer<Reply> {
+        let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
+        let at = self.at();
+        let mut words = vec![at.as_bytes()];
+        words.extend(arguments.iter().map(|argument| argument.as_bytes()));
+        self.connections.run(lane, doing, script(&self.scripts), &keys, &words).await
+    }
+
+    async fn header_over(&self, lane: Lane, journal: &JournalId) -> Answer<Option<Header>> {
+        let reply =
+            self.run(lane, "reading a journal", |s| &s.header, &[&self.keys.journal(journal)], &[]).await?;
+        header(reply)
+    }
+}
+
+impl Engine for Redis {
+    type Hints = Listening;
+
+    async fn commit(&self, appends: &[Append]) -> Answer<(Vec<Verdict>, u64)> {
+        let names: Vec<String> = appends
+            .iter()
+            .flat_map(|append| [self.keys.journal(&append.journal), self.keys.stream(&append.journal)])
+            .collect();
+        let names: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
+        let mut numbers: Vec<(String, Option<&[u8]>)> = Vec::new();
+        for append in appends {
+            let Append { number, epoch, first, last, bytes, entries, .. } = append;
+            for number in [number, epoch, first, last, bytes, &(entries.len() as u64)] {
+                numbers.push((number.to_string(), None));
+            }
+            for entry in entries {
+                numbers.push((entry.first.to_string(), None));
+                numbers.push((entry.last.to_string(), None));
+                numbers.push((entry.start.to_string(), Some(&entry.packed)));
+            }
+        }
+        let at = self.at();
+        let mut words = vec![at.as_bytes(), self.keys.channel.as_bytes(), self.node.as_bytes()];
+        for (number, packed) in &numbers {
+            words.push(number.as_bytes());
+            words.extend(packed);
+        }
+        let script = &self.scripts.commit;
+        let reply = self.connections.run(Lane::Writer, "writing records", script, &names, &words).await?;
+        let mut parts = Parts::of(reply)?;
+        let now = parts.number()?;
+        let mut verdicts = Vec::with_capacity(appends.len());
+        for append in appends {
+            verdicts.push(if parts.number()? == 1 {
+                Verdict::Written
+            } else {
+                append.verdict(self.header_over(Lane::Reads, &append.journal).await?.as_ref())
+            });
+        }
+        Ok((verdicts, now))
+    }
+
+    async fn read(&self, journal: &JournalId, after: u64, limit: ReadLimit) -> Answer<Option<Stored>> {
+        let keys = [&*self.keys.journal(journal), &self.keys.stream(journal)];
+        let (most, bytes) = (limit.records.clamp(1, 4_096), limit.bytes.clamp(1, 1 << 40));
+        let arguments = [after.to_string(), most.to_string(), bytes.to_string()];
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let reply = self.run(Lane::Reads, "reading records", |s| &s.read, &keys, &arguments).await?;
+        let Some(mut parts) = Parts::maybe(reply)? else { return Ok(None) };
+        let Some(header) = header(parts.reply()?)? else { return Ok(None) };
+        let mut entries = Vec::new();
+        for entry in parts {
+            let mut parts = Parts::of(entry)?;
+            let id = parts.text()?;
+            let last = super::reply::number(id.split('-').next().unwrap_or_default().as_bytes())?;
+            let (first, start, packed) = (parts.number()?, parts.number()?, parts.bytes()?.into());
+            entries.push(Entry { first, last, start, packed });
+        }
+        Ok(Some(Stored { header, entries }))
+    }
+
+    async fn header(&self, journal: &JournalId) -> Answer<Option<Header>> {
+        self.header_over(Lane::Reads, journal).await
+    }
+
+    async fn tails(&self, journals: &[JournalId]) -> Answer<Vec<Option<(u64, Tail)>>> {
+        let keys: Vec<String> = journals.iter().map(|journal| self.keys.journal(journal)).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let reply = self.run(Lane::Reads, "reading journals", |s| &s.tails, &keys, &[]).await?;
+        Parts::of(reply)?
+            .map(|found| {
+                let mut parts = Parts::of(found)?;
+                let Some(number) = parts.maybe_number()? else { return Ok(None) };
+                Ok(Some((number, Tail { last: parts.number()?, closed: parts.number()? == 2 })))
+            })
+            .collect()
+    }
+
+    async fn claim(&self, journal: &JournalId, owner: &str, ttl: u64, nonce: u64) -> Answer<Claimed> {
+        let keys = [&*self.keys.journal(journal), &self.keys.leases, &self.keys.names, &self.keys.numbers];
+        let arguments = [journal.as_str(), owner, &ttl.to_string(), &nonce.to_string()];
+        let reply = self.run(Lane::Changes, "claiming a journal", |s| &s.claim, &keys, &arguments).await?;
+        let mut parts = Parts::of(reply)?;
+        let given = parts.number()? == 1;
+        match header(parts.reply()?)? {
+            Some(header) if given => Ok(Claimed::Given(header)),
+            Some(header) => Ok(Claimed::Refused(header)),
+            None => {
+                let message = format!("Redis, claiming a journal: no answer about {journal}");
+                Err(Fault::Refused(Error::new(ErrorKind::Corrupt, message)))
+            }
+        }
+    }
+
+    async fn change(
+        &self,
+        journal: &JournalId,
+        epoch: u64,
+        change: Change,
+        repeated: bool,
+    ) -> Answer<Result<(), Option<Header>>> {
+        let keys =
+            [&*self.keys.journal(journal), &self.keys.stream(journal), &self.keys.leases, &self.keys.going];
+        let (name, one, two) = match change {
+            Change::Renew(ttl) => ("renew", ttl.to_string(), String::new()),
+            Change::Release => ("release", String::new(), String::new()),
+            Change::Close(keep) => {
+                ("close", keep.map(|keep| keep.to_string()).unwrap_or_default(), String::new())
+            }
+            Change::Trim { before, bytes } => ("trim", before.to_string(), bytes.to_string()),
+        };
+        let arguments =
+            [journal.as_str(), &epoch.to_string(), name, &one, &two, &self.keys.channel, &self.node];
+        let reply = self.run(Lane::Changes, "changing a journal", |s| &s.change, &keys, &arguments).await?;
+        let mut parts = Parts::of(reply)?;
+        if parts.number()? == 1 {
+            return Ok(Ok(()));
+        }
+        let header = header(parts.reply()?)?;
+        let done = repeated && header.as_ref().is_some_and(|header| header.has_ended(epoch, change));
+        Ok(if done { Ok(()) } else { Err(header) })
+    }
+
+    async fn delete(&self, journal: &JournalId) -> Answer<Result<(), Header>> {
+        let keys = [
+            &*self.keys.journal(journal),
+            &self.keys.stream(journal),
+            &self.keys.leases,
+            &self.keys.going,
+            &self.keys.names,
+        ];
+        let arguments = [journal.as_str(), &self.keys.channel, &self.node];
+        let reply = self.run(Lane::Changes, "deleting a journal", |s| &s.delete, &keys, &arguments).await?;
+        Ok(header(reply)?.map_or(Ok(()), Err))
+    }
+
+    async fn expired(&self, limit: usize) -> Answer<Vec<JournalId>> {
+        let limit = limit.min(1 << 30).to_string();
+        let keys = [&*self.keys.leases];
+        let reply = self.run(Lane::Reads, "listing expired leases", |s| &s.expired, &keys, &[&limit]).await?;
+        let mut parts = Parts::of(reply)?;
+        let mut journals = Vec::new();
+        while parts.len() > 0 {
+            journals.push(parts.text()?.into());
+        }
+        Ok(journals)
+    }
+
+    async fn get(&self, key: &str) -> Answer<Option<Value>> {
+        let reply =
+            self.run(Lane::Reads, "reading a value", |s| &s.get, &[&self.keys.value(key)], &[]).await?;
+        Parts::maybe(reply)?.map(|mut parts| parts.value()).transpose()
+    }
+
+    async fn put(
+        &self,
+        key: &str,
+        bytes: &Bytes,
+        expect: Expect,
+        ttl: Option<u64>,
+        nonce: u64,
+    ) -> Answer<Result<u64, Option<u64>>> {
+        let name = self.keys.value(key);
+        let keys = [&*name, &self.keys.keys, &self.keys.expiring, &self.keys.numbers];
+        let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
+        let (kind, version) = expected(expect);
+        let (at, nonce, announced) = (self.at(), nonce.to_string(), format!("{}v{key}", self.node));
+        let ttl = ttl.map(|ttl| ttl.to_string()).unwrap_or_default();
+        let channel = &self.keys.channel;
+        let words = [&*at, key, "", kind, &version, &ttl, &nonce, channel, &announced];
+        let mut words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        if let Some(place) = words.get_mut(2) {
+            *place = bytes;
+        }
+        let script = &self.scripts.put;
+        let reply = self.connections.run(Lane::Changes, "writing a value", script, &keys, &words).await?;
+        let mut parts = Parts::of(reply)?;
+        Ok(if parts.number()? == 1 { Ok(parts.number()?) } else { Err(parts.maybe_number()?) })
+    }
+
+    async fn remove(&self, key: &str, expect: Expect) -> Answer<Result<bool, Option<u64>>> {
+        let keys = [&*self.keys.value(key), &self.keys.keys, &self.keys.expiring];
+        let (kind, version) = expected(expect);
+        let arguments = [key, kind, &version, &self.keys.channel, &format!("{}v{key}", self.node)];
+        let reply = self.run(Lane::Changes, "removing a value", |s| &s.remove, &keys, &arguments).await?;
+        let mut parts = Parts::of(reply)?;
+        Ok(match parts.number()? {
+            0 => Err(parts.maybe_number()?),
+            removed => Ok(removed == 1),
+        })
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Answer<Vec<(String, Value)>> {
+        let from = match after {
+            Some(after) if after >= prefix => format!("({after}"),
+            _ => format!("[{prefix}"),
+        };
+        // The last byte of UTF-8 text is never the largest, so the next larger one ends the keys with this prefix.
+        let end = match prefix.as_bytes().split_last() {
+            Some((last, rest)) => [b"(", rest, &[last.saturating_add(1)]].concat(),
+            None => b"+".to_vec(),
+        };
+        let (at, limit) = (self.at(), limit.min(1 << 30).to_string());
+        let words = [at.as_bytes(), from.as_bytes(), &end, limit.as_bytes(), self.keys.value.as_bytes()];
+        let keys = [self.keys.keys.as_bytes()];
+        let reply =
+            self.connections.run(Lane::Reads, "listing values", &self.scripts.list, &keys, &words).await?;
+        Parts::of(reply)?
+            .map(|found| {
+                let mut parts = Parts::of(found)?;
+                Ok((parts.text()?, parts.value()?))
+            })
+            .collect()
+    }
+
+    async fn sweep(&self) -> Answer<SweepStep> {
+        let keys = [&*self.keys.going, &self.keys.names, &self.keys.expiring, &self.keys.keys];
+        let most = SWEPT.to_string();
+        let Keys { channel, journal, stream, value, .. } = &self.keys;
+        let arguments = [&*most, channel, &self.node, journal, stream, value];
+        let reply = self.run(Lane::Changes, "removing what is over", |s| &s.sweep, &keys, &arguments).await?;
+        let mut parts = Parts::of(reply)?;
+        let mut numbers = Parts::of(parts.reply()?)?;
+        let mut journals = Vec::new();
+        while numbers.len() > 0 {
+            journals.push(numbers.number()?);
+        }
+        let swept =
+            Swept { journals: journals.len() as u64, values: parts.number()?, bytes: parts.number()? };
+        Ok(SweepStep { swept, journals, more: parts.number()? == 1 })
+    }
+
+    async fn now(&self) -> Answer<u64> {
+        let reply =
+            self.run(Lane::Writer, "reading the time", |s| &s.now, &[&self.keys.numbers], &[]).await?;
+        Parts::of(Reply::Array(vec![reply]))?.number()
+    }
+
+    async fn subscribe(&self) -> Answer<Listening> {
+        let listening = self.connections.listen(&self.keys.channel).await;
+        let listening =
+            listening.map_err(|error| Fault::Unreachable(fault("listening", &error).error().clone()))?;
+        Ok(Listening { messages: Box::pin(listening.into_on_message()), node: self.node.clone() })
+    }
+}
+
+fn expected(expect: Expect) -> (&'static str, String) {
+    match expect {
+        Expect::Any => ("any", String::new()),
+        Expect::Absent => ("absent", String::new()),
+        Expect::Version(version) => ("version", version.to_string()),
+    }
+}
+
+/// The announcements that a connection receives.
+pub(crate) struct Listening {
+    messages: Pin<Box<dyn Stream<Item = Msg> + Send>>,
+    node: String,
+}
+
+impl Hints for Listening {
+    async fn next(&mut self) -> Answer<Hint> {
+        while let Some(message) = self.messages.next().await {
+            let payload = message.get_payload_bytes();
+            if let Some(hint) = str::from_utf8(payload).ok().and_then(|payload| read(payload, &self.node)) {
+                return Ok(hint);
+            }
+        }
+        let message = "Redis, listening: the connection was lost";
+        Err(Fault::Unreachable(Error::new(ErrorKind::Unavailable, message)))
+    }
+}
+
+/// Reads an announcement of another process.
+fn read(payload: &str, node: &str) -> Option<Hint> {
+    let (from, announced) = payload.split_at_checked(16)?;
+    if from == node {
+        return None;
+    }
+    if let Some(numbers) = announced.strip_prefix('j') {
+        let numbers: Result<Vec<u64>, _> = numbers.split(',').map(str::parse).collect();
+        return numbers.ok().map(Hint::Journals);
+    }
+    announced.strip_prefix('v').map(|key| Hint::Value(key.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announcements_are_read() {
+        let (this, other) = ("00000000000000aa", "00000000000000bb");
+        assert_eq!(read(&format!("{other}j1,20"), this), Some(Hint::Journals(vec![1, 20])));
+        assert_eq!(read(&format!("{other}va/\0ü"), this), Some(Hint::Value("a/\0ü".to_owned())));
+        for payload in
+            ["", "hello", "ü", &format!("{this}j1"), other, &format!("{other}j"), &format!("{other}x1")]
+        {
+            assert_eq!(read(payload, this), None, "{payload}");
+        }
+    }
+}

@@ -1,0 +1,2 @@
+-- ARGV: time.
+return text(time(ARGV[1]))

@@ -1,0 +1,133 @@
+//! What other processes announce, and the poll that finds what no announcement brought.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, stream};
+
+use super::{Engine, Hint, Hints as _, call::Backoff, store::Shared};
+use crate::JournalId;
+
+/// How many journals one request of a poll is about, and how many are fetched at the same time.
+const POLLED_TOGETHER: usize = 500;
+const FETCHED_TOGETHER: usize = 32;
+
+/// A journal that nobody waits for is forgotten after so many polls.
+const IDLE_POLLS: u32 = 4;
+
+/// Watches look again, unasked, after so many polls.
+const WATCH_POLLS: u32 = 5;
+
+/// Listens to announcements. Never ends.
+pub(super) async fn listen<E: Engine>(shared: Arc<Shared<E>>, mut hints: E::Hints) {
+    loop {
+        let error = loop {
+            match hints.next().await {
+                Ok(hint) => heed(&shared, hint),
+                Err(fault) => break fault.error().clone(),
+            }
+        };
+        tracing::warn!(code = error.code(), %error, "the store's engine announces nothing: readers wait for the next poll");
+        let mut backoff = Backoff::new();
+        hints = loop {
+            backoff.pause().await;
+            if let Ok(hints) = shared.engine.subscribe().await {
+                break hints;
+            }
+        };
+        tracing::info!("the store's engine announces changes again");
+        // Whatever was announced meanwhile was not heard.
+        shared.watches.changed_unknown();
+        poll(&shared).await;
+    }
+}
+
+fn heed<E: Engine>(shared: &Shared<E>, hint: Hint) {
+    match hint {
+        Hint::Value(key) => shared.watches.changed(&key),
+        Hint::Journals(numbers) => {
+            let state = shared.state();
+            let followed = numbers.iter().filter_map(|number| state.numbers.get(number));
+            let hinted: Vec<JournalId> = followed
+                .filter(|journal| state.journals.get(*journal).is_some_and(|local| local.driven.is_none()))
+                .cloned()
+                .collect();
+            drop(state);
+            if !hinted.is_empty() {
+                shared.hinted().extend(hinted);
+                shared.fetch.notify_one();
+            }
+        }
+    }
+}
+
+/// Fetches what was announced, once for all readers of a journal. Never ends.
+pub(super) async fn fetch<E: Engine>(shared: Arc<Shared<E>>) {
+    loop {
+        shared.fetch.notified().await;
+        let hinted = std::mem::take(&mut *shared.hinted());
+        stream::iter(hinted)
+            .for_each_concurrent(FETCHED_TOGETHER, |journal| {
+                let shared = &shared;
+                async move { shared.fetch_journal(&journal).await }
+            })
+            .await;
+    }
+}
+
+/// Looks regularly for what no announcement brought. Never ends.
+pub(super) async fn keep_polling<E: Engine>(shared: Arc<Shared<E>>) {
+    for polls in 1_u32.. {
+        tokio::time::sleep(shared.options.poll).await;
+        if polls.is_multiple_of(WATCH_POLLS) {
+            shared.watches.changed_unknown();
+        }
+        poll(&shared).await;
+    }
+}
+
+async fn poll<E: Engine>(shared: &Shared<E>) {
+    let mut followed = Vec::new();
+    {
+        let mut state = shared.state();
+        let mut idle = Vec::new();
+        for (journal, local) in &mut state.journals {
+            if local.driven.is_some() {
+                continue;
+            }
+            local.idle += 1;
+            if local.has_waiters() {
+                followed.push(journal.clone());
+            } else if local.idle > IDLE_POLLS {
+                idle.push(journal.clone());
+            }
+        }
+        idle.iter().for_each(|journal| state.forget(journal));
+    }
+    for journals in followed.chunks(POLLED_TOGETHER) {
+        // The next poll asks again.
+        let Ok(tails) = shared.engine.tails(journals).await else { return };
+        let mut state = shared.state();
+        let mut behind = Vec::new();
+        for (journal, found) in journals.iter().zip(tails) {
+            let Some(local) = state.journals.get_mut(journal).filter(|local| local.driven.is_none()) else {
+                continue;
+            };
+            match found {
+                Some((number, tail)) if number == local.number => {
+                    if tail.last > local.tail.last {
+                        behind.push(journal.clone());
+                    } else {
+                        local.see(tail);
+                    }
+                }
+                // It is gone, or another has its name: those who wait look for themselves.
+                _ => state.forget(journal),
+            }
+        }
+        drop(state);
+        if !behind.is_empty() {
+            shared.hinted().extend(behind);
+            shared.fetch.notify_one();
+        }
+    }
+}

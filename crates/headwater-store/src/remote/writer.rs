@@ -1,0 +1,84 @@
+//! The one task that writes, for all runs of the process. While one commit is under way, the next gathers.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use super::{Engine, Fault, call::Backoff, state::Taken, store::Shared};
+use crate::{Error, ErrorKind};
+
+/// How long a store that was dropped tries to write what is left.
+const LAST_EFFORT: Duration = Duration::from_secs(5);
+
+pub(super) async fn run<E: Engine>(shared: Arc<Shared<E>>) {
+    loop {
+        wait_for_work(&shared).await;
+        let taken = shared.state().take();
+        match taken {
+            Some(taken) => commit(&shared, taken).await,
+            None if shared.is_closing() => return,
+            None => {}
+        }
+    }
+}
+
+/// Waits until a commit should begin, or the store was dropped.
+async fn wait_for_work<E: Engine>(shared: &Shared<E>) {
+    let mut window_ends = None;
+    loop {
+        let woken = shared.work.notified();
+        let (some, urgent) = shared.state().work();
+        if some && urgent || shared.is_closing() {
+            return;
+        }
+        if some {
+            let ends =
+                *window_ends.get_or_insert_with(|| tokio::time::Instant::now() + shared.options.delta_window);
+            tokio::select! {
+                () = woken => {}
+                () = tokio::time::sleep_until(ends) => return,
+            }
+        } else {
+            woken.await;
+        }
+    }
+}
+
+/// Writes a batch, as often as it takes. The engine recognises what it has written already.
+async fn commit<E: Engine>(shared: &Shared<E>, taken: Taken) {
+    let begun = Instant::now();
+    let mut backoff = Backoff::new();
+    let mut reported = false;
+    loop {
+        let fault = match shared.engine.commit(&taken.appends).await {
+            Ok((verdicts, now)) => {
+                shared.time.observe(now);
+                if reported {
+                    tracing::info!(
+                        seconds = begun.elapsed().as_secs(),
+                        "the store's engine takes writes again"
+                    );
+                }
+                shared.state().settle(taken, &verdicts, &shared.options);
+                return;
+            }
+            Err(fault) => fault,
+        };
+        let patience = if shared.is_closing() { LAST_EFFORT } else { shared.options.give_up_after };
+        let given_up = begun.elapsed() >= patience;
+        if let Fault::Refused(error) = &fault {
+            tracing::error!(code = error.code(), %error, "the store's engine refuses to write");
+            return shared.state().stop(error.clone());
+        }
+        let error = fault.error();
+        if given_up {
+            let message = format!("nothing could be written for {} s: {error}", begun.elapsed().as_secs());
+            return shared.state().stop(Error::new(ErrorKind::Unavailable, message));
+        }
+        if !std::mem::replace(&mut reported, true) {
+            tracing::warn!(code = error.code(), %error, "the store's engine takes no writes: trying again");
+        }
+        backoff.pause().await;
+    }
+}

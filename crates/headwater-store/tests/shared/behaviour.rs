@@ -1,0 +1,67 @@
+//! The behaviour of every store, on each engine.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use headwater_store::Store;
+use headwater_testkit::{
+    engines::{PostgresServer, RedisServer},
+    store::{Opening, Setup, behaviour, reopening},
+};
+
+use crate::engine::{Engine, simulated};
+
+/// Each case has keys or tables of its own on one server.
+async fn behaves<E: Engine>(url: impl Fn(usize) -> String) {
+    let cases = AtomicUsize::new(0);
+    behaviour(async |setup: Setup| {
+        let url = url(cases.fetch_add(1, Ordering::Relaxed));
+        E::connect(url, simulated(&setup)).await.unwrap()
+    })
+    .await
+    .unwrap_or_else(|failures| panic!("{failures}"));
+}
+
+async fn keeps_everything<E: Engine>(url: impl Fn(usize) -> String) {
+    let cases = AtomicUsize::new(0);
+    reopening(|setup| {
+        let url: Arc<str> = url(cases.fetch_add(1, Ordering::Relaxed)).into();
+        move || -> Opening<'static> {
+            let opening = E::connect(url.to_string(), simulated(&setup));
+            Box::pin(async move { opening.await.unwrap() as Arc<dyn Store> })
+        }
+    })
+    .await
+    .unwrap_or_else(|failures| panic!("{failures}"));
+}
+
+fn postgres() -> Option<PostgresServer> {
+    // No case crashes the server, and each makes a schema of its own.
+    PostgresServer::options().config("fsync = off").start()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_shows_the_behaviour_of_every_store() {
+    let Some(server) = postgres() else { return };
+    behaves::<PostgresServer>(|case| format!("{}?schema=case_{case}", server.url())).await;
+}
+
+#[tokio::test]
+async fn postgres_keeps_everything_when_it_is_opened_again() {
+    let Some(server) = postgres() else { return };
+    keeps_everything::<PostgresServer>(|case| format!("{}?schema=case_{case}", server.url())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_shows_the_behaviour_of_every_store() {
+    let Some(server) = RedisServer::start() else { return };
+    behaves::<RedisServer>(|case| format!("{}?prefix=case-{case}", server.url())).await;
+}
+
+#[tokio::test]
+async fn redis_keeps_everything_when_it_is_opened_again() {
+    let Some(server) = RedisServer::start() else { return };
+    keeps_everything::<RedisServer>(|case| format!("{}?prefix=case-{case}", server.url())).await;
+}
