@@ -8,7 +8,7 @@ use crate::{
     cluster::{Cluster, Setup, at_once},
     engine::Kind,
     on_each_engine,
-    reader::Until,
+    reader::{Reader, Until},
     report::held,
 };
 
@@ -63,7 +63,8 @@ fn session_goes_on_at_another_node(kind: Kind) {
         reader.follow(&cluster.http, second, &one, Until::End).await;
         assert_eq!(reader.status(), RunStatus::Finished);
         assert!(reader.shown("turn-one").to_string().contains(agent::ANSWER));
-        let reader = cluster.read(&two, Until::End).await;
+        let mut reader = Reader::of_queued();
+        reader.follow(&cluster.http, cluster.front(), &two, Until::End).await;
         assert_eq!(reader.status(), RunStatus::Finished);
         for node in [first, second] {
             let url = format!("http://{node}/v1/sessions/shared/messages");

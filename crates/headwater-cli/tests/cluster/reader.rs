@@ -35,6 +35,8 @@ pub(crate) struct Reader {
     pub(crate) connections: usize,
     /// How many attempts of models were taken back.
     pub(crate) retracted: usize,
+    /// The run may be queued behind another of its session: it is not there before its turn.
+    queued: bool,
 }
 
 /// Where a reader stops.
@@ -49,6 +51,11 @@ pub(crate) enum Until {
 }
 
 impl Reader {
+    /// A reader of a run that may be queued.
+    pub(crate) fn of_queued() -> Self {
+        Self { queued: true, ..Self::default() }
+    }
+
     pub(crate) fn status(&self) -> RunStatus {
         self.state.run().status
     }
@@ -100,11 +107,8 @@ impl Reader {
         let Ok(Ok(response)) = tokio::time::timeout(SILENCE, request.send()).await else { return };
         let status = response.status();
         // 503 is a node that cannot reach its engine, or that is being stopped.
-        assert!(
-            status.is_success() || status.is_server_error(),
-            "{run}: {status} {:?}",
-            response.text().await
-        );
+        let expected = status.is_success() || status.is_server_error() || (self.queued && status == 404);
+        assert!(expected, "{run}: {status} {:?}", response.text().await);
         if !status.is_success() {
             return;
         }

@@ -1,8 +1,11 @@
 //! Starting a run: once for one key, in a session or alone.
 
+use std::time::{Duration, Instant};
+
 use axum::{Extension, extract::State, http::request::Parts};
 use headwater_protocol::RunId;
-use headwater_runtime::{ErrorKind, RawJson, Start, Turn};
+use headwater_runtime::{Agent, ErrorKind, RawJson, Start, Turn};
+use headwater_store::JournalId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,6 +14,9 @@ use crate::{
     ApiError, Principal, Server, agents::Served, api::describe::Created, chat, extract::RepeatableBody,
     idempotency, limits::ids, seeing,
 };
+
+/// How long a repeated request waits for the beginning of its run.
+const BEGINNING: Duration = Duration::from_secs(5);
 
 /// What a run is to do.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -125,7 +131,7 @@ impl Starting<'_> {
         if let Some(name) = &name {
             match agent.run(name.clone()).summary().await {
                 Err(error) if error.kind() == ErrorKind::UnknownRun => {}
-                known => return known.map(|summary| (summary.run, false, true)).map_err(ApiError::from),
+                known => return begun(agent, known?.run).await,
             }
         }
         let _permit = server.may_begin(principal)?;
@@ -134,8 +140,8 @@ impl Starting<'_> {
             start = start.run(name.clone());
         }
         match (agent.start(start).await, name) {
-            // The same request at the same time.
-            (Err(error), Some(name)) if error.kind() == ErrorKind::Exists => Ok((name, false, true)),
+            // The same request at the same time, maybe at another node.
+            (Err(error), Some(name)) if error.kind() == ErrorKind::Exists => begun(agent, name).await,
             (run, _) => Ok((run?.id().clone(), false, false)),
         }
     }
@@ -157,4 +163,18 @@ impl Starting<'_> {
             None => start,
         })
     }
+}
+
+/// The run of a request that was sent before, once it can be followed. A journal is claimed before the beginning of its run is
+/// durable, and the node that does this may be waiting for the engine, or dead.
+async fn begun(agent: &Agent, run: RunId) -> Result<(RunId, bool, bool), ApiError> {
+    let journal = JournalId::from(run.as_str());
+    let waiting = Instant::now();
+    while agent.store().info(&journal).await?.is_some_and(|info| info.tail.last == 0) {
+        if waiting.elapsed() > BEGINNING {
+            return Err(ApiError::store_busy());
+        }
+        tokio::time::sleep(BEGINNING / 100).await;
+    }
+    Ok((run, false, true))
 }
