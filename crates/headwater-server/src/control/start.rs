@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How long a repeated request waits for the beginning of its run.
-const BEGINNING: Duration = Duration::from_secs(5);
+const BEGINNING: Duration = Duration::from_secs(3);
 
 /// What a run is to do.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -131,7 +131,12 @@ impl Starting<'_> {
         if let Some(name) = &name {
             match agent.run(name.clone()).summary().await {
                 Err(error) if error.kind() == ErrorKind::UnknownRun => {}
-                known => return begun(agent, known?.run).await,
+                known => {
+                    let run = known?.run;
+                    // One that is no longer kept was begun all the same.
+                    begun(agent, &run).await?;
+                    return Ok((run, false, true));
+                }
             }
         }
         let _permit = server.may_begin(principal)?;
@@ -141,7 +146,12 @@ impl Starting<'_> {
         }
         match (agent.start(start).await, name) {
             // The same request at the same time, maybe at another node.
-            (Err(error), Some(name)) if error.kind() == ErrorKind::Exists => begun(agent, name).await,
+            (Err(error), Some(name)) if error.kind() == ErrorKind::Exists => {
+                if !begun(agent, &name).await? {
+                    return Err(ApiError::store_busy());
+                }
+                Ok((name, false, true))
+            }
             (run, _) => Ok((run?.id().clone(), false, false)),
         }
     }
@@ -165,16 +175,20 @@ impl Starting<'_> {
     }
 }
 
-/// The run of a request that was sent before, once it can be followed. A journal is claimed before the beginning of its run is
-/// durable, and the node that does this may be waiting for the engine, or dead.
-async fn begun(agent: &Agent, run: RunId) -> Result<(RunId, bool, bool), ApiError> {
+/// Waits until a run that was asked for before can be followed. A journal is claimed before the beginning of its run is durable,
+/// and the node that does this may be waiting for the engine, or dead. False if there is no journal: recovery has removed
+/// what a dead node could not begin.
+async fn begun(agent: &Agent, run: &RunId) -> Result<bool, ApiError> {
     let journal = JournalId::from(run.as_str());
     let waiting = Instant::now();
-    while agent.store().info(&journal).await?.is_some_and(|info| info.tail.last == 0) {
+    while let Some(info) = agent.store().info(&journal).await? {
+        if info.tail.last > 0 {
+            return Ok(true);
+        }
         if waiting.elapsed() > BEGINNING {
             return Err(ApiError::store_busy());
         }
         tokio::time::sleep(BEGINNING / 100).await;
     }
-    Ok((run, false, true))
+    Ok(false)
 }
