@@ -1,9 +1,10 @@
 // Runs every scenario with every client against a real server, and prints one line for each case (TAP).
 //
-//   node run.mjs --binary PATH [--client NAME]… [--scenario TEXT] [--cuts N] [--kills N] [--seed N]
+//   node run.mjs --binary PATH [--store URL] [--client NAME]… [--scenario TEXT]… [--cuts N] [--kills N] [--seed N]
 //
 // `--cuts` is how often each case is repeated with cut connections, `--kills` with a server that is killed. A failing case
-// names its seed: the same seed gives the same faults.
+// names its seed: the same seed gives the same faults. With `--store` each client has two servers on that store, which
+// take turns.
 
 import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
@@ -15,7 +16,8 @@ const { values } = parseArgs({
   options: {
     binary: { type: 'string' },
     client: { type: 'string', multiple: true },
-    scenario: { type: 'string', default: '' },
+    scenario: { type: 'string', multiple: true, default: [''] },
+    store: { type: 'string' },
     cuts: { type: 'string', default: '2' },
     kills: { type: 'string', default: '1' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -35,16 +37,16 @@ async function work() {
 
 function judge(client) {
   return new Promise((resolve) => {
-    const { binary, scenario, seed, cuts, kills } = values;
-    const workerData = { client, binary, scenario, seed, cuts: Number(cuts), kills: Number(kills) };
+    const { binary, store, scenario, seed, cuts, kills } = values;
+    const workerData = { client, binary, store, scenario, seed, cuts: Number(cuts), kills: Number(kills) };
     const worker = new Worker(fileURLToPath(new URL('./worker.mjs', import.meta.url)), { workerData });
     worker.on('message', (message) => {
-      if (message.pid) servers.set(client, message.pid);
+      if (message.pid) servers.set(`${client} ${message.node}`, message.pid);
       else report(message);
     });
     worker.on('error', (error) => report({ name: client, error: error.stack ?? String(error) }));
     worker.on('exit', () => {
-      endServer(client);
+      endServers(`${client} `);
       resolve();
     });
   });
@@ -58,18 +60,21 @@ function report({ name, error, cuts = 0, kills = 0 }) {
   if (error) console.log(error.replace(/^/gm, '  | '));
 }
 
-function endServer(client) {
-  const pid = servers.get(client);
-  servers.delete(client);
-  try {
-    if (pid) process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended by itself.
+/** Ends the servers whose names begin so. */
+function endServers(prefix) {
+  for (const [name, pid] of servers) {
+    if (!name.startsWith(prefix)) continue;
+    servers.delete(name);
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
   }
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
-process.on('exit', () => [...servers.keys()].forEach(endServer));
+process.on('exit', () => endServers(''));
 
 await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, work));
 console.log(`# told: ${totals.cuts} cuts, ${totals.kills} kills`);

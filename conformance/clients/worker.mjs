@@ -2,11 +2,12 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { Case } from './lib/case.mjs';
+import { Cluster } from './lib/cluster.mjs';
 import { Random } from './lib/random.mjs';
 import { Server } from './lib/server.mjs';
 import { scenarios } from './scenarios.mjs';
 
-const { client: name, binary, scenario: filter, seed, cuts, kills } = workerData;
+const { client: name, binary, store, scenario: filters, seed, cuts, kills } = workerData;
 const { default: client } = await import(`./clients/${name}.mjs`);
 
 // Clients write what they think of a cut connection to the console; some leave a rejection that nobody handles.
@@ -14,13 +15,15 @@ for (const word of ['log', 'info', 'debug', 'warn', 'error']) console[word] = ()
 process.on('unhandledRejection', () => {});
 
 const tell = (message) => parentPort.postMessage(message);
-const server = await Server.start(binary, { begun: (pid) => tell({ pid }) });
+const begun = (pid, node = 0) => tell({ pid, node });
+const server = store ? await Cluster.start(binary, { store, begun }) : await Server.start(binary, { begun });
 
 const recordings = process.env.HEADWATER_VECTORS;
-if (client.recorded && recordings && filter === '') {
+if (client.recorded && recordings && filters.includes('')) {
   await attempt(`${name}: the reader agrees with what was recorded`, () => client.recorded(recordings));
 }
-for (const scenario of scenarios.filter(({ name: title }) => `${name}: ${title}`.includes(filter))) {
+const wanted = ({ name: title }) => filters.some((filter) => `${name}: ${title}`.includes(filter));
+for (const scenario of scenarios.filter(wanted)) {
   if (client.cannot.includes(scenario.needs)) continue;
   const title = `${name}: ${scenario.name}`;
   const one = new Case({ client, scenario, server, binary });

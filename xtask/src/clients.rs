@@ -61,10 +61,7 @@ fn long(repeats: Repeats) -> Result<ExitCode, Failure> {
 
 fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
     let folder = root.join(FOLDER);
-    vendors::install(&root.join(vendors::FOLDER))?;
-    vendors::install(&folder)?;
-    // The adapter of MUI X Chat is TypeScript, and bundled by what is installed there.
-    vendors::install(&root.join(web::FOLDER))?;
+    install(root)?;
     let binary = build(root)?;
     let mut judges = command(&folder, "node", &["run.mjs", "--binary"]);
     judges.arg(binary);
@@ -73,6 +70,14 @@ fn prepare(root: &Path, repeats: Repeats) -> Result<Command, Failure> {
         judges.arg("--seed").arg(seed);
     }
     Ok(judges)
+}
+
+/// Installs the clients.
+pub(crate) fn install(root: &Path) -> Result<(), Failure> {
+    vendors::install(&root.join(vendors::FOLDER))?;
+    vendors::install(&root.join(FOLDER))?;
+    // The adapter of MUI X Chat is TypeScript, and bundled by what is installed there.
+    vendors::install(&root.join(web::FOLDER))
 }
 
 /// Builds the server as the tests have it, so that nothing is built again with other features, and gives its path.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -43,17 +43,27 @@ pub(crate) fn cargo(folder: &Path, args: &[&str]) -> Command {
 }
 
 /// Runs to the end; standard output and errors are kept together, in the order in which they were written.
-pub(crate) fn run(mut command: Command) -> Result<Finished, Failure> {
+pub(crate) fn run(command: Command) -> Result<Finished, Failure> {
+    follow(command, |_| {})
+}
+
+/// Does the same as [`run`], and has each line looked at as soon as it is there.
+pub(crate) fn follow(mut command: Command, mut line: impl FnMut(&str)) -> Result<Finished, Failure> {
     let described = describe(&command);
     let mut attempt = || -> io::Result<Finished> {
-        let (mut reader, writer) = io::pipe()?;
+        let (reader, writer) = io::pipe()?;
         let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
         // The command holds the pipe's other end: only without it does the output come to an end.
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut output = Vec::new();
-        reader.read_to_end(&mut output)?;
+        let (mut reader, mut output, mut bytes) = (BufReader::new(reader), String::new(), Vec::new());
+        while reader.read_until(b'\n', &mut bytes)? > 0 {
+            let text = String::from_utf8_lossy(&bytes);
+            line(text.trim_end());
+            output.push_str(&text);
+            bytes.clear();
+        }
         let status = child.wait()?;
-        Ok(Finished { ok: status.success(), output: String::from_utf8_lossy(&output).into_owned() })
+        Ok(Finished { ok: status.success(), output })
     };
     attempt().map_err(|error| Failure::new(format!("cannot run `{described}`: {error}")))
 }

@@ -4,6 +4,7 @@ mod attack;
 mod bench;
 mod browser;
 mod clients;
+mod cluster;
 mod command;
 mod endure;
 mod garbage;
@@ -84,6 +85,8 @@ enum Task {
         #[arg(long)]
         write: bool,
     },
+    /// Kill, pause, cut off and restart the nodes of a cluster on Redis and on Postgres
+    Cluster(cluster::Arguments),
     /// Put the embedded store through random histories of crashes and failing disks
     Faults {
         /// How many histories
@@ -121,6 +124,8 @@ enum Task {
 enum Optional {
     /// Whatever needs Chromium, which is driven from Node
     Browser,
+    /// Whatever needs nodes with wrong clocks, which libfaketime sets
+    Clocks,
     /// Whatever needs a Postgres server
     Postgres,
     /// Whatever needs a Redis server
@@ -136,6 +141,7 @@ fn main() -> ExitCode {
         Task::Bench { subject, without } => bench::run(subject, &without),
         Task::Attack { write, without } => attack::run(write, &without),
         Task::Endure { write } => endure::run(write),
+        Task::Cluster(arguments) => cluster::run(&arguments),
         Task::Garbage { inputs, http: false, .. } => test::garbage(inputs.unwrap_or(1_000_000)),
         Task::Garbage { inputs, http: true, without } => garbage::http(inputs.unwrap_or(100_000), &without),
         Task::Faults { seeds } => test::faults(seeds),

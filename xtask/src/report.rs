@@ -107,9 +107,9 @@ impl Report {
         self.lines.push(Line { name, seconds: None, counts: Counts::SKIPPED, remark: why.to_owned() });
     }
 
-    /// Prints the table and the closing line, and gives the counts of all parts. The closing line names the engines that
-    /// were left out: their tests count as passed, and did nothing.
-    pub(crate) fn close(self, notes: &[String], engines_left_out: &str) -> Counts {
+    /// Prints the table and the closing line, and gives the counts of all parts. The closing line names the programs that
+    /// rust tests went without: those that need them count as passed, and did nothing.
+    pub(crate) fn close(self, notes: &[String], left_out: &str) -> Counts {
         let mut total = Counts::default();
         anstream::println!("\n{HEADING}{:<14} {:>8}  result{HEADING:#}", "part", "seconds");
         for Line { name, seconds, counts, remark } in &self.lines {
@@ -128,10 +128,10 @@ impl Report {
         for note in notes {
             anstream::println!("{note}");
         }
-        if engines_left_out.is_empty() {
+        if left_out.is_empty() {
             anstream::println!("{total}");
         } else {
-            anstream::println!("{total}, without {engines_left_out}");
+            anstream::println!("{total}, without {left_out}");
         }
         total
     }

@@ -7,6 +7,8 @@ use crate::command::Failure;
 
 /// What comes before a row in the output of a test.
 const ROW: &str = "told: ";
+/// The same for a row with figures.
+const FIGURES: &str = "measured: ";
 const END: &str = "<!-- end -->";
 
 /// A table, and the rows that it must have. A run that lacks one of them is not whole.
@@ -16,6 +18,14 @@ pub(crate) struct Table {
     pub(crate) command: &'static str,
     pub(crate) heading: &'static str,
     pub(crate) rows: &'static [&'static str],
+}
+
+/// A table in the text of its document, and what is around it.
+struct Place<'a> {
+    before: &'a str,
+    begin: String,
+    written: &'a str,
+    after: &'a str,
 }
 
 impl Table {
@@ -33,32 +43,54 @@ impl Table {
             anstream::println!("skipped or failed: {name}");
         }
         let text = self.text(root)?;
-        let begin = format!("<!-- written by `{}` -->\n", self.command);
-        let parts = text.split_once(&begin).and_then(|(before, rest)| {
-            let (written, after) = rest.split_once(END)?;
-            Some((before, written, after))
-        });
-        let Some((before, written, after)) = parts else {
-            return Err(Failure::new(format!(
-                "{} has no place for the table: `{}`",
-                self.document,
-                begin.trim()
-            )));
-        };
+        let place = self.place(&text)?;
         if write {
             if !missing.is_empty() {
                 return Err(Failure::new(format!("{missing:?} did not run, so the table is not written")));
             }
-            let path = root.join(self.document);
-            return fs::write(&path, format!("{before}{begin}\n{table}\n{END}{after}"))
-                .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())));
+            return self.write(root, &place, &table);
         }
-        if missing.is_empty() && written.trim() != table.trim() {
+        if missing.is_empty() && place.written.trim() != table.trim() {
             let message =
                 format!("the table in {} is another one: `{}` writes it", self.document, self.command);
             return Err(Failure::new(message));
         }
         Ok(())
+    }
+
+    /// Prints the table of the rows that were found, and writes it into the document on demand. A row that was not found
+    /// stays as it is there. Nothing is compared: these are figures of one machine.
+    pub(crate) fn update(&self, root: &Path, found: &[String], write: bool) -> Result<(), Failure> {
+        let text = self.text(root)?;
+        let place = self.place(&text)?;
+        let known: Vec<_> = found.iter().map(String::as_str).chain(place.written.lines()).collect();
+        let rows = self.rows.iter().filter_map(|name| {
+            known.iter().find(|row| row.starts_with(&format!("| {name} | "))).map(|row| format!("{row}\n"))
+        });
+        let table = format!("{}{}", self.heading, rows.collect::<String>());
+        anstream::print!("{table}");
+        if write { self.write(root, &place, &table) } else { Ok(()) }
+    }
+
+    /// The place of the table in the document.
+    fn place<'a>(&self, text: &'a str) -> Result<Place<'a>, Failure> {
+        let begin = format!("<!-- written by `{}` -->\n", self.command);
+        let split = text.split_once(&begin).and_then(|(before, rest)| {
+            let (written, after) = rest.split_once(END)?;
+            Some((before, written, after))
+        });
+        let Some((before, written, after)) = split else {
+            let place = begin.trim();
+            return Err(Failure::new(format!("{} has no place for the table: `{place}`", self.document)));
+        };
+        Ok(Place { before, begin, written, after })
+    }
+
+    fn write(&self, root: &Path, place: &Place<'_>, table: &str) -> Result<(), Failure> {
+        let Place { before, begin, after, .. } = place;
+        let path = root.join(self.document);
+        fs::write(&path, format!("{before}{begin}\n{table}\n{END}{after}"))
+            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
     }
 
     /// The rows among these that the document lacks.
@@ -76,7 +108,16 @@ impl Table {
 
 /// The rows that a run printed.
 pub(crate) fn rows(output: &str) -> Vec<String> {
-    let row = |line: &str| Some(format!("| {} |", line.split_once(ROW)?.1.trim()));
+    rows_after(ROW, output)
+}
+
+/// The rows with figures of this machine that a run printed.
+pub(crate) fn figures(output: &str) -> Vec<String> {
+    rows_after(FIGURES, output)
+}
+
+fn rows_after(word: &str, output: &str) -> Vec<String> {
+    let row = |line: &str| Some(format!("| {} |", line.split_once(word)?.1.trim()));
     output.lines().filter_map(row).collect()
 }
 

@@ -7,8 +7,8 @@ use crate::command::{Failure, cargo, run as finish};
 use crate::recorded::Recorded;
 use crate::report::{Counts, Outcome, Report};
 use crate::{
-    Optional, attack, browser, clients, endure, garbage, mcp, models, native, pages, responses, root, tools,
-    vendors, web,
+    Optional, attack, browser, clients, cluster, endure, garbage, mcp, models, native, pages, responses,
+    root, tools, vendors, web,
 };
 
 /// The target for which the dialects and what they are built on must build: they have no I/O and no clock.
@@ -41,6 +41,9 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     });
     report.part_unless(unnamed, "attacks", || attack::test(&root));
     report.part_unless(unnamed, "endurance", || endure::test(&root));
+    let engineless = [Optional::Redis, Optional::Postgres].iter().all(|engine| without.contains(engine));
+    let engineless = engineless.then_some("--without redis,postgres");
+    report.part_unless(unnamed.or(engineless), "cluster", || cluster::test(&root, without));
     report.part_unless(unnamed, "wasm", || {
         tools::ensure_target(&root, WASM)?;
         check(cargo(&root, &["build", "-p", "headwater-dialects", "--target", WASM]))
@@ -66,22 +69,22 @@ pub(crate) fn run(without: &[Optional], filter: Option<&str>) -> Result<ExitCode
     if let Some(why) = reading.failure {
         report.part("recorded data", || Err(Failure::new(why)));
     }
-    let counts = report.close(&reading.notes, &engines_left_out(without));
+    let counts = report.close(&reading.notes, &left_out(without));
     Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The engines that are left out, as `HEADWATER_WITHOUT` has them.
-pub(crate) fn engines_left_out(without: &[Optional]) -> String {
-    let engines = [(Optional::Redis, "redis"), (Optional::Postgres, "postgres")];
-    let left_out = engines.iter().filter(|(part, _)| without.contains(part)).map(|(_, name)| *name);
+/// What the rust tests leave out, as `HEADWATER_WITHOUT` has it.
+pub(crate) fn left_out(without: &[Optional]) -> String {
+    let parts = [(Optional::Redis, "redis"), (Optional::Postgres, "postgres"), (Optional::Clocks, "clocks")];
+    let left_out = parts.iter().filter(|(part, _)| without.contains(part)).map(|(_, name)| *name);
     left_out.collect::<Vec<_>>().join(",")
 }
 
-/// Has tests skip what needs an engine that is left out.
-pub(crate) fn leave_out_engines(tests: &mut Command, without: &[Optional]) {
-    let engines = engines_left_out(without);
-    if !engines.is_empty() {
-        tests.env("HEADWATER_WITHOUT", engines);
+/// Has tests skip what needs a program that this machine lacks.
+pub(crate) fn leave_out(tests: &mut Command, without: &[Optional]) {
+    let parts = left_out(without);
+    if !parts.is_empty() {
+        tests.env("HEADWATER_WITHOUT", parts);
     }
 }
 
@@ -188,7 +191,7 @@ fn rust_tests(
     if std::env::var_os(SEED).is_none() {
         tests.env(SEED, "1");
     }
-    leave_out_engines(&mut tests, without);
+    leave_out(&mut tests, without);
     recorded.tell(&mut tests);
     let finished = finish(tests)?;
     let mut counts = count(&finished.output);

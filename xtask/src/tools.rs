@@ -50,14 +50,17 @@ pub(crate) const PYTHON: &[Tool] = &[Tool {
 }];
 
 /// The servers that the stores for several machines are tested on.
-pub(crate) const REDIS: &[Tool] =
+const REDIS: &[Tool] =
     &[Tool { part: Some("redis"), service: true, ..Tool::new("redis-server", "redis-server") }];
-pub(crate) const POSTGRES: &[Tool] = &[Tool {
+const POSTGRES: &[Tool] = &[Tool {
     part: Some("postgres"),
     versions: Some("/usr/lib/postgresql"),
     service: true,
     ..Tool::new("postgres", "postgresql")
 }];
+
+/// What gives a node another time of day.
+const FAKETIME: &[Tool] = &[Tool { part: Some("clocks"), ..Tool::new("faketime", "faketime") }];
 
 /// What shows the page.
 const CHROMIUM: Tool = Tool { part: Some("browser"), ..Tool::new("chromium", "chromium") };
@@ -86,9 +89,10 @@ pub(crate) fn ensure_all(without: &[Optional]) -> Result<(), Failure> {
     ensure_engines(without)
 }
 
-/// Makes sure of the servers that the stores are tested on, but for those that are left out.
+/// Makes sure of what stores and clusters are tested with, but for what is left out.
 pub(crate) fn ensure_engines(without: &[Optional]) -> Result<(), Failure> {
-    for (part, tools) in [(Optional::Redis, REDIS), (Optional::Postgres, POSTGRES)] {
+    let parts = [(Optional::Redis, REDIS), (Optional::Postgres, POSTGRES), (Optional::Clocks, FAKETIME)];
+    for (part, tools) in parts {
         if !without.contains(&part) {
             ensure(tools)?;
         }

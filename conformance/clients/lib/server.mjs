@@ -26,11 +26,11 @@ export class Server {
   /**
    * `begun` is told the id of each process. A server that `keepsPort` is found at the same place after a kill; one
    * behind a proxy need not be. The `pace` is slow enough that a cut meets a run that goes on, and fast enough for
-   * hundreds of them. `agents` are files of agents to serve in place of the demo's.
+   * hundreds of them. `agents` are files of agents to serve in place of the demo's; `settings` are further arguments.
    */
-  static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms', agents = [] } = {}) {
+  static async start(binary, { begun = () => {}, keepsPort = false, pace = '2ms', agents = [], settings = [] } = {}) {
     const folder = await mkdtemp(join(tmpdir(), 'headwater-judges-'));
-    const server = new Server(binary, folder, { begun, keepsPort, pace, agents });
+    const server = new Server(binary, folder, { begun, keepsPort, pace, agents, settings });
     try {
       await server.#spawn();
     } catch (error) {
@@ -42,8 +42,8 @@ export class Server {
 
   #spawn() {
     this.#said = '';
-    const { agents, pace } = this.#options;
-    const what = agents.length > 0 ? agents : ['--set', `demo.pace=${pace}`];
+    const { agents, pace, settings } = this.#options;
+    const what = [...(agents.length > 0 ? agents : ['--set', `demo.pace=${pace}`]), ...settings];
     const child = spawn(this.#binary, ['serve', '--listen', this.#listen, '--data', this.#folder, ...what], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NO_COLOR: '1' },

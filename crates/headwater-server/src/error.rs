@@ -148,6 +148,11 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store.stopped", meaning("store.stopped")).retry_after(5)
     }
 
+    /// The store of an agent is too slow for what is asked.
+    pub(crate) fn store_busy() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store.busy", meaning("store.busy")).retry_after(1)
+    }
+
     /// The code.
     #[must_use]
     pub fn code(&self) -> &str {

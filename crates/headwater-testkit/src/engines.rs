@@ -28,17 +28,18 @@ pub use self::{
 
 use std::env;
 
-/// The variable that names the engines that this machine lacks.
+/// The variable that names what this machine lacks.
 const WITHOUT: &str = "HEADWATER_WITHOUT";
 
-/// Whether tests of an engine are to be skipped. Prints that they are.
+/// Whether `HEADWATER_WITHOUT` names a part, so that tests of it are skipped. Prints that they are.
 #[allow(clippy::print_stdout, reason = "the reader of a test's output sees why it did nothing")]
-fn skipped(engine: &str) -> bool {
-    let skipped = env::var(WITHOUT).is_ok_and(|engines| names(&engines, engine));
-    if skipped {
-        println!("skipped: {WITHOUT} names {engine}");
+#[must_use]
+pub fn left_out(part: &str) -> bool {
+    let left_out = env::var(WITHOUT).is_ok_and(|parts| names(&parts, part));
+    if left_out {
+        println!("skipped: {WITHOUT} names {part}");
     }
-    skipped
+    left_out
 }
 
 /// Whether a list that is separated by commas has a name.

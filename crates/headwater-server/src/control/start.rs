@@ -1,8 +1,11 @@
 //! Starting a run: once for one key, in a session or alone.
 
+use std::time::{Duration, Instant};
+
 use axum::{Extension, extract::State, http::request::Parts};
 use headwater_protocol::RunId;
-use headwater_runtime::{ErrorKind, RawJson, Start, Turn};
+use headwater_runtime::{Agent, ErrorKind, RawJson, Start, Turn};
+use headwater_store::JournalId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,6 +14,9 @@ use crate::{
     ApiError, Principal, Server, agents::Served, api::describe::Created, chat, extract::RepeatableBody,
     idempotency, limits::ids, seeing,
 };
+
+/// How long a repeated request waits for the beginning of its run.
+const BEGINNING: Duration = Duration::from_secs(3);
 
 /// What a run is to do.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -125,7 +131,12 @@ impl Starting<'_> {
         if let Some(name) = &name {
             match agent.run(name.clone()).summary().await {
                 Err(error) if error.kind() == ErrorKind::UnknownRun => {}
-                known => return known.map(|summary| (summary.run, false, true)).map_err(ApiError::from),
+                known => {
+                    let run = known?.run;
+                    // One that is no longer kept was begun all the same.
+                    begun(agent, &run).await?;
+                    return Ok((run, false, true));
+                }
             }
         }
         let _permit = server.may_begin(principal)?;
@@ -134,8 +145,13 @@ impl Starting<'_> {
             start = start.run(name.clone());
         }
         match (agent.start(start).await, name) {
-            // The same request at the same time.
-            (Err(error), Some(name)) if error.kind() == ErrorKind::Exists => Ok((name, false, true)),
+            // The same request at the same time, maybe at another node.
+            (Err(error), Some(name)) if error.kind() == ErrorKind::Exists => {
+                if !begun(agent, &name).await? {
+                    return Err(ApiError::store_busy());
+                }
+                Ok((name, false, true))
+            }
             (run, _) => Ok((run?.id().clone(), false, false)),
         }
     }
@@ -157,4 +173,22 @@ impl Starting<'_> {
             None => start,
         })
     }
+}
+
+/// Waits until a run that was asked for before can be followed. A journal is claimed before the beginning of its run is durable,
+/// and the node that does this may be waiting for the engine, or dead. False if there is no journal: recovery has removed
+/// what a dead node could not begin.
+async fn begun(agent: &Agent, run: &RunId) -> Result<bool, ApiError> {
+    let journal = JournalId::from(run.as_str());
+    let waiting = Instant::now();
+    while let Some(info) = agent.store().info(&journal).await? {
+        if info.tail.last > 0 {
+            return Ok(true);
+        }
+        if waiting.elapsed() > BEGINNING {
+            return Err(ApiError::store_busy());
+        }
+        tokio::time::sleep(BEGINNING / 100).await;
+    }
+    Ok(false)
 }

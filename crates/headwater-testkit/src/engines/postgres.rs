@@ -13,8 +13,8 @@ use super::{
     certificates::Certificates,
     fail,
     folder::{Folder, on_path},
+    left_out,
     process::{ServerProcess, StartError, free_port, log_file, until_started},
-    skipped,
 };
 
 const NAME: &str = "postgres";
@@ -60,7 +60,7 @@ impl PostgresOptions {
     #[must_use]
     #[track_caller]
     pub fn start(self) -> Option<PostgresServer> {
-        if skipped(NAME) {
+        if left_out(NAME) {
             return None;
         }
         match PostgresServer::launch(&self) {

@@ -13,9 +13,9 @@ use super::{
     certificates::Certificates,
     fail,
     folder::{Folder, on_path},
+    left_out,
     process::{ServerProcess, StartError, free_port, log_file, until_started},
     resp::Connection,
-    skipped,
 };
 
 const NAME: &str = "redis";
@@ -60,7 +60,7 @@ impl RedisOptions {
     #[must_use]
     #[track_caller]
     pub fn start(self) -> Option<RedisServer> {
-        if skipped(NAME) {
+        if left_out(NAME) {
             return None;
         }
         match RedisServer::launch(self) {

@@ -1,0 +1,83 @@
+//! The node that drives runs is killed, again and again: another takes them over.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use headwater_testkit::random::Random;
+use tokio::task::JoinSet;
+
+use crate::{
+    cluster::{Cluster, Setup, at_once},
+    engine::Kind,
+    on_each_engine,
+    reader::Until,
+    report::{held, measured, percentiles, setting},
+};
+
+const LONG: usize = 1_000;
+const SHORT: usize = 15;
+/// How many runs the node drives when it is killed.
+const RUNS: usize = 3;
+/// From so many kills on, the times of takeover are enough to judge them.
+const ENOUGH: usize = 100;
+
+on_each_engine!(runs_of_killed_nodes_go_on_elsewhere);
+
+fn runs_of_killed_nodes_go_on_elsewhere(kind: Kind) {
+    let count = setting("HEADWATER_CLUSTER_KILLS", SHORT);
+    let Some(cluster) = Cluster::start(kind, Setup::default()) else { return };
+    let mut takeovers = at_once(kill_one_after_another(cluster.clone(), count));
+    let (lease, samples) = (cluster.lease(), takeovers.len());
+    let (middle, most, longest) = percentiles(&mut takeovers).unwrap_or_default();
+    measured(
+        kind,
+        "takeover after a kill",
+        &format!(
+            "{count} kills, {samples} runs taken over, lease {lease:?} | p50 {middle:?}, p99 {most:?}, longest {longest:?}"
+        ),
+    );
+    assert!(count < ENOUGH || most < lease * 2, "takeover p99 is {most:?}, the lease {lease:?}");
+    held(
+        "SIGKILL of the node that drives three runs",
+        LONG,
+        "all runs end with the same messages, each tool effect once, takeover p99 under twice the lease",
+    );
+}
+
+/// Kills nodes in turn, each with runs of its own. Gives how long each run went without a driver.
+async fn kill_one_after_another(cluster: Arc<Cluster>, count: usize) -> Vec<Duration> {
+    let expected = Arc::new(cluster.undisturbed().await);
+    let mut random = Random::new(17);
+    let (mut takeovers, mut judges) = (Vec::new(), JoinSet::new());
+    for number in 0..count {
+        let victim = number % cluster.len();
+        let runs = cluster.begin(victim, &format!("kill-{number}"), RUNS, 1 + random.below(12)).await;
+        cluster.kill(victim);
+        let killed = now();
+        let restarted = cluster.start_later(victim);
+        // A commit that was under way when the process died may be dated just after its death.
+        let late = killed + u64::try_from(cluster.lease().as_millis() / 4).unwrap();
+        for mut run in runs {
+            run.reader.follow(&cluster.http, cluster.front(), &run.run, Until::After(late)).await;
+            // A run may have ended before the kill.
+            takeovers.extend(run.reader.first_after(late).map(|time| Duration::from_millis(time - killed)));
+            let (cluster, expected) = (cluster.clone(), expected.clone());
+            judges.spawn(async move { cluster.judge(run, &expected).await });
+        }
+        restarted.await.unwrap();
+        if number % 50 == 49 {
+            println!("progress: {} of {count} kills", number + 1);
+        }
+    }
+    while let Some(judged) = judges.join_next().await {
+        judged.unwrap();
+    }
+    takeovers
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_millis()).unwrap()
+}

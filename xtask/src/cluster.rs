@@ -1,0 +1,180 @@
+//! `cargo xtask cluster`: several nodes on one engine, killed a thousand times, and the tables in `docs/reliability.md`.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use clap::ValueEnum;
+
+use crate::command::{Failure, cargo, follow, run as finish};
+use crate::report::{Counts, Outcome};
+use crate::table::{self, Table};
+use crate::{Optional, clients, root, test, tools};
+
+/// The document and the command that writes its tables.
+const DOCUMENT: &str = "docs/reliability.md";
+const COMMAND: &str = "cargo xtask cluster --write";
+
+const FAULTS: Table = Table {
+    document: DOCUMENT,
+    command: COMMAND,
+    heading: "| fault | times on each engine | result |\n|---|---|---|\n",
+    rows: &[
+        "SIGKILL of the node that drives three runs",
+        "SIGSTOP of the driving node for longer than its lease, then SIGCONT",
+        "network cut between the driving node and the engine",
+        "packets dropped between the driving node and the engine",
+        "engine killed, and stopped, and started again under load",
+        "rolling restart of all nodes by SIGTERM under load",
+        "all connections of all readers reset, so that each continues on another node",
+        "three nodes whose clocks are up to twelve minutes apart, each killed in turn",
+        "approval, answer and stop on a node that does not drive the run",
+        "second message of a session on another node while the first is answered",
+        "connections of the vendors' clients cut, and the node that answers them killed",
+        "seconds at half load, runs kept for 3 s",
+    ],
+};
+
+/// What differs from machine to machine, and is never compared.
+const FIGURES: Table = Table {
+    document: DOCUMENT,
+    command: "cargo xtask cluster --write (figures)",
+    heading: "| what | how much | figures |\n|---|---|---|\n",
+    rows: &[
+        "Redis: takeover after a kill",
+        "Postgres: takeover after a kill",
+        "Redis: half load",
+        "Postgres: half load",
+    ],
+};
+
+/// An engine, as the names of tests have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    Redis,
+    Postgres,
+}
+
+/// What `cargo xtask cluster` is asked for.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The engine, if not both
+    #[arg(long)]
+    engine: Option<Engine>,
+    /// How often a driving node is killed on each engine
+    #[arg(long, default_value_t = 1_000)]
+    kills: u64,
+    /// How long half load lasts on each engine, such as `10m`
+    #[arg(long, default_value = "10m", value_parser = seconds)]
+    soak: u64,
+    /// Run only the scenarios whose name contains this
+    #[arg(long)]
+    scenario: Option<String>,
+    /// Write the tables into docs/reliability.md instead of comparing them
+    #[arg(long)]
+    write: bool,
+    /// Parts to leave out, where a tool that they need cannot be had
+    #[arg(long, value_delimiter = ',', value_name = "PART")]
+    without: Vec<Optional>,
+}
+
+/// The part of `cargo xtask test`: some kills, and each other fault once.
+pub(crate) fn test(root: &Path, without: &[Optional]) -> Result<Outcome, Failure> {
+    tools::ensure_engines(without)?;
+    // Two at a time: more would take longer than their leases on a small machine.
+    let mut tests = cargo(root, &["test", "--workspace", "--test", "cluster", "--", "--test-threads=2"]);
+    test::leave_out(&mut tests, without);
+    install_clients(root, &mut tests, without)?;
+    let finished = finish(tests)?;
+    let mut counts = test::count(&finished.output);
+    if !finished.ok && counts.failed == 0 {
+        counts.add(Counts::FAILED);
+    }
+    Ok(Outcome { counts, notes: Vec::new(), output: finished.output })
+}
+
+/// The long form: prints progress and the tables, and compares them with those in the document or writes them there.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let root = root();
+    tools::ensure_engines(&arguments.without)?;
+    anstream::println!("a thousand kills take about an hour on each engine");
+    let arguments_of_cargo = ["test", "--release", "-p", "headwater-cli", "--test", "cluster", "--"];
+    let mut tests = cargo(&root, &arguments_of_cargo);
+    tests.args(["--nocapture", "--test-threads=1"]);
+    tests.args(arguments.filter());
+    tests.env("HEADWATER_CLUSTER_KILLS", arguments.kills.to_string());
+    tests.env("HEADWATER_CLUSTER_SOAK", arguments.soak.to_string());
+    tests.env("HEADWATER_CLUSTER_WRITE", "1");
+    test::leave_out(&mut tests, &arguments.without);
+    install_clients(&root, &mut tests, &arguments.without)?;
+    let finished = follow(tests, |line| {
+        let shown =
+            line.starts_with("test ") || ["progress: ", "measured: "].iter().any(|word| line.contains(word));
+        if shown {
+            anstream::println!("   {line}");
+        }
+    })?;
+    if !finished.ok {
+        anstream::print!("{}", finished.output);
+    }
+    // A part of the scenarios, or fewer of them, says nothing about the table.
+    let whole = arguments.scenario.is_none() && arguments.kills >= 1_000 && arguments.soak >= 600;
+    let write = arguments.write && finished.ok;
+    if whole {
+        FAULTS.settle(&root, &table::rows(&finished.output), write)?;
+    }
+    FIGURES.update(&root, &table::figures(&finished.output), write)?;
+    Ok(if finished.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Installs the vendors' clients for the tests that have them as readers.
+fn install_clients(root: &Path, tests: &mut Command, without: &[Optional]) -> Result<(), Failure> {
+    if without.contains(&Optional::Vendors) {
+        return Ok(());
+    }
+    clients::install(root)?;
+    tests.env("HEADWATER_CLUSTER_CLIENTS", "1");
+    Ok(())
+}
+
+impl Arguments {
+    /// The filters of the test program: a scenario is `kills::redis::name`.
+    fn filter(&self) -> Vec<String> {
+        let engine = self.engine.map(|engine| match engine {
+            Engine::Redis => ("redis::", "postgres::"),
+            Engine::Postgres => ("postgres::", "redis::"),
+        });
+        let mut filter: Vec<String> = self.scenario.iter().cloned().collect();
+        if let Some((_, other)) = engine {
+            filter.extend(["--skip".to_owned(), other.to_owned()]);
+        }
+        filter
+    }
+}
+
+/// A length of time such as `90s`, `10m` or `2h`, in seconds.
+fn seconds(text: &str) -> Result<u64, String> {
+    let wrong =
+        || format!("invalid length of time `{text}`: use a number and `s`, `m` or `h`, such as `10m`");
+    let at = text.len().checked_sub(1).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at_checked(at).ok_or_else(wrong)?;
+    let factor = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        _ => return Err(wrong()),
+    };
+    number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+
+    #[test]
+    fn lengths_of_time_have_a_unit() {
+        assert_eq!((seconds("90s"), seconds("10m"), seconds("2h")), (Ok(90), Ok(600), Ok(7_200)));
+        for wrong in ["", "10", "m", "10x", "-1m", "99999999999999999999h", "1é"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}
