@@ -6,3 +6,5 @@ export function assign<T extends object>(target: T, fields: { [K in keyof T]?: T
   }
   return target;
 }
+
+export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,4 +1,4 @@
-import { assign } from './assign.js';
+import { assign, isObject } from './assign.js';
 import { Draft } from './draft.js';
 import type {
   AttemptId, ErrorInfo, Event, Interrupt, Message, MessageStatus, NativeRecord, Part, QuestionState, RunStarted, Usage,
@@ -341,5 +341,3 @@ function merge(held: unknown, next: unknown): unknown {
   for (const key in next) merged[key] = merge(merged[key], next[key]);
   return merged;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
