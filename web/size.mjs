@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 
 const KB = 1024;
 const core = `export { createChat, readStream } from '@headwater/client';`;
-const dialects = ['agents', 'ag-ui', 'ai-sdk', 'kortyx', 'mui', 'tanstack', 'transports'].map((name) => `@headwater/client/${name}`);
+const dialects = ['agents', 'ag-ui', 'ai-sdk', 'kortyx', 'mui', 'session', 'tanstack', 'transports'].map((name) => `@headwater/client/${name}`);
 
 /** The size of a module with everything that it imports but React. */
 async function size(contents) {

@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-import { assign, isObject } from './assign.js';
+import { assign, isObject, merge } from './assign.js';
 import { Draft } from './draft.js';
 import { parsePartialJson } from './partial-json.js';
 import { readSnapshots } from './read-snapshots.js';
@@ -125,7 +125,7 @@ export class UIMessageReducer {
     }
     if (chunk['messageMetadata'] != null) {
       const message = this.#own();
-      message.metadata = merge(message.metadata, chunk['messageMetadata']);
+      message.metadata = merge(message.metadata, chunk['messageMetadata'], UNSAFE);
     }
   }
 
@@ -231,14 +231,6 @@ const isTool = ({ type }: UIMessagePart): boolean => type.startsWith('tool-') ||
 /** Sets what is given and leaves the rest as it is. */
 function keep(part: UIMessagePart, fields: Record<string, unknown>): void {
   for (const key in fields) if (fields[key] !== undefined) part[key] = fields[key];
-}
-
-/** Metadata is merged key by key, all the way down. */
-function merge(held: unknown, next: unknown): unknown {
-  if (!isObject(held) || !isObject(next)) return next;
-  const merged = { ...held };
-  for (const key of Object.keys(next)) if (!UNSAFE.test(key)) merged[key] = merge(merged[key], next[key]);
-  return merged;
 }
 
 // What the client's schema demands
