@@ -14,6 +14,7 @@ const begin = [
   { type: 'message-started', message: 'msg_run_1', role: 'assistant' },
   { type: 'block-started', kind: 'text', id: 'b' },
 ];
+const lastWord = Array.from({ length: 60 }, (_, at) => word(RATE * SECONDS - 1 - at)).find((text) => text.includes('word')).trim();
 const delta = (at) => ({ type: 'block-delta', kind: 'text', id: 'b', delta: word(at) });
 const finish = [{ type: 'block-ended', kind: 'text', id: 'b' }, { type: 'message-finished' }, { type: 'run-finished' }];
 
@@ -26,7 +27,7 @@ async function open(options, hash, viewport = { width: 1360, height: 860 }) {
   const page = await (await browser.newContext({ viewport })).newPage();
   const started = Date.now();
   await page.goto(`${studio.url}/${hash}`);
-  return { page, started, close: async () => { await page.context().close(); studio.close(); server.close(); } };
+  return { page, started, server, close: async () => { await page.context().close(); studio.close(); server.close(); } };
 }
 
 /** Collects the times between frames, and the tasks that held the page up. */
@@ -72,28 +73,32 @@ try {
     }
     await close();
   }
-  let stop = false;
-  const live = (response, request) => {
-    // Others than the chat read the run too.
-    if (stop) return response.end();
+  const total = RATE * SECONDS;
+  const answer = Array.from({ length: total }, (_, at) => word(at)).join('');
+  /** Sends the run to one reader: to all of them the same, at the same rate. When it has ended, the session has its answer. */
+  const live = (onEnd) => (response) => {
     response.write(framesOf(begin));
     let sent = 0;
     const from = Date.now();
     const timer = setInterval(() => {
-      const due = Math.min(RATE * SECONDS, Math.floor(((Date.now() - from) / 1000) * RATE));
+      const due = Math.min(total, Math.floor(((Date.now() - from) / 1000) * RATE));
       if (due > sent) response.write(framesOf(Array.from({ length: due - sent }, (_, at) => delta(sent + at)), { first: 4 + sent }));
       sent = due;
-      if (sent < RATE * SECONDS) return;
+      if (sent < total) return;
       clearInterval(timer);
+      // Before the page learns of the end: it asks for the session then.
+      onEnd();
       response.end(framesOf(finish, { first: 4 + sent }));
     }, 10);
-    request.on('close', () => clearInterval(timer));
+    response.on('close', () => clearInterval(timer));
   };
   for (const [name, hash] of [['chat', '#/session/s'], ['chat and timeline', '#/session/s/timeline'], ['chat and wire', '#/session/s/wire']]) {
-    const { page, close } = await open({ stream: live }, hash);
+    let served;
+    const { page, server, close } = await open({ stream: live(() => served.finish(answer)) }, hash);
+    served = server;
     await page.locator('.message.answer .markdown').waitFor();
     await watch(page);
-    await page.getByText(`word${RATE * SECONDS - 2}`).first().waitFor({ timeout: 120_000 });
+    await page.locator('.message.answer').getByText(lastWord).waitFor({ timeout: 120_000 });
     await report(page, `${RATE.toLocaleString('en')} events/s for ${SECONDS} s, ${name}`);
     await close();
   }

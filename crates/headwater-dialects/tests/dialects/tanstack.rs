@@ -270,7 +270,11 @@ fn the_processor_builds_the_same_messages() {
             let named = |frame: &u64| {
                 found.iter().any(|finding| finding.rule == "delta" && finding.frame == Some(*frame))
             };
-            if !bad.is_empty() && bad.iter().all(named) { Ok(()) } else { Err(format!("the lint names {found:?}")) }
+            if !bad.is_empty() && bad.iter().all(named) {
+                Ok(())
+            } else {
+                Err(format!("the lint names {found:?}"))
+            }
         });
     }
     judge.finish();

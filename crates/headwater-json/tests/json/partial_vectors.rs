@@ -117,7 +117,8 @@ fn judge_file(file: &'static str, read: impl Fn(&Value) -> (Option<&str>, Option
         };
         let (rule, same) = judge(file, text, theirs);
         rules.push(rule);
-        judged.row(&name, |_| if same { Ok(()) } else { Err(format!("{rule:?}: {text:?}, there {theirs:?}")) });
+        judged
+            .row(&name, |_| if same { Ok(()) } else { Err(format!("{rule:?}: {text:?}, there {theirs:?}")) });
     }
     println!("vectors: {file} {} rows, {:?}", rows.len(), tally(&rules));
     let same = rules.iter().filter(|rule| **rule == Rule::Same).count();
