@@ -21,9 +21,9 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     File {
-        path: "/assets/index-Ds1uSfZ_.js",
+        path: "/assets/index-C_C4CrX1.js",
         media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-Ds1uSfZ_.js"),
+        bytes: include_bytes!("assets/index-C_C4CrX1.js"),
     },
     File {
         path: "/assets/index-sgzf0LR_.css",
