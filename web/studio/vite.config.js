@@ -8,7 +8,13 @@ const server = process.env.HEADWATER_URL ?? 'http://127.0.0.1:8787';
 export default defineConfig({
   base: './',
   plugins: [guides(fileURLToPath(new URL('../../docs/guides/', import.meta.url))), rustTable()],
-  resolve: { alias: { '@headwater/client': fileURLToPath(new URL('../client/src/index.ts', import.meta.url)) } },
+  // The longer name first: an alias replaces the beginning of a name.
+  resolve: {
+    alias: {
+      '@headwater/client/session': fileURLToPath(new URL('../client/src/session.ts', import.meta.url)),
+      '@headwater/client': fileURLToPath(new URL('../client/src/index.ts', import.meta.url)),
+    },
+  },
   build: {
     target: 'es2022',
     outDir: process.env.STUDIO_OUT ?? '../../crates/headwater-cli/src/serve/studio',

@@ -1,4 +1,5 @@
-//! A model that follows a script: no network, no key, and the same answer to the same request every time.
+//! A model that follows a script: no network, no key, and the same answer to the same request every time (but for rules
+//! with `call`).
 //!
 //! A [`Script`] has rules. The first whose conditions hold says its steps. It is written in Rust, or in YAML:
 //!
@@ -56,6 +57,7 @@
 //! | `attempt` | the same was asked this often before; 0 is the first attempt |
 //! | `pass` | the model has answered the person's last message this often; 1 after the first tools |
 //! | `turn` | it is the person's n-th message, from 1 |
+//! | `call` | this model was asked this often before, whatever it was; for a script that repeats one run |
 //! | `after_tool`, with `result_contains` | the tool gave a result since the model spoke last, with this text in it |
 //! | `schema` | an answer in JSON is wanted (`true`) or not (`false`) |
 //! | `tool` | a tool of this name is offered |
@@ -168,18 +170,19 @@ impl fmt::Debug for ScriptedModel {
 }
 
 impl Inner {
-    /// Keeps a request for whoever wants to see what was asked.
-    fn note(&self, request: &Arc<ModelRequest>) {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+    /// Keeps a request for [`ScriptedModel::calls`], and returns how many there were before it.
+    fn note(&self, request: &Arc<ModelRequest>) -> u64 {
+        let before = self.asked.fetch_add(1, Ordering::Relaxed);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.len() == KEPT_CALLS {
             calls.pop_front();
         }
         calls.push_back(Arc::clone(request));
+        before
     }
 
-    fn choose(&self, request: &ModelRequest) -> Result<Arc<Rule>, ModelError> {
-        let situation = Situation::of(request);
+    fn choose(&self, request: &ModelRequest, call: u64) -> Result<Arc<Rule>, ModelError> {
+        let situation = Situation::of(request).at_call(call);
         let rule = self.script.rules().iter().find(|rule| rule.when.holds(&situation));
         rule.cloned().ok_or_else(|| self.no_rule(&situation))
     }

@@ -56,7 +56,7 @@ pub use replay::{Divergence, DivergenceKind, Replayed, replay};
 pub use session::{
     Checkpoint, CheckpointStatus, FoundTurn, HistoryPage, QueuedMessage, RolledBack, Sent, Session,
     SessionDocument, SessionInfo, SessionOptions, SessionPage, SessionState, SummaryRequest, Turn, TurnInput,
-    Variant, WhenBusy,
+    TurnOfRun, Variant, WhenBusy,
 };
 pub use workflow::{
     END, NodeFunction, NodeInput, NodeOptions, OnError, Retry, START, Workflow, WorkflowBuilder,

@@ -8,6 +8,7 @@ mod chain;
 mod checkpoint;
 mod delete;
 mod document;
+mod find;
 mod head;
 mod history;
 mod idempotency;
@@ -32,6 +33,7 @@ pub use budget::SummaryRequest;
 pub use checkpoint::{Checkpoint, CheckpointStatus, TurnInput};
 use checkpoint::{Input, Node, fresh_tree};
 pub use document::SessionDocument;
+pub use find::TurnOfRun;
 use head::{Head, Seen};
 pub use history::{HistoryPage, SessionState};
 pub use list::SessionPage;
@@ -172,6 +174,13 @@ impl Session {
     pub async fn info(&self) -> Result<SessionInfo> {
         let head = self.seen().await?.head;
         self.agent.0.info(head).await
+    }
+
+    /// Wakes when the session changes or is deleted, in this process or another. Begin to watch before you read
+    /// [`Session::info`], so that no change is missed in between.
+    #[must_use]
+    pub fn watch(&self) -> headwater_store::Watch {
+        self.agent.0.store.watch(&keys::session(&self.key))
     }
 
     /// The checkpoints on the way to where the session stands, newest first, before a turn: those that are kept.

@@ -60,6 +60,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/v1/sessions", route("createSession", "Create a session, or import one.", sessions::create, codes::CREATE))
         .get(SESSION, route("getSession", "Get a session.", sessions::inspect, codes::SESSION))
         .delete(SESSION, route("deleteSession", "Delete a session and all that belongs to it.", sessions::delete, &["session.unknown"]))
+        .get(&session("events"), route("watchSession", "Watch a session: it is sent at once, and again after each change.", sessions::events::events, codes::WATCH))
         .get(&session("messages"), route("listMessages", "List the messages of a session.", sessions::messages, codes::MESSAGES))
         .post(&session("messages"), route("sendMessage", "Send a message to a session.", sessions::send, codes::TURN))
         .post(&session("stop"), route("stopSession", "Stop the active run of a session.", sessions::stop, codes::SESSION))

@@ -23,7 +23,7 @@ use serde::Deserialize;
 
 pub(crate) use documents::add_unanswered;
 pub(crate) use request::{Asked, framing, fresh, idempotency_key};
-pub(crate) use respond::{conversation_before, follow};
+pub(crate) use respond::{conversation_before, follow, stream_headers};
 pub(crate) use turn::name_of;
 
 use crate::{ApiError, Principal, Server, extract::Path, follow::From};

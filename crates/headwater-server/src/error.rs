@@ -109,7 +109,7 @@ impl ApiError {
     }
 
     /// Something that is not the sender's business: what it was is in the log.
-    fn internal(code: &str, error: &dyn std::error::Error) -> Self {
+    pub(crate) fn internal(code: &str, error: &dyn std::error::Error) -> Self {
         tracing::error!(code, error = ?error.to_string(), "a request failed");
         Self::hidden(code)
     }

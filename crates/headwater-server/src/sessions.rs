@@ -1,6 +1,7 @@
 //! Sessions and their checkpoints: list, get, roll back, fork, run again.
 
 mod documents;
+pub(crate) mod events;
 pub(crate) mod queue;
 
 use axum::{
@@ -10,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use headwater_protocol::{CheckpointId, Message, Part};
-use headwater_runtime::{ErrorKind, Sent, Session, SessionInfo, Start, Turn};
+use headwater_runtime::{ErrorKind, Sent, Session, SessionInfo, Start, Turn, TurnOfRun};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -317,7 +318,7 @@ pub(crate) async fn checkpoint(
     Shown(session, served): Shown,
     Path((_, checkpoint)): Of,
 ) -> Result<Json<CheckpointDetails>, ApiError> {
-    let id = CheckpointId::from(checkpoint);
+    let id = session.find_checkpoint(&checkpoint, TurnOfRun::Last).await?;
     let checkpoint = CheckpointDocument::from(session.checkpoint(&id).await?);
     let state = session.state(Some(&id)).await?;
     Ok(Json(CheckpointDetails {
@@ -333,7 +334,8 @@ pub(crate) async fn roll_back(
     Mine(session, _): Mine,
     Path((_, checkpoint)): Of,
 ) -> Result<Json<RolledBackDocument>, ApiError> {
-    let undone = session.roll_back(&CheckpointId::from(checkpoint)).await?;
+    let checkpoint = session.find_checkpoint(&checkpoint, TurnOfRun::Last).await?;
+    let undone = session.roll_back(&checkpoint).await?;
     Ok(Json(undone.into()))
 }
 
@@ -351,7 +353,8 @@ pub(crate) async fn fork(
     Path((_, checkpoint)): Of,
     OptionalBody(body): OptionalBody<ForkSession>,
 ) -> Result<Created<SessionDocument>, ApiError> {
-    let forked = session.fork(&CheckpointId::from(checkpoint), body.id.as_deref()).await?;
+    let checkpoint = session.find_checkpoint(&checkpoint, TurnOfRun::Last).await?;
+    let forked = session.fork(&checkpoint, body.id.as_deref()).await?;
     Ok(Created(forked.info().await?.into()))
 }
 
@@ -363,7 +366,7 @@ pub(crate) async fn regenerate(
     Path((_, checkpoint)): Of,
     request: Repeatable,
 ) -> Result<Accepted<TurnSent>, ApiError> {
-    do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), request, None).await
+    do_again(&server, &principal, &session, &checkpoint, request, None).await
 }
 
 /// Another text for a message.
@@ -383,7 +386,7 @@ pub(crate) async fn edit(
 ) -> Result<Accepted<TurnSent>, ApiError> {
     let RepeatableBody { body: EditMessage { text }, key, parts, .. } = request;
     let request = Repeatable { key, parts };
-    do_again(&server, &principal, &session, &CheckpointId::from(checkpoint), request, Some(text)).await
+    do_again(&server, &principal, &session, &checkpoint, request, Some(text)).await
 }
 
 /// Does a turn again, once for one key: with another text, or as it was.
@@ -391,7 +394,7 @@ async fn do_again(
     server: &Server,
     principal: &Principal,
     session: &Session,
-    turn: &CheckpointId,
+    turn: &str,
     Repeatable { key, parts }: Repeatable,
     text: Option<String>,
 ) -> Result<Accepted<TurnSent>, ApiError> {
@@ -402,14 +405,15 @@ async fn do_again(
     if let Some(before) = session.sent_before(key.as_slice()).await? {
         return accepted(&before).await;
     }
+    let turn = session.find_checkpoint(turn, TurnOfRun::First).await?;
     let _permit = server.may_begin(principal)?;
     let request = seeing::request_id_of(&parts.headers);
     let context = server.runtime_context(principal, parts, Map::new).await?;
     let start = Start::new(text.as_deref().unwrap_or_default()).request(request).runtime_context(context);
     let now = key.into_iter().fold(Turn::from(start), Turn::request_key);
     let again = match text {
-        Some(_) => session.edit(turn, now).await?,
-        None => session.regenerate_as(turn, now).await?,
+        Some(_) => session.edit(&turn, now).await?,
+        None => session.regenerate_as(&turn, now).await?,
     };
     accepted(&again).await
 }
@@ -419,7 +423,8 @@ pub(crate) async fn variants(
     Mine(session, _): Mine,
     Path((_, checkpoint)): Of,
 ) -> Result<Json<VariantList>, ApiError> {
-    let variants = session.variants(&CheckpointId::from(checkpoint)).await?;
+    let checkpoint = session.find_checkpoint(&checkpoint, TurnOfRun::First).await?;
+    let variants = session.variants(&checkpoint).await?;
     let variants = variants.into_iter().map(VariantDocument::from).collect();
     Ok(Json(VariantList { variants }))
 }

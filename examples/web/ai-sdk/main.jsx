@@ -2,7 +2,8 @@ import { useChat } from '@ai-sdk/react';
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
 import { createRoot } from 'react-dom/client';
 import { agent, chatId, getLocation, server } from '../shared/settings.js';
-import { Approval, Composer, Conversation, DataCard, Failure, Message, Question, Reasoning, Shell, Suggestions, Text, Tool } from '../shared/ui.jsx';
+import { Text } from '../shared/markdown.jsx';
+import { Approval, Composer, Conversation, DataCard, Failure, Message, Question, Reasoning, Shell, Suggestions, Tool } from '../shared/ui.jsx';
 
 // region: transport
 const transport = new DefaultChatTransport({ api: `${server}/v1/ai-sdk/${agent}/chat?profile=ai-7` });

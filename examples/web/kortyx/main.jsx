@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { agent, chatId, server } from '../shared/settings.js';
-import { Composer, Conversation, DataCard, Failure, Message, Question, Shell, Suggestions, Text, Tool } from '../shared/ui.jsx';
+import { Text } from '../shared/markdown.jsx';
+import { Composer, Conversation, DataCard, Failure, Message, Question, Shell, Suggestions, Tool } from '../shared/ui.jsx';
 
 // region: stream
 const url = `${server}/v1/kortyx/${agent}/chat`;

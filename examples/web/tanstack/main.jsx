@@ -3,7 +3,8 @@ import { fetchServerSentEvents, useChat } from '@tanstack/ai-react';
 import { createRoot } from 'react-dom/client';
 import { agent, chatId, getLocation, server } from '../shared/settings.js';
 import { ObjectByFields } from '../shared/objects.jsx';
-import { Approval, Composer, Conversation, Failure, Message, Question, Reasoning, Shell, Suggestions, Text, Tool } from '../shared/ui.jsx';
+import { Text } from '../shared/markdown.jsx';
+import { Approval, Composer, Conversation, Failure, Message, Question, Reasoning, Shell, Suggestions, Tool } from '../shared/ui.jsx';
 
 // region: connection
 const connection = fetchServerSentEvents(`${server}/v1/ag-ui/${agent}/chat`);

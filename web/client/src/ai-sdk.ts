@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-import { assign } from './assign.js';
+import { assign, isObject, merge } from './assign.js';
 import { Draft } from './draft.js';
 import { parsePartialJson } from './partial-json.js';
 import { readSnapshots } from './read-snapshots.js';
@@ -53,9 +53,6 @@ export interface UIMessageReducerOptions {
   onData?: ((data: UIMessagePart) => void) | undefined;
 }
 
-/** What most chunks are, without looking closer. */
-const TEXT_DELTA = ['', 'text', 'delta'];
-
 /** Builds a message from chunks. A chunk that the AI SDK's client refuses is an error. */
 export class UIMessageReducer {
   #draft = new Draft();
@@ -67,6 +64,8 @@ export class UIMessageReducer {
   #inputs = new Map<string, string>();
   /** The parts whose streamed input has grown. Their value is parsed once for each snapshot, not for each delta. */
   #grown = new Map<number, string>();
+  /** The text that the last chunk was a delta of, which may be changed until the next snapshot. */
+  #growing: { id: string; part: { text?: unknown } } | undefined;
   /** The text of the last error in the stream. */
   error: string | undefined;
   finishReason: string | undefined;
@@ -82,16 +81,23 @@ export class UIMessageReducer {
   snapshot(): UIMessage {
     for (const [place, text] of this.#grown) assign(this.#part(place), { input: safe(parsePartialJson(text)) });
     this.#grown.clear();
+    this.#growing = undefined;
     this.#draft.seal();
     return this.#message;
   }
 
   apply(chunk: UIMessageChunk): void {
+    // Most chunks continue the text of the chunk before them.
+    if (isTextDelta(chunk) && this.#growing?.id === chunk.id) {
+      this.#growing.part.text += chunk.delta;
+      return;
+    }
+    this.#growing = undefined;
     check(chunk);
     // Nothing is read after the terminal chunk.
     if (this.isDone) return;
     const { type, id } = chunk as { type: string; id: string };
-    const [, kind, step] = type === 'text-delta' ? TEXT_DELTA : (/^(text|reasoning)-(start|delta|end)$/.exec(type) ?? []);
+    const [, kind, step] = /^(text|reasoning)-(start|delta|end)$/.exec(type) ?? [];
     if (kind) this.#block(kind, step as string, chunk);
     else if (type.startsWith('tool-')) this.#tool(chunk as never);
     else if (type.startsWith('data-')) this.#data(chunk, id);
@@ -119,7 +125,7 @@ export class UIMessageReducer {
     }
     if (chunk['messageMetadata'] != null) {
       const message = this.#own();
-      message.metadata = merge(message.metadata, chunk['messageMetadata']);
+      message.metadata = merge(message.metadata, chunk['messageMetadata'], UNSAFE);
     }
   }
 
@@ -138,16 +144,19 @@ export class UIMessageReducer {
     return (parts[place] = this.#draft.own(parts[place] as UIMessagePart));
   }
 
-  #block(type: string, step: string, { id, delta, providerMetadata }: UIMessageChunk): void {
+  #block(type: string, step: string, { id, delta, citations, providerMetadata }: UIMessageChunk): void {
     const key = `${type} ${id}`;
     if (step === 'start') this.#open.set(key, this.#push(assign<UIMessagePart>({ type, text: '', state: 'streaming' }, { providerMetadata, id: type === 'reasoning' ? id : undefined })));
     const place = this.#open.get(key);
     if (place === undefined) throw new Error(`Received ${type}-${step} for missing ${type} part with ID "${id}".`);
     if (step === 'start') return;
     const part = this.#part(place);
-    if (step === 'delta') part['text'] = `${part['text']}${delta}`;
-    else {
+    if (step === 'delta') {
+      part['text'] = `${part['text']}${delta}`;
+      if (type === 'text') this.#growing = { id: id as string, part: part as object };
+    } else {
       part['state'] = 'done';
+      if (citations !== undefined && type === 'text') part['citations'] = citations;
       this.#open.delete(key);
     }
     if (providerMetadata !== undefined) part['providerMetadata'] = providerMetadata;
@@ -224,16 +233,6 @@ function keep(part: UIMessagePart, fields: Record<string, unknown>): void {
   for (const key in fields) if (fields[key] !== undefined) part[key] = fields[key];
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Metadata is merged key by key, all the way down. */
-function merge(held: unknown, next: unknown): unknown {
-  if (!isObject(held) || !isObject(next)) return next;
-  const merged = { ...held };
-  for (const key of Object.keys(next)) if (!UNSAFE.test(key)) merged[key] = isObject(next[key]) ? merge(merged[key], next[key]) : next[key];
-  return merged;
-}
-
 // What the client's schema demands
 
 /** Keys that the client does not take, because they have harmed others. */
@@ -263,32 +262,46 @@ const REQUIRED: Record<string, string> = {
   'tool-approval-response': 'approvalId approved', 'tool-output-available': 'toolCallId output', 'tool-output-error': 'toolCallId errorText',
   'tool-output-denied': 'toolCallId',
 };
+/** Fields that later versions add are passed over. */
+const STRINGS = /^(id|delta|kind|url|title|filename|reason|signature|errorText|messageId|finishReason|sourceId|mediaType|toolCallId|toolName|inputTextDelta|inputEncoding|approvalId)$/;
 const BOOLEANS = /^(dynamic|preliminary|providerExecuted|transient|isAutomatic|approved)$/;
-const ANYTHING = /^(type|input|output|data|messageMetadata|citations|approvalDescriptor|inputSchemaInput|parts)$/;
 const FINISH_REASONS = /^(stop|length|content-filter|tool-calls|error|other|unknown)$/;
+
+/** A delta of a text with nothing else in it, which fits the schema. */
+function isTextDelta(chunk: UIMessageChunk): chunk is { type: string; id: string; delta: string } {
+  if (chunk?.type !== 'text-delta' || typeof chunk['id'] !== 'string' || typeof chunk['delta'] !== 'string') return false;
+  let fields = 0;
+  for (const _ in chunk) fields += 1;
+  return fields === 3;
+}
+
+/** What a citation is of. Where in the text it stands is not looked at. */
+function isCitation(citation: unknown): boolean {
+  const { sourceType, id, url, mediaType, title } = Object(Object(citation).source);
+  const texts = { url: [id, url], document: [id, mediaType, title] }[sourceType as string];
+  return !!texts?.every((text) => typeof text === 'string');
+}
 
 function check(chunk: UIMessageChunk): void {
   const refuse = (what: string) => {
     throw new Error(`Type validation failed: ${what} of ${JSON.stringify(chunk)?.slice(0, 200)}`);
   };
   if (!isObject(chunk) || typeof chunk.type !== 'string') refuse('the type');
-  // Most chunks are these, and have nothing else in them.
-  if (chunk.type === 'text-delta' && typeof chunk['id'] === 'string' && typeof chunk['delta'] === 'string' && Object.keys(chunk).length === 3) return;
+  if (isTextDelta(chunk)) return;
   if (safe(chunk) === undefined) refuse('a key');
   const isData = chunk.type.startsWith('data-');
   const required = Object.hasOwn(REQUIRED, chunk.type) ? (REQUIRED[chunk.type] as string) : isData ? 'data' : refuse('the type');
   for (const field of required?.split(' ').filter(Boolean) ?? []) if (chunk[field] === undefined) refuse(field);
   for (const [field, value] of Object.entries(chunk)) {
-    if (ANYTHING.test(field) || !KNOWN.test(field)) continue;
-    const fits = /Metadata$/.test(field)
-      ? isObject(value) && (field === 'toolMetadata' || Object.values(value).every(isObject))
-      : typeof value === (BOOLEANS.test(field) ? 'boolean' : 'string');
-    if (!fits) refuse(field);
+    const expected = STRINGS.test(field) ? 'string' : BOOLEANS.test(field) ? 'boolean' : typeof value;
+    const isMetadata = /^(tool|provider)Metadata$/.test(field);
+    if (typeof value !== expected || (isMetadata && !(isObject(value) && (field === 'toolMetadata' || Object.values(value).every(isObject))))) refuse(field);
   }
   if (chunk.type === 'finish' && chunk['finishReason'] !== undefined && !FINISH_REASONS.test(String(chunk['finishReason']))) refuse('finishReason');
-  const parts = chunk.type === 'steering-message' ? (chunk['parts'] as UIMessagePart[]) : [];
-  if (!Array.isArray(parts) || !parts.every((part) => part?.type === 'text' || part?.type === 'file')) refuse('parts');
+  const all = (field: string, fits: (item: unknown) => boolean) => {
+    const list = chunk[field] ?? [];
+    if (!Array.isArray(list) || !list.every(fits)) refuse(field);
+  };
+  if (chunk.type === 'text-end') all('citations', isCitation);
+  if (chunk.type === 'steering-message') all('parts', (part) => /^(text|file)$/.test((part as UIMessagePart | null)?.type ?? ''));
 }
-
-/** Fields that later versions add are passed over. */
-const KNOWN = /^(id|delta|kind|url|title|filename|reason|signature|errorText|messageId|finishReason|sourceId|mediaType|toolCallId|toolName|inputTextDelta|inputEncoding|approvalId|providerMetadata|toolMetadata|dynamic|preliminary|providerExecuted|transient|isAutomatic|approved)$/;

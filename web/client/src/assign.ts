@@ -6,3 +6,13 @@ export function assign<T extends object>(target: T, fields: { [K in keyof T]?: T
   }
   return target;
 }
+
+export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Merges metadata key by key, all the way down; everything else is replaced. Keys that `skips` matches are left out. */
+export function merge(held: unknown, next: unknown, skips?: RegExp): unknown {
+  if (!isObject(held) || !isObject(next)) return next;
+  const merged = { ...held };
+  for (const key in next) if (!skips?.test(key)) merged[key] = merge(merged[key], next[key], skips);
+  return merged;
+}

@@ -30,19 +30,13 @@ export class HeadwaterError extends Error {
 /** The error that a response is. Its body is the server's `{error, code}`, or anything that stands in between wrote. */
 export async function errorOf(response: Response): Promise<HeadwaterError> {
   const { status } = response;
-  const text = await response.text().catch(() => '');
-  const found = { code: `http.${status}`, error: `the server responded with ${status}` };
-  try {
-    const body = JSON.parse(text) as typeof found;
-    // Other servers have objects here.
-    if (typeof body.error === 'string') Object.assign(found, body);
-  } catch {
-    // A proxy's page is of no use to people.
-  }
+  // A proxy's page is of no use to people, and other servers have objects in `error`.
+  const body = (await response.json().catch(() => undefined)) as { code?: unknown; error?: unknown } | undefined;
+  const [code, message] = typeof body?.error === 'string' ? [body.code, body.error] : [];
   const retryable = status === 408 || status === 429 || status >= 500;
   // The server gives seconds. A date, which a proxy may give, is left to the usual delays.
   const retryAfter = Math.max(0, Number(response.headers.get('retry-after'))) * 1000 || undefined;
-  return new HeadwaterError(String(found.code), found.error, { status, retryable, retryAfter });
+  return new HeadwaterError(String(code ?? `http.${status}`), message ?? `the server responded with ${status}`, { status, retryable, retryAfter });
 }
 
 /** Whatever was thrown, as an error with a code. What a runtime calls it is its cause: nothing for people. */

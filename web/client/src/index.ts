@@ -9,7 +9,7 @@
 export { Chat, createChat } from './chat/chat.js';
 export type { Connection, FollowOptions } from './chat/follow.js';
 export type { HttpOptions } from './chat/http.js';
-export type { Checkpoint, QueuedMessage, Session, WaitingInterrupt } from './chat/session-api.js';
+export type { Checkpoint, QueuedMessage, Session, Variant, WaitingInterrupt } from './chat/session-api.js';
 export { SnapshotStore } from './chat/store.js';
 export type { ChatStorage, SessionOptions } from './chat/storage.js';
 export type { ChatCallbacks, ChatOptions, ChatSnapshot, ChatStatus, FinishInfo, ToolCallInfo, Waiting } from './chat/types.js';

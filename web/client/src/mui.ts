@@ -79,6 +79,19 @@ export class EnvelopeReader {
     return [...this.#seen];
   }
 
+  /** The chunk, if it is the next one and nothing waits, as it nearly always is: `read` without a list. */
+  next(item: ChatMessageChunk | ChatStreamEnvelope): ChatMessageChunk | undefined {
+    if (!isEnvelope(item)) return item;
+    const { eventId, sequence, chunk } = item;
+    if (sequence === undefined || sequence !== this.nextSequence || this.#waiting.size > 0) return undefined;
+    if (eventId) {
+      const { size } = this.#seen;
+      if (this.#seen.add(eventId).size === size) return undefined;
+    }
+    this.nextSequence = sequence + 1;
+    return chunk;
+  }
+
   /** The chunks that can be applied now that this one has come. A chunk without an envelope is taken as it is. */
   read(item: ChatMessageChunk | ChatStreamEnvelope): ChatMessageChunk[] {
     if (!isEnvelope(item)) return [item];
@@ -91,11 +104,6 @@ export class EnvelopeReader {
     this.nextSequence ??= sequence;
     const ready: ChatMessageChunk[] = [];
     if (sequence < this.nextSequence) return ready;
-    // In order, as they nearly always are.
-    if (sequence === this.nextSequence && this.#waiting.size === 0) {
-      this.nextSequence += 1;
-      return [chunk];
-    }
     if (!this.#waiting.has(sequence)) this.#waiting.set(sequence, chunk);
     for (let next = this.#waiting.get(this.nextSequence); next !== undefined; next = this.#waiting.get(this.nextSequence)) {
       this.#waiting.delete(this.nextSequence);
@@ -138,9 +146,6 @@ const STATES: Record<string, string> = {
   'tool-approval-request': 'approval-requested', 'tool-output-available': 'output-available', 'tool-output-error': 'output-error', 'tool-output-denied': 'output-denied',
 };
 
-/** What most chunks are, without looking closer. */
-const TEXT_DELTA = ['', 'text', 'delta'];
-
 /** Builds messages from chunks and envelopes. */
 export class ChatMessageReducer {
   #draft = new Draft();
@@ -150,6 +155,8 @@ export class ChatMessageReducer {
   #onData: ((data: ChatMessageChunk) => void) | undefined;
   /** The places of texts and thoughts that are open, by kind and id. */
   #open = new Map<string, number>();
+  /** The text that the last chunk was a delta of, which may be changed until the next snapshot. */
+  #growing: { id: unknown; part: { text?: unknown } } | undefined;
   #hasRead = false;
   /** `finish` or `abort` has been read. */
   isDone = false;
@@ -168,6 +175,7 @@ export class ChatMessageReducer {
 
   /** The messages so far. They are never changed afterwards. */
   snapshot(): readonly ChatMessage[] {
+    this.#growing = undefined;
     this.#draft.seal();
     return this.#messages;
   }
@@ -175,7 +183,9 @@ export class ChatMessageReducer {
   apply(item: ChatMessageChunk | ChatStreamEnvelope): void {
     // A sign of life has no place in a message.
     if ((item as ChatMessageChunk | null)?.type === 'ping') return;
-    for (const chunk of this.#envelopes.read(item)) if (!this.isDone) this.#apply(chunk);
+    const next = this.#envelopes.next(item);
+    if (next) this.#apply(next);
+    else for (const chunk of this.#envelopes.read(item)) this.#apply(chunk);
   }
 
   /** The stream was closed. Without a terminal chunk that is an error, and can be recovered by a reconnect. */
@@ -186,13 +196,20 @@ export class ChatMessageReducer {
   }
 
   #apply(chunk: ChatMessageChunk): void {
-    const { type } = chunk;
+    if (this.isDone) return;
+    const { type, id, delta } = chunk;
+    // Most chunks continue the text of the chunk before them.
+    if (type === 'text-delta' && this.#growing && this.#growing.id === id) {
+      this.#growing.part.text += delta as string;
+      return;
+    }
+    this.#growing = undefined;
     this.#hasRead = true;
-    const [, kind, step] = type === 'text-delta' ? TEXT_DELTA : (/^(text|reasoning)-(start|delta|end)$/.exec(type) ?? []);
+    const [, kind, step] = /^(text|reasoning)-(start|delta|end)$/.exec(type) ?? [];
     if (kind) this.#block(kind, step as string, chunk);
     else if (STATES[type]) this.#tool(chunk);
     else if (type.startsWith('data-')) {
-      const { id, data, transient } = chunk;
+      const { data, transient } = chunk;
       this.#onData?.(chunk);
       this.#push(assign<ChatMessagePart>({ type }, { id, data, transient }));
     } else if (type === 'source-url' || type === 'source-document') {
@@ -207,10 +224,10 @@ export class ChatMessageReducer {
       message.metadata = { ...message.metadata, ...(chunk['metadata'] as object) };
     } else if (type === 'message-updated') this.#message().parts = (chunk['message'] as ChatMessage).parts;
     else if (type === 'start') {
-      const id = (chunk['messageId'] as string | undefined) ?? this.#id;
+      const named = (chunk['messageId'] as string | undefined) ?? this.#id;
       // Another message has texts of its own.
-      if (id !== this.#id) this.#open = new Map();
-      this.#id = id;
+      if (named !== this.#id) this.#open = new Map();
+      this.#id = named;
       const message = this.#message();
       message.status = 'streaming';
       if (chunk['author'] !== undefined) message.author ??= chunk['author'];
@@ -239,7 +256,7 @@ export class ChatMessageReducer {
 
   /** The answer, to be changed, which is begun here if need be. */
   #message(): ChatMessage {
-    this.#id ??= `message-${this.#messages.length + 1}`;
+    if (this.#id === undefined) throw new Error('the stream does not name its message: begin with `start` and a `messageId`, or give the reader one');
     let at = this.#find();
     const messages = (this.#messages = this.#draft.own(this.#messages as ChatMessage[])) as ChatMessage[];
     if (at < 0) at = messages.push({ id: this.#id, role: 'assistant', status: 'streaming', parts: [] }) - 1;
@@ -263,8 +280,10 @@ export class ChatMessageReducer {
     const place = this.#open.get(key);
     if (place === undefined || step === 'start') return;
     const part = this.#part(place);
-    if (step === 'delta') part['text'] = `${part['text']}${delta}`;
-    else {
+    if (step === 'delta') {
+      part['text'] = `${part['text']}${delta}`;
+      if (type === 'text') this.#growing = { id, part: part as object };
+    } else {
       part['state'] = 'done';
       this.#open.delete(key);
     }

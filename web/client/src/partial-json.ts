@@ -1,6 +1,6 @@
 /**
  * The value of JSON text that is not complete yet: open strings, arrays and objects end where the text does. A number,
- * a literal or a key that may still grow is left out. `undefined` if there is no value yet.
+ * an incomplete literal or key is left out: it may still grow. `undefined` if there is no value yet.
  *
  * @example
  * ```ts
@@ -101,11 +101,12 @@ class PartialParser {
   }
 
   #scalar(): unknown {
-    const token = /[^\s,\]}]*/y;
+    // A literal is complete with its last letter; a number may grow until something else comes.
+    const token = /true|false|null|[^\s,\]}]*/y;
     token.lastIndex = this.#at;
     const word = (token.exec(this.text) as RegExpExecArray)[0];
     this.#at += word.length;
-    const isWhole = this.#at < this.text.length;
+    const isWhole = this.#at < this.text.length || /^[tfn]/.test(word);
     try {
       if (isWhole) return JSON.parse(word);
     } catch {

@@ -1,4 +1,4 @@
-import { assign } from './assign.js';
+import { assign, merge } from './assign.js';
 import { Draft } from './draft.js';
 import type {
   AttemptId, ErrorInfo, Event, Interrupt, Message, MessageStatus, NativeRecord, Part, QuestionState, RunStarted, Usage,
@@ -207,10 +207,8 @@ export class RunReducer {
         break;
       }
       case 'interrupt-answered':
-        this.#question(record, event.request, 'answered', { answer: event.answer });
-        break;
       case 'interrupt-expired':
-        this.#question(record, event.request, 'expired', {});
+        this.#question(record, event.request, event.type.slice('interrupt-'.length) as QuestionState, event as { answer?: unknown });
         break;
       default:
         // A reader passes over events that it does not know.
@@ -333,13 +331,3 @@ const CONTINUES = /^(interrupt-(answered|expired)|approval-answered|tool-(output
 
 /** The server has checked the updates: one that does not fit is out of place here. */
 const misfit = () => new Error('the update does not fit');
-
-/** Metadata is merged key by key, all the way down; everything else is replaced. */
-function merge(held: unknown, next: unknown): unknown {
-  if (!isObject(held) || !isObject(next)) return next;
-  const merged = { ...held };
-  for (const key in next) merged[key] = merge(merged[key], next[key]);
-  return merged;
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HeadwaterError } from '@headwater/client';
 import { AgUiReducer, readRun, readStream, type AgUiEvent, type AgUiMessage } from '@headwater/client/ag-ui';
-import { collect, fromBase64, Judge, plain, readCases, readRows, streamOf, type Row } from './vectors.js';
+import { collect, fromBase64, judgeRows, plain, readCases, streamOf, type Row } from './vectors.js';
 
 /** The client validates what it reads and gives up; a reader reads on, so that what each of them has cannot be compared. */
 const gaveUp = (row: Row) => /^(schema|verify|chunk|frame|json)$/.test(row['errorKind'] ?? '');
@@ -18,84 +18,53 @@ function normal(messages: readonly Row[], expected: readonly Row[]): Row[] {
   });
 }
 
-test('events build the messages that the client builds', () => {
-  const file = 'agui/run.jsonl';
-  const rows = readRows(file);
-  if (!rows) return;
-  const judge = new Judge(file);
-  for (const row of rows) {
-    if (JSON.stringify(row['events'] ?? '').includes('@ag-ui/client')) {
-      judge.skip('`metadata["@ag-ui/client"]` is a convention between parts of that one package');
-      continue;
+test('events build the messages that the client builds', () =>
+  judgeRows('agui/run.jsonl', (row) => row['name'], (row) => {
+    let { messages, state } = row['input'] as { messages: AgUiMessage[]; state: unknown };
+    for (const run of (row['runs'] ?? [row]) as Row[]) {
+      messages = [...messages, ...((run['addMessages'] ?? []) as AgUiMessage[])];
+      if (run['request'] === null) continue;
+      const reducer = new AgUiReducer({ messages, state });
+      for (const event of run['events'] as AgUiEvent[]) reducer.apply(event);
+      const after = reducer.snapshot();
+      messages = [...after.messages];
+      state = after.state;
+      if (gaveUp(run)) return;
+      assert.deepEqual(normal(messages as Row[], run['messages']), normal(run['messages'], run['messages']));
+      assert.deepEqual(plain(state), run['state']);
     }
-    judge.row(row['name'], () => {
-      let { messages, state } = row['input'] as { messages: AgUiMessage[]; state: unknown };
-      for (const run of (row['runs'] ?? [row]) as Row[]) {
-        messages = [...messages, ...((run['addMessages'] ?? []) as AgUiMessage[])];
-        if (run['request'] === null) continue;
-        const reducer = new AgUiReducer({ messages, state });
-        for (const event of run['events'] as AgUiEvent[]) reducer.apply(event);
-        const after = reducer.snapshot();
-        messages = [...after.messages];
-        state = after.state;
-        if (gaveUp(run)) return;
-        assert.deepEqual(normal(messages as Row[], run['messages']), normal(run['messages'], run['messages']));
-        assert.deepEqual(plain(state), run['state']);
-      }
-    });
-  }
-  judge.finish();
-});
+  }));
 
 /** Ends the run, or is about messages as a whole: what is read after it is not the same. */
 const isDrastic = (event: Row) => /^(RUN_|MESSAGES_SNAPSHOT)/.test(String(event?.['type']));
 
-test('single events that the client accepts are read, and one that it refuses breaks nothing', () => {
-  const file = 'agui/schema.jsonl';
-  const rows = readRows(file);
-  if (!rows) return;
-  const judge = new Judge(file);
-  for (const row of rows) {
-    judge.row(row['name'], () => {
-      const reducer = new AgUiReducer();
-      if (row['accepted']) return reducer.apply(row['event']);
-      // The client gives the run up. A reader gets as much of it as it can.
-      reducer.apply({ type: 'RUN_STARTED', threadId: 't', runId: 'r' });
-      reducer.apply(row['event']);
-      reducer.apply({ type: 'TEXT_MESSAGE_START', messageId: 'after', role: 'assistant' });
-      reducer.apply({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'after', delta: 'Hello' });
-      if (!isDrastic(row['event'])) assert.equal(reducer.snapshot().messages.find(({ id }) => id === 'after')?.content, 'Hello');
-    });
-  }
-  judge.finish();
-});
+test('single events that the client accepts are read, and one that it refuses breaks nothing', () =>
+  judgeRows('agui/schema.jsonl', (row) => row['name'], (row) => {
+    const reducer = new AgUiReducer();
+    if (row['accepted']) return reducer.apply(row['event']);
+    // The client gives the run up. A reader gets as much of it as it can.
+    reducer.apply({ type: 'RUN_STARTED', threadId: 't', runId: 'r' });
+    reducer.apply(row['event']);
+    reducer.apply({ type: 'TEXT_MESSAGE_START', messageId: 'after', role: 'assistant' });
+    reducer.apply({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'after', delta: 'Hello' });
+    if (!isDrastic(row['event'])) assert.equal(reducer.snapshot().messages.find(({ id }) => id === 'after')?.content, 'Hello');
+  }));
 
-test('bytes are cut into events as by the client', async () => {
-  const file = 'agui/sse.jsonl';
-  const rows = readRows(file);
-  if (!rows) return;
-  const judge = new Judge(file, {
-    'html-body': 'a page instead of a stream is an error; there it is a stream without events',
-    'json-body-not-sse': 'NDJSON is read, whatever its type says',
-  });
-  for (const row of rows) {
-    if (row['run'].error !== null) {
-      // What the client dies of may be read, or be an error; what it read before is read.
-      const types: string[] = [];
-      const error = await (async () => {
-        for await (const event of readStream(streamOf(...fromBase64(row['pieces'])))) types.push(event?.type);
-      })().catch((thrown: unknown) => thrown);
-      judge.row(row['name'], () => {
-        assert.deepEqual(types.slice(0, row['run'].delivered.length), row['run'].delivered);
-        if (error) assert.equal((error as HeadwaterError).code, 'stream.json');
-      });
-      continue;
+test('bytes are cut into events as by the client', () =>
+  judgeRows('agui/sse.jsonl', (row) => row['name'], async (row) => {
+    const source = streamOf(...fromBase64(row['pieces']));
+    if (row['run'].error === null) {
+      assert.deepEqual(plain(await collect(readStream(source, { framing: 'sse' }))), row['events']);
+      return;
     }
-    const events = await collect(readStream(streamOf(...fromBase64(row['pieces'])))).catch(String);
-    judge.row(row['name'], () => assert.deepEqual(plain(events), row['events']));
-  }
-  judge.finish();
-});
+    // What the client dies of may be read, or be an error; what it read before is read.
+    const types: string[] = [];
+    const error = await (async () => {
+      for await (const event of readStream(source, { framing: 'sse' })) types.push(event?.type);
+    })().catch((thrown: unknown) => thrown);
+    assert.deepEqual(types.slice(0, row['run'].delivered.length), row['run'].delivered);
+    if (error) assert.equal((error as HeadwaterError).code, 'stream.json');
+  }));
 
 test('our own streams become what the vendor shows', async () => {
   for (const { name, body, expected } of readCases('ag-ui')) {

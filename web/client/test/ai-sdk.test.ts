@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readMessages, readStream, UIMessageReducer, type UIMessage, type UIMessageChunk } from '@headwater/client/ai-sdk';
-import { collect, fromBase64, Judge, plain, readCases, readRows, streamOf, type Row } from './vectors.js';
+import { collect, fromBase64, judgeRows, plain, readCases, streamOf, type Row } from './vectors.js';
 
 /** The recording is of the last snapshot: a trailing step, and a message without anything, are not in it. */
 function compared(message: UIMessage | null | undefined, row: Row): unknown {
@@ -34,40 +34,23 @@ function reduce(row: Row): UIMessage {
   return reducer.snapshot();
 }
 
-const final = (row: Row) => JSON.stringify([row['wire'].final, (row['wire'].errors as Row[]).some(({ name }) => name !== 'Error')]);
-
-test('chunks build the message that the client of the AI SDK builds', () => {
-  const newest = new Map<string, string>();
+test('chunks build the message that the client of the AI SDK builds', async () => {
   for (const version of ['v7', 'v6', 'v5']) {
     for (const kind of ['', '.lone-surrogate']) {
-      const file = `aisdk/ui-stream.${version}${kind}.jsonl`;
-      const rows = readRows(file);
-      if (!rows) return;
-      const judge = new Judge(file, { 'text-end-citations-invalid': 'citations are passed over, as every field that we do not know' });
-      for (const row of rows) {
-        if (version === 'v7') newest.set(row['id'], final(row));
-        if (newest.has(row['id']) && newest.get(row['id']) !== final(row)) {
-          judge.skip('the reducer follows version 7, which builds another message');
-          continue;
-        }
-        judge.row(row['id'], () => assert.deepEqual(compared(reduce(row), row), compared(row['wire'].final, row)));
-      }
-      judge.finish();
+      await judgeRows(`aisdk/ui-stream.${version}${kind}.jsonl`, (row) => row['id'], (row) =>
+        assert.deepEqual(compared(reduce(row), row), compared(row['wire'].final, row)));
     }
   }
 });
 
 test('bytes are cut into the chunks that the client reads', async () => {
   for (const file of ['aisdk/sse-framing.jsonl', 'aisdk/sse-framing.lone-surrogate.jsonl']) {
-    const rows = readRows(file);
-    if (!rows) return;
-    const judge = new Judge(file, { 'html-error-page': 'a page instead of a stream is an error; there it is a stream without chunks' });
-    for (const row of rows) {
+    await judgeRows(file, (row) => row['id'], async (row) => {
       const chunks: unknown[] = [];
       let error: unknown = null;
       try {
         const reducer = new UIMessageReducer();
-        for await (const chunk of readStream(streamOf(...fromBase64(row['segmentsBase64'])))) {
+        for await (const chunk of readStream(streamOf(...fromBase64(row['segmentsBase64'])), { framing: 'sse' })) {
           try {
             reducer.apply(chunk);
           } catch (thrown) {
@@ -79,12 +62,9 @@ test('bytes are cut into the chunks that the client reads', async () => {
       } catch (thrown) {
         error = thrown;
       }
-      judge.row(row['id'], () => {
-        assert.equal(error !== null, row['error'] !== null, String(error));
-        assert.deepEqual(plain(chunks), row['chunks']);
-      });
-    }
-    judge.finish();
+      assert.equal(error !== null, row['error'] !== null, String(error));
+      assert.deepEqual(plain(chunks), row['chunks']);
+    });
   }
 });
 

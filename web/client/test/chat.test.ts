@@ -337,20 +337,21 @@ test('message that waits in the queue is in the queue, and has its turn when the
   assert.deepEqual(shown(chat), ['user:one', 'user:two']);
 });
 
-test('turn of a message is found by its run, and done again', async () => {
+test('turn is named by its message or its checkpoint, and done again', async () => {
   const server = new FakeServer();
-  const checkpoint = (id: string, run: string) => ({ id, run });
-  // A run that was answered has two turns.
-  const turns = [checkpoint('cp_4', 'run_b'), checkpoint('cp_2', 'run_a'), checkpoint('cp_1', 'run_a')];
-  server.on('GET sessions/*/checkpoints', () => json({ checkpoints: turns, before: null }));
+  const variants = [{ checkpoint: { id: 'cp_1' }, selected: false }, { checkpoint: { id: 'cp_2' }, selected: true }];
+  server.on('GET sessions/*/checkpoints/*/variants', () => json({ variants }));
   server.on('POST sessions/*/checkpoints/*/*', () => json({ run: 'run_c', id: 'forked' }));
   const chat = createChat(server.options({ session: 's1' }));
   await chat.edit('msg_user_run_a', 'better');
   await chat.regenerate();
   await chat.rollBack('msg_run_a');
   assert.equal((await chat.fork('cp_9')).id, 'forked');
+  assert.deepEqual(await chat.variants('msg_run_a'), variants);
+  await chat.select('cp_1');
   const posts = server.requests.filter(({ method }) => method === 'POST').map(({ path, body }) => [path.replace('sessions/s1/checkpoints/', ''), body.text]);
-  assert.deepEqual(posts, [['cp_1/edit', 'better'], ['cp_4/regenerate', undefined], ['cp_2/rollback', undefined], ['cp_9/fork', undefined]]);
+  assert.deepEqual(posts, [['msg_user_run_a/edit', 'better'], ['latest/regenerate', undefined], ['msg_run_a/rollback', undefined], ['cp_9/fork', undefined], ['cp_1/select', undefined]]);
+  server.on('POST sessions/*/checkpoints/*/*', () => json({ error: 'no such turn', code: 'checkpoint.unknown' }, 404));
   await assert.rejects(chat.edit('msg_user_run_x', 'x'), { code: 'checkpoint.unknown' });
 });
 

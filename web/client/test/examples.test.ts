@@ -12,6 +12,7 @@ import { allowEverything } from './examples/answer.js';
 import { chatOnAPage } from './examples/chat.js';
 import { answerOf } from './examples/dialects.js';
 import { collectChunks, keepObjects, textAndObjects } from './examples/kortyx.js';
+import { chatInEveryTab, previousVariant } from './examples/tabs.js';
 import { fetchClient, transport } from './examples/transports.js';
 import { until } from './fake-server.js';
 import { binary, RealServer } from './real-server.js';
@@ -152,6 +153,28 @@ describe('examples with a real server', { skip: !binary, timeout: 60_000 }, () =
       await until(() => chat.getSnapshot().connection === 'closed');
       assert.match(JSON.stringify(chat.getSnapshot().messages.at(-1)), /I deleted notes.txt/);
       assert.ok(renders > 0);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test('answer that is selected in one tab is shown in the other', async () => {
+    const server = await new RealServer().start();
+    try {
+      const kept = new Map<string, string>();
+      const storage = { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => void kept.set(key, value) } as Storage;
+      const [one, two] = [chatInEveryTab(server.url, storage), chatInEveryTab(server.url, storage)];
+      const unsubscribe = [one, two].map((chat) => chat.subscribe(() => {}));
+      const settled = () => until(() => [one, two].every((chat) => chat.getSnapshot().connection === 'closed' && chat.getSnapshot().messages.length === 2));
+      await one.send('hello');
+      await settled();
+      const first = one.getSnapshot().run;
+      await one.regenerate();
+      await until(() => two.getSnapshot().run !== first);
+      await settled();
+      await previousVariant(one, one.getSnapshot().messages[0]?.id as string);
+      await until(() => two.getSnapshot().run === first && one.getSnapshot().run === first);
+      for (const stop of unsubscribe) stop();
     } finally {
       await server.stop();
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { applyChunk, emptyAnswer, readStream, streamFromRoute, type StreamChunk } from '@headwater/client/kortyx';
-import { collect, fromBase64, Judge, plain, readRows, repository, streamOf } from './vectors.js';
+import { collect, fromBase64, judgeRows, plain, repository, streamOf } from './vectors.js';
 
 /** The bytes are such that Kortyx' reader and the standard see different blocks. */
 function departs(bytes: Uint8Array): boolean {
@@ -29,32 +29,22 @@ function standard(bytes: Uint8Array): string[] {
   return payloads;
 }
 
-test('streams are read as Kortyx reads them, or as the standard says', async () => {
-  const file = 'kortyx/sse.jsonl';
-  const rows = readRows(file);
-  if (!rows) return;
-  const judge = new Judge(file, { 'html-instead': 'a page instead of a stream is an error; there it is a stream without chunks' });
-  for (const row of rows) {
+test('streams are read as Kortyx reads them, or as the standard says', () =>
+  judgeRows('kortyx/sse.jsonl', (row) => row['name'], async (row) => {
     const pieces = fromBase64(row['pieces_b64']);
     const invalid: string[] = [];
-    const chunks = await collect(readStream(streamOf(...pieces), { onInvalid: (data) => invalid.push(data) })).catch(String);
+    const chunks = await collect(readStream(streamOf(...pieces), { framing: 'sse', onInvalid: (data) => invalid.push(data) }));
     const bytes = Buffer.concat(pieces);
-    const expected = departs(bytes)
-      ? standard(bytes).flatMap((payload) => {
-          try {
-            return [JSON.parse(payload)];
-          } catch {
-            return [];
-          }
-        })
-      : row['chunks'];
-    judge.row(row['name'], () => {
-      assert.deepEqual(plain(chunks), expected);
-      if (!departs(bytes)) assert.equal(invalid.length, row['warned_payloads'].length);
-    });
-  }
-  judge.finish();
-});
+    const parsed = (payload: string) => {
+      try {
+        return [JSON.parse(payload)];
+      } catch {
+        return [];
+      }
+    };
+    assert.deepEqual(plain(chunks), departs(bytes) ? standard(bytes).flatMap(parsed) : row['chunks']);
+    if (!departs(bytes)) assert.equal(invalid.length, row['warned_payloads'].length);
+  }));
 
 test('answer has text, object and question as pieces', async () => {
   const read = async (name: string) => {

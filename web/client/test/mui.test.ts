@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ChatMessageReducer, EnvelopeReader, readMessages, type ChatMessage, type ChatMessagePart } from '@headwater/client/mui';
 import { readStream } from '@headwater/client';
-import { collect, Judge, plain, readCases, readRows, streamOf, type Row } from './vectors.js';
+import { collect, judgeRows, plain, readCases, streamOf, type Row } from './vectors.js';
 
 /** The recorder writes what is no JSON as an object of its own. */
 const wire = (item: Row) => (item && '$undefined' in item ? null : item && '$bytes' in item ? {} : item) as never;
@@ -25,9 +25,6 @@ function normal(message: Row, isTarget: boolean): Row {
   return { ...rest, parts, ...(isTarget ? { status } : {}) };
 }
 
-const isAboutTheReader = (row: Row) =>
-  row['name'].startsWith('unknown/ai-sdk-error-chunk') || /^(abort|pre-aborted|error-chatstreamerror)$/.test(row['end'] ?? 'close') || 'throwIn' in row;
-
 function reduce(reducer: ChatMessageReducer, items: Row[]): number | undefined {
   for (const [index, item] of items.entries()) {
     try {
@@ -40,50 +37,28 @@ function reduce(reducer: ChatMessageReducer, items: Row[]): number | undefined {
   return undefined;
 }
 
-test('streams become the messages that the real client builds', () => {
-  const file = 'mui/processor.jsonl';
-  const rows = readRows(file);
-  if (!rows) return;
-  const unnamed = 'a stream that does not name its message gets a name; there it is refused';
-  const names = ['lifecycle/start-without-id-no-fallback', 'lifecycle/content-without-start-no-fallback', 'data/before-start', 'envelope/first-arrives-late-no-fallback'];
-  const judge = new Judge(file, Object.fromEntries(names.map((name) => [name, unnamed])));
-  for (const row of rows) {
-    if (isAboutTheReader(row)) {
-      judge.skip('about the loop that reads: its signal, its callbacks, an error that only its adapter can throw');
-      continue;
+test('streams become the messages that the real client builds', () =>
+  judgeRows('mui/processor.jsonl', (row) => row['name'], (row) => {
+    const { messageId, reconnectFromSequence, seenEventIds } = row['options'] ?? {};
+    const envelopes = new EnvelopeReader({ nextSequence: reconnectFromSequence, seenEventIds });
+    const reducer = new ChatMessageReducer({ messages: row['initialMessages'], messageId, envelopes });
+    const refused = reduce(reducer, row['chunks']);
+    if (row['thrown'] && !(row['end'] ?? 'close').startsWith('error')) {
+      // The trace has a line for each chunk that was taken.
+      assert.equal(refused, row['trace']?.length ?? 0, 'the chunk that is refused');
+      return;
     }
-    judge.row(row['name'], () => {
-      const { messageId, reconnectFromSequence, seenEventIds } = row['options'] ?? {};
-      const envelopes = new EnvelopeReader({ nextSequence: reconnectFromSequence, seenEventIds });
-      const reducer = new ChatMessageReducer({ messages: row['initialMessages'], messageId, envelopes });
-      const refused = reduce(reducer, row['chunks']);
-      if (row['thrown'] && !(row['end'] ?? 'close').startsWith('error')) {
-        // The trace has a line for each chunk that was taken.
-        assert.equal(refused, row['trace']?.length ?? 0, 'the chunk that is refused');
-        return;
-      }
-      const target = row['result']?.messageId;
-      const of = (messages: readonly Row[]) => messages.map((message) => normal(message, target === undefined || target === message['id']));
-      assert.deepEqual(of(reducer.snapshot() as unknown as Row[]), of(row['messages']));
-      if (!row['result']) return;
-      assert.equal(reducer.finishReason, row['result'].finishReason);
-      const nothingCame = row['messages'].length === 0 || row['result'].status !== 'error';
-      if (!nothingCame) assert.equal(reducer.isDisconnect, row['result'].isDisconnect, 'isDisconnect');
-    });
-  }
-  judge.finish();
-});
+    const target = row['result']?.messageId;
+    const of = (messages: readonly Row[]) => messages.map((message) => normal(message, target === undefined || target === message['id']));
+    assert.deepEqual(of(reducer.snapshot() as unknown as Row[]), of(row['messages']));
+    if (!row['result']) return;
+    assert.equal(reducer.finishReason, row['result'].finishReason);
+    const nothingCame = row['messages'].length === 0 || row['result'].status !== 'error';
+    if (!nothingCame) assert.equal(reducer.isDisconnect, row['result'].isDisconnect, 'isDisconnect');
+  }));
 
 const streams = (row: Row, name: string): Row[][] | undefined =>
   Array.isArray(row['spec'][name]) && row['spec'][name].every(Array.isArray) ? row['spec'][name] : undefined;
-
-/** The page sends one message and gets its answer, perhaps in two parts. */
-const isOneReply = (row: Row) =>
-  row['script'] === 'async (t) => { await t.send(); }' &&
-  Object.keys(row['spec']).every((key) => /^(send|reconnect|aiSdkAdapter)$/.test(key)) &&
-  streams(row, 'send')?.length === 1 &&
-  (row['spec'].reconnect === undefined || streams(row, 'reconnect')?.length === 1) &&
-  !(row['spec'].aiSdkAdapter === true && JSON.stringify(row['spec'].send).includes('\\"type\\":\\"error\\"'));
 
 const items = (stream: Row[]) => stream.filter((item) => !['$end', '$wait', '$sleep', '$throw'].some((key) => key in Object(item)));
 
@@ -92,7 +67,8 @@ async function reply(row: Row): Promise<readonly ChatMessage[]> {
   const bytes = stream.filter((item) => '$bytes' in Object(item)).map((item) => item['$bytes'] as string);
   const chunks = row['spec'].aiSdkAdapter === true ? ((await collect(readStream(streamOf(...bytes), { keepTail: false }))) as Row[]) : items(stream);
   const envelopes = new EnvelopeReader();
-  const reducer = new ChatMessageReducer({ envelopes });
+  // The page names the answer, in case the stream does not.
+  const reducer = new ChatMessageReducer({ messageId: 'local-1', envelopes });
   const refused = reduce(reducer, chunks);
   const broke = stream.some((item) => String(Object(item)['$end'] ?? '').startsWith('error'));
   // The page comes back only if the stream ended in good order, too early, and had brought something.
@@ -104,26 +80,14 @@ async function reply(row: Row): Promise<readonly ChatMessage[]> {
   return continued.snapshot();
 }
 
-test('replies become the messages that the real page shows', async () => {
-  const file = 'mui/provider.jsonl';
-  const rows = readRows(file);
-  if (!rows) return;
-  const judge = new Judge(file);
-  for (const row of rows) {
-    if (!isOneReply(row)) {
-      judge.skip('about the page: several turns, its actions, its history, realtime events');
-      continue;
-    }
+test('replies become the messages that the real page shows', () =>
+  judgeRows('mui/provider.jsonl', (row) => row['name'], async (row) => {
     const messages = await reply(row);
-    judge.row(row['name'], () => {
-      const expected = (row['messages'] as Row[]).filter(({ role }) => role !== 'user');
-      const minted = (message: Row) => /^(local-|ai-sdk-msg-)/.test(message['id']);
-      const of = (list: readonly Row[]) => list.map((message, at) => ({ ...normal(message, true), ...(expected[at] && minted(expected[at] as Row) ? { id: null } : {}) }));
-      assert.deepEqual(of(messages as unknown as Row[]), of(expected));
-    });
-  }
-  judge.finish();
-});
+    const expected = (row['messages'] as Row[]).filter(({ role }) => role !== 'user');
+    const minted = (message: Row) => /^(local-|ai-sdk-msg-)/.test(message['id']);
+    const of = (list: readonly Row[]) => list.map((message, at) => ({ ...normal(message, true), ...(expected[at] && minted(expected[at] as Row) ? { id: null } : {}) }));
+    assert.deepEqual(of(messages as unknown as Row[]), of(expected));
+  }));
 
 test('our own streams become what the vendor shows', async () => {
   for (const { name, body, expected } of readCases('mui')) {

@@ -1,84 +1,42 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { readMessages, readStream, UIMessageReducer, type MessagePart, type StreamChunk, type UIMessage } from '@headwater/client/tanstack';
-import { collect, fromBase64, Judge, plain, readCases, readRows, streamOf, type Row } from './vectors.js';
+import { collect, fromBase64, judgeRows, plain, readCases, streamOf, type Row } from './vectors.js';
 
 mock.method(console, 'warn', () => {});
 
-const isRedrawing = (row: Row) => row['strategy'] != null;
-
-/** Cuts messages out of the page's own list, or streams without ever opening a message. */
-function isAboutThePage(row: Row): boolean {
-  const ops = (row['ops'] as Row[]).map(({ op }) => op as string);
-  const first = ops.indexOf('chunk');
-  return ops.some((op) => op === 'removeAfter' || op === 'clear') || (first >= 0 && !ops.slice(0, first).includes('start'));
-}
-
-/** The client prints `undefined`; we read `content`, as the documentation of the protocol has it. */
-const printsUndefined = (row: Row) => (row['chunks'] as Row[]).some((chunk) => chunk?.['type'] === 'content' && chunk['delta'] == null);
-
 const answers = (messages: readonly Row[]) => plain(messages.filter(({ role }) => role === 'assistant').map(({ parts }) => parts));
 
-test('chunks build the messages that the processor of the client builds', () => {
-  const file = 'tanstack/seed-processor.jsonl';
-  const rows = readRows(file);
-  if (!rows) return;
-  const judge = new Judge(file);
-  for (const row of rows) {
-    const reason = isRedrawing(row) ? 'about how often the page is drawn' : isAboutThePage(row) ? 'about the list of the page' : printsUndefined(row) ? 'the client prints `undefined`' : undefined;
-    if (reason) {
-      judge.skip(reason);
-      continue;
-    }
-    judge.row(row['name'], () => {
-      let reducer = new UIMessageReducer();
-      const chunks = [...(row['chunks'] as StreamChunk[])];
-      let thrown: number | undefined;
-      for (const [at, op] of (row['ops'] as Row[]).entries()) {
-        try {
-          if (op['op'] === 'user') {
-            const user: UIMessage = { id: `user-${at}`, role: 'user', parts: [{ type: 'text', content: op['text'] }] };
-            const before = reducer.snapshot();
-            reducer = new UIMessageReducer([...before, user]);
-          } else if (op['op'] === 'start') reducer.start();
-          else if (op['op'] === 'chunk') reducer.apply(chunks.shift() as StreamChunk);
-          else if (op['op'] === 'finalize') reducer.end();
-          else if (op['op'] === 'approval') reducer.addToolApprovalResponse(op['id'], op['approved']);
-          else reducer.addToolResult(op['id'], op['output'], op['error']);
-        } catch {
-          thrown = at;
-          break;
-        }
+test('chunks build the messages that the processor of the client builds', () =>
+  judgeRows('tanstack/seed-processor.jsonl', (row) => row['name'], (row) => {
+    let reducer = new UIMessageReducer();
+    const chunks = [...(row['chunks'] as StreamChunk[])];
+    let thrown: number | undefined;
+    for (const [at, op] of (row['ops'] as Row[]).entries()) {
+      try {
+        if (op['op'] === 'user') {
+          const user: UIMessage = { id: `user-${at}`, role: 'user', parts: [{ type: 'text', content: op['text'] }] };
+          const before = reducer.snapshot();
+          reducer = new UIMessageReducer([...before, user]);
+        } else if (op['op'] === 'start') reducer.start();
+        else if (op['op'] === 'chunk') reducer.apply(chunks.shift() as StreamChunk);
+        else if (op['op'] === 'finalize') reducer.end();
+        else if (op['op'] === 'approval') reducer.addToolApprovalResponse(op['id'], op['approved']);
+        else reducer.addToolResult(op['id'], op['output'], op['error']);
+      } catch {
+        thrown = at;
+        break;
       }
-      assert.equal(thrown, row['thrown']?.at);
-      assert.deepEqual(answers(reducer.snapshot() as unknown as Row[]), answers(row['messages']));
-    });
-  }
-  judge.finish();
-});
-
-/** The client's reader cuts at LF and wants `data: `; ours reads SSE. */
-const readsLines = (text: string) =>
-  text.replace(/^\ufeff/, '').split('\n').some((line) => {
-    const tidy = line.replace(/\r$/, '');
-    return tidy.includes('\r') || !(tidy.trim() === '' || tidy.startsWith('data: ') || /^(id:|event:|retry:|:)/.test(tidy));
-  });
-
-test('the same chunks are read off the wire', async () => {
-  const file = 'tanstack/wire-decode.jsonl';
-  const rows = readRows(file);
-  if (!rows) return;
-  const judge = new Judge(file);
-  for (const row of rows) {
-    if (row['kind'] === 'sse' && readsLines(row['text'])) {
-      judge.skip('the client cuts at LF and wants `data: `; ours reads Server-Sent Events');
-      continue;
     }
-    const chunks = await collect(readStream(streamOf(...fromBase64(row['segments_b64'])), { framing: row['kind'] === 'sse' ? 'sse' : 'ndjson' })).catch(String);
-    judge.row(row['name'], () => assert.deepEqual(plain(chunks), row['seed_0_2_2'].chunks));
-  }
-  judge.finish();
-});
+    assert.equal(thrown, row['thrown']?.at);
+    assert.deepEqual(answers(reducer.snapshot() as unknown as Row[]), answers(row['messages']));
+  }));
+
+test('the same chunks are read off the wire', () =>
+  judgeRows('tanstack/wire-decode.jsonl', (row) => row['name'], async (row) => {
+    const framing = row['kind'] === 'sse' ? 'sse' : 'ndjson';
+    assert.deepEqual(plain(await collect(readStream(streamOf(...fromBase64(row['segments_b64'])), { framing }))), row['seed_0_2_2'].chunks);
+  }));
 
 /** What of an answer is compared across a conversation: outputs are sent as text, and decisions are not sent back. */
 function flat(messages: readonly Row[]): Row[] {
@@ -99,17 +57,9 @@ function flat(messages: readonly Row[]): Row[] {
   return all;
 }
 
-test('whole conversations are read as the client shows them', async () => {
-  const file = 'tanstack/seed-http.jsonl';
-  const rows = readRows(file);
-  if (!rows) return;
-  const judge = new Judge(file);
-  for (const row of rows) {
+test('whole conversations are read as the client shows them', () =>
+  judgeRows('tanstack/seed-http.jsonl', (row) => row['name'], async (row) => {
     const requests = row['requests'] as Row[];
-    if (requests.some((request) => request['response'].status !== 200)) {
-      judge.skip('the connection was reset, or the request failed: what the page then shows is of its transport');
-      continue;
-    }
     let messages: readonly UIMessage[] = [];
     let length = 0;
     let failed: unknown;
@@ -127,14 +77,10 @@ test('whole conversations are read as the client shows them', async () => {
         failed = error;
       }
     }
-    judge.row(row['name'], () => {
-      const first = requests[0]?.['body']?.messages;
-      const already = ((Array.isArray(first) ? first : []) as Row[]).filter(({ role }) => role === 'assistant').length;
-      assert.deepEqual(flat(messages as unknown as Row[]), flat(row['messages']).slice(already), String(failed ?? ''));
-    });
-  }
-  judge.finish();
-});
+    const first = requests[0]?.['body']?.messages;
+    const already = ((Array.isArray(first) ? first : []) as Row[]).filter(({ role }) => role === 'assistant').length;
+    assert.deepEqual(flat(messages as unknown as Row[]), flat(row['messages']).slice(already), String(failed ?? ''));
+  }));
 
 test('our own streams become what the vendor shows', async () => {
   for (const { name, body, expected } of readCases('tanstack')) {

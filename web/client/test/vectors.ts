@@ -41,73 +41,65 @@ export function readCases(dialect: string): { name: string; body: Uint8Array; ex
   }));
 }
 
-interface Deviation {
+/** What `conformance/deviations.toml` says of one row of a recording. */
+interface Listing {
+  /** `deviation`: the readers differ on purpose. The others are not compared at all. */
+  kind: 'deviation' | 'out_of_scope' | 'named_by_lint';
+  /** The fields of a deviation that differ; all others must match. */
   except: string[];
-  reason: string;
 }
 
-/** The deviations of the Rust readers for one file, from `conformance/deviations.toml`. */
-function deviations(file: string): Map<string, Deviation> {
+/** The rows of one file that the Rust readers do not reproduce. No other may differ here. */
+function readListings(file: string): Map<string, Listing> {
   const text = readFileSync(new URL('conformance/deviations.toml', repository), 'utf8');
-  const found = new Map<string, Deviation>();
-  for (const table of text.split('[[deviation]]').slice(1)) {
+  const found = new Map<string, Listing>();
+  for (const [, kind, table] of text.matchAll(/^\[\[(\w+)\]\]$(.*?)(?=^\[\[|$(?![^]))/gms)) {
     const strings = (key: string) => {
-      const value = new RegExp(`^${key} = (\\[[^\\]]*\\]|"[^"\\n]*")`, 'm').exec(table)?.[1] ?? '';
+      const value = new RegExp(`^${key} = (\\[[^\\]]*\\]|"[^"\\n]*")`, 'm').exec(table as string)?.[1] ?? '';
       return [...value.matchAll(/"([^"]*)"/g)].map((match) => match[1] as string);
     };
     if (strings('file')[0] !== file) continue;
-    for (const row of [...strings('row'), ...strings('rows')]) {
-      found.set(row, { except: strings('except'), reason: strings('reason')[0] ?? '' });
-    }
+    for (const row of [...strings('row'), ...strings('rows')]) found.set(row, { kind: kind as Listing['kind'], except: strings('except') });
   }
   return found;
 }
 
-/** Judges the rows of one file and keeps the tally. */
-export class Judge {
-  #deviations: Map<string, Deviation>;
-  #complaints: string[] = [];
-  #seen = 0;
-  #matched = 0;
-  #deviated = 0;
-  /** How many rows are left out, by reason. */
-  #outOfScope = new Map<string, number>();
-
-  /** `own` lists the rows where TypeScript departs and Rust does not, each with its reason. */
-  constructor(private readonly file: string, own: Record<string, string> = {}) {
-    this.#deviations = deviations(file);
-    for (const [row, reason] of Object.entries(own)) this.#deviations.set(row, { except: [], reason });
-  }
-
-  /** `compare` throws if the row differs when the given fields are left out. A deviation may match: then JavaScript can do it. */
-  row(name: string, compare: (except: readonly string[]) => void): void {
-    this.#seen += 1;
-    const deviation = this.#deviations.get(name);
+/**
+ * Compares every row of a file. `compare` throws if a row differs when the given fields are left out.
+ *
+ * What may differ or be left out is the list of the Rust readers, and nothing else: a row that they pass must pass here. A
+ * deviation of theirs may match.
+ */
+export async function judgeRows(file: string, nameOf: (row: Row, index: number) => string, compare: (row: Row, except: readonly string[]) => unknown): Promise<void> {
+  const rows = readRows(file);
+  if (!rows) return;
+  const listings = readListings(file);
+  const complaints: string[] = [];
+  const tally = { matched: 0, deviated: 0, left: 0 };
+  for (const [index, row] of rows.entries()) {
+    const name = nameOf(row, index);
+    const listing = listings.get(name);
+    listings.delete(name);
+    if (listing && listing.kind !== 'deviation') {
+      tally.left += 1;
+      continue;
+    }
     try {
-      compare([]);
-      this.#matched += 1;
+      await compare(row, []);
+      tally.matched += 1;
     } catch (error) {
-      if (!deviation) this.#complaints.push(`${name}: ${error instanceof Error ? error.message : error}`);
+      if (!listing) complaints.push(`${name}: ${error instanceof Error ? error.message : error}`);
       else {
-        this.#deviated += 1;
-        if (deviation.except.length > 0) compare(deviation.except);
+        tally.deviated += 1;
+        if (listing.except.length > 0) await compare(row, listing.except);
       }
     }
   }
-
-  /** A row about something that this reader does not do, and why. */
-  skip(reason: string): void {
-    this.#outOfScope.set(reason, (this.#outOfScope.get(reason) ?? 0) + 1);
-  }
-
-  finish(): void {
-    const left = [...this.#outOfScope.values()].reduce((sum, count) => sum + count, 0);
-    const scope = left > 0 ? `, ${left} out of scope` : '';
-    console.log(`vectors: ${this.file} ${this.#seen} rows, ${this.#matched} matched, ${this.#deviated} deviations${scope}`);
-    for (const [reason, count] of this.#outOfScope) console.log(`vectors: ${this.file} ${count} out of scope: ${reason}`);
-    assert.equal(this.#complaints.length, 0, `${this.#complaints.length} rows differ\n${this.#complaints.slice(0, 12).join('\n')}`);
-    assert.ok(this.#seen > 0, `${this.file} has no row that was judged`);
-  }
+  const judged = tally.matched + tally.deviated + complaints.length;
+  console.log(`vectors: ${file} ${judged} rows, ${tally.matched} matched, ${tally.deviated} deviations${tally.left > 0 ? `, ${tally.left} out of scope` : ''}`);
+  assert.equal(complaints.length, 0, `${complaints.length} rows differ\n${complaints.slice(0, 12).join('\n')}`);
+  assert.deepEqual([...listings.keys()], [], `${file} has no such rows`);
+  assert.ok(judged > 0, `${file} has no row that was judged`);
 }
 
 /** A value as JSON shows it: holes are null, undefined members are gone. */

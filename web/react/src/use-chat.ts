@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 
 type Actions = Pick<
   Chat,
-  'send' | 'stop' | 'answer' | 'approve' | 'addToolOutput' | 'regenerate' | 'edit' | 'rollBack' | 'fork' | 'sync' | 'loadOlder'
+  'send' | 'stop' | 'answer' | 'approve' | 'addToolOutput' | 'regenerate' | 'edit' | 'rollBack' | 'fork' | 'variants' | 'select' | 'sync' | 'loadOlder'
 >;
 
 /** What `useChat` gives: the snapshot of the chat, and what can be done with it. */
@@ -48,7 +48,7 @@ export function useChat(options: ChatOptions): UseChat {
 /** Functions that keep their identity between renders, and can be taken out of the object. */
 function bind(chat: Chat): Actions {
   const names = [
-    'send', 'stop', 'answer', 'approve', 'addToolOutput', 'regenerate', 'edit', 'rollBack', 'fork', 'sync', 'loadOlder',
+    'send', 'stop', 'answer', 'approve', 'addToolOutput', 'regenerate', 'edit', 'rollBack', 'fork', 'variants', 'select', 'sync', 'loadOlder',
   ] as const;
   return Object.fromEntries(names.map((name) => [name, (chat[name] as () => unknown).bind(chat)])) as unknown as Actions;
 }

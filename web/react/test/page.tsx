@@ -1,6 +1,7 @@
 // The page of browser.test.ts: a chat in StrictMode that shows what a test looks for.
 
 import type { Message } from '@headwater/client';
+import { watchSession } from '@headwater/client/session';
 import { useChat, useInterrupts } from '@headwater/react';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -11,7 +12,7 @@ let renders = 0;
 
 function Page() {
   const agent = new URLSearchParams(location.search).get('agent') ?? 'chat';
-  const { messages, status, connection, error, send, chat } = useChat({ url: '', agent, storage: () => localStorage, retryDelay: () => 100, maxRetries: 1000, stallTimeout: 60_000 });
+  const { messages, status, connection, error, send, chat } = useChat({ url: '', agent, storage: () => localStorage, watch: watchSession, retryDelay: () => 100, maxRetries: 1000, stallTimeout: 60_000 });
   const { waiting, approve } = useInterrupts(chat);
   renders += 1;
   Object.assign(globalThis, { send, renders });

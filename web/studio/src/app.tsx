@@ -70,15 +70,6 @@ function Studio() {
     refresh();
   }, [conversation]);
 
-  // What another client did to the session shows here too.
-  useEffect(() => {
-    const chat = conversation?.chat;
-    if (!chat || !row) return;
-    const { status, run, connection } = chat.getSnapshot();
-    if (status === 'submitted' || connection !== 'closed') return;
-    if ((row.activeRun && row.activeRun !== run) || (row.lastRun && row.lastRun !== run)) void chat.sync();
-  }, [row, conversation]);
-
   // The rail shows a turn as soon as it begins, waits or ends.
   useEffect(() => {
     if (!conversation) return;

@@ -1,6 +1,7 @@
 // A chat of the studio: that of `@headwater/client`, and beside it what its connection delivered.
 
 import { applyPatch, createChat, type Chat, type NativeRecord } from '@headwater/client';
+import { watchSession } from '@headwater/client/session';
 import { useEffect, useState } from 'preact/hooks';
 import { headers, reportError } from './api';
 import { CuttableFetch } from './cuttable-fetch';
@@ -50,6 +51,7 @@ export class Conversation {
       headers,
       fetch: this.#network.fetch,
       applyPatch,
+      watch: this.#watch,
       // A long answer is parsed anew each time.
       flushInterval: 32,
       maxRetries: 1000,
@@ -62,6 +64,20 @@ export class Conversation {
       },
     });
   }
+
+  /** Sees what other clients do in the session, once there is one. */
+  readonly #watch = (chat: Chat, subscribe: Chat['subscribe']) => {
+    let stop: (() => void) | undefined;
+    const begin = () => {
+      if (!this.isNew) stop ??= watchSession(chat, subscribe);
+    };
+    const unsubscribe = subscribe(begin);
+    begin();
+    return () => {
+      unsubscribe();
+      stop?.();
+    };
+  };
 
   set agent(agent: string | undefined) {
     this.chat.options = { ...this.chat.options, agent };

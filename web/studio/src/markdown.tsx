@@ -50,13 +50,30 @@ const escape = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.ch
 
 /** Text in Markdown, also while it grows: code that is not closed yet is code. */
 export function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }) {
-  const tokens = useMemo(() => marked.lexer(text).filter(({ type }) => type !== 'space' && type !== 'def'), [text]);
-  const colours = useHighlighter(tokens.some(hasLanguage));
+  const blocks = useMemo(() => blocksOf(marked.lexer(text).filter(({ type }) => type !== 'space' && type !== 'def')), [text]);
+  const colours = useHighlighter(blocks.some(({ hasCode }) => hasCode));
   return (
     <div class={streaming ? 'markdown growing' : 'markdown'}>
-      {tokens.map((token, at) => <Block key={at} raw={token.raw} token={token} colours={colours && hasLanguage(token)} />)}
+      {blocks.map(({ key, raw, tokens, hasCode }) => <Block key={key} raw={raw} tokens={tokens} colours={colours && hasCode} />)}
     </div>
   );
+}
+
+/** So many paragraphs are drawn as one once they are complete: sanitising costs as much for one as for some dozens. */
+const GROUP = 32;
+
+/** What is drawn as one: groups of what is complete, and each of the last few by itself, since they may still grow. */
+function blocksOf(tokens: Token[]): { key: string; raw: string; tokens: Token[]; hasCode: boolean }[] {
+  const whole = tokens.length - (tokens.length % GROUP);
+  const groups: Token[][] = [];
+  for (let at = 0; at < whole; at += GROUP) groups.push(tokens.slice(at, at + GROUP));
+  for (let at = whole; at < tokens.length; at += 1) groups.push(tokens.slice(at, at + 1));
+  return groups.map((group, at) => ({
+    key: `${group.length} ${at}`,
+    raw: group.map(({ raw, type }) => `${type} ${raw}`).join('\n'),
+    tokens: group,
+    hasCode: group.some(hasLanguage),
+  }));
 }
 
 /** Code in the colours of its language, once they are loaded. */
@@ -66,13 +83,13 @@ export function Code({ text, language }: { text: string; language: string }) {
   return <code dangerouslySetInnerHTML={{ __html: html }} />;
 }
 
-/** A paragraph, a list, a block of code. Only the last one changes while a text grows, so the others are not drawn again. */
+/** Paragraphs, lists, blocks of code. Only the last one changes while a text grows, so the others are not drawn again. */
 const Block = memo(
-  function Block({ token }: { token: Token; raw: string; colours: boolean }) {
-    const html = purify.sanitize(marked.parser([token], { ...marked.defaults, renderer }), ALLOWED);
+  function Block({ tokens }: { tokens: Token[]; raw: string; colours: boolean }) {
+    const html = purify.sanitize(marked.parser(tokens, { ...marked.defaults, renderer }), ALLOWED);
     return <div class="block" dangerouslySetInnerHTML={{ __html: html }} />;
   },
-  (before, now) => before.raw === now.raw && before.colours === now.colours && before.token.type === now.token.type,
+  (before, now) => before.raw === now.raw && before.colours === now.colours,
 );
 
 const hasLanguage = (token: Token): boolean => (token.type === 'code' ? !!token.lang : token.type === 'list' || token.type === 'blockquote' ? token.raw.includes('```') : false);

@@ -9,19 +9,29 @@ export const framesOf = (events, { node = 'answer', first = 1 } = {}) =>
   events.map((event, at) => `id: c${first + at}\nevent: x\ndata: ${JSON.stringify({ seq: first + at, time: 1_790_000_000_000 + first + at, message: 'msg_run_1', node, event })}\n\n`).join('');
 
 /**
- * Serves a session `s` whose run `run_1` is active. `text` is every name and label; `stream` gives the events of the run, by
- * writing to the response.
+ * Serves a session `s` whose run `run_1` is active until `finish` is called with its answer. `text` is every name and label;
+ * `stream` gives the events of the run, by writing to the response.
  */
 export async function fakeServer({ text, stream, interrupts = [], status = 'running' }) {
   const isActive = status === 'running';
   const session = { id: 's', label: text, createdAt: TIME, updatedAt: TIME, turns: 1, lastRun: 'run_1', activeRun: isActive ? 'run_1' : null, waitingRun: null, forkedFrom: null, queued: 0 };
   const run = { id: 'run_1', agent: text, workflow: text, status, error: text, model: text, session: 's', createdAt: TIME };
   const said = { id: 'msg_user_run_1', role: 'user', status: 'sent', parts: [{ type: 'text', id: 't', text, state: 'done' }] };
+  const messages = [said];
+  const queue = isActive ? [{ run: 'run_2', text, message: {}, label: text, queuedAt: TIME }] : [];
+  const watches = new Set();
+  const announce = (response) => response.write(`event: session\ndata: ${JSON.stringify(session)}\n\n`);
+  const watch = (response) => {
+    watches.add(response);
+    response.on('close', () => watches.delete(response));
+    announce(response);
+  };
   const routes = [
     [/^\/v1\/agents/, { agents: [{ name: text, description: text, suggestions: [text] }], default: text }],
-    [/^\/v1\/sessions\/s\/messages/, { messages: [said], before: null }],
-    [/^\/v1\/sessions\/s\/queue/, { queue: isActive ? [{ run: 'run_2', text, message: {}, label: text, queuedAt: TIME }] : [] }],
+    [/^\/v1\/sessions\/s\/messages/, { messages, before: null }],
+    [/^\/v1\/sessions\/s\/queue/, { queue }],
     [/^\/v1\/sessions\/s\/checkpoints/, { checkpoints: [], before: null }],
+    [/^\/v1\/sessions\/s\/events/, watch],
     [/^\/v1\/sessions\/s/, session],
     [/^\/v1\/sessions/, { agent: text, sessions: [session] }],
     [/^\/v1\/runs\/run_1\/events/, stream],
@@ -39,6 +49,15 @@ export async function fakeServer({ text, stream, interrupts = [], status = 'runn
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}`,
+    /** The run has ended with this text: whoever asks from now on gets it from the session. */
+    finish: (answer) => {
+      if (run.status === 'finished') return;
+      run.status = 'finished';
+      session.activeRun = null;
+      queue.length = 0;
+      messages.push({ id: 'msg_run_1', role: 'assistant', status: 'sent', parts: [{ type: 'text', id: 'b', text: answer, state: 'done' }] });
+      watches.forEach(announce);
+    },
     close: () => {
       server.closeAllConnections();
       server.close();

@@ -187,35 +187,6 @@ fn equal(ours: &[Value], theirs: &[Value]) -> Result<(), String> {
     Err(format!("\n  ours   {}\n  theirs {}", json!(ours), json!(theirs)))
 }
 
-/// Chunk strategies decide when the page is redrawn, and one of them loses text that was not drawn in time.
-fn is_about_redrawing(row: &Value) -> bool {
-    row.get("strategy").is_some_and(|strategy| !strategy.is_null())
-}
-
-/// Cuts messages out of the page's own list, or streams without ever opening a message.
-fn is_about_the_page(row: &Value) -> bool {
-    let ops: Vec<_> = row["ops"].as_array().unwrap().iter().map(|op| op["op"].as_str().unwrap()).collect();
-    let first_chunk = ops.iter().position(|op| *op == "chunk");
-    let starts = ops.iter().take(first_chunk.unwrap_or(ops.len())).any(|op| *op == "start");
-    ops.iter().any(|op| matches!(*op, "removeAfter" | "clear")) || (first_chunk.is_some() && !starts)
-}
-
-/// The page gives an output before the turn is over, and the client forgets it when it is.
-fn answers_too_early(row: &Value) -> bool {
-    let mut chunks = row["chunks"].as_array().unwrap().iter();
-    let mut done = false;
-    for op in row["ops"].as_array().unwrap() {
-        match op["op"].as_str().unwrap() {
-            "start" => done = false,
-            "chunk" => done |= chunks.next().unwrap()["type"] == "done",
-            "finalize" => done = true,
-            "toolResult" | "approval" if !done => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
 /// The chunks of which the client prints `undefined` or `null`. We read their `content`, as the protocol's
 /// documentation has it, and the lint names them.
 fn prints_undefined(chunks: &[Value]) -> Vec<u64> {
@@ -275,7 +246,6 @@ fn the_processor_builds_the_same_messages() {
     const FILE: &str = "tanstack/seed-processor.jsonl";
     let (Some(rows), Some(lines)) = (read_jsonl(FILE), read_lines(FILE)) else { return };
     let mut judge = Judge::new(FILE);
-    let mut out_of_scope = 0;
     for (row, line) in rows.iter().zip(lines) {
         // The chunks as they are written, halves of surrogate pairs too.
         #[derive(serde::Deserialize)]
@@ -284,37 +254,30 @@ fn the_processor_builds_the_same_messages() {
         }
         let raw: Row = serde_json::from_str(&line).unwrap();
         let chunks: Vec<String> = raw.chunks.iter().map(|chunk| chunk.get().to_owned()).collect();
-        if is_about_redrawing(row) || is_about_the_page(row) || answers_too_early(row) {
-            out_of_scope += 1;
+        let name = row["name"].as_str().unwrap();
+        if judge.is_out_of_scope(name) {
             continue;
         }
-        let name = row["name"].as_str().unwrap();
-        let bad = prints_undefined(row["chunks"].as_array().unwrap());
+        let by_lint = judge.is_named_by_lint(name);
         judge.row(name, |_| {
-            if bad.is_empty() {
+            if !by_lint {
                 return run_program(row, &chunks);
             }
+            let bad = prints_undefined(row["chunks"].as_array().unwrap());
             let stream = replace_lone_surrogates(&chunks.join("\n"));
             let found =
                 lint(headwater_dialects::reader("tanstack").unwrap(), Framing::Ndjson, stream.as_bytes());
             let named = |frame: &u64| {
                 found.iter().any(|finding| finding.rule == "delta" && finding.frame == Some(*frame))
             };
-            if bad.iter().all(named) { Ok(()) } else { Err(format!("the lint names {found:?}")) }
+            if !bad.is_empty() && bad.iter().all(named) {
+                Ok(())
+            } else {
+                Err(format!("the lint names {found:?}"))
+            }
         });
     }
-    println!("vectors: {FILE} {out_of_scope} out of scope");
     judge.finish();
-}
-
-/// The client's reader cuts at LF and wants `data: `; ours reads SSE. What differs is named by the lint.
-fn reads_lines_not_events(text: &str) -> bool {
-    text.trim_start_matches('\u{feff}').split('\n').any(|line| {
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        let is_field = line.starts_with("data: ")
-            || ["id:", "event:", "retry:", ":"].iter().any(|field| line.starts_with(field));
-        line.contains('\r') || !(line.trim().is_empty() || is_field)
-    })
 }
 
 fn read_chunks(framing: Framing, row: &Value) -> (Vec<Value>, usize) {
@@ -341,7 +304,6 @@ fn the_same_chunks_are_read_off_the_wire() {
     const FILE: &str = "tanstack/wire-decode.jsonl";
     let Some(rows) = read_jsonl(FILE) else { return };
     let mut judge = Judge::new(FILE);
-    let mut named_by_lint = 0;
     for row in &rows {
         let name = row["name"].as_str().unwrap();
         let framing = if row["kind"] == "sse" { Framing::Sse } else { Framing::Ndjson };
@@ -355,8 +317,8 @@ fn the_same_chunks_are_read_off_the_wire() {
             .collect();
         let found = lint(headwater_dialects::reader("tanstack").unwrap(), framing, &stream);
         let trips = found.iter().any(|finding| !matches!(finding.rule, "terminal" | "base-fields"));
-        let by_lines = framing == Framing::Sse && reads_lines_not_events(row["text"].as_str().unwrap());
-        named_by_lint += usize::from(by_lines);
+        // The client cuts at LF and wants `data: `; ours reads Server-Sent Events.
+        let by_lines = judge.is_named_by_lint(name);
         judge.row(name, |_| {
             let (chunks, _) = read_chunks(framing, row);
             if warned && !trips {
@@ -364,17 +326,12 @@ fn the_same_chunks_are_read_off_the_wire() {
             }
             match by_lines {
                 true if trips => Ok(()),
-                _ => equal(&chunks, theirs["chunks"].as_array().unwrap()),
+                true => Err("the lint names nothing".to_owned()),
+                false => equal(&chunks, theirs["chunks"].as_array().unwrap()),
             }
         });
     }
-    println!("vectors: {FILE} {named_by_lint} where the client reads lines and not SSE, named by the lint");
     judge.finish();
-}
-
-/// The connection was reset, or the request failed: what the page then shows is the transport's.
-fn has_no_stream(row: &Value) -> bool {
-    row["requests"].as_array().unwrap().iter().any(|request| request["response"]["status"] != 200)
 }
 
 fn run_scenario(row: &Value) -> Result<(), String> {
@@ -494,18 +451,16 @@ fn whole_conversations_are_read_as_the_client_shows_them() {
     const FILE: &str = "tanstack/seed-http.jsonl";
     let Some(rows) = read_jsonl(FILE) else { return };
     let mut judge = Judge::new(FILE);
-    let mut out_of_scope = 0;
     for row in &rows {
-        if has_no_stream(row) {
+        let name = row["name"].as_str().unwrap();
+        if judge.is_out_of_scope(name) {
             // The request is checked all the same.
-            out_of_scope += 1;
             for request in row["requests"].as_array().unwrap() {
                 check_request(request, request["rawBody"].as_str().unwrap()).unwrap();
             }
             continue;
         }
-        judge.row(row["name"].as_str().unwrap(), |_| run_scenario(row));
+        judge.row(name, |_| run_scenario(row));
     }
-    println!("vectors: {FILE} {out_of_scope} out of scope");
     judge.finish();
 }

@@ -8,7 +8,7 @@ use headwater_json::{Completion, ErrorKind, PartialValue};
 use serde_json::Value;
 
 use crate::reduce::covers;
-use crate::vectors::read_jsonl;
+use crate::vectors::{Judge, read_jsonl};
 
 /// Why a row may differ. Each rule says what must hold then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,8 @@ enum Rule {
     Proto,
 }
 
-fn judge(name: &str, text: &str, theirs: Option<&Value>) -> Rule {
+/// The rule that the row goes by, and whether both give the same.
+fn judge(name: &str, text: &str, theirs: Option<&Value>) -> (Rule, bool) {
     let mut value = PartialValue::new();
     let _ = value.push(text);
     let completion = value.finish();
@@ -53,7 +54,7 @@ fn judge(name: &str, text: &str, theirs: Option<&Value>) -> Rule {
         (None, None) => true,
         _ => false,
     };
-    match completion {
+    let rule = match completion {
         Completion::Invalid(_) => Rule::Invalid,
         _ if same => {
             if ours.is_some() {
@@ -73,7 +74,7 @@ fn judge(name: &str, text: &str, theirs: Option<&Value>) -> Rule {
                     ours.as_ref().is_none_or(|ours| theirs.is_some_and(|theirs| covers(theirs, ours)));
                 if !rest_is_same {
                     assert_eq!(text, r#"{"a":1,"a":2"#, "{name}: {ours:?}, there {theirs:?}");
-                    return Rule::EarlierEntry;
+                    return (Rule::EarlierEntry, same);
                 }
                 Rule::OpenScalar
             } else if half {
@@ -85,7 +86,8 @@ fn judge(name: &str, text: &str, theirs: Option<&Value>) -> Rule {
             }
         }
         Completion::Complete => panic!("{name}: {text:?} is whole and {ours:?}, there {theirs:?}"),
-    }
+    };
+    (rule, same)
 }
 
 /// JavaScript's numbers are 64-bit floats, and it prints `-0` as `0`.
@@ -101,33 +103,39 @@ fn tally(rules: &[Rule]) -> BTreeMap<Rule, usize> {
     counts
 }
 
+/// Holds every row to a rule, and the rows that differ to the list of deviations. Texts are too long and too odd for
+/// names: rows are named by their line.
+fn judge_file(file: &'static str, read: impl Fn(&Value) -> (Option<&str>, Option<&Value>)) {
+    let Some(rows) = read_jsonl(file) else { return };
+    let mut judged = Judge::new(file);
+    let mut rules = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        let name = format!("line {}", index + 1);
+        let (Some(text), theirs) = read(row) else {
+            assert!(judged.is_out_of_scope(&name), "{file} {name} has no text");
+            continue;
+        };
+        let (rule, same) = judge(file, text, theirs);
+        rules.push(rule);
+        judged
+            .row(&name, |_| if same { Ok(()) } else { Err(format!("{rule:?}: {text:?}, there {theirs:?}")) });
+    }
+    println!("vectors: {file} {} rows, {:?}", rows.len(), tally(&rules));
+    let same = rules.iter().filter(|rule| **rule == Rule::Same).count();
+    assert!(same * 2 > rules.len() || rules.len() < 10);
+    judged.finish();
+}
+
 #[test]
 fn ai_sdk() {
     for file in ["aisdk/parse-partial-json.jsonl", "aisdk/parse-partial-json.lone-surrogate.jsonl"] {
-        let Some(rows) = read_jsonl(file) else { continue };
-        let mut rules = Vec::new();
-        for row in &rows {
-            // No text at all is not a text.
-            let Some(text) = row["text"].as_str() else { continue };
-            let theirs = (row["hasValue"] == true).then(|| &row["value"]);
-            rules.push(judge(file, text, theirs));
-        }
-        println!("vectors: {file} {} rows, {:?}", rows.len(), tally(&rules));
-        assert!(
-            rules.iter().filter(|rule| **rule == Rule::Same).count() * 2 > rules.len() || rules.len() < 10
-        );
+        judge_file(file, |row| (row["text"].as_str(), (row["hasValue"] == true).then(|| &row["value"])));
     }
 }
 
 #[test]
 fn tanstack() {
-    let file = "tanstack/partial-json.jsonl";
-    let Some(rows) = read_jsonl(file) else { return };
-    let mut rules = Vec::new();
-    for row in &rows {
-        let theirs = (row["defined"] == true).then(|| &row["output"]);
-        rules.push(judge(file, row["input"].as_str().unwrap(), theirs));
-    }
-    println!("vectors: {file} {} rows, {:?}", rows.len(), tally(&rules));
-    assert!(rules.iter().filter(|rule| **rule == Rule::Same).count() * 2 > rules.len());
+    judge_file("tanstack/partial-json.jsonl", |row| {
+        (row["input"].as_str(), (row["defined"] == true).then(|| &row["output"]))
+    });
 }

@@ -132,8 +132,8 @@ impl Stream for Play {
             let next = match &mut this.state {
                 State::Unasked(request) => {
                     let request = Arc::clone(request);
-                    this.model.note(&request);
-                    match this.model.choose(&request) {
+                    let call = this.model.note(&request);
+                    match this.model.choose(&request, call) {
                         Ok(rule) => {
                             let model = Some(this.model.script.name().to_owned());
                             let rhythm = this.model.script.rhythm(&rule, request.whole);

@@ -9,13 +9,23 @@ pub(super) struct Situation<'r> {
     request: &'r ModelRequest,
     /// Where the last message of the person is.
     last_user: Option<usize>,
+    /// How often the model was asked before.
+    call: u64,
 }
 
 impl<'r> Situation<'r> {
     pub(super) fn of(request: &'r ModelRequest) -> Self {
         let last_user =
             request.messages.iter().rposition(|message| matches!(message, ModelMessage::User { .. }));
-        Self { request, last_user }
+        Self { request, last_user, call: 0 }
+    }
+
+    pub(super) fn at_call(self, call: u64) -> Self {
+        Self { call, ..self }
+    }
+
+    pub(super) fn call(&self) -> u64 {
+        self.call
     }
 
     /// The text of the last message of the person.

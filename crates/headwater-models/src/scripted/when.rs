@@ -25,6 +25,7 @@ enum Condition {
     Attempt(u32),
     Pass(usize),
     Turn(usize),
+    Call(u64),
     AfterTool { name: String, result_contains: Option<String> },
     Schema(bool),
     Tool(String),
@@ -48,6 +49,7 @@ struct Fields {
     attempt: Option<u32>,
     pass: Option<usize>,
     turn: Option<usize>,
+    call: Option<u64>,
     after_tool: Option<String>,
     result_contains: Option<String>,
     schema: Option<bool>,
@@ -103,6 +105,13 @@ impl When {
         Self(vec![Condition::Turn(turn)])
     }
 
+    /// When this model was asked this often before, whatever it was asked. A script of such rules repeats one run, and
+    /// must be made anew for the next.
+    #[must_use]
+    pub fn call(call: u64) -> Self {
+        Self(vec![Condition::Call(call)])
+    }
+
     /// When the tool gave a result since the model spoke last.
     #[must_use]
     pub fn after_tool(name: impl Into<String>) -> Self {
@@ -147,6 +156,7 @@ impl Condition {
             Self::Attempt(attempt) => situation.attempt() == *attempt,
             Self::Pass(pass) => situation.pass() == *pass,
             Self::Turn(turn) => situation.turn() == *turn,
+            Self::Call(call) => situation.call() == *call,
             Self::AfterTool { name, result_contains } => situation.fresh_result(name).is_some_and(|result| {
                 result_contains.as_ref().is_none_or(|wanted| result.contains(wanted.as_str()))
             }),
@@ -181,6 +191,7 @@ impl TryFrom<Fields> for When {
         conditions.extend(fields.attempt.map(Condition::Attempt));
         conditions.extend(fields.pass.map(Condition::Pass));
         conditions.extend(fields.turn.map(Condition::Turn));
+        conditions.extend(fields.call.map(Condition::Call));
         let result_contains = fields.result_contains;
         conditions.extend(fields.after_tool.map(|name| Condition::AfterTool { name, result_contains }));
         conditions.extend(fields.schema.map(Condition::Schema));
@@ -212,6 +223,7 @@ impl fmt::Display for Condition {
             Self::Attempt(attempt) => write!(f, "attempt is {attempt}"),
             Self::Pass(pass) => write!(f, "pass is {pass}"),
             Self::Turn(turn) => write!(f, "turn is {turn}"),
+            Self::Call(call) => write!(f, "call is {call}"),
             Self::AfterTool { name, result_contains: None } => write!(f, "after tool {name:?}"),
             Self::AfterTool { name, result_contains: Some(text) } => {
                 write!(f, "after tool {name:?} gave {text:?}")

@@ -225,6 +225,18 @@ fn a_tool_loop_can_be_played_to_its_end() {
 }
 
 #[test]
+fn calls_are_answered_in_the_order_of_a_run() {
+    let script = Script::new("run")
+        .rule(Rule::when(When::call(0)).text("first"))
+        .rule(Rule::when(When::call(1)).text("second"));
+    let model = ScriptedModel::new(script);
+    let say = || lines(&model, ModelRequest::new("go")).join("\n");
+    assert!(say().contains("first"));
+    assert!(say().contains("second"));
+    assert!(say().contains("call is 1"), "the run is over: {}", say());
+}
+
+#[test]
 fn the_same_request_gets_the_same_answer_and_other_passes_get_other_call_ids() {
     let model = of(Rule::always().reasoning("So").tool("a", json!({})).text("{turn} {attempt} {input}"));
     let request = ModelRequest::new("again");

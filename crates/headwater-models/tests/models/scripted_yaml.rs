@@ -17,7 +17,7 @@ name: all
 chunk: 3
 pace: 20
 rules:
-  - when: { input: a, attempt: 1, pass: 2, turn: 3, schema: true, tool: t }
+  - when: { input: a, attempt: 1, pass: 2, turn: 3, call: 4, schema: true, tool: t }
     say:
       - reasoning: { text: hm, metadata: { signature: s } }
       - text: "{input}"
@@ -53,6 +53,7 @@ rules:
         .and(When::attempt(1))
         .and(When::pass(2))
         .and(When::turn(3))
+        .and(When::call(4))
         .and(When::schema(true))
         .and(When::tool_offered("t"));
     let rust = Script::new("all")
@@ -103,7 +104,7 @@ fn a_mistake_is_shown_with_its_place_and_what_was_meant() {
         (
             "name: x\nrules:\n  - when: { input_contain: a }\n",
             "line 3, column 13: unknown field `input_contain`: did you mean `input_contains`? (known: input, \
-             input_contains, input_starts_with, system_contains, attempt, pass, turn, after_tool, result_contains, \
+             input_contains, input_starts_with, system_contains, attempt, pass, turn, call, after_tool, result_contains, \
              schema, tool)",
         ),
         (

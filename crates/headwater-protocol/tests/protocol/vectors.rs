@@ -143,10 +143,45 @@ pub(crate) struct Deviation {
     reason: String,
 }
 
+/// Rows of one file that are not compared with the recording.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Exemption {
+    file: String,
+    rows: Vec<String>,
+    reason: String,
+}
+
+/// The lists of `conformance/deviations.toml`, which the TypeScript readers are held to as well.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lists {
+    #[serde(default)]
+    deviation: Vec<Deviation>,
+    /// Rows about something that no reader does.
+    #[serde(default)]
+    out_of_scope: Vec<Exemption>,
+    /// Rows that we read otherwise, where the linter names the place.
+    #[serde(default)]
+    named_by_lint: Vec<Exemption>,
+}
+
+impl Lists {
+    fn read() -> Self {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/deviations.toml");
+        let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        toml::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+}
+
 /// Judges the rows of one vector file and keeps the tally.
 pub(crate) struct Judge {
     file: &'static str,
     deviations: BTreeMap<String, Deviation>,
+    out_of_scope: BTreeSet<String>,
+    named_by_lint: BTreeSet<String>,
+    /// The rows that are out of scope and were met.
+    passed_over: BTreeSet<String>,
     seen: BTreeSet<String>,
     matched: usize,
     deviated: usize,
@@ -155,14 +190,32 @@ pub(crate) struct Judge {
 
 impl Judge {
     pub(crate) fn new(file: &'static str) -> Self {
+        let lists = Lists::read();
         Self {
             file,
-            deviations: deviations(file),
+            out_of_scope: exempt_rows(file, lists.out_of_scope),
+            named_by_lint: exempt_rows(file, lists.named_by_lint),
+            deviations: deviations(file, lists.deviation),
+            passed_over: BTreeSet::new(),
             seen: BTreeSet::new(),
             matched: 0,
             deviated: 0,
             complaints: String::new(),
         }
+    }
+
+    /// Whether the row is listed as out of scope, and is passed over.
+    pub(crate) fn is_out_of_scope(&mut self, name: &str) -> bool {
+        let listed = self.out_of_scope.contains(name);
+        if listed {
+            self.passed_over.insert(name.to_owned());
+        }
+        listed
+    }
+
+    /// Whether the linter must name what the row is about, in place of a comparison.
+    pub(crate) fn is_named_by_lint(&self, name: &str) -> bool {
+        self.named_by_lint.contains(name)
     }
 
     /// Judges one row. `compare` says what differs, when the given fields are left out of the comparison.
@@ -193,36 +246,40 @@ impl Judge {
 
     /// Prints the tally, and fails if any row was not as it should be.
     pub(crate) fn finish(mut self) {
-        let unknown: Vec<_> =
-            self.deviations.keys().filter(|name| !self.seen.contains(*name)).cloned().collect();
+        let listed = self.deviations.keys().chain(&self.named_by_lint);
+        let unjudged = listed.filter(|name| !self.seen.contains(*name));
+        let unmet = self.out_of_scope.difference(&self.passed_over);
+        let unknown: Vec<_> = unjudged.chain(unmet).cloned().collect();
         for name in unknown {
-            self.complain(&name, "listed as a deviation, but there is no such row");
+            self.complain(&name, "listed in deviations.toml, but there is no such row");
         }
         println!(
-            "vectors: {} {} rows, {} matched, {} deviations",
+            "vectors: {} {} rows, {} matched, {} deviations, {} out of scope",
             self.file,
             self.seen.len(),
             self.matched,
-            self.deviated
+            self.deviated,
+            self.passed_over.len()
         );
         register(&format!("{} {} {} {}", self.file, self.seen.len(), self.matched, self.deviated));
         assert!(self.complaints.is_empty(), "\n{}", self.complaints);
     }
 }
 
-/// The listed deviations of one file, by row.
-fn deviations(file: &str) -> BTreeMap<String, Deviation> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct List {
-        #[serde(default)]
-        deviation: Vec<Deviation>,
+/// The exempt rows of one file.
+fn exempt_rows(file: &str, list: Vec<Exemption>) -> BTreeSet<String> {
+    let mut rows = BTreeSet::new();
+    for exemption in list.into_iter().filter(|exemption| exemption.file == file) {
+        assert!(!exemption.reason.trim().is_empty(), "rows of {file} are exempt without a reason");
+        rows.extend(exemption.rows);
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/deviations.toml");
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let list: List = toml::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
+    rows
+}
+
+/// The listed deviations of one file, by row.
+fn deviations(file: &str, list: Vec<Deviation>) -> BTreeMap<String, Deviation> {
     let mut by_row = BTreeMap::new();
-    for deviation in list.deviation.into_iter().filter(|deviation| deviation.file == file) {
+    for deviation in list.into_iter().filter(|deviation| deviation.file == file) {
         assert!(!deviation.reason.trim().is_empty(), "a deviation of {file} has no reason");
         for row in deviation.row.iter().chain(&deviation.rows) {
             let twice = by_row.insert(row.clone(), deviation.clone()).is_some();

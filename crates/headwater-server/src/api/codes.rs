@@ -43,6 +43,9 @@ pub(crate) const ANSWER: &[&str] = &[
 /// Of looking at a session.
 pub(crate) const SESSION: &[&str] = &["session.unknown", "session.unreadable"];
 
+/// Of watching a session.
+pub(crate) const WATCH: &[&str] = &["session.unknown", "session.unreadable", "streams.too-many"];
+
 /// Of a checkpoint.
 pub(crate) const CHECKPOINT: &[&str] = &[
     "session.unknown",

@@ -181,6 +181,29 @@ impl Output for EventStream {
     }
 }
 
+/// The stream of a session.
+#[derive(Debug)]
+pub(crate) struct SessionStream(pub(crate) Response);
+
+impl IntoResponse for SessionStream {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Output for SessionStream {
+    fn describe(sketch: &mut Sketch) {
+        let content = json!({ "text/event-stream": { "schema": {
+            "type": "object",
+            "properties": {
+                "event": { "const": "session" },
+                "data": { "type": "string", "description": "A `Session` as JSON." },
+            },
+        } } });
+        sketch.answer(StatusCode::OK, "The session, and again after each change.", content);
+    }
+}
+
 /// The content of a stream. The schema is that of one event, which is how readers of such documents take it.
 pub(crate) fn event_stream() -> Value {
     json!({

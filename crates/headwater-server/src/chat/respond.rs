@@ -108,7 +108,7 @@ pub(crate) async fn follow(
     }
     seeing::note("headwater.run", run.id().as_str());
     let streams = server.streams().clone();
-    let stream = OpenStream::new(dialect.name(), framing, permit, streams.attach(run.id()));
+    let stream = OpenStream::new(dialect.name(), framing, permit, Some(streams.attach(run.id())));
     let mut opening: Opening = Box::pin(async move {
         if let Some(sent) = sent {
             sent.begun().await?;
@@ -124,7 +124,7 @@ pub(crate) async fn follow(
 }
 
 /// The headers of a stream, which keep proxies from holding it back.
-fn stream_headers(dialect: &dyn Dialect, framing: Framing) -> HeaderMap {
+pub(crate) fn stream_headers(dialect: &dyn Dialect, framing: Framing) -> HeaderMap {
     let kind = match framing {
         Framing::Sse => "text/event-stream",
         Framing::Ndjson => "application/x-ndjson",

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::reader::Reader;
-use crate::{ApiError, Options, Server, seeing::OpenStream};
+use crate::{ApiError, Options, Server, seeing::OpenStream, sessions::events::SessionFeed};
 
 /// How long what was written has to be sent before a stream is cut.
 const FLUSH: Duration = Duration::from_millis(20);
@@ -38,6 +38,8 @@ pub(crate) enum Source {
     /// From a reader that has not yet found its place.
     Opening(Opening),
     Reading(Reader),
+    /// From a session in place of a run.
+    Session(SessionFeed),
     Over,
 }
 
@@ -57,6 +59,7 @@ impl Source {
         }
         match self {
             Self::Reading(reader) => reader.next().await,
+            Self::Session(feed) => feed.next().await,
             Self::Opening(_) | Self::Over => Ok(None),
         }
     }
@@ -80,7 +83,7 @@ struct Following {
     stream: OpenStream,
 }
 
-/// The body of a response that follows a run.
+/// The body of a response that follows a run or a session.
 pub(crate) fn body(
     server: &Server,
     source: Source,

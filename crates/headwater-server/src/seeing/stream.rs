@@ -17,11 +17,17 @@ pub(crate) struct OpenStream {
     bytes: Counter,
     frames: Counter,
     permit: Permit,
-    _reader: Attached,
+    _reader: Option<Attached>,
 }
 
 impl OpenStream {
-    pub(crate) fn new(dialect: &'static str, framing: Framing, permit: Permit, reader: Attached) -> Self {
+    /// `reader` counts it among the readers of a run.
+    pub(crate) fn new(
+        dialect: &'static str,
+        framing: Framing,
+        permit: Permit,
+        reader: Option<Attached>,
+    ) -> Self {
         let open = gauge!("headwater_streams_open", "dialect" => dialect);
         open.increment(1.0);
         Self {

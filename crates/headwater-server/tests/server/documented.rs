@@ -125,6 +125,10 @@ async fn sessions(world: &World, judge: &mut Judge) {
     let got = world.get("/v1/sessions/a").await;
     judge.check("get", "/v1/sessions/{session}", &got);
     judge.check("get", "/v1/sessions/{session}", &world.get("/v1/sessions/none").await);
+    let watched = world.http.get(format!("{}/v1/sessions/a/events", world.base)).send().await.unwrap();
+    let (status, headers) = (watched.status().as_u16(), watched.headers().clone());
+    // Its body ends with the session.
+    judge.check("get", "/v1/sessions/{session}/events", &Said { status, headers, body: String::new() });
     for list in ["messages", "checkpoints", "export"] {
         let route = format!("/v1/sessions/{{session}}/{list}");
         judge.check("get", &route, &world.get(&format!("/v1/sessions/a/{list}")).await);

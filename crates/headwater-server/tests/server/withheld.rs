@@ -163,7 +163,11 @@ async fn every_route(world: &World, dialect: &str, runs: &[String], told: &mut T
                 .replace("{session}", dialect)
                 .replace("{run}", run)
                 .replace("{checkpoint}", checkpoint["id"].as_str().unwrap());
-            if route.ends_with("/events") {
+            if route == "/v1/sessions/{session}/events" {
+                let mut response = world.http.get(format!("{}{path}", world.base)).send().await.unwrap();
+                let first = response.chunk().await.unwrap().unwrap_or_default();
+                told.push((path, String::from_utf8_lossy(&first).into_owned()));
+            } else if route.ends_with("/events") {
                 for reader in DIALECTS {
                     for rest in ["", "&after=now"] {
                         get(world, told, format!("{path}?dialect={reader}&until=wait{rest}")).await;

@@ -1,11 +1,12 @@
 import { asError, asUnexpected, HeadwaterError } from '../errors.js';
 import type { Message, NativeRecord, StatusEvent } from '../native.js';
+import { parseEvent, type StreamEvent } from '../read-stream.js';
 import { RunReducer } from '../reduce.js';
-import { followRun, type Connection } from './follow.js';
+import { followStream, type Connection } from './follow.js';
 import { Http } from './http.js';
 import { newId } from './id.js';
 import { noneIf, settle } from './outcome.js';
-import { findCheckpoint, type MessagePage, type QueuedMessage, type Session, type TurnSent, type WaitingInterrupt } from './session-api.js';
+import type { MessagePage, QueuedMessage, Session, TurnSent, Variant, WaitingInterrupt } from './session-api.js';
 import { openSession } from './storage.js';
 import { SnapshotStore } from './store.js';
 import type { ChatCallbacks, ChatOptions, ChatSnapshot, ChatStatus } from './types.js';
@@ -55,7 +56,7 @@ export class Chat {
   #executed = new Set<string>();
   #loads = 0;
   #subscribers = 0;
-  #unwake = (): void => {};
+  #unwatch: ((() => void) | undefined)[] = [];
 
   constructor(options: ChatOptions) {
     this.options = options;
@@ -69,10 +70,10 @@ export class Chat {
   /** Calls the listener after each new snapshot. */
   readonly subscribe = (listener: () => void): (() => void) => {
     const unsubscribe = this.#store.subscribe(listener);
-    if (this.#subscribers++ === 0) this.#unwake = onWake(() => void this.sync());
+    if (this.#subscribers++ === 0) this.#unwatch = [onWake(() => void this.sync()), this.options.watch?.(this, this.#store.subscribe)];
     return () => {
       unsubscribe();
-      if (--this.#subscribers === 0) this.#unwake();
+      if (--this.#subscribers === 0) for (const stop of this.#unwatch) stop?.();
     };
   };
 
@@ -120,9 +121,9 @@ export class Chat {
       }
       // The id under which the server keeps the message, so that it is the same one after a reload.
       replace(...(sent.queued ? [] : [{ ...local, id: `msg_user_${sent.run}`, status: 'sent' as const }]));
-      if (sent.queued) await this.#loadQueue();
       if (!sent.queued) this.#follow(sent.run);
-      else if (!this.#reading) await this.#load();
+      else if (this.#reading) await this.#loadQueue();
+      else await this.#load();
     });
   }
 
@@ -155,22 +156,32 @@ export class Chat {
 
   /** Answers a turn again; the last one, or that of a message or checkpoint. The old answer is kept as a variant. */
   regenerate(at?: string): Promise<void> {
-    return this.#change(async () => this.#turn(at, 'first', 'regenerate'), true);
+    return this.#change(() => this.#turn(at, 'regenerate'), true);
   }
 
   /** Sends another text in place of a message of the person. */
   edit(at: string, text: string): Promise<void> {
-    return this.#change(async () => this.#turn(at, 'first', 'edit', { text }), true);
+    return this.#change(() => this.#turn(at, 'edit', { text }), true);
   }
 
   /** Goes back to the end of a turn: that of a message or checkpoint. Later turns are removed. */
   rollBack(at: string): Promise<void> {
-    return this.#change(() => this.#turn(at, 'last', 'rollback'), true);
+    return this.#change(() => this.#turn(at, 'rollback'), true);
   }
 
   /** A new session that continues from the end of a turn. Open it with `createChat({ session: forked.id, … })`. */
   fork(at?: string, id?: string): Promise<Session> {
-    return this.#act(() => this.#turn<Session>(at, 'last', 'fork', { id }));
+    return this.#act(() => this.#turn<Session>(at, 'fork', { id }));
+  }
+
+  /** The turns that were done in place of that of a message, in the order in which they were made; one if it was done once. */
+  variants(at: string): Promise<Variant[]> {
+    return this.#act(async () => (await this.#http.json<{ variants: Variant[] }>(this.#path('checkpoints', at, 'variants'))).variants);
+  }
+
+  /** Continues with another variant of a turn: the id of its checkpoint. */
+  select(checkpoint: string): Promise<void> {
+    return this.#change(() => this.#turn(checkpoint, 'select'), true);
   }
 
   /** The messages that wait behind the active run, each named by the run that will answer it. */
@@ -257,24 +268,38 @@ export class Chat {
     this.#activity = undefined;
   }
 
-  /** Reads a run in the background until it ends. */
+  /**
+   * Reads a run in the background until it ends. Each record comes once: a cut connection continues after its cursor.
+   * With `after` the current state comes first, otherwise the first record.
+   */
   #follow(run: string, after?: 'now'): void {
     this.#leave();
-    const reading = new AbortController();
-    this.#reading = reading;
+    // What comes after this stream was left is not looked at.
+    const { signal } = (this.#reading = new AbortController());
     this.#run = run;
     this.#status = 'submitted';
-    // What another stream was told before it was left.
-    const isCurrent = () => this.#reading === reading;
+    let cursor: string | undefined;
+    const request = () => ({
+      headers: { 'last-event-id': cursor },
+      // A run that waits goes on when someone answers, perhaps in another tab.
+      query: cursor || !after ? 'until=end' : `until=end&after=${after}`,
+    });
+    const onEvent = (event: StreamEvent) => {
+      const record = parseEvent<NativeRecord>(event, (value) => value.event.type);
+      cursor = event.id ?? record.cursor ?? cursor;
+      // Records that rebuild the state have no cursor: after a cut they are asked for again.
+      if (record.replay) after = 'now';
+      if (!signal.aborted) this.#apply(record);
+      return /^run-(finished|failed|cancelled)$/.test(record.event.type);
+    };
     const onConnection = (connection: Connection) => {
-      if (!isCurrent()) return;
+      if (signal.aborted) return;
       this.#connection = connection;
       this.#store.changed();
     };
-    const onRecord = (record: NativeRecord) => isCurrent() && this.#apply(record);
-    followRun(this.#http, run, after, reading.signal, onRecord, onConnection, this.options).then(
-      () => isCurrent() && this.#ended(),
-      (error: unknown) => isCurrent() && this.#ended(asError(error)),
+    followStream(this.#http, ['runs', run, 'events'], request, signal, onEvent, onConnection, this.options).then(
+      () => signal.aborted || this.#ended(),
+      (error: unknown) => signal.aborted || this.#ended(asError(error)),
     );
   }
 
@@ -286,9 +311,10 @@ export class Chat {
       // One update that does not fit; the run goes on.
       this.#report(asError(error, 'stream.invalid', 'the update does not fit'));
     }
-    this.#status = event.type === 'run-waiting' ? 'ready' : 'streaming';
+    const isWaiting = event.type === 'run-waiting';
+    this.#status = isWaiting ? 'ready' : 'streaming';
+    if (isWaiting) this.#executeTools();
     if (event.type === 'status') this.#activity = event;
-    if (event.type === 'run-waiting') this.#executeTools();
     this.#store.changed();
     this.#call('onChunk', record);
     if (event.type === 'data' && !record.replay) this.#call('onData', event);
@@ -349,8 +375,9 @@ export class Chat {
     }
   }
 
-  async #turn<T>(at: string | undefined, which: 'first' | 'last', action: string, body?: unknown): Promise<T> {
-    return this.#post(this.#path('checkpoints', await findCheckpoint(this.#http, this.#id, at, which), action), body);
+  /** Does something with the turn of a message or checkpoint. */
+  #turn<T>(at = 'latest', action: string, body?: unknown): Promise<T> {
+    return this.#post(this.#path('checkpoints', at, action), body);
   }
 
   async #answer(body: unknown): Promise<void> {

@@ -1,7 +1,6 @@
 import { asError, HeadwaterError } from '../errors.js';
-import type { NativeRecord } from '../native.js';
-import { parseEvent, readBatches } from '../read-stream.js';
-import type { Http } from './http.js';
+import { readBatches, type StreamEvent } from '../read-stream.js';
+import type { Http, RequestOptions } from './http.js';
 import { backoff, pause } from './wait.js';
 
 /** How the stream of a run is connected. */
@@ -19,24 +18,23 @@ export interface FollowOptions {
 }
 
 /**
- * Reads the records of a run until its end, over as many connections as it takes. Each record comes once: a cut
- * connection continues after its cursor. With `after` the current state comes first, otherwise the first record.
+ * Reads a stream until `onEvent` returns true, over as many connections as it takes. `request` is asked before each of
+ * them, for the cursor.
  *
  * @throws when it is aborted, when the server refuses, and when the connection cannot be had again.
  */
-export async function followRun(
+export async function followStream(
   http: Http,
-  run: string,
-  after: 'now' | undefined,
+  path: string[],
+  request: () => RequestOptions,
   signal: AbortSignal,
-  onRecord: (record: NativeRecord) => void,
+  onEvent: (event: StreamEvent) => unknown,
   onConnection: (connection: Connection) => void,
   { maxEventLength, maxRetries = 10, retryDelay = backoff, stallTimeout = 45_000 }: FollowOptions,
 ): Promise<void> {
-  let cursor: string | undefined;
   let attempt = 0;
 
-  /** Reads one connection; true if the run has ended. */
+  /** Reads one connection; true if the stream has come to its end. */
   const connect = async (): Promise<boolean> => {
     const stall = new AbortController();
     const either = AbortSignal.any([signal, stall.signal]);
@@ -47,21 +45,12 @@ export async function followRun(
     };
     onActivity();
     try {
-      const response = await http.open(['runs', run, 'events'], either, {
-        headers: { 'last-event-id': cursor },
-        // A run that waits goes on when someone answers, perhaps in another tab.
-        query: cursor || !after ? 'until=end' : `until=end&after=${after}`,
-      });
+      const response = await http.open(path, either, request());
       onConnection('open');
       for await (const events of readBatches(response, { signal: either, maxEventLength, onActivity })) {
         for (const event of events) {
-          const record = parseEvent<NativeRecord>(event, (value) => value.event.type);
-          cursor = event.id ?? record.cursor ?? cursor;
-          // Records that rebuild the state have no cursor: after a cut they are asked for again.
-          if (record.replay) after = 'now';
           attempt = 0;
-          onRecord(record);
-          if (/^run-(finished|failed|cancelled)$/.test(record.event.type)) return true;
+          if (onEvent(event)) return true;
         }
       }
       return false;

@@ -1,6 +1,4 @@
-import { HeadwaterError } from '../errors.js';
 import type { Message } from '../native.js';
-import type { Http } from './http.js';
 
 /** A session of the server. */
 export interface Session {
@@ -48,6 +46,13 @@ export interface Checkpoint {
   requests: string[];
 }
 
+/** One of several turns that were done in place of one another. */
+export interface Variant {
+  checkpoint: Checkpoint;
+  /** Whether the conversation goes on from it. */
+  selected: boolean;
+}
+
 /** Something that waits for a person or a page, in any run of the caller. */
 export interface WaitingInterrupt {
   request: string;
@@ -68,18 +73,4 @@ export interface TurnSent {
   run: string;
   queued: boolean;
   repeated: boolean;
-}
-
-/**
- * The checkpoint of the turn that a message belongs to; without one, of the last turn. A run that was answered has
- * several turns: `first` is the one that its message began.
- */
-export async function findCheckpoint(http: Http, session: string, at: string | undefined, which: 'first' | 'last'): Promise<string> {
-  if (at?.startsWith('cp_')) return at;
-  const { checkpoints } = await http.json<{ checkpoints: Checkpoint[] }>(['sessions', session, 'checkpoints'], { query: 'limit=500' });
-  // The id of a message ends with its run.
-  at ??= checkpoints[0]?.run ?? '';
-  const found = checkpoints.filter(({ run }) => at.endsWith(run)).at(which === 'first' ? -1 : 0);
-  if (!found) throw new HeadwaterError('checkpoint.unknown', `no turn has ${at}`);
-  return found.id;
 }

@@ -2,6 +2,7 @@ import type { HeadwaterError } from '../errors.js';
 import type { DataEvent, Interrupt, Message, NativeRecord, StatusEvent, Usage } from '../native.js';
 import type { ReducerOptions } from '../reduce.js';
 import type { StructuredStreamState } from '../structured-write.js';
+import type { Chat } from './chat.js';
 import type { Connection, FollowOptions } from './follow.js';
 import type { HttpOptions } from './http.js';
 import type { QueuedMessage } from './session-api.js';
@@ -45,6 +46,11 @@ export interface ChatCallbacks {
 export interface ChatOptions extends HttpOptions, FollowOptions, ReducerOptions, SessionOptions, ChatCallbacks {
   /** Tools that the page executes, by name. */
   tools?: Record<string, (input: never, call: ToolCallInfo) => unknown> | undefined;
+  /**
+   * What keeps the chat in step with other pages while it has subscribers: `watchSession` of `@headwater/client/session`.
+   * It returns what ends it. `subscribe` is that of the chat, without counting as a page.
+   */
+  watch?: ((chat: Chat, subscribe: (listener: () => void) => () => void) => () => void) | undefined;
   /** The shortest time between two snapshots, in milliseconds: 16. */
   flushInterval?: number | undefined;
 }

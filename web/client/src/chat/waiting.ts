@@ -12,8 +12,9 @@ export function waitingOf({ status, pendingToolCalls = [] }: RunInfo, messages: 
     if (part.type === 'question' && part.state === 'open') open.push({ kind: 'question', request: part.interrupt.request, interrupt: part.interrupt });
     if (part.type !== 'tool') continue;
     const { call, name, input, state, approval } = part;
-    if (state === 'approval-requested' && approval?.id) open.push({ kind: 'approval', request: approval.id, call, name, input });
-    if (pendingToolCalls.includes(call)) open.push({ kind: 'client-tool', call, name, input });
+    const tool = { call, name, input };
+    if (state === 'approval-requested' && approval?.id) open.push({ kind: 'approval', request: approval.id, ...tool });
+    if (pendingToolCalls.includes(call)) open.push({ kind: 'client-tool', ...tool });
   }
   return open.length > 0 ? open : NOTHING;
 }

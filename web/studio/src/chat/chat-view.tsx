@@ -10,7 +10,7 @@ import type { RunFacts } from '../run-facts';
 import { AskCard, type Answer, type Ask } from './cards';
 import { Composer, Queue } from './composer';
 import { AnswerMessage, Said } from './message';
-import { selectVariant, useVariants } from './variants';
+import { useVariants } from './variants';
 
 interface Props {
   conversation: Conversation;
@@ -46,9 +46,8 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
   const ask = useCallback((text: string) => void chat.send(text), [chat]);
   const inspect = useCallback((run: string) => go({ view: 'session', session, tab: tab ?? 'timeline', run }), [session, tab]);
   const fork = useCallback((message: string) => void chat.fork(message).then(({ id }) => go({ view: 'session', session: id }), () => {}), [chat]);
-  const [problem, setProblem] = useState('');
   const variants = useVariants(session, messages, isActive);
-  const selectTurn = useCallback((checkpoint: string) => void selectVariant(session, checkpoint).then(() => { setProblem(''); return chat.load(); }, (error: Error) => setProblem(error.message)), [chat, session]);
+  const selectTurn = useCallback((checkpoint: string) => void chat.select(checkpoint), [chat]);
   const learned = useFacts(messages, isActive || waiting.length > 0, facts);
 
   return (
@@ -81,7 +80,7 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
           )}
           {messages.map((message, at) =>
             message.role === 'user' ? (
-              <Said key={message.id} message={message} turn={answerTo(messages, at)} chat={chat} canEdit={!isActive} />
+              <Said key={message.id} message={message} chat={chat} canEdit={!isActive} />
             ) : (
               <AnswerMessage
                 key={message.id}
@@ -104,7 +103,6 @@ export function ChatView({ conversation, agents, agent, label, stopped, tab, onP
           )}
           {status === 'submitted' && messages.at(-1)?.role === 'user' && <p class="soft"><span class="pulse">Working</span></p>}
           {waiting.map((open) => <AskCard key={keyOf(open)} ask={askOf(open)} onAnswer={(answer) => sendAnswer(conversation, open, answer)} />)}
-          {problem && <p class="problem" role="alert"><Icon name="alert" />{problem}</p>}
           {snapshot.error && (
             <div class="problem" role="alert">
               <Icon name="alert" />
@@ -134,12 +132,6 @@ function Connection({ snapshot: { connection, status, waiting } }: { snapshot: C
     : ['idle', ''];
   return <span class={`dot ${state}`} role="status">{label}</span>;
 }
-
-/** The id of the answer to a message, or the id of the message itself until it is answered. */
-const answerTo = (messages: readonly Message[], at: number): string => {
-  const next = messages[at + 1];
-  return next && next.role !== 'user' ? next.id : (messages[at]?.id ?? '');
-};
 
 const keyOf = (open: Waiting) => (open.kind === 'client-tool' ? open.call : open.request);
 

@@ -24,18 +24,16 @@ export const textOf = ({ parts }: Message): string =>
 
 interface SaidProps {
   message: Message;
-  /** A message that names the turn: the answer, as a message that was answered again keeps the name of its first run. */
-  turn: string;
   chat: Chat;
   canEdit: boolean;
 }
 
 /** A message of the person. */
-export const Said = memo(function Said({ message, turn, chat, canEdit }: SaidProps) {
+export const Said = memo(function Said({ message, chat, canEdit }: SaidProps) {
   const [draft, setDraft] = useState<string>();
   const text = textOf(message);
   if (draft !== undefined) {
-    return <Edit text={text} onCancel={() => setDraft(undefined)} onSend={(now) => { setDraft(undefined); void chat.edit(turn, now); }} />;
+    return <Edit text={text} onCancel={() => setDraft(undefined)} onSend={(now) => { setDraft(undefined); void chat.edit(message.id, now); }} />;
   }
   return (
     <article class={`message said ${message.status}`} aria-label="You">

@@ -59,9 +59,6 @@ async function readVariants(session: string, runs: readonly string[]): Promise<{
   return { found: new Map(entries.filter((entry) => entry !== undefined)), isComplete };
 }
 
-export const selectVariant = (session: string, checkpoint: string): Promise<unknown> =>
-  api(`sessions/${encodeURIComponent(session)}/checkpoints/${encodeURIComponent(checkpoint)}/select`, { method: 'POST', body: {} });
-
 /** ‹ 2 / 3 › */
 export function VariantPicker({ variants, onSelect }: { variants: readonly Variant[]; onSelect: (checkpoint: string) => void }) {
   const at = variants.findIndex(({ selected }) => selected);

@@ -1,8 +1,10 @@
+import type { NativeRecord } from '@headwater/client';
 import { useState } from 'preact/hooks';
 import { openResponse } from '../api';
 import { Icon } from '../icon';
 import { tar } from '../tar';
 import { isComment } from './frames';
+import { fileName, scriptsOf } from './script-of';
 
 /**
  * Files of `headwater replay --golden`, each with the dialect and the profile that it is written in. It writes the others itself. `mui`
@@ -17,7 +19,7 @@ const STREAMS = [
   ['tanstack', 'default'],
 ] as const;
 
-/** Downloads a run as a test: its events, and the bytes that clients of each dialect get. */
+/** Downloads a run as a test: its events, what its models said, and the bytes that clients of each dialect get. */
 export function ExportTest({ run, isComplete }: { run: string; isComplete: boolean }) {
   const [state, setState] = useState<'' | 'working' | 'done' | 'failed'>('');
   const download = async () => {
@@ -31,7 +33,7 @@ export function ExportTest({ run, isComplete }: { run: string; isComplete: boole
   };
   return (
     <div class="export">
-      <button type="button" disabled={!isComplete || state === 'working'} title="The events of the run, and the bytes that clients of each dialect get" onClick={() => void download()}>
+      <button type="button" disabled={!isComplete || state === 'working'} title="The events of the run, scripts that say what its models said, and the bytes that clients of each dialect get" onClick={() => void download()}>
         <Icon name="file" /> Export as test
       </button>
       {state === 'done' && <p class="soft" role="status">Run it: <code>tar xf {run}.tar && headwater replay --golden golden</code></p>}
@@ -42,20 +44,28 @@ export function ExportTest({ run, isComplete }: { run: string; isComplete: boole
 
 async function archiveOf(run: string): Promise<Blob> {
   const events = async (query: string) => (await openResponse(`/v1/runs/${encodeURIComponent(run)}/events?${query}`)).text();
-  const records = (await events('framing=ndjson'))
+  const rows = (await events('framing=ndjson'))
     .split('\n')
     .filter((row) => row.startsWith('{'))
     // The cursor and the version are the stream's, not the record's.
     .map((row) => JSON.stringify({ ...JSON.parse(row), cursor: undefined, version: undefined }));
+  const records = rows.map((row) => JSON.parse(row) as NativeRecord);
   const folder = `golden/${run}`;
-  const files = [{ name: `${folder}/events.ndjson`, text: `${records.join('\n')}\n` }];
+  const files = [{ name: `${folder}/events.ndjson`, text: `${rows.join('\n')}\n` }];
+  // To take text back, AG-UI repeats the conversation before the run, which its events do not have.
+  const hasRetracted = records.some(({ event }) => event.type === 'attempt-retracted');
   const streams = await Promise.all(
-    STREAMS.map(async ([dialect, profile]) => {
+    STREAMS.filter(([dialect]) => dialect !== 'ag-ui' || !hasRetracted).map(async ([dialect, profile]) => {
       const frames = (await events(`dialect=${dialect}&profile=${encodeURIComponent(profile)}`)).split('\n\n').filter((frame) => frame && !isComment(frame));
       return { name: `${folder}/${dialect}.${profile}.sse`, text: frames.map((frame) => `${frame.replace(/^id: .*\n/m, '')}\n\n`).join('') };
     }),
   );
-  return tar([...files, ...streams]);
+  // JSON is YAML.
+  const scripts = [...scriptsOf(records)].map(([model, script]) => ({
+    name: `${folder}/scripts/${fileName(model)}.yaml`,
+    text: `${JSON.stringify(script, null, 2)}\n`,
+  }));
+  return tar([...files, ...scripts, ...streams]);
 }
 
 function save(blob: Blob, name: string): void {

@@ -28,12 +28,14 @@ export async function followRecords(
     try {
       const response = await openResponse(`/v1/runs/${encodeURIComponent(run)}/events?until=end`, { signal, ...(cursor && { headers: { 'last-event-id': cursor } }) });
       let batch: NativeRecord[] = [];
+      let drawn = Date.now();
       let timer: ReturnType<typeof setTimeout> | undefined;
       const flush = (ended = false) => {
         clearTimeout(timer);
         timer = undefined;
         if (batch.length > 0 || ended) onRecords(batch, ended);
         batch = [];
+        drawn = Date.now();
       };
       for await (const event of readEvents(response, { signal })) {
         const record = JSON.parse(event.data) as NativeRecord;
@@ -44,8 +46,11 @@ export async function followRecords(
         if (event.id) onCursor?.(record.seq, event.id);
         if (END.test(record.event.type)) return flush(true);
         if (total === 300 || total % 10_000 === 0) {
-          // A run that is read at once leaves no time for timers: the page draws its beginning, and lives.
-          flush();
+          // A run that is read at once leaves no time for timers: the page draws its beginning, and lives. It is drawn again
+          // when it is there, since drawing takes longer than reading, or when reading takes long.
+          clearTimeout(timer);
+          timer = undefined;
+          if (total === 300 || Date.now() - drawn > 500) flush();
           await new Promise((resolve) => setTimeout(resolve));
           continue;
         }

@@ -21,14 +21,14 @@ pub(crate) const FILES: &[File] = &[
         bytes: include_bytes!("assets/highlight-license.txt"),
     },
     File {
-        path: "/assets/index-29z3Pz2C.css",
-        media_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("assets/index-29z3Pz2C.css"),
+        path: "/assets/index-C_C4CrX1.js",
+        media_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("assets/index-C_C4CrX1.js"),
     },
     File {
-        path: "/assets/index-CTRYVkFy.js",
-        media_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("assets/index-CTRYVkFy.js"),
+        path: "/assets/index-sgzf0LR_.css",
+        media_type: "text/css; charset=utf-8",
+        bytes: include_bytes!("assets/index-sgzf0LR_.css"),
     },
     File {
         path: "/assets/inter-latin-wght-normal-Dx4kXJAl.woff2",
