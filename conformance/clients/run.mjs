@@ -50,11 +50,12 @@ function judge(client) {
   });
 }
 
-function report({ name, error, cuts = 0, kills = 0 }) {
+function report({ name, error, note, cuts = 0, kills = 0 }) {
   totals.cuts += cuts;
   totals.kills += kills;
   totals[error ? 'fail' : 'pass'] += 1;
   console.log(`${error ? 'not ok' : 'ok'} ${totals.pass + totals.fail} - ${name}`);
+  if (note) console.log(`# ${note}`);
   if (error) console.log(error.replace(/^/gm, '  | '));
 }
 

@@ -55,7 +55,7 @@ async function repeat(one, times, kind) {
 async function attempt(title, action) {
   try {
     const done = await action();
-    tell({ name: title, cuts: done?.kills !== undefined ? done.cuts : 0, kills: done?.kills ?? 0 });
+    tell({ name: title, note: done?.note, cuts: done?.kills !== undefined ? done.cuts : 0, kills: done?.kills ?? 0 });
     return true;
   } catch (error) {
     const last = server.said.trim().split('\n').slice(-8).join('\n');
