@@ -48,6 +48,7 @@ export const PAGES = {
     demo: { shows: ['sources', 'files', 'data'], retracts: true, answered: true },
   }),
   'ai-7-vue': more('ai-7-vue', ['@ai-sdk/vue', 'ai'], {}, 'ai-7-vue.js'),
+  'ai-7-svelte': more('ai-7-svelte', ['@ai-sdk/svelte', 'svelte'], {}, 'ai-7-svelte.js'),
   tanstack: base('tanstack', ['@tanstack/ai-react', '@tanstack/ai'], {
     demo: { shows: [], retracts: true, answered: false },
     recovers: 'by itself',
