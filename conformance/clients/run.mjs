@@ -40,6 +40,7 @@ function judge(client) {
     const worker = new Worker(fileURLToPath(new URL('./worker.mjs', import.meta.url)), { workerData });
     worker.on('message', (message) => {
       if (message.pid) servers.set(client, message.pid);
+      else if (message.skipped) console.log(`# left out: ${message.skipped}: ${message.reason}`);
       else report(message);
     });
     worker.on('error', (error) => report({ name: client, error: error.stack ?? String(error) }));

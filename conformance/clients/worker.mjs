@@ -21,7 +21,10 @@ if (client.recorded && recordings && filter === '') {
   await attempt(`${name}: the reader agrees with what was recorded`, () => client.recorded(recordings));
 }
 for (const scenario of scenarios.filter(({ name: title }) => `${name}: ${title}`.includes(filter))) {
-  if (client.cannot.includes(scenario.needs)) continue;
+  if (scenario.needs in client.cannot) {
+    tell({ skipped: `${name}: ${scenario.name}`, reason: client.cannot[scenario.needs] });
+    continue;
+  }
   const title = `${name}: ${scenario.name}`;
   const one = new Case({ client, scenario, server, binary });
   if (!(await attempt(title, () => one.undisturbed()))) continue;
