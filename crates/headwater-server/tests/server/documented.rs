@@ -125,6 +125,12 @@ async fn sessions(world: &World, judge: &mut Judge) {
     let got = world.get("/v1/sessions/a").await;
     judge.check("get", "/v1/sessions/{session}", &got);
     judge.check("get", "/v1/sessions/{session}", &world.get("/v1/sessions/none").await);
+    for change in
+        [json!({ "label": "Boats", "archived": false }), json!({ "label": " " }), json!({ "name": 1 })]
+    {
+        let changed = world.patch_with("/v1/sessions/a", &change, &[]).await;
+        judge.check("patch", "/v1/sessions/{session}", &changed);
+    }
     for list in ["messages", "checkpoints", "export"] {
         let route = format!("/v1/sessions/{{session}}/{list}");
         judge.check("get", &route, &world.get(&format!("/v1/sessions/a/{list}")).await);
