@@ -104,6 +104,8 @@ const example = (name, folder, options) =>
 /** Pages for tests of their own, which are no rows of the table. */
 const OTHERS = {
   'mui-faults': base('mui-faults', ['@mui/x-chat']),
+  // Through its single route a request does not show in its address what it asks for.
+  'copilotkit-threads': more('copilotkit-threads', ['@copilotkit/react-core'], { ...COPILOT_CHAT, history: false }),
   'example ai-sdk': example('ai-sdk', './'),
   'example tanstack': example('tanstack', './'),
   'example mui': example('mui', './'),
