@@ -42,6 +42,7 @@ function judge(client) {
     const worker = new Worker(fileURLToPath(new URL('./worker.mjs', import.meta.url)), { workerData });
     worker.on('message', (message) => {
       if (message.pid) servers.set(`${client} ${message.node}`, message.pid);
+      else if (message.skipped) console.log(`# left out: ${message.skipped}: ${message.reason}`);
       else report(message);
     });
     worker.on('error', (error) => report({ name: client, error: error.stack ?? String(error) }));
@@ -52,11 +53,12 @@ function judge(client) {
   });
 }
 
-function report({ name, error, cuts = 0, kills = 0 }) {
+function report({ name, error, note, cuts = 0, kills = 0 }) {
   totals.cuts += cuts;
   totals.kills += kills;
   totals[error ? 'fail' : 'pass'] += 1;
   console.log(`${error ? 'not ok' : 'ok'} ${totals.pass + totals.fail} - ${name}`);
+  if (note) console.log(`# ${note}`);
   if (error) console.log(error.replace(/^/gm, '  | '));
 }
 

@@ -2,7 +2,7 @@
 // to the parts of it that its messages can show.
 //
 // `steps` are calls of a driver, `turns` is how many runs they make (1), `tools` are the page's own with their outputs,
-// `needs` is something that a client may not have. `expect` is the last answer, flattened; `error` is a part of the error
+// `needs` is something that a client may not have: its `cannot` says why. `expect` is the last answer, flattened; `error` is a part of the error
 // that the client must show; `dead` is the text of an attempt that is taken back; `stops` stops the first step in its
 // middle, whose thought and text begin like `thinks` and `begins`.
 

@@ -24,7 +24,10 @@ if (client.recorded && recordings && filters.includes('')) {
 }
 const wanted = ({ name: title }) => filters.some((filter) => `${name}: ${title}`.includes(filter));
 for (const scenario of scenarios.filter(wanted)) {
-  if (client.cannot.includes(scenario.needs)) continue;
+  if (scenario.needs in client.cannot) {
+    tell({ skipped: `${name}: ${scenario.name}`, reason: client.cannot[scenario.needs] });
+    continue;
+  }
   const title = `${name}: ${scenario.name}`;
   const one = new Case({ client, scenario, server, binary });
   if (!(await attempt(title, () => one.undisturbed()))) continue;
@@ -58,7 +61,7 @@ async function repeat(one, times, kind) {
 async function attempt(title, action) {
   try {
     const done = await action();
-    tell({ name: title, cuts: done?.kills !== undefined ? done.cuts : 0, kills: done?.kills ?? 0 });
+    tell({ name: title, note: done?.note, cuts: done?.kills !== undefined ? done.cuts : 0, kills: done?.kills ?? 0 });
     return true;
   } catch (error) {
     const last = server.said.trim().split('\n').slice(-8).join('\n');

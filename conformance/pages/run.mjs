@@ -29,7 +29,7 @@ for (const folder of new Set(pages.map((name) => PAGES[name].folder))) {
 }
 
 const files = pages.map((name) => (SHORT.includes(name) ? `${name}.test.mjs` : `more/${name}.mjs`));
-if (!values.page) files.push('guides.test.mjs', 'mui-faults.test.mjs', ...(await tests('examples/')), ...(await tests('more/examples/')));
+if (!values.page) files.push('guides.test.mjs', 'mui-faults.test.mjs', 'more/copilotkit-threads.mjs', ...(await tests('examples/')), ...(await tests('more/examples/')));
 const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout'];
 if (values.results) reporters.push('--test-reporter=tap', `--test-reporter-destination=${values.results}`);
 const only = values.only ? [`--test-name-pattern=${values.only}`] : [];

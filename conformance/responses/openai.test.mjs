@@ -238,14 +238,14 @@ test('an answer has the form that the client wants, and calls its tools', async 
   const client = new OpenAI({ baseURL: base, apiKey: 'none' });
   const Event = z.object({ name: z.string(), participants: z.array(z.string()) });
   const text = { format: zodTextFormat(Event, 'event') };
-  const parsed = await client.responses.parse({ model: 'script', input: 'Alice and Bob go to a science fair.', text });
+  const parsed = await client.responses.parse({ model: 'o1-script', input: 'Alice and Bob go to a science fair.', text });
   assert.deepEqual(parsed.output_parsed, { name: 'science fair', participants: ['Alice', 'Bob'] });
   const weather = { type: 'function', name: 'get_weather', parameters: { type: 'object', properties: {} }, strict: false };
-  const called = await client.responses.create({ model: 'script', input: 'How is the weather?', tools: [weather] });
+  const called = await client.responses.create({ model: 'o1-script', input: 'How is the weather?', tools: [weather] });
   const call = called.output.find(({ type }) => type === 'function_call');
   assert.equal(call.name, 'get_weather');
   const output = { type: 'function_call_output', call_id: call.call_id, output: 'sunny' };
-  const answered = await client.responses.create({ model: 'script', previous_response_id: called.id, input: [output], tools: [weather] });
+  const answered = await client.responses.create({ model: 'o1-script', previous_response_id: called.id, input: [output], tools: [weather] });
   assert.equal(answered.output_text, 'It is sunny.');
 });
 

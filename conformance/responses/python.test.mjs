@@ -12,9 +12,6 @@ const without = python ? false : 'HEADWATER_PYTHON names no Python that has the 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 const run = (...args) => promisify(execFile)(python, args, { maxBuffer: 16 << 20 });
 
-// The README says why.
-const LEFT_OUT = ['reasoning-summary'];
-
 test('openai for Python', { skip: without }, async () => {
   const { base } = await serve();
   const { stdout } = await run(here('client.py'), base);
@@ -23,12 +20,12 @@ test('openai for Python', { skip: without }, async () => {
 
 test('llm-comply', { skip: without }, async (t) => {
   const { base } = await serve({ agents: [here('compliance.yaml')] });
-  const cli = ['-m', 'llm_comply.cli', '--base-url', base, '--api-key', 'none', '--model', 'script', '--json'];
+  const cli = ['-m', 'llm_comply.cli', '--base-url', base, '--api-key', 'none', '--model', 'o1-script', '--json'];
   const { stdout } = await run(...cli).catch((failed) => failed);
   const report = JSON.parse(stdout);
   const results = report.results ?? report;
-  assert.ok(results.length >= 12, stdout);
-  for (const { id, status, errors } of results.filter(({ id }) => !LEFT_OUT.includes(id))) {
+  assert.ok(results.length >= 13, stdout);
+  for (const { id, status, errors } of results) {
     await t.test(id, () => assert.equal(status.toLowerCase(), 'passed', errors?.join('\n')));
   }
 });

@@ -10,7 +10,7 @@ export function agUi({ name, module, stopsAs }) {
     family: 'ag-ui',
     dialect: 'ag-ui',
     shows: ['text', 'reasoning', 'tools'],
-    cannot: [],
+    cannot: {},
     stopsAs,
     async open(where) {
       const { HttpAgent } = await load(module);

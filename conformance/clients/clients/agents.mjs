@@ -10,7 +10,7 @@ export function agents({ name, cursor }) {
     family: 'agents',
     dialect: 'agents',
     shows: ['text', 'reasoning', 'tools', 'sources', 'files', 'data'],
-    cannot: [],
+    cannot: {},
     async open(where) {
       return new Driver({ fetch: globalThis.fetch, ...where }, cursor);
     },

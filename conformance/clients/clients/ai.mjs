@@ -13,7 +13,7 @@ export function aiSdk({ name, module, profile, approvals, forgets }) {
     dialect: 'ai-sdk',
     profile,
     shows: ['text', 'reasoning', 'tools', 'sources', 'files', 'data'],
-    cannot: approvals ? [] : ['approval', 'everything'],
+    cannot: approvals ? {} : { approval: 'it has no approvals', everything: 'it has no approvals' },
     async open(where) {
       return new Driver(await load(module), { fetch: globalThis.fetch, ...where, profile, forgets });
     },
@@ -42,12 +42,7 @@ class Driver {
     this.#chat = new Chat({
       id: where.session,
       state: this.#state,
-      transport: new sdk.DefaultChatTransport({
-        api,
-        fetch: counting,
-        // The default puts the id behind the query.
-        prepareReconnectToStreamRequest: ({ id }) => ({ api: endpoint(where, 'ai-sdk', `/${encodeURIComponent(id)}/stream`) }),
-      }),
+      transport: new sdk.DefaultChatTransport({ api, fetch: counting }),
       sendAutomaticallyWhen: (chat) => ready.some((complete) => complete(chat)),
       onError: () => {},
       onToolCall: ({ toolCall }) => {

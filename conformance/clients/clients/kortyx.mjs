@@ -13,7 +13,7 @@ export default {
   // What was said in two responses is one message when it is said again.
   exact: false,
   shows: ['text', 'structured'],
-  cannot: ['client-tool', 'everything'],
+  cannot: { 'client-tool': 'it has no tools of the page', everything: 'it has no tools of the page' },
   /** Nobody published it, so it is held to what was recorded. */
   recorded: agree,
   async open(where) {

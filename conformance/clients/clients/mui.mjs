@@ -11,7 +11,7 @@ export default {
   family: 'mui',
   dialect: 'mui',
   shows: ['text', 'reasoning', 'tools', 'sources', 'files', 'data'],
-  cannot: [],
+  cannot: {},
   /** While it waits for a person its stream stays open, so that whatever sends does not end. */
   staysOpen: true,
   async open(where) {
@@ -52,12 +52,11 @@ class Driver {
     this.#where = where;
     const url = endpoint(where, 'mui').split('?')[0];
     this.#adapter = createHeadwaterAdapter({ url, agent: where.agent, fetch: where.fetch });
-    // What it lists belongs to the page that is drawn around this.
-    const { listConversations, listMessages, ...adapter } = this.#adapter;
-    adapter.subscribe = (input) => {
+    const subscribe = (input) => {
       this.#mounted = true;
       return this.#adapter.subscribe(input);
     };
+    const adapter = { ...this.#adapter, subscribe };
     const Inside = () => {
       this.#chat = useChat();
       return null;

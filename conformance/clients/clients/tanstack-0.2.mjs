@@ -15,7 +15,7 @@ export function tanstack02({ name, connection }) {
     exact: false,
     framing: connection === 'fetchHttpStream' ? 'ndjson' : 'sse',
     shows: ['text', 'reasoning', 'tools', 'structured'],
-    cannot: [],
+    cannot: {},
     async open(where) {
       return new Driver(await load('@tanstack/ai-client'), connection, { fetch: globalThis.fetch, ...where });
     },

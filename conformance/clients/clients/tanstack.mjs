@@ -11,11 +11,11 @@ export default {
   // A page that is loaded anew has the same in other messages.
   exact: false,
   shows: ['text', 'reasoning', 'tools'],
-  cannot: [],
+  cannot: {},
   stopsAs: 'a person asked for it',
   async open(where) {
-    const package_ = await import('@tanstack/ai-client');
-    return new Driver(package_, { fetch: globalThis.fetch, ...where });
+    const [package_, { toolDefinition }] = await Promise.all([import('@tanstack/ai-client'), import('@tanstack/ai')]);
+    return new Driver({ ...package_, toolDefinition }, { fetch: globalThis.fetch, ...where });
   },
 };
 
@@ -45,17 +45,14 @@ class Driver {
         this.#unanswered -= 1;
       }
     };
-    const tools = [...this.#tools].map(([name, output]) => ({
-      __toolSide: 'client',
-      name,
-      description: name,
-      inputSchema: { type: 'object' },
-      execute: async () => output,
-    }));
+    const { toolDefinition, clientTools } = this.#package;
+    const tools = [...this.#tools].map(([name, output]) =>
+      toolDefinition({ name, description: name, inputSchema: { type: 'object' } }).client(async () => output),
+    );
     this.#client = new this.#package.ChatClient({
       threadId: this.#where.session,
       connection: this.#package.fetchServerSentEvents(endpoint(this.#where, 'ag-ui'), { fetchClient }),
-      tools,
+      tools: clientTools(...tools),
       onError: () => {},
       ...options,
     });

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { pageOf } from './catalog.mjs';
+import { svelte } from './svelte.mjs';
 
 const ROOT = new URL('../', import.meta.url);
 const EXAMPLES = new URL('../../../examples/web/', import.meta.url);
@@ -73,6 +74,9 @@ async function bundle(folder, entries) {
     // The cards and the examples lie outside of this folder, and a page must not have two Reacts.
     nodePaths: [packages],
     alias: { react: `${packages}/react`, 'react-dom': `${packages}/react-dom`, '@headwater/mui': ADAPTER },
+    // Svelte's packages have nothing under the usual ones.
+    conditions: ['svelte', 'module'],
+    plugins: [svelte(packages)],
     format: 'esm',
     jsx: 'automatic',
     define: DEFINE,

@@ -48,6 +48,7 @@ export const PAGES = {
     demo: { shows: ['sources', 'files', 'data'], retracts: true, answered: true },
   }),
   'ai-7-vue': more('ai-7-vue', ['@ai-sdk/vue', 'ai'], {}, 'ai-7-vue.js'),
+  'ai-7-svelte': more('ai-7-svelte', ['@ai-sdk/svelte', 'svelte'], {}, 'ai-7-svelte.js'),
   tanstack: base('tanstack', ['@tanstack/ai-react', '@tanstack/ai'], {
     demo: { shows: [], retracts: true, answered: false },
     recovers: 'by itself',
@@ -103,6 +104,8 @@ const example = (name, folder, options) =>
 /** Pages for tests of their own, which are no rows of the table. */
 const OTHERS = {
   'mui-faults': base('mui-faults', ['@mui/x-chat']),
+  // Through its single route a request does not show in its address what it asks for.
+  'copilotkit-threads': more('copilotkit-threads', ['@copilotkit/react-core'], { ...COPILOT_CHAT, history: false }),
   'example ai-sdk': example('ai-sdk', './'),
   'example tanstack': example('tanstack', './'),
   'example mui': example('mui', './'),

@@ -52,9 +52,9 @@ export async function open({ names, pace = '15ms' }) {
     },
     /**
      * A page of a vendor, pointed at an agent. Its `conversation` is one of its own, unless the test names one; `null` leaves
-     * the id to the library. Tabs of one `beside` another are in the same browser.
+     * the id to the library. Tabs of one `beside` another are in the same browser. `query` is added to the page's address.
      */
-    async visit(name, agent, { conversation = randomUUID(), beside, ...options } = {}) {
+    async visit(name, agent, { conversation = randomUUID(), beside, query: more = {}, ...options } = {}) {
       const context = beside?.tab.context() ?? (await browser.newContext({ viewport: { width: 900, height: 900 }, ...options }));
       context.setDefaultTimeout(PATIENCE);
       const tab = await context.newPage();
@@ -67,7 +67,7 @@ export async function open({ names, pace = '15ms' }) {
         if (!['error', 'warning'].includes(message.type()) || page.isExpected(message.text())) return;
         faults.push(`${name}: on the console: ${message.text()} ${message.location().url}`);
       });
-      const query = { server: await baseOf(agent), agent, ...(conversation === null ? {} : { chat: conversation }) };
+      const query = { server: await baseOf(agent), agent, ...(conversation === null ? {} : { chat: conversation }), ...more };
       await page.open(`${pages.base}${pageOf(name).path ?? `/${name}`}?${new URLSearchParams(query)}`);
       return page;
     },

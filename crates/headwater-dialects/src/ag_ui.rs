@@ -141,8 +141,8 @@ impl Dialect for AgUi {
 
     fn routes(&self) -> &'static [Route] {
         const {
-            let [single, info, run, connect, stop, threads] = copilotkit::ROUTES;
-            &[Route::CHAT, Route::BELOW_CHAT, single, info, run, connect, stop, threads]
+            let [single, info, run, connect, stop, threads, thread, archive] = copilotkit::ROUTES;
+            &[Route::CHAT, Route::BELOW_CHAT, single, info, run, connect, stop, threads, thread, archive]
         }
     }
 

@@ -185,20 +185,38 @@ pub struct Operations {
     pub read: Option<&'static str>,
     /// Of POST.
     pub write: Option<&'static str>,
+    /// Of PATCH.
+    pub change: Option<&'static str>,
+    /// Of DELETE.
+    pub remove: Option<&'static str>,
 }
 
 impl Operations {
     /// Of a route with both methods.
     #[must_use]
     pub const fn new(read: &'static str, write: &'static str) -> Self {
-        Self { read: Some(read), write: Some(write) }
+        Self { read: Some(read), ..Self::write(write) }
+    }
+
+    /// Of a route that is only read.
+    #[must_use]
+    pub const fn read(read: &'static str) -> Self {
+        Self { read: Some(read), ..Self::NONE }
     }
 
     /// Of a route that is only written to.
     #[must_use]
     pub const fn write(write: &'static str) -> Self {
-        Self { read: None, write: Some(write) }
+        Self { write: Some(write), ..Self::NONE }
     }
+
+    /// Of a route whose document is changed and removed.
+    #[must_use]
+    pub const fn edit(change: &'static str, remove: &'static str) -> Self {
+        Self { change: Some(change), remove: Some(remove), ..Self::NONE }
+    }
+
+    const NONE: Self = Self { read: None, write: None, change: None, remove: None };
 }
 
 /// Where the path of a route lies.

@@ -29,6 +29,10 @@ pub struct SessionEntry<'a> {
     pub id: &'a SessionId,
     /// What people call it.
     pub title: Option<&'a str>,
+    /// Whether it is archived.
+    pub archived: bool,
+    /// When it began, in milliseconds since 1970.
+    pub created: u64,
     /// When it last changed, in milliseconds since 1970.
     pub updated: u64,
 }
@@ -36,6 +40,8 @@ pub struct SessionEntry<'a> {
 /// A part of the list of conversations, the newest first.
 #[derive(Debug, Clone)]
 pub struct SessionList<'a> {
+    /// The agent that they are with.
+    pub agent: &'a str,
     /// The conversations.
     pub sessions: Vec<SessionEntry<'a>>,
     /// What to ask for the next part with, if there is one.

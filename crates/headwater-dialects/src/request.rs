@@ -211,6 +211,15 @@ pub enum Action {
     Stop,
     /// The page wants a list of its conversations.
     ListSessions,
+    /// The session gets another label, or is archived or brought back; what is absent stays as it is.
+    ChangeSession {
+        /// The label.
+        label: Option<String>,
+        /// Whether it is archived.
+        archived: Option<bool>,
+    },
+    /// The session is deleted.
+    DeleteSession,
     /// The page wants to know which agents there are.
     ListAgents,
     /// Something about the session's checkpoints.

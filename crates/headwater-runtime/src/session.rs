@@ -5,6 +5,7 @@
 
 mod budget;
 mod chain;
+mod change;
 mod checkpoint;
 mod delete;
 mod document;
@@ -111,8 +112,10 @@ pub struct SessionInfo {
     pub waiting: Option<RunId>,
     /// How many messages wait for their turn.
     pub queued: usize,
-    /// What people call it: the label of its first turn, at most 80 characters of it.
+    /// What people call it: the label that its owner gave it, else that of its first turn. It has at most 80 characters.
     pub label: Option<String>,
+    /// Whether it is archived: [`Agent::sessions`] leaves it out, and all else works as before.
+    pub archived: bool,
     /// The newest run: the one that is going, else the one that waits, else that of the newest checkpoint.
     pub last_run: Option<RunId>,
     /// The newest message: that of the run that is going, else the last one of the newest checkpoint.

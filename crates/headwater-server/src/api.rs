@@ -59,6 +59,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/v1/sessions", route("listSessions", "List your sessions, newest first.", sessions::list, &["agent.unknown", "page.invalid"]))
         .post("/v1/sessions", route("createSession", "Create a session, or import one.", sessions::create, codes::CREATE))
         .get(SESSION, route("getSession", "Get a session.", sessions::inspect, codes::SESSION))
+        .patch(SESSION, route("changeSession", "Give a session another label, or archive it.", sessions::change, codes::CHANGE))
         .delete(SESSION, route("deleteSession", "Delete a session and all that belongs to it.", sessions::delete, &["session.unknown"]))
         .get(&session("events"), route("watchSession", "Watch a session: it is sent at once, and again after each change.", sessions::events::events, codes::WATCH))
         .get(&session("messages"), route("listMessages", "List the messages of a session.", sessions::messages, codes::MESSAGES))

@@ -9,6 +9,7 @@ mod known;
 mod request;
 mod respond;
 mod resume;
+mod threads;
 mod turn;
 
 use axum::{
@@ -117,28 +118,33 @@ pub(crate) async fn ask(
         true => asked.server.may_read(&asked.principal).map(Some),
         false => Ok(None),
     };
+    // Boxed where it is large: the stack of a thread must hold all futures that are polled within each other.
     match &asked.chat.action {
         Action::Chat | Action::Answer | Action::Regenerate => {
             let permit = permit()?;
-            match turn::place(&asked).await {
+            match Box::pin(turn::place(&asked)).await {
                 // Its client shows nothing of an error that is not in a stream.
                 Err(error) if error.code() == "approval.undecided" => Ok(respond::failed(&asked, &error)),
-                placed => respond::respond(&asked, placed?, permit).await,
+                placed => Box::pin(respond::respond(&asked, placed?, permit)).await,
             }
         }
         Action::Resume => {
             let permit = permit()?;
-            match resume::place(&asked).await? {
-                Some(placed) => respond::respond(&asked, placed, permit).await,
+            match Box::pin(resume::place(&asked)).await? {
+                Some(placed) => Box::pin(respond::respond(&asked, placed, permit)).await,
                 None if asked.dialect.resumes_with_a_stream() => Ok(respond::nothing(&asked)),
                 None => Ok(StatusCode::NO_CONTENT.into_response()),
             }
         }
-        Action::Stop => resume::stop(&asked).await,
-        Action::Hydrate => documents::conversation(&asked).await,
+        Action::Stop => Box::pin(resume::stop(&asked)).await,
+        Action::Hydrate => Box::pin(documents::conversation(&asked)).await,
         Action::ListAgents => Ok(documents::agents(&asked)),
         Action::ListSessions => documents::conversations(&asked).await,
-        Action::Checkpoint(action) => documents::checkpoint(&asked, action).await,
+        Action::ChangeSession { label, archived } => {
+            threads::change(&asked, label.as_deref(), *archived).await
+        }
+        Action::DeleteSession => threads::delete(&asked).await,
+        Action::Checkpoint(action) => Box::pin(documents::checkpoint(&asked, action)).await,
         _ => Err(ApiError::bad("request.invalid", "the request asks for something that is not known here")),
     }
 }

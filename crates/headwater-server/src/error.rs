@@ -217,7 +217,7 @@ impl From<headwater_runtime::Error> for ApiError {
         use StatusCode as S;
         let status = match error.kind() {
             ErrorKind::UnknownWorkflow if error.code() == "workflow.version" => S::SERVICE_UNAVAILABLE,
-            ErrorKind::Input if error.code() == "session.invalid" => S::BAD_REQUEST,
+            ErrorKind::Input if matches!(error.code(), "session.invalid" | "label.invalid") => S::BAD_REQUEST,
             ErrorKind::Input if error.code() == "history.differs" => S::CONFLICT,
             ErrorKind::UnknownWorkflow
             | ErrorKind::UnknownRun

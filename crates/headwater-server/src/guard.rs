@@ -86,4 +86,4 @@ fn check_content_type(parts: &Parts) -> Result<(), ApiError> {
 }
 
 /// The methods that routes have.
-pub(crate) const METHODS: [Method; 3] = [Method::GET, Method::POST, Method::DELETE];
+pub(crate) const METHODS: [Method; 4] = [Method::GET, Method::POST, Method::PATCH, Method::DELETE];

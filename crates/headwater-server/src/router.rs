@@ -6,7 +6,7 @@ use axum::{
     handler::Handler,
     http::StatusCode,
     middleware,
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, delete, get, patch, post},
 };
 use headwater_dialects::{Dialect, ErrorReply, Operations, Route as DialectRoute, RouteBase};
 
@@ -81,6 +81,12 @@ pub(crate) fn routes(server: &Server) -> Routes {
             };
             let [own, below] =
                 [0, 1].map(|at| dialect.routes().get(at).unwrap_or(&DialectRoute::CHAT).operations);
+            // What its other routes change and delete is served below this path too.
+            let below = dialect.routes().iter().fold(below, |below, route| Operations {
+                change: below.change.or(route.operations.change),
+                remove: below.remove.or(route.operations.remove),
+                ..below
+            });
             let errors = has_own_errors(dialect);
             routes = routes.asked(path, own, errors, ask.clone());
             routes = routes.asked(&format!("{path}/{{*rest}}"), below, errors, ask);
@@ -134,7 +140,12 @@ impl Routes {
 
     pub(crate) fn delete<T: 'static, H: Handler<T, Server>>(self, path: &str, route: (Operation, H)) -> Self {
         let (operation, handler) = route;
-        self.on("DELETE", path, operation, refuse_unknown_query(operation, axum::routing::delete(handler)))
+        self.on("DELETE", path, operation, refuse_unknown_query(operation, delete(handler)))
+    }
+
+    pub(crate) fn patch<T: 'static, H: Handler<T, Server>>(self, path: &str, route: (Operation, H)) -> Self {
+        let (operation, handler) = route;
+        self.on("PATCH", path, operation, refuse_unknown_query(operation, patch(handler)))
     }
 
     /// A route that needs no key.
@@ -157,15 +168,15 @@ impl Routes {
         own_errors: bool,
         handler: impl Handler<T, Server>,
     ) -> Self {
-        let [read, write] = openapi::dialects::operations(operations, own_errors);
-        let mut routes = self;
-        if let Some(read) = read {
-            routes = routes.on("GET", path, read, get(handler.clone()));
-        }
-        if let Some(write) = write {
-            routes = routes.on("POST", path, write, post(handler));
-        }
-        routes
+        openapi::dialects::operations(operations, own_errors).fold(self, |routes, (method, operation)| {
+            let serve = match method {
+                "GET" => get(handler.clone()),
+                "PATCH" => patch(handler.clone()),
+                "DELETE" => delete(handler.clone()),
+                _ => post(handler.clone()),
+            };
+            routes.on(method, path, operation, serve)
+        })
     }
 
     fn on(

@@ -28,7 +28,7 @@ use crate::{
     api::describe::{Accepted, Created, Input, NoContent},
     chat,
     control::{self, Paging, page_size},
-    extract::{OptionalBody, Path, Query, Repeatable, RepeatableBody},
+    extract::{JsonBody, OptionalBody, Path, Query, Repeatable, RepeatableBody},
     idempotency,
     limits::ids,
     seeing,
@@ -97,6 +97,8 @@ pub(crate) struct SessionQuery {
     after: Option<String>,
     /// How many: 50, at most 500.
     limit: Option<usize>,
+    /// Whether archived sessions are listed too; otherwise they are left out.
+    archived: Option<bool>,
 }
 
 /// `GET /v1/sessions`.
@@ -107,7 +109,11 @@ pub(crate) async fn list(
 ) -> Result<Json<SessionList>, ApiError> {
     let served = server.agents().find(query.agent.as_deref())?;
     let paging = Paging { after: query.after, limit: query.limit };
-    let page = served.agent.sessions(Some(principal.id()), paging.after.as_deref(), paging.limit()).await?;
+    let (owner, after, limit) = (Some(principal.id()), paging.after.as_deref(), paging.limit());
+    let page = match query.archived {
+        Some(true) => served.agent.all_sessions(owner, after, limit).await?,
+        _ => served.agent.sessions(owner, after, limit).await?,
+    };
     Ok(Json(SessionList {
         agent: served.name,
         sessions: page.sessions.into_iter().map(Into::into).collect(),
@@ -153,6 +159,24 @@ pub(crate) async fn create(
 /// `GET /v1/sessions/{session}`.
 pub(crate) async fn inspect(Mine(_, info): Mine) -> Result<Json<SessionDocument>, ApiError> {
     Ok(Json(info.into()))
+}
+
+/// What to change about a session. What is absent stays as it is.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct ChangeSession {
+    /// The label; at most 80 characters of it are kept.
+    label: Option<String>,
+    /// Whether lists leave the session out.
+    archived: Option<bool>,
+}
+
+/// `PATCH /v1/sessions/{session}`.
+pub(crate) async fn change(
+    Mine(session, _): Mine,
+    JsonBody(ChangeSession { label, archived }): JsonBody<ChangeSession>,
+) -> Result<Json<SessionDocument>, ApiError> {
+    Ok(Json(session.change(label.as_deref(), archived).await?.into()))
 }
 
 /// Deletes a session without reading it: one that cannot be read can be deleted.

@@ -1,4 +1,5 @@
-// What was recorded of `applyStructuredChunk` of @kortyx/stream: a new state, or an error that ends the reading.
+// What was recorded of `applyStructuredChunk` of @kortyx/stream: a new state, or an error that ends the reading. Only names that
+// objects inherit, such as `__proto__`, are treated as plain keys.
 
 export function applyStructuredChunk(state, chunk) {
   const { streamId, kind, path } = chunk;
@@ -32,9 +33,11 @@ function changed(root, segments, path, chunk) {
           `received ${typeOf(value)}.`,
       );
     }
-    const copy = array ? [...(value ?? [])] : { ...value };
-    const key = array ? Number(segments[at]) : segments[at];
-    copy[key] = step(copy[key], at + 1);
+    const key = segments[at];
+    // A computed key is defined, never assigned, so that `__proto__` is a key too.
+    if (!array) return { ...value, [key]: step(Object.hasOwn(value ?? {}, key) ? value[key] : undefined, at + 1) };
+    const copy = [...(value ?? [])];
+    copy[Number(key)] = step(copy[Number(key)], at + 1);
     return copy;
   };
   return step(root, 0);

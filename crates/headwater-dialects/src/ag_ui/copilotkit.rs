@@ -1,6 +1,6 @@
 //! What CopilotKit's pages ask of their runtime, which a server is for them whose address they have as `runtimeUrl`: which agents
-//! there are, a run, a thread to come back to, and a stop. Each has a route of its own, or a method in the envelope of a single
-//! route:
+//! there are, a run, a thread to come back to, a stop, and the list of threads. Each has a route of its own, or a method in the
+//! envelope of a single route:
 //!
 //! | route | method |
 //! |---|---|
@@ -8,7 +8,10 @@
 //! | `POST agent/{agent}/run` | `agent/run` |
 //! | `POST agent/{agent}/connect` | `agent/connect` |
 //! | `POST agent/{agent}/stop/{thread}` | `agent/stop` |
-//! | `GET threads?agentId=` | |
+//! | `GET threads?agentId=` | `resource/request` with `params.path` and `params.httpMethod` |
+//! | `PATCH threads/{thread}` | the same |
+//! | `DELETE threads/{thread}` | the same |
+//! | `POST threads/{thread}/archive` | the same |
 
 use headwater_protocol::{Error, ErrorKind, rfc3339};
 use serde_json::{Map, Value, json};
@@ -22,13 +25,15 @@ use crate::{
 };
 
 /// The routes beside the chat route.
-pub(super) const ROUTES: [Route; 6] = [
+pub(super) const ROUTES: [Route; 8] = [
     Route { path: "ag-ui", base: RouteBase::Version, operations: Operations::write("askRuntime") },
     of_runtime("info", Operations::new("readRuntimeInfo", "askRuntimeInfo")),
     of_runtime("agent/{agent}/run", Operations::write("runAgent")),
     of_runtime("agent/{agent}/connect", Operations::write("connectAgent")),
     of_runtime("agent/{agent}/stop/{*rest}", Operations::write("stopAgent")),
-    of_runtime("threads", Operations { read: Some("listThreads"), write: None }),
+    of_runtime("threads", Operations::read("listThreads")),
+    of_runtime("threads/{thread}", Operations::edit("changeThread", "deleteThread")),
+    of_runtime("threads/{thread}/archive", Operations::write("archiveThread")),
 ];
 
 const fn of_runtime(path: &'static str, operations: Operations) -> Route {
@@ -43,16 +48,15 @@ enum RuntimeRequest {
     Connect { agent: String },
     Stop { agent: String, thread: String },
     Threads,
+    ChangeThread { thread: String },
+    ArchiveThread { thread: String },
+    DeleteThread { thread: String },
 }
 
 /// Reads a request for the runtime. `None` if it is one for the chat route.
 pub(super) fn parse(request: &RawRequest<'_>) -> Result<Option<ChatRequest>, Error> {
-    if let Some(asked) = of_path(request.path()) {
-        let body = match request.body.trim_ascii() {
-            b"" => Map::new(),
-            body => object(body)?,
-        };
-        return read(asked, request, body).map(Some);
+    if let Some(asked) = of_path(request) {
+        return read(asked, request, object_or_empty(request.body)?).map(Some);
     }
     // The envelope is small, and what it holds is read once.
     if !request.method.eq_ignore_ascii_case("POST")
@@ -69,12 +73,22 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<Option<ChatRequest>, Err
         take_text(&mut params, name)?.ok_or_else(|| wrong(format!("`params.{name}` is missing")))
     };
     let asked = match method.as_str() {
+        "resource/request" => {
+            let (path, method) = (needed("path")?, needed("httpMethod")?);
+            let body =
+                envelope.get("body").filter(|body| !body.is_null()).map(Value::to_string).unwrap_or_default();
+            let inner = RawRequest { method: &method, target: &path, body: body.as_bytes(), ..*request };
+            let asked = of_path(&inner).filter(RuntimeRequest::is_about_threads);
+            let asked =
+                asked.ok_or_else(|| wrong(format!("unknown resource `{method} {path}`: use `/threads`")))?;
+            return read(asked, &inner, object_or_empty(inner.body)?).map(Some);
+        }
         "info" => RuntimeRequest::Info,
         "agent/run" => RuntimeRequest::Run { agent: needed("agentId")? },
         "agent/connect" => RuntimeRequest::Connect { agent: needed("agentId")? },
         "agent/stop" => RuntimeRequest::Stop { agent: needed("agentId")?, thread: needed("threadId")? },
         _ => {
-            let known = "`info`, `agent/run`, `agent/connect` and `agent/stop`";
+            let known = "`info`, `agent/run`, `agent/connect`, `agent/stop` and `resource/request`";
             return Err(wrong(format!("there is no method `{method}`: there are {known}")));
         }
     };
@@ -85,13 +99,34 @@ pub(super) fn parse(request: &RawRequest<'_>) -> Result<Option<ChatRequest>, Err
     read(asked, request, body).map(Some)
 }
 
-/// What the end of a path asks for, wherever the routes lie.
-fn of_path(path: &str) -> Option<RuntimeRequest> {
-    let mut segments = path.trim_end_matches('/').rsplit('/');
+impl RuntimeRequest {
+    fn is_about_threads(&self) -> bool {
+        match self {
+            Self::Threads
+            | Self::ChangeThread { .. }
+            | Self::ArchiveThread { .. }
+            | Self::DeleteThread { .. } => true,
+            Self::Info | Self::Run { .. } | Self::Connect { .. } | Self::Stop { .. } => false,
+        }
+    }
+}
+
+/// What the method and the end of a path ask for, wherever the routes lie.
+fn of_path(request: &RawRequest<'_>) -> Option<RuntimeRequest> {
+    let mut segments = request.path().trim_end_matches('/').rsplit('/');
     // A plus is a plus in a path.
     let decoded = |segment: &str| percent_decode(&segment.replace('+', "%2B"));
     match (segments.next()?, segments.next(), segments.next(), segments.next()) {
         ("info", ..) => Some(RuntimeRequest::Info),
+        (thread, Some("threads"), ..) if request.method.eq_ignore_ascii_case("PATCH") => {
+            Some(RuntimeRequest::ChangeThread { thread: decoded(thread) })
+        }
+        (thread, Some("threads"), ..) if request.method.eq_ignore_ascii_case("DELETE") => {
+            Some(RuntimeRequest::DeleteThread { thread: decoded(thread) })
+        }
+        ("archive", Some(thread), Some("threads"), _) => {
+            Some(RuntimeRequest::ArchiveThread { thread: decoded(thread) })
+        }
         ("threads", ..) => Some(RuntimeRequest::Threads),
         ("run", Some(agent), Some("agent"), _) => Some(RuntimeRequest::Run { agent: decoded(agent) }),
         ("connect", Some(agent), Some("agent"), _) => Some(RuntimeRequest::Connect { agent: decoded(agent) }),
@@ -112,14 +147,30 @@ fn read(
         RuntimeRequest::Threads => ChatRequest {
             action: Action::ListSessions,
             agent: request.query("agentId"),
-            context: request
-                .query("cursor")
-                .map(|cursor| ("cursor".to_owned(), Value::String(cursor)))
+            context: ["cursor", "limit", "includeArchived"]
                 .into_iter()
+                .filter_map(|name| Some((name.to_owned(), Value::String(request.query(name)?))))
                 .collect(),
             stream: false,
             ..ChatRequest::default()
         },
+        RuntimeRequest::ChangeThread { thread } => {
+            let label = take_text(&mut body, "name")?;
+            let archived = match body.shift_remove("archived") {
+                None => None,
+                Some(Value::Bool(archived)) => Some(archived),
+                Some(_) => return Err(wrong("`archived` must be true or false".to_owned())),
+            };
+            if label.is_none() && archived.is_none() {
+                return Err(wrong("nothing to change: send `name` or `archived`".to_owned()));
+            }
+            about_thread(thread, &mut body, Action::ChangeSession { label, archived })?
+        }
+        RuntimeRequest::ArchiveThread { thread } => {
+            let action = Action::ChangeSession { label: None, archived: Some(true) };
+            about_thread(thread, &mut body, action)?
+        }
+        RuntimeRequest::DeleteThread { thread } => about_thread(thread, &mut body, Action::DeleteSession)?,
         RuntimeRequest::Info => {
             ChatRequest { action: Action::ListAgents, stream: false, ..ChatRequest::default() }
         }
@@ -149,11 +200,27 @@ fn read(
     })
 }
 
+fn about_thread(thread: String, body: &mut Map<String, Value>, action: Action) -> Result<ChatRequest, Error> {
+    Ok(ChatRequest {
+        action,
+        session: Some(thread.into()),
+        agent: take_text(body, "agentId")?,
+        stream: false,
+        ..ChatRequest::default()
+    })
+}
+
 /// The document of the threads of an agent.
 pub(super) fn threads(list: &SessionList<'_>) -> Value {
     let threads = list.sessions.iter().map(|session| {
-        let time = rfc3339(session.updated);
-        json!({ "id": session.id, "name": session.title, "archived": false, "createdAt": time, "updatedAt": time })
+        json!({
+            "id": session.id,
+            "agentId": list.agent,
+            "name": session.title,
+            "archived": session.archived,
+            "createdAt": rfc3339(session.created),
+            "updatedAt": rfc3339(session.updated),
+        })
     });
     json!({ "threads": threads.collect::<Vec<_>>(), "nextCursor": list.next })
 }
@@ -167,13 +234,25 @@ pub(super) fn info(agents: &[AgentEntry<'_>]) -> Value {
             (agent.name.to_owned(), about)
         })
         .collect();
+    // `inspect` stands for the routes that CopilotKit's own inspector reads threads with.
+    let thread_endpoints = json!({ "list": true, "inspect": false, "mutations": true });
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "agents": agents,
         "mode": "sse",
         "audioFileTranscriptionEnabled": false,
         "telemetryDisabled": true,
+        "singleRoute": { "resourceOperations": true, "threadEndpoints": thread_endpoints.clone() },
+        "threadEndpoints": thread_endpoints,
     })
+}
+
+/// A body may be absent where nothing has to be said.
+fn object_or_empty(body: &[u8]) -> Result<Map<String, Value>, Error> {
+    match body.trim_ascii() {
+        b"" => Ok(Map::new()),
+        body => object(body),
+    }
 }
 
 fn object(body: &[u8]) -> Result<Map<String, Value>, Error> {
@@ -222,9 +301,58 @@ mod tests {
         assert_eq!((run.session, run.context["agent"].as_str()), (Some("t".into()), Some("chat")));
         let body = r#"{"method":"agent/stop","params":{"agentId":"chat","threadId":"t"}}"#;
         assert_eq!(read("POST", "/v1/ag-ui", body).action, Action::Stop);
-        for body in [r#"{"method":"fly"}"#, r#"{"method":"agent/run"}"#, r#"{"method":"info","params":1}"#] {
+        for body in [
+            r#"{"method":"fly"}"#,
+            r#"{"method":"agent/run"}"#,
+            r#"{"method":"info","params":1}"#,
+            r#"{"method":"resource/request"}"#,
+            r#"{"method":"resource/request","params":{"path":"/memories","httpMethod":"GET"}}"#,
+            r#"{"method":"resource/request","params":{"path":"/agent/chat/run","httpMethod":"POST"}}"#,
+        ] {
             assert!(parse(&RawRequest::post("/v1/ag-ui", body.as_bytes())).is_err(), "{body}");
         }
+    }
+
+    fn changed(label: Option<&str>, archived: Option<bool>) -> Action {
+        Action::ChangeSession { label: label.map(str::to_owned), archived }
+    }
+
+    #[test]
+    fn threads_are_listed_changed_and_deleted() {
+        let list = read("GET", "/v1/ag-ui/threads?agentId=chat&limit=2&includeArchived=true", "");
+        assert_eq!((list.action, list.agent.as_deref()), (Action::ListSessions, Some("chat")));
+        assert_eq!(
+            (list.context["limit"].as_str(), list.context["includeArchived"].as_str()),
+            (Some("2"), Some("true"))
+        );
+        let (path, about) = ("/v1/ag-ui/threads/t%2F1", Some("t/1".into()));
+        let renamed = read("PATCH", path, r#"{"agentId":"chat","name":"Boats"}"#);
+        assert_eq!((renamed.action, &renamed.session), (changed(Some("Boats"), None), &about));
+        assert_eq!(renamed.agent.as_deref(), Some("chat"));
+        let restored = read("PATCH", path, r#"{"agentId":"chat","archived":false}"#);
+        assert_eq!((restored.action, restored.session), (changed(None, Some(false)), about.clone()));
+        let archived = read("POST", "/v1/ag-ui/threads/t%2F1/archive", r#"{"agentId":"chat"}"#);
+        assert_eq!((archived.action, archived.session), (changed(None, Some(true)), about.clone()));
+        let deleted = read("DELETE", path, r#"{"agentId":"chat"}"#);
+        assert_eq!((deleted.action, deleted.session), (Action::DeleteSession, about));
+        for body in ["{}", r#"{"name":1}"#, r#"{"archived":"no"}"#] {
+            let request = RawRequest { method: "PATCH", target: path, headers: &[], body: body.as_bytes() };
+            assert!(parse(&request).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn envelope_of_the_single_route_reaches_threads() {
+        let ask = |path: &str, method: &str, body: Value| {
+            let params = json!({ "path": path, "httpMethod": method });
+            json!({ "method": "resource/request", "params": params, "body": body }).to_string()
+        };
+        let list = ask("/threads?agentId=chat", "GET", Value::Null);
+        let request = parse(&RawRequest::post("/v1/ag-ui", list.as_bytes()));
+        assert_eq!(request.unwrap().unwrap().agent.as_deref(), Some("chat"));
+        let rename = ask("/threads/t", "PATCH", json!({ "name": "Boats" }));
+        let request = parse(&RawRequest::post("/v1/ag-ui", rename.as_bytes())).unwrap().unwrap();
+        assert_eq!((request.action, request.session), (changed(Some("Boats"), None), Some("t".into())));
     }
 
     #[test]

@@ -83,7 +83,8 @@ impl Serialize for ResponseDocument<'_> {
         map.serialize_entry("tool_choice", "auto")?;
         map.serialize_entry("parallel_tool_calls", &true)?;
         map.serialize_entry("text", &json!({ "format": { "type": "text" } }))?;
-        map.serialize_entry("reasoning", &json!({ "effort": null, "summary": null }))?;
+        // Thoughts are always sent, and as summaries in full, whatever the request asks for.
+        map.serialize_entry("reasoning", &json!({ "effort": null, "summary": "detailed" }))?;
         map.serialize_entry("truncation", "disabled")?;
         map.serialize_entry("service_tier", "default")?;
         map.serialize_entry("store", &true)?;

@@ -199,7 +199,7 @@ impl Session {
             format: FORMAT,
             agent: agent.name.clone(),
             session: head.id,
-            label: head.label,
+            label: head.own_label.or(head.label),
             created: head.created,
             checkpoint: head.checkpoint,
             retired: head.retired,

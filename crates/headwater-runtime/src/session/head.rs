@@ -27,9 +27,15 @@ pub(crate) struct Head {
     pub(crate) updated: u64,
     /// The tree of checkpoints that it shares with its forks.
     pub(crate) tree: String,
-    /// What people call it: the label of its first turn.
+    /// The label of its first turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) label: Option<String>,
+    /// The label that its owner gave it, which counts instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) own_label: Option<String>,
+    /// Lists leave it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) archived: bool,
     /// It was deleted: it is no more for anyone, and what it holds is being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) deleted: bool,
@@ -169,6 +175,8 @@ impl Head {
             updated: now,
             tree,
             label: None,
+            own_label: None,
+            archived: false,
             deleted: false,
             forked: None,
             checkpoint: None,

@@ -40,7 +40,7 @@ impl SessionPage {
 }
 
 impl Agent {
-    /// The sessions of an owner, newest first, after the `next` of the page before.
+    /// The sessions of an owner that are not archived, newest first, after the `next` of the page before.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -66,6 +66,29 @@ impl Agent {
         owner: Option<&str>,
         after: Option<&str>,
         limit: usize,
+    ) -> Result<SessionPage> {
+        self.list_sessions(owner, after, limit, |head| !head.archived).await
+    }
+
+    /// The same with those that are archived.
+    ///
+    /// # Errors
+    /// As [`Agent::sessions`].
+    pub async fn all_sessions(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<SessionPage> {
+        self.list_sessions(owner, after, limit, |_| true).await
+    }
+
+    async fn list_sessions(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+        wants: impl Fn(&Head) -> bool,
     ) -> Result<SessionPage> {
         let agent = &self.0;
         let tag = agent.owned(owner);
@@ -96,6 +119,7 @@ impl Agent {
                     head => head?,
                 };
                 match head {
+                    Some(seen) if seen.head.is_listed(created, owner) && !wants(&seen.head) => {}
                     Some(seen) if seen.head.is_listed(created, owner) => match agent.info_of(seen).await {
                         Ok(info) => page.sessions.push(info),
                         Err(error) if error.code() == UNREADABLE => page.skip(agent, id, &error),
@@ -170,7 +194,8 @@ impl AgentInner {
             .filter(|node| !node.imported && !matches!(node.input, Input::Seed))
             .map(|node| node.checkpoint.run);
         Ok(SessionInfo {
-            label: head.label.or(first),
+            label: head.own_label.or(head.label).or(first),
+            archived: head.archived,
             last_run: going.clone().or_else(|| waiting.clone()).or(left),
             last_message,
             id: head.id,

@@ -108,6 +108,7 @@ impl Session {
         let mut head = Head::new(id.clone(), seen.head.tree.clone(), agent, seen.head.owner.clone());
         agent.check_free(&head.key()).await?;
         head.label.clone_from(&seen.head.label);
+        head.own_label.clone_from(&seen.head.own_label);
         head.forked = Some((self.id.clone(), at.clone()));
         head.checkpoint = Some(at.clone());
         head.turn = node.turn();

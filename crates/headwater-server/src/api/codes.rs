@@ -4,8 +4,8 @@
 #[rustfmt::skip]
 pub(crate) const DIALECT: &[&str] = &[
     "dialect.unknown", "route.unknown", "agent.unknown", "workflow.unknown", "workflow.version", "request.invalid",
-    "profile.unknown", "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy",
-    "session.invalid", "session.missing", "session.unknown", "session.unreadable", "session.busy", "session.exists", "session.other-agent", "previous.unknown", "history.differs", "turn.replaced", "session.queue-full", "session.too-large",
+    "profile.unknown", "framing.unknown", "framing.unsupported", "run.missing", "run.unknown", "run.busy", "run.in-use",
+    "session.invalid", "session.missing", "session.unknown", "session.unreadable", "session.busy", "session.exists", "session.other-agent", "label.invalid", "previous.unknown", "history.differs", "turn.replaced", "session.queue-full", "session.too-large",
     "checkpoint.unknown", "checkpoint.retired", "checkpoint.run-gone",
     "cursor.malformed", "cursor.forged", "cursor.foreign", "cursor.future", "cursor.unknown-epoch", "cursor.trimmed",
     "request.not-open", "request.answered", "request.taken-back", "interrupt.expired", "token.invalid",
@@ -45,6 +45,9 @@ pub(crate) const SESSION: &[&str] = &["session.unknown", "session.unreadable"];
 
 /// Of watching a session.
 pub(crate) const WATCH: &[&str] = &["session.unknown", "session.unreadable", "streams.too-many"];
+
+/// Of changing a session.
+pub(crate) const CHANGE: &[&str] = &["session.unknown", "session.unreadable", "label.invalid"];
 
 /// Of a checkpoint.
 pub(crate) const CHECKPOINT: &[&str] = &[

@@ -118,14 +118,22 @@ pub(super) fn agents(asked: &Asked) -> Response {
 
 /// The conversations of the caller.
 pub(super) async fn conversations(asked: &Asked) -> Result<Response, ApiError> {
-    let cursor = asked.chat.context.get("cursor").and_then(Value::as_str);
-    let page = asked.served.agent.sessions(Some(asked.owner()), cursor, TURNS).await?;
+    let text = |key: &str| asked.chat.context.get(key).and_then(Value::as_str);
+    let limit = text("limit").and_then(|limit| limit.parse().ok()).unwrap_or(TURNS).clamp(1, MOST);
+    let (agent, owner, cursor) = (&asked.served.agent, Some(asked.owner()), text("cursor"));
+    let page = match text("includeArchived") {
+        Some("true") => agent.all_sessions(owner, cursor, limit).await?,
+        _ => agent.sessions(owner, cursor, limit).await?,
+    };
     let sessions = page.sessions.iter().map(|session| SessionEntry {
         id: &session.id,
         title: session.label.as_deref(),
+        archived: session.archived,
+        created: session.created,
         updated: session.updated,
     });
-    let list = SessionList { sessions: sessions.collect(), next: page.next.as_deref() };
+    let (agent, next) = (asked.served.name.as_str(), page.next.as_deref());
+    let list = SessionList { agent, sessions: sessions.collect(), next };
     Ok(Json(asked.dialect.session_list(&list)).into_response())
 }
 

@@ -132,7 +132,7 @@ async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError
     let prior = asked.chat.messages.get(..said.unwrap_or_default()).unwrap_or_default();
     let shown = asked.shown(prior);
     let meant = match &session {
-        Some(session) => meant(asked, session, message, shown.as_deref()).await?,
+        Some(session) => Box::pin(meant(asked, session, message, shown.as_deref())).await?,
         None => Meant::New,
     };
     // What begins nothing needs no leave to begin.
@@ -193,6 +193,7 @@ async fn meant(
     shown: Option<&[Message]>,
 ) -> Result<Meant, ApiError> {
     if let Some(sent) = session.sent_before(&asked.request_keys()).await? {
+        Box::pin(refuse_other_message(asked, &sent, message)).await?;
         return Ok(Meant::Repeated(Box::new(sent)));
     }
     // A page that shows all that was said says something new.
@@ -242,6 +243,25 @@ async fn meant(
             }
         }
     })
+}
+
+/// Refuses the page's name of a run for another message than the one that the run answers: the message would be lost.
+async fn refuse_other_message(asked: &Asked, sent: &Sent, message: Option<&Message>) -> Result<(), ApiError> {
+    let (Some(name), Some(message)) = (asked.run_name(), message) else { return Ok(()) };
+    let answered = match asked.served.agent.run(sent.run.clone()).conversation().await {
+        Ok(mut conversation) => conversation.pop(),
+        // It waits for its turn.
+        Err(error) if error.kind() == ErrorKind::UnknownRun => None,
+        Err(error) => return Err(error.into()),
+    };
+    let answered = answered.filter(|answered| answered.role == Role::User && answered.id != message.id);
+    if answered.is_some_and(|answered| answered.plain_text() != message.plain_text()) {
+        let text = format!(
+            "run id `{name}` is in use for another message: send a run id of its own with each message"
+        );
+        return Err(ApiError::conflict("run.in-use", text));
+    }
+    Ok(())
 }
 
 /// The last turn once more, where the page does not say which one it means.

@@ -15,9 +15,12 @@ use crate::{
     limits::ids,
 };
 
-/// The two operations of a dialect's route, by their names. A configured path does what the dialect's own does.
-pub(crate) fn operations(names: Operations, own_errors: bool) -> [Option<Operation>; 2] {
-    let operation = |id, summary, describe| Operation {
+/// The operations of a dialect's route with their methods. A configured path does what the dialect's own does.
+pub(crate) fn operations(
+    names: Operations,
+    own_errors: bool,
+) -> impl Iterator<Item = (&'static str, Operation)> {
+    let operation = move |id, summary, describe| Operation {
         id,
         summary,
         codes: codes::DIALECT,
@@ -25,16 +28,18 @@ pub(crate) fn operations(names: Operations, own_errors: bool) -> [Option<Operati
         own_errors,
         describe,
     };
+    let read = "Resume a run, or read a conversation, as the dialect's client does it.";
+    let write = "Send a message, answer or stop, as the dialect's client does it.";
+    let change = "Change a conversation, as the dialect's client does it.";
+    let remove = "Delete a conversation, as the dialect's client does it.";
     [
-        names.read.map(|id| {
-            let summary = "Resume a run, or read a conversation, as the dialect's client does it.";
-            operation(id, summary, describe_read as fn(&mut Sketch))
-        }),
-        names.write.map(|id| {
-            let summary = "Send a message, answer or stop, as the dialect's client does it.";
-            operation(id, summary, describe_write)
-        }),
+        ("GET", names.read, read, describe_read as fn(&mut Sketch)),
+        ("POST", names.write, write, describe_write),
+        ("PATCH", names.change, change, describe_write),
+        ("DELETE", names.remove, remove, describe_read),
     ]
+    .into_iter()
+    .filter_map(move |(method, id, summary, describe)| Some((method, operation(id?, summary, describe))))
 }
 
 /// What the clients of a dialect send; `docs/dialects.md` has it for each.

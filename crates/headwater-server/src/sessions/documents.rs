@@ -13,8 +13,10 @@ use crate::api::Timestamp;
 #[schemars(rename = "Session", deny_unknown_fields)]
 pub(crate) struct SessionDocument {
     id: String,
-    /// The label of its first turn.
+    /// The label that its owner gave it, else that of its first turn.
     label: Option<String>,
+    /// Whether lists leave it out.
+    archived: bool,
     created_at: Timestamp,
     updated_at: Timestamp,
     /// How many turns it has.
@@ -46,6 +48,7 @@ impl From<SessionInfo> for SessionDocument {
         Self {
             id: info.id.to_string(),
             label: info.label,
+            archived: info.archived,
             created_at: Timestamp(info.created),
             updated_at: Timestamp(info.updated),
             turns: info.turns,

@@ -129,6 +129,12 @@ async fn sessions(world: &World, judge: &mut Judge) {
     let (status, headers) = (watched.status().as_u16(), watched.headers().clone());
     // Its body ends with the session.
     judge.check("get", "/v1/sessions/{session}/events", &Said { status, headers, body: String::new() });
+    for change in
+        [json!({ "label": "Boats", "archived": false }), json!({ "label": " " }), json!({ "name": 1 })]
+    {
+        let changed = world.patch_with("/v1/sessions/a", &change, &[]).await;
+        judge.check("patch", "/v1/sessions/{session}", &changed);
+    }
     for list in ["messages", "checkpoints", "export"] {
         let route = format!("/v1/sessions/{{session}}/{list}");
         judge.check("get", &route, &world.get(&format!("/v1/sessions/a/{list}")).await);

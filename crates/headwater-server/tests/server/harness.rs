@@ -91,6 +91,13 @@ impl World {
         Said::of(request.body(body.to_string()).send().await.unwrap()).await
     }
 
+    pub(crate) async fn patch_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Said {
+        let request =
+            self.http.patch(format!("{}{path}", self.base)).header("content-type", "application/json");
+        let request = request.headers(named(headers));
+        Said::of(request.body(body.to_string()).send().await.unwrap()).await
+    }
+
     pub(crate) async fn delete_with(&self, path: &str, headers: &[(&str, &str)]) -> Said {
         let request = self.http.delete(format!("{}{path}", self.base)).headers(named(headers));
         Said::of(request.send().await.unwrap()).await

@@ -124,6 +124,7 @@ async fn bob(world: &World, method: &str, path: &str, body: &Value) -> Said {
     match method {
         "GET" => world.get_with(path, &[BOB]).await,
         "DELETE" => world.delete_with(path, &[BOB]).await,
+        "PATCH" => world.patch_with(path, body, &[BOB]).await,
         _ => world.post_with(path, body, &[BOB]).await,
     }
 }
@@ -273,6 +274,10 @@ fn attempts(dialect: &str, anns: &Anns) -> Vec<(&'static str, String, Value)> {
             all.push(("POST", format!("{agent}/connect"), json!({ "threadId": session })));
             all.push(("POST", format!("{agent}/stop/{session}"), json!({})));
             all.push(("POST", format!("{agent}/stop/{session}"), json!({ "runId": run })));
+            let thread = format!("/v1/ag-ui/threads/{session}");
+            all.push(("PATCH", thread.clone(), json!({ "name": "mine" })));
+            all.push(("POST", format!("{thread}/archive"), json!({})));
+            all.push(("DELETE", thread, json!({})));
         }
     }
     all

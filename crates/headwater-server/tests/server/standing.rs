@@ -2,7 +2,7 @@
 
 use headwater_runtime::WhenBusy;
 use headwater_server::{Agents, ClientPolicy, Options, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     again::{edits, turns},
@@ -88,6 +88,79 @@ async fn next_message_stops_what_is_being_said_where_stop_is_a_closed_connection
             let stopped = world.get_with(&format!("/v1/runs/{run}"), &[ANN]).await.json();
             assert_eq!(stopped["run"]["status"], "cancelled", "{dialect}, {when:?}");
         }
+    }
+}
+
+/// A client that stops by a request: its message, the route that stops, and the next message.
+struct StopButton {
+    dialect: &'static str,
+    chat: &'static str,
+    first: Value,
+    next: Value,
+    stop: fn(&str) -> String,
+    body: Value,
+}
+
+fn stop_buttons() -> [StopButton; 3] {
+    let response =
+        |input: &str| json!({ "model": "hold", "input": input, "conversation": "c", "stream": true });
+    [
+        StopButton {
+            dialect: "mui",
+            chat: "/v1/mui/chat",
+            first: says("mui", "m", "u1", "hold"),
+            next: says("mui", "m", "u2", "next"),
+            stop: |_| "/v1/mui/chat/stop".to_owned(),
+            body: json!({ "conversationId": "m" }),
+        },
+        // CopilotKit's page, whose runtime the server is.
+        StopButton {
+            dialect: "ag-ui",
+            chat: "/v1/ag-ui/agent/hold/run",
+            first: says("ag-ui", "t", "u1", "hold"),
+            next: after("ag-ui", &[("u1", "hold")], says("ag-ui", "t", "u2", "next")),
+            stop: |_| "/v1/ag-ui/agent/hold/stop/t".to_owned(),
+            body: json!({}),
+        },
+        StopButton {
+            dialect: "responses",
+            chat: "/v1/responses",
+            first: response("hold"),
+            next: response("next"),
+            stop: |run| format!("/v1/responses/resp_{run}.0/cancel"),
+            body: json!({}),
+        },
+    ]
+}
+
+#[tokio::test]
+async fn next_message_is_answered_after_a_stop_request_though_the_run_would_have_held_on() {
+    for when in [None, Some(WhenBusy::Queue), Some(WhenBusy::Refuse)] {
+        // The gate is never opened: only the stop ends the first run.
+        let (world, _gate) = holding_with(|options| options.when_busy = when).await;
+        for StopButton { dialect, chat, first, next, stop, body } in stop_buttons() {
+            let request = world.http.post(format!("{}{chat}", world.base)).header(ANN.0, ANN.1);
+            let request = request.header("content-type", "application/json").body(first.to_string());
+            let reading = request.send().await.unwrap();
+            let run = reading.headers()["x-run-id"].to_str().unwrap().to_owned();
+            let stopped = world.post_with(&stop(&run), &body, &[ANN]).await;
+            assert_eq!(stopped.status, 200, "{dialect}: {}", stopped.body);
+            let next = world.post_with(chat, &next, &[ANN]).await;
+            assert_eq!((next.status, next.text(dialect).as_str()), (200, "done"), "{dialect}, {when:?}");
+            let stopped = world.get_with(&format!("/v1/runs/{run}"), &[ANN]).await.json();
+            assert_eq!(stopped["run"]["status"], "cancelled", "{dialect}, {when:?}");
+            // The first stream ends too.
+            reading.bytes().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_dialect_has_a_test_of_its_stop_button() {
+    let tested: Vec<_> =
+        LEAVING.into_iter().chain(stop_buttons().iter().map(|button| button.dialect)).collect();
+    for dialect in headwater_dialects::CHAT {
+        assert!(tested.contains(&dialect.name()), "{}", dialect.name());
     }
 }
 

@@ -1,0 +1,3 @@
+import { judge } from '../lib/judge.mjs';
+
+judge('ai-7-svelte');
