@@ -44,15 +44,12 @@ impl RecordKind {
 
     /// Splits the body of a record into what it is and its content.
     pub(super) fn split(record: &headwater_store::Record) -> Result<(Self, &[u8])> {
-        let refuse = |message: String| Err(Error::new(ErrorKind::Store, message).with_code("journal.format"));
-        let Some((tag, content)) = record.body.split_first() else {
-            return refuse(format!("record {} of the journal is empty", record.seq));
-        };
+        let refuse = |why: String| Err(unreadable(record.seq, &why));
+        let Some((tag, content)) = record.body.split_first() else { return refuse("it is empty".to_owned()) };
         if tag >> 4 != FORMAT {
             return refuse(format!(
-                "record {} of the journal has format {}, this program reads format {FORMAT}: open the store with the \
-                 program that wrote it, or begin with an empty one",
-                record.seq,
+                "it has format {}, and this program reads format {FORMAT}: open the store with the program that wrote it, \
+                 or begin with an empty one",
                 tag >> 4
             ));
         }
@@ -62,7 +59,7 @@ impl RecordKind {
             3 => Self::Answer,
             4 => Self::Snapshot,
             5 => Self::Continuation,
-            other => return refuse(format!("record {} of the journal has unknown kind {other}", record.seq)),
+            other => return refuse(format!("it has the unknown kind {other}")),
         };
         Ok((kind, content))
     }

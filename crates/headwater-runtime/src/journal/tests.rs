@@ -171,13 +171,18 @@ fn records_of_another_format_are_refused_by_name() {
         (error.code().to_owned(), error.to_string())
     };
     let (code, message) = refused(b"{\"event\":{\"type\":\"run-started\"}}");
-    assert_eq!(code, "journal.format");
-    assert!(message.contains("record 7 of the journal has format 7, this program reads format 1"), "{message}");
-    assert_eq!(refused(b"").0, "journal.format");
-    assert_eq!(refused(b"\x1f").0, "journal.format");
-    assert_eq!(refused(b"\x11{\"event\":").0, "journal.unreadable");
+    assert_eq!(code, "journal.unreadable");
+    assert!(message.contains("record 7 of the journal cannot be read: it has format 7"), "{message}");
+    for (broken, why) in
+        [(&b""[..], "it is empty"), (b"\x1f", "unknown kind 15"), (b"\x11{\"event\":", "EOF")]
+    {
+        let message = refused(broken).1;
+        assert!(message.contains(why), "{message}");
+    }
     // A continuation of itself, of what lies before the first record, of nothing that was read, without an end.
-    for broken in [&b"\x15\x00x"[..], b"\x15\x09x", b"\x15\x01x", b"\x15\xff\xff\xff", b"\x15\x01\xff\xfe", b"\x15"] {
+    for broken in
+        [&b"\x15\x00x"[..], b"\x15\x09x", b"\x15\x01x", b"\x15\xff\xff\xff", b"\x15\x01\xff\xfe", b"\x15"]
+    {
         let record = stored(7, Bytes::from_static(broken));
         assert_eq!(RecordReader::default().entry(&record).unwrap_err().code(), "journal.unreadable");
     }
