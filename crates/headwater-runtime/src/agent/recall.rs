@@ -6,7 +6,7 @@ use headwater_store::{JournalId, ReadLimit};
 use super::Run;
 use crate::{
     Result,
-    journal::{Entry, is_snapshot},
+    journal::{Entry, RecordReader, is_snapshot},
 };
 
 impl Run {
@@ -36,7 +36,7 @@ impl Run {
         };
         // One that its process had not made durable when it died is not there.
         let Some(record) = page.records.first().filter(|record| is_snapshot(record)) else { return Ok(None) };
-        Ok(match Entry::read(record)? {
+        Ok(match RecordReader::default().entry(record)? {
             Entry::Snapshot(state) => Some((record.seq, *state)),
             _ => None,
         })

@@ -15,7 +15,7 @@ use super::{Agent, AgentInner};
 use crate::{
     Error, RawJson, Result,
     error::ErrorKind,
-    journal::{Begun, Entry, History, is_answer},
+    journal::{Begun, Entry, History, RecordReader, VisibleRecord, is_answer},
     limits,
 };
 
@@ -326,6 +326,7 @@ impl Run {
             after,
             since: self.since,
             ready: VecDeque::new(),
+            reader: RecordReader::default(),
             waits: false,
             over: false,
         };
@@ -357,13 +358,13 @@ impl Run {
     /// When there is no such run, or the store fails.
     pub async fn entries(&self) -> Result<Vec<Entry>> {
         let journal = JournalId::from(self.id.as_str());
-        let (mut after, mut entries) = (0, Vec::new());
+        let (mut after, mut entries, mut reader) = (0, Vec::new(), RecordReader::default());
         loop {
             let page = self.agent.0.store.read(&journal, after, ReadLimit::default()).await;
             let page = page.map_err(|error| read_error(&self.id, error))?;
             for record in &page.records {
                 after = record.seq;
-                entries.push(Entry::read(record)?);
+                entries.push(reader.entry(record)?);
             }
             if after >= page.tail.last {
                 return Ok(entries);
@@ -378,14 +379,15 @@ impl Run {
     /// When there is no such run, or the store fails.
     pub async fn last_wait(&self) -> Result<Option<u64>> {
         let journal = JournalId::from(self.id.as_str());
-        let (mut after, mut last) = (0, None);
+        let (mut after, mut last, mut reader) = (0, None, RecordReader::default());
         loop {
             let page = self.agent.0.store.read(&journal, after, ReadLimit::default()).await;
             let page = page.map_err(|error| read_error(&self.id, error))?;
             for record in &page.records {
                 after = record.seq;
-                let event = Entry::event(record)?.map(|record| record.event);
-                last = matches!(event, Some(Event::RunWaiting(_))).then_some(after).or(last);
+                if let VisibleRecord::Event(event) = reader.read(record)? {
+                    last = matches!(event.event, Event::RunWaiting(_)).then_some(after).or(last);
+                }
             }
             if after >= page.tail.last {
                 return Ok(last);
@@ -417,6 +419,7 @@ struct Following {
     after: u64,
     since: u64,
     ready: VecDeque<Record>,
+    reader: RecordReader,
     /// The last event said that the run waits.
     waits: bool,
     over: bool,
@@ -445,11 +448,12 @@ impl Following {
             store.wait(&self.journal, self.after).await?;
             page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
         }
+        self.reader.prepare(&**store, &self.journal, &page).await?;
         for record in &page.records {
             self.after = record.seq;
             // The wait is over, though nothing was told since.
             self.waits &= !is_answer(record);
-            if let Some(record) = Entry::event(record)? {
+            if let Some(record) = self.reader.visible_event(record)? {
                 let kind = record.event.kind();
                 self.waits = kind == EventKind::RunWaiting && record.seq > self.since;
                 self.over |= kind.ends_run();

@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::{
     Answer, Beginning, Begun, Effect, Left, Outcome, Park, Visit, Wait,
-    entry::{Emitted, Stored, is_snapshot},
+    entry::Emitted,
+    reader::{RecordReader, is_snapshot},
 };
 use crate::{Error, Result, error::ErrorKind, usage};
 
@@ -83,11 +84,11 @@ pub(crate) struct OpenAttempt {
 
 impl History {
     pub(crate) async fn read(store: &dyn Store, journal: &JournalId) -> Result<Self> {
-        let mut history = Self::default();
+        let (mut history, mut reader) = (Self::default(), RecordReader::default());
         loop {
             let page = store.read(journal, history.last, ReadLimit::default()).await?;
             for record in &page.records {
-                history.add(record)?;
+                history.add(record, &mut reader)?;
             }
             if history.last >= page.tail.last {
                 return Ok(history);
@@ -95,14 +96,14 @@ impl History {
         }
     }
 
-    fn add(&mut self, record: &headwater_store::Record) -> Result<()> {
+    fn add(&mut self, record: &headwater_store::Record, reader: &mut RecordReader) -> Result<()> {
         self.last = record.seq;
         self.bytes += record.body.len() as u64;
         if is_snapshot(record) {
             (self.snapshot, self.snapshot_bytes) = (record.seq, record.body.len());
             return Ok(());
         }
-        let stored = Stored::read(record)?;
+        let stored = reader.stored(record)?;
         if let Some(event) = stored.event {
             let record = Record::new(record.seq, event).at(record.time.0).from(stored.origin);
             self.event(&record, stored.emit, stored.effect.is_some());

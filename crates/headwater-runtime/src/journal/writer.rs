@@ -6,16 +6,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use headwater_protocol::{BlockDelta, BlockKind, Event, Origin, PartId, Record, RunState, Usage};
+use headwater_protocol::{Event, Origin, Record, RunState, Usage};
 use headwater_store::{Class, Lease, Receipt, Store};
-use serde::Serialize;
 use tokio::sync::{Notify, oneshot};
 
-use super::{
-    Effect, Teller,
-    entry::{Emitted, WrittenEffect, WrittenEvent, WrittenSnapshot},
-};
-use crate::{Error, Result, error::ErrorKind, limits, usage};
+use super::{Effect, entry::Emitted, record::RecordEncoder};
+use crate::{Error, Result, error::ErrorKind, usage};
 
 /// A snapshot is written when the events since the last one have so many bytes, and at least [`SNAPSHOT_GROWTH`] times
 /// those of that snapshot. So all snapshots of a run together have at most a third more bytes than its final state, and a
@@ -61,10 +57,9 @@ struct Inner {
     /// The last snapshot: where it is, and its size.
     snapshot: u64,
     snapshot_bytes: usize,
+    encoder: RecordEncoder,
     /// The last origin that an event had: the next one mostly has the same.
     origin: Origin,
-    /// The last event, if it was a delta: the next one mostly goes on with it.
-    spoken: Option<Spoken>,
     /// The records for which the store had no room, in order. All that follows waits behind them.
     queue: VecDeque<Queued>,
     /// Why the queue could not be written: nothing can be appended after it.
@@ -115,34 +110,6 @@ pub(crate) struct Beginning {
     pub(crate) snapshot_bytes: usize,
 }
 
-/// A delta that was written, and how the next one of the same text is.
-#[derive(Debug)]
-struct Spoken {
-    kind: BlockKind,
-    id: PartId,
-    around: Teller,
-}
-
-impl Spoken {
-    /// What goes on with it, as it is written.
-    fn body(&self, event: &Event) -> Option<Bytes> {
-        let Event::BlockDelta(BlockDelta { kind, id, delta, metadata: None, .. }) = event else {
-            return None;
-        };
-        if *id != self.id || *kind != self.kind {
-            return None;
-        }
-        self.around.write(delta)
-    }
-
-    fn new(event: &Event, body: &[u8]) -> Option<Self> {
-        let Event::BlockDelta(BlockDelta { kind, id, .. }) = event else { return None };
-        let mut around = Teller::default();
-        around.learn(event, body);
-        Some(Self { kind: *kind, id: id.clone(), around })
-    }
-}
-
 impl Journal {
     /// The journal of a lease, whose records may have so many bytes.
     pub(crate) fn new(store: Arc<dyn Store>, lease: Lease, beginning: Beginning, max_bytes: u64) -> Self {
@@ -158,8 +125,8 @@ impl Journal {
             bytes: 0,
             snapshot: beginning.snapshot,
             snapshot_bytes: beginning.snapshot_bytes,
+            encoder: RecordEncoder::default(),
             origin: Origin::default(),
-            spoken: None,
             queue: VecDeque::new(),
             failed: None,
         };
@@ -229,33 +196,26 @@ impl Journal {
         &self,
         class: Class,
         origin: &Origin,
-        event: Event,
+        mut event: Event,
         emit: Option<&Emitted>,
         effect: Option<&Effect>,
     ) -> Result<Receipt> {
         let mut inner = self.inner();
-        let known = std::mem::take(&mut inner.origin);
-        let goes_on = known == *origin && emit.is_none() && effect.is_none();
-        let spoken = inner.spoken.take().filter(|_| goes_on);
-        let (body, spoken) = match spoken.as_ref().and_then(|spoken| spoken.body(&event)) {
-            Some(body) => (body, spoken),
-            None => {
-                let body = readable(body(&WrittenEvent { event: &event, origin, emit, effect })?)?;
-                let spoken = Spoken::new(&event, &body).filter(|_| emit.is_none() && effect.is_none());
-                (body, spoken)
-            }
-        };
+        let seq = inner.last + 1;
+        let (body, base) = inner.encoder.event(seq, &mut event, origin, emit, effect)?;
         inner.takes(body.len())?;
+        let known = std::mem::take(&mut inner.origin);
         let origin = if known == *origin { known } else { origin.clone() };
-        let record = Record::new(inner.last + 1, event).from(origin);
+        let record = Record::new(seq, event).from(origin);
         // What the state cannot take is refused before anyone sees it.
         inner.state.apply(&record).map_err(|error| Error::new(ErrorKind::Structured, error.to_string()))?;
-        (inner.origin, inner.spoken) = (record.origin, spoken);
+        inner.origin = record.origin;
         if effect.is_none() {
             // An effect takes room in the journal and none in the state.
             inner.bytes += body.len();
         }
         let receipt = self.append(&mut inner, class, body)?;
+        inner.encoder.appended(base);
         if inner.bytes >= SNAPSHOT_BYTES.max(inner.snapshot_bytes.saturating_mul(SNAPSHOT_GROWTH)) {
             self.write_snapshot(&mut inner)?;
         }
@@ -264,7 +224,7 @@ impl Journal {
 
     /// Writes an effect.
     pub(crate) fn effect(&self, effect: &Effect) -> Result<Receipt> {
-        let body = readable(body(&WrittenEffect { effect })?)?;
+        let body = RecordEncoder::effect(effect)?;
         let mut inner = self.inner();
         inner.takes(body.len())?;
         self.append(&mut inner, Class::Fact, body)
@@ -273,7 +233,8 @@ impl Journal {
     /// Writes the whole state, unless it is larger than a record may be or than what is left for the run. Durable when
     /// what it sums up is: nothing waits for it.
     fn write_snapshot(&self, inner: &mut Inner) -> Result<()> {
-        let body = body(&WrittenSnapshot { snapshot: &inner.state })?;
+        let Inner { encoder, state, .. } = &mut *inner;
+        let body = encoder.snapshot(state)?;
         // Also one that is not written: the next one is tried when there is that much more.
         (inner.bytes, inner.snapshot_bytes) = (0, body.len());
         if inner.takes(body.len()).is_ok() {
@@ -421,17 +382,4 @@ fn refused(error: headwater_store::Error) -> Error {
         Full => Error::new(ErrorKind::TooLarge, error.to_string()).with_code("journal.full"),
         _ => error.into(),
     }
-}
-
-/// Refuses a record that is nested so deeply that it could not be read back, here or from inside a session.
-fn readable(body: Bytes) -> Result<Bytes> {
-    limits::check_text(&limits::record(), "a record", &body)?;
-    Ok(body)
-}
-
-fn body(entry: &impl Serialize) -> Result<Bytes> {
-    let mut bytes = Vec::with_capacity(192);
-    serde_json::to_writer(&mut bytes, entry)
-        .map_err(|error| Error::new(ErrorKind::State, format!("a record does not serialise: {error}")))?;
-    Ok(bytes.into())
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headwater_protocol::{Event, Origin, Record, RequestId, RunId, RunState, StructuredUpdate};
+use headwater_protocol::{Event, Record, RequestId, RunId, RunState, StructuredUpdate};
 use headwater_store::{JournalId, ReadLimit, Store};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
@@ -12,9 +11,8 @@ use super::{
     head::Live,
 };
 use crate::{
-    Error, Result,
-    error::ErrorKind,
-    journal::{Answer, Begun, Effect, Teller, delta, is_snapshot},
+    Result,
+    journal::{Answer, Begun, Effect, RecordReader},
 };
 
 /// How far the run of a turn is.
@@ -41,31 +39,6 @@ pub(crate) struct Progress {
     after: (RunState, Map<String, Value>),
 }
 
-/// A record of a run's journal.
-#[derive(Debug, Deserialize)]
-pub(super) struct Written {
-    pub(super) event: Option<Event>,
-    #[serde(default)]
-    pub(super) origin: Origin,
-    pub(super) effect: Option<Effect>,
-}
-
-impl Written {
-    pub(super) fn read(record: &headwater_store::Record) -> Result<Self> {
-        // A session looks through whole runs, and they are deltas for the most part.
-        if let Some((event, origin)) = delta(record) {
-            return Ok(Self { event: Some(event), origin, effect: None });
-        }
-        if is_snapshot(record) {
-            return Ok(Self { event: None, origin: Origin::default(), effect: None });
-        }
-        crate::codec::decode(&record.body).map_err(|error| {
-            let message = format!("record {} of the journal cannot be read: {error}", record.seq);
-            Error::new(ErrorKind::Store, message).with_code("journal.unreadable")
-        })
-    }
-}
-
 /// All records of a run; none if it never began.
 pub(super) async fn records(store: &dyn Store, run: &RunId) -> Result<Vec<headwater_store::Record>> {
     let journal = JournalId::from(run.as_str());
@@ -89,7 +62,7 @@ impl Progress {
         let mut progress = Self::default();
         let (mut from, mut total) = (from, 0);
         let mut asked: BTreeMap<RequestId, String> = BTreeMap::new();
-        let mut teller = Teller::default();
+        let mut reader = RecordReader::default();
         let mut growing: Option<Record> = None;
         let journal = JournalId::from(run.as_str());
         loop {
@@ -100,22 +73,20 @@ impl Progress {
             for record in &page.records {
                 if record.seq > from && progress.before.is_none() {
                     progress.apply(growing.take());
-                    teller = Teller::default();
                     progress.before = Some(progress.after.clone());
                 }
                 progress.last = record.seq;
-                if let (Some(growing), Some(more)) = (&mut growing, teller.more(&record.body)) {
-                    growing.grow(&more, record.seq, record.time.0);
+                if let (Some(growing), Some(more)) = (&mut growing, reader.more(record)) {
+                    growing.grow(more, record.seq, record.time.0);
                     continue;
                 }
-                let written = Written::read(record)?;
-                if let Some(event) = written.event {
+                let stored = reader.stored(record)?;
+                if let Some(event) = stored.event {
                     progress.apply(growing.take());
                     progress.status = status(&event);
-                    teller.learn(&event, &record.body);
-                    growing = Some(Record::new(record.seq, event).at(record.time.0).from(written.origin));
+                    growing = Some(Record::new(record.seq, event).at(record.time.0).from(stored.origin));
                 }
-                match written.effect {
+                match stored.effect {
                     Some(Effect::Copied { before, total: all, .. }) => {
                         (from, total, progress.before) = (from.max(before), all, None);
                     }

@@ -4,22 +4,18 @@ use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use headwater_protocol::{
-    ApprovalRequested, CheckpointId, Event, MessageId, RequestId, RunId, StructuredInvalidated,
+    ApprovalRequested, CheckpointId, Event, MessageId, Origin, RequestId, RunId, StructuredInvalidated,
 };
 use headwater_store::{Class, JournalId, Lease};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{
-    checkpoint::GivenAnswer,
-    head::Head,
-    progress::{Written, records},
-};
+use super::{checkpoint::GivenAnswer, head::Head, progress::records};
 use crate::{
     Error, Result,
     agent::{AgentInner, client_request},
     error::ErrorKind,
     hooks::answering,
-    journal::{Begun, Effect, Wait, WaitKind},
+    journal::{Effect, RecordEncoder, RecordReader, StoredRecord, Wait, WaitKind},
     run::request_id,
 };
 
@@ -96,8 +92,9 @@ impl Copying<'_> {
         }
         records.retain(|record| record.seq <= seq);
         let mut asked: Vec<(String, Wait)> = Vec::new();
+        let mut reader = RecordReader::default();
         for record in &records {
-            match Written::read(record)?.effect {
+            match reader.stored(record)?.effect {
                 Some(Effect::Asked { key, wait }) => {
                     self.rename(&key, &wait);
                     asked.push((key, *wait));
@@ -119,38 +116,39 @@ impl Copying<'_> {
             .map(|(_, wait)| wait.request.clone())
             .filter(|request| !given.iter().any(|(wait, _)| wait.request == *request))
             .collect();
-        let mut bodies = Vec::new();
+        let mut bodies = CopiedBodies::default();
+        let mut reader = RecordReader::default();
         for record in &records {
-            let written = Written::read(record)?;
-            if keeps(&written, &open) {
-                bodies.push(self.body(&record.body, &written)?);
+            let stored = reader.stored(record)?;
+            let starts = matches!(stored.event, Some(Event::RunStarted(_)));
+            if keeps(&stored, &open) {
+                bodies.push(self.renamed(stored)?)?;
             }
-            if matches!(written.event, Some(Event::RunStarted(_))) {
+            if starts {
                 for gone in &self.head.invalidated {
                     let (stream, checkpoint) = (gone.stream.clone(), gone.checkpoint.clone());
-                    bodies.push(encode(
-                        &json!({ "event": Event::StructuredInvalidated(StructuredInvalidated { stream, checkpoint, ..Default::default() }) }),
-                    )?);
+                    let gone = StructuredInvalidated { stream, checkpoint, ..Default::default() };
+                    let event = Some(Event::StructuredInvalidated(gone));
+                    bodies.push(StoredRecord { event, ..StoredRecord::default() })?;
                 }
             }
         }
-        let before = bodies.len() as u64 + 1;
+        let before = bodies.last();
+        let origin = Origin { message: Some(self.message(&records)?), ..Origin::default() };
         for (wait, answer) in given {
             let event = answering(&wait, &answer);
-            let origin = json!({ "message": self.message(&records)? });
-            let effect = Effect::Answered { request: wait.request.clone(), answer };
-            let mut body = json!({ "effect": effect });
-            if let (Some(event), Some(body)) = (event, body.as_object_mut()) {
-                body.insert("event".into(), serde_json::to_value(event).unwrap_or_default());
-                body.insert("origin".into(), origin);
-            }
-            self.replace(&mut body);
-            bodies.push(encode(&body)?);
+            let origin = if event.is_some() { origin.clone() } else { Origin::default() };
+            let effect = Some(Effect::Answered { request: wait.request.clone(), answer });
+            bodies.push(self.renamed(StoredRecord {
+                event,
+                origin,
+                effect,
+                ..StoredRecord::default()
+            })?)?;
         }
-        let total = bodies.len() as u64 + 1;
-        let header = Effect::Copied { run: self.from.clone(), seq, before, total };
-        bodies.insert(0, encode(&json!({ "effect": header }))?);
-        Ok(bodies)
+        let total = bodies.last();
+        let header = RecordEncoder::effect(&Effect::Copied { run: self.from.clone(), seq, before, total })?;
+        Ok(std::iter::once(header).chain(bodies.bodies).collect())
     }
 
     fn rename(&mut self, key: &str, wait: &Wait) {
@@ -163,38 +161,35 @@ impl Copying<'_> {
 
     /// The message that the run goes on with: readers have seen it under this name.
     fn message(&self, records: &[headwater_store::Record]) -> Result<MessageId> {
+        let mut reader = RecordReader::default();
         for record in records {
-            if let Some(Effect::Begun(begun)) = Written::read(record)?.effect {
+            if let Some(Effect::Begun(begun)) = reader.stored(record)?.effect {
                 return Ok(begun.message.unwrap_or_else(|| format!("msg_{}", self.from).into()));
             }
         }
         Ok(format!("msg_{}", self.from).into())
     }
 
-    fn body(&self, bytes: &Bytes, written: &Written) -> Result<Bytes> {
-        let mut body: Value = crate::codec::decode(bytes).map_err(|error| unreadable(&error))?;
-        self.replace(&mut body);
-        if let Some(Effect::Begun(begun)) = &written.effect {
-            let begun = Begun {
-                message: begun.message.clone().or_else(|| Some(format!("msg_{}", self.from).into())),
-                session: Some(self.head.id.clone()),
-                owner: self.head.owner.clone(),
-                invalidated: self.head.invalidated.clone(),
-                ..(**begun).clone()
-            };
-            if let Some(slot) = body.get_mut("effect") {
-                *slot = serde_json::to_value(Effect::Begun(Box::new(begun))).unwrap_or_default();
-            }
+    /// A record as the copy has it.
+    fn renamed(&self, stored: StoredRecord) -> Result<StoredRecord> {
+        // Nearly all records are deltas, and name nothing.
+        if matches!((&stored.event, &stored.effect), (Some(Event::BlockDelta(_)), None)) {
+            return Ok(stored);
         }
-        if let Some(Event::RunStarted(started)) = &written.event
-            && let Some(slot) = body.get_mut("event")
-        {
-            let mut started = started.clone();
+        let mut json = serde_json::to_value(&stored).map_err(|error| unreadable(&error))?;
+        self.replace(&mut json);
+        let mut stored: StoredRecord = serde_json::from_value(json).map_err(|error| unreadable(&error))?;
+        if let Some(Effect::Begun(begun)) = &mut stored.effect {
+            begun.message.get_or_insert_with(|| format!("msg_{}", self.from).into());
+            begun.session = Some(self.head.id.clone());
+            begun.owner.clone_from(&self.head.owner);
+            begun.invalidated.clone_from(&self.head.invalidated);
+        }
+        if let Some(Event::RunStarted(started)) = &mut stored.event {
             started.run = Some(self.to.clone());
             started.session = Some(self.head.id.clone());
-            *slot = serde_json::to_value(Event::RunStarted(started)).unwrap_or_default();
         }
-        encode(&body)
+        Ok(stored)
     }
 
     /// Names are random enough that a string which is one is that name, wherever it stands.
@@ -212,14 +207,44 @@ impl Copying<'_> {
     }
 }
 
+/// The records of a copy, after the one that says that it is one.
+#[derive(Default)]
+struct CopiedBodies {
+    encoder: RecordEncoder,
+    bodies: Vec<Bytes>,
+}
+
+impl CopiedBodies {
+    /// The sequence number of the last record.
+    fn last(&self) -> u64 {
+        self.bodies.len() as u64 + 1
+    }
+
+    fn push(&mut self, mut stored: StoredRecord) -> Result<()> {
+        let seq = self.last() + 1;
+        let body = match (&mut stored.event, &stored.effect) {
+            (Some(event), effect) => {
+                let (emit, origin) = (stored.emit.as_ref(), &stored.origin);
+                let (body, base) = self.encoder.event(seq, event, origin, emit, effect.as_ref())?;
+                self.encoder.appended(base);
+                body
+            }
+            (None, Some(effect)) => RecordEncoder::effect(effect)?,
+            (None, None) => return Ok(()),
+        };
+        self.bodies.push(body);
+        Ok(())
+    }
+}
+
 /// Whether a record is copied: all but what the old run waited for, and sums of what is copied.
-fn keeps(written: &Written, open: &[RequestId]) -> bool {
-    let asks = match &written.effect {
+fn keeps(stored: &StoredRecord, open: &[RequestId]) -> bool {
+    let asks = match &stored.effect {
         Some(Effect::Asked { wait, .. }) => open.contains(&wait.request),
         Some(Effect::Copied { .. }) => true,
         _ => false,
     };
-    let shows = match &written.event {
+    let shows = match &stored.event {
         Some(
             Event::RunWaiting(_)
             | Event::Checkpoint(_)
@@ -231,14 +256,8 @@ fn keeps(written: &Written, open: &[RequestId]) -> bool {
         }
         _ => false,
     };
-    let snapshot = written.effect.is_none() && written.event.is_none();
+    let snapshot = stored.effect.is_none() && stored.event.is_none();
     !(asks || shows || snapshot)
-}
-
-fn encode(body: &Value) -> Result<Bytes> {
-    serde_json::to_vec(body).map(Bytes::from).map_err(|error| {
-        Error::new(ErrorKind::State, format!("a record of a copy does not serialise: {error}"))
-    })
 }
 
 fn unreadable(error: &serde_json::Error) -> Error {

@@ -224,13 +224,16 @@ async fn on_disk(agent: headwater_runtime::AgentBuilder) -> (Ran, u64, u64) {
     }
     outcome.run = run.clone();
     store.flush().await.unwrap();
-    let (mut after, mut events) = (0, 0);
+    let (mut after, mut events, mut reader) = (0, 0, headwater_runtime::RecordReader::default());
     loop {
         let page = store.read(&run.id().as_str().into(), after, ReadLimit::default()).await.unwrap();
         let Some(last) = page.records.last() else { break };
         after = last.seq;
-        let told = page.records.iter().filter(|record| record.body.starts_with(b"{\"event\""));
-        events += told.map(|record| record.body.len() as u64).sum::<u64>();
+        for record in &page.records {
+            if reader.visible_event(record).unwrap().is_some() {
+                events += record.body.len() as u64;
+            }
+        }
     }
     (outcome, bytes_in(folder.path()), events)
 }
@@ -289,12 +292,13 @@ fn coming_back_to_a_run_of_12_mb_takes_memory_in_proportion_to_what_it_said() {
     let counted = allocation_counter::measure(|| {
         said = runtime.block_on(async {
             let (mut after, mut state) = run.snapshot().await.unwrap().unwrap();
+            let mut reader = headwater_runtime::RecordReader::default();
             loop {
                 let page =
                     agent.store().read(&run.id().as_str().into(), after, ReadLimit::default()).await.unwrap();
                 for record in &page.records {
                     after = record.seq;
-                    if let Some(record) = headwater_runtime::Entry::event(record).unwrap() {
+                    if let Some(record) = reader.visible_event(record).unwrap() {
                         state.apply(&record).unwrap();
                     }
                 }

@@ -12,7 +12,7 @@ use headwater_dialects::{
     Action, AnswerFlow, Dialect, EncodeOptions, Encoder, Profile, Reentry, WholeAnswer,
 };
 use headwater_protocol::{ErrorEvent, ErrorInfo, EventKind, Framing, Message, Record, Role};
-use headwater_runtime::{Entry, ErrorKind, Run};
+use headwater_runtime::{ErrorKind, RecordReader, Run};
 use headwater_store::ReadLimit;
 use serde_json::json;
 use tokio::time::timeout;
@@ -205,12 +205,12 @@ async fn so_far(placed: &Placed) -> Result<Vec<Record>, ApiError> {
     if store.info(&journal).await?.is_none() {
         return Ok(records);
     }
-    let mut after = 0;
+    let (mut after, mut reader) = (0, RecordReader::default());
     loop {
         let page = store.read(&journal, after, ReadLimit::default()).await?;
         for stored in &page.records {
             after = stored.seq;
-            records.extend(Entry::event(stored)?.map(|record| *record));
+            records.extend(reader.visible_event(stored)?.map(|record| *record));
             if records.last().is_some_and(|last| ends_answer(last, placed.from.since())) {
                 return Ok(records);
             }

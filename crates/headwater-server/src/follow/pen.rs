@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use headwater_dialects::Encoder;
 use headwater_protocol::{BlockDelta, Event, EventKind, Framing, Record};
-use headwater_runtime::{Run, Teller, Told};
+use headwater_runtime::{RecordReader, Run, VisibleRecord};
 use headwater_store::{Cursor, JournalId, Page, Secret};
 
 use super::{Ending, PAGE, View};
@@ -21,7 +21,7 @@ const KEPT_TEXT: usize = 256;
 pub(super) struct Pen {
     view: Arc<View>,
     encoder: Encoder,
-    teller: Teller,
+    reader: RecordReader,
     /// The last record that was looked at, if the reader sees it: what comes next may be more of it.
     held: Option<Held>,
     journal: JournalId,
@@ -89,7 +89,7 @@ impl Pen {
     async fn at_start(run: &Run, view: Arc<View>) -> Result<Self, ApiError> {
         Ok(Self {
             encoder: Encoder::new(view.dialect, &view.options()),
-            teller: Teller::default(),
+            reader: RecordReader::default(),
             held: None,
             journal: run.id().as_str().into(),
             secret: run.agent().secret().await?.clone(),
@@ -220,21 +220,21 @@ impl Pen {
                 break;
             }
             self.after = stored.seq;
-            let record = match self.teller.read(stored)? {
-                Told::Nothing => continue,
+            let record = match self.reader.read(stored)? {
+                VisibleRecord::Hidden => continue,
                 // The wait is over, though nothing was told since.
-                Told::Answered => {
+                VisibleRecord::Answered => {
                     (self.waits, self.wait) = (false, None);
                     continue;
                 }
-                Told::Event(record) => record,
-                Told::More(text) => {
+                VisibleRecord::Event(record) => record,
+                VisibleRecord::Continuation(text) => {
                     if !coalesce {
                         self.write_held()?;
                     }
                     // Without a record the reader does not see what this is more of.
                     if let Some(held) = &mut self.held {
-                        held.grow(stored, &text);
+                        held.grow(stored, text);
                     }
                     continue;
                 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use headwater_protocol::{AttemptRetracted, AttemptStarted, Event, EventKind, RunState, ToolOutputError};
-use headwater_runtime::{Agent, Entry, Tended};
+use headwater_runtime::{Agent, Entry, RecordReader, Tended};
 use headwater_store::{Cursor, JournalId, JournalInfo, Record};
 use serde_json::{Value, json};
 
@@ -78,17 +78,21 @@ impl Reader {
         let readers = places.into_iter().filter_map(|place| {
             let seen = &seen[..place];
             let mut state = RunState::default();
-            follow(&mut state, seen);
+            follow(&mut state, seen, 0);
             Some(Self { state, cursor: cursor(seen)? })
         });
         readers.collect()
     }
 }
 
-fn follow(state: &mut RunState, records: &[Record]) {
+/// Applies the events after a sequence number.
+fn follow(state: &mut RunState, records: &[Record], after: u64) {
+    let mut reader = RecordReader::default();
     for record in records {
-        if let Entry::Event(record) = Entry::read(record).unwrap() {
-            state.apply(&record).unwrap();
+        if let Some(event) = reader.visible_event(record).unwrap()
+            && event.seq > after
+        {
+            state.apply(&event).unwrap();
         }
     }
 }
@@ -119,9 +123,7 @@ pub(super) fn judge(scenario: &Scenario, calm: &Finished, lived: &Finished, read
     for reader in readers {
         let place = reader.cursor.place(&RUN.into(), &lived.info).unwrap();
         let mut state = reader.state.clone();
-        let rest: Vec<_> =
-            lived.records.iter().filter(|record| record.seq > place.after()).cloned().collect();
-        follow(&mut state, &rest);
+        follow(&mut state, &lived.records, place.after());
         let (is, was) = (json!(state.view()), json!(whole.view()));
         assert!(is == was, "{case}, reader at {place:?}: {}", difference(&is, &was, ""));
     }
@@ -210,16 +212,21 @@ struct Told {
 
 impl Told {
     fn read(finished: &Finished) -> Self {
-        let mut told = Self::default();
+        let (mut told, mut reader) = (Self::default(), RecordReader::default());
         for record in &finished.records {
-            let body: Value = serde_json::from_slice(&record.body).unwrap();
-            told.effect(&body["effect"]);
-            if let Entry::Event(event) = Entry::read(record).unwrap() {
-                if let Some(visit) = body["emit"]["visit"].as_str() {
-                    told.emits.entry(visit.to_owned()).or_default().push(json!(event.event));
+            match reader.entry(record).unwrap() {
+                Entry::Event(event) => {
+                    // After the tag, an event and what replay needs of it are JSON; a continuation has only a text.
+                    let body: Value = serde_json::from_slice(&record.body[1..]).unwrap_or_default();
+                    told.effect(&body["effect"]);
+                    if let Some(visit) = body["emit"]["visit"].as_str() {
+                        told.emits.entry(visit.to_owned()).or_default().push(json!(event.event));
+                    }
+                    told.event(&event.event);
+                    told.events.push((record.seq, event.event));
                 }
-                told.event(&event.event);
-                told.events.push((record.seq, event.event));
+                Entry::Effect(effect) => told.effect(&effect),
+                _ => {}
             }
         }
         told.passes.sort();
@@ -302,7 +309,7 @@ impl Told {
 
 fn whole(records: &[Record]) -> RunState {
     let mut state = RunState::default();
-    follow(&mut state, records);
+    follow(&mut state, records, 0);
     state
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use headwater_protocol::{EventKind, RunStatus};
-use headwater_runtime::{Run, Teller, Told};
+use headwater_runtime::{RecordReader, Run, VisibleRecord};
 use headwater_store::ReadLimit;
 
 use super::{Held, Pen};
@@ -87,11 +87,11 @@ impl Pen {
         for next in epochs.iter().skip(1) {
             let before = next.first - 1;
             let page = store.read(&self.journal, before, ReadLimit::default()).await?;
-            let mut teller = Teller::default();
+            let mut reader = RecordReader::default();
             for stored in &page.records {
-                match teller.read(stored)? {
-                    Told::Nothing => {}
-                    Told::Event(record) if record.event.kind() == EventKind::AttemptRetracted => {
+                match reader.read(stored)? {
+                    VisibleRecord::Hidden => {}
+                    VisibleRecord::Event(record) if record.event.kind() == EventKind::AttemptRetracted => {
                         return Ok(Some(before));
                     }
                     _ => break,
@@ -120,16 +120,16 @@ impl Pen {
             let page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
             for stored in &page.records {
                 self.after = stored.seq;
-                let seen = match self.teller.read(stored)? {
-                    Told::Nothing => continue,
-                    Told::Answered => {
+                let seen = match self.reader.read(stored)? {
+                    VisibleRecord::Hidden => continue,
+                    VisibleRecord::Answered => {
                         answered = true;
                         continue;
                     }
-                    Told::Event(record) => self.held.insert(Held::new(*record, stored)),
-                    Told::More(text) => match &mut self.held {
+                    VisibleRecord::Event(record) => self.held.insert(Held::new(*record, stored)),
+                    VisibleRecord::Continuation(text) => match &mut self.held {
                         Some(held) => {
-                            held.grow(stored, &text);
+                            held.grow(stored, text);
                             held
                         }
                         None => continue,

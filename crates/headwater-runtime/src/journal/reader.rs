@@ -1,0 +1,209 @@
+//! Reads the records of a journal one after the other.
+
+use headwater_protocol::{Event, Origin, Record};
+use headwater_store::{JournalId, Page, ReadLimit, Store};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Effect, Entry,
+    entry::Emitted,
+    record::{Bases, RecordKind, StoredEvent, parse, read_continuation, unreadable},
+};
+use crate::Result;
+
+/// Reads the records of one journal, in order.
+///
+/// Most deltas are written as continuations of an earlier one, so a reader knows the deltas before: it begins at the start of a journal,
+/// after a snapshot, or with [`RecordReader::prepare`] anywhere.
+#[derive(Debug, Default)]
+pub struct RecordReader {
+    bases: Bases,
+    /// The base of the last event, if that was a delta.
+    last: Option<u64>,
+}
+
+/// What readers see of a record.
+#[derive(Debug, Clone, PartialEq)]
+pub enum VisibleRecord<'a> {
+    /// An event.
+    Event(Box<Record>),
+    /// More text of the block that the last event was a delta of.
+    Continuation(&'a str),
+    /// An answer that the run waited for. What follows from it comes after it.
+    Answered,
+    /// Nothing: the record is for replay alone.
+    Hidden,
+}
+
+/// A record with all that replay needs of it. A snapshot has none of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct StoredRecord {
+    pub(crate) event: Option<Event>,
+    pub(crate) origin: Origin,
+    pub(crate) emit: Option<Emitted>,
+    pub(crate) effect: Option<Effect>,
+}
+
+impl From<StoredEvent> for StoredRecord {
+    fn from(stored: StoredEvent) -> Self {
+        let StoredEvent { event, origin, emit, effect } = stored;
+        Self { event: Some(event), origin, emit, effect }
+    }
+}
+
+/// A delta that was read, or more text of the last one.
+enum Delta<'a> {
+    Event(StoredEvent),
+    Continuation(&'a str),
+}
+
+impl RecordReader {
+    /// Reads what readers see of the next record.
+    ///
+    /// # Errors
+    /// When it is not a record of a run.
+    pub fn read<'a>(&mut self, record: &'a headwater_store::Record) -> Result<VisibleRecord<'a>> {
+        let (kind, content) = RecordKind::split(record)?;
+        Ok(match kind {
+            RecordKind::Event => VisibleRecord::Event(visible(record, self.event(record, content)?)),
+            RecordKind::Continuation => match self.continuation(record, content)? {
+                Delta::Continuation(text) => VisibleRecord::Continuation(text),
+                Delta::Event(stored) => VisibleRecord::Event(visible(record, stored)),
+            },
+            RecordKind::Answer => VisibleRecord::Answered,
+            RecordKind::Effect | RecordKind::Snapshot => VisibleRecord::Hidden,
+        })
+    }
+
+    /// Reads the next record whole.
+    ///
+    /// # Errors
+    /// When it is not a record of a run.
+    pub fn entry(&mut self, record: &headwater_store::Record) -> Result<Entry> {
+        let (kind, content) = RecordKind::split(record)?;
+        Ok(match kind {
+            RecordKind::Effect | RecordKind::Answer => Entry::Effect(parse(record.seq, content)?),
+            RecordKind::Snapshot => Entry::Snapshot(parse(record.seq, content)?),
+            RecordKind::Event | RecordKind::Continuation => {
+                Entry::Event(visible(record, self.whole(record, kind, content)?))
+            }
+        })
+    }
+
+    /// Reads the event of the next record; `None` if it has none.
+    ///
+    /// # Errors
+    /// When it is not a record of a run.
+    pub fn visible_event(&mut self, record: &headwater_store::Record) -> Result<Option<Box<Record>>> {
+        let (kind, content) = RecordKind::split(record)?;
+        Ok(match kind {
+            RecordKind::Event | RecordKind::Continuation => {
+                Some(visible(record, self.whole(record, kind, content)?))
+            }
+            _ => None,
+        })
+    }
+
+    /// Reads the next record with all that replay needs of it.
+    pub(crate) fn stored(&mut self, record: &headwater_store::Record) -> Result<StoredRecord> {
+        let (kind, content) = RecordKind::split(record)?;
+        Ok(match kind {
+            RecordKind::Event | RecordKind::Continuation => self.whole(record, kind, content)?.into(),
+            RecordKind::Effect | RecordKind::Answer => {
+                StoredRecord { effect: Some(parse(record.seq, content)?), ..StoredRecord::default() }
+            }
+            RecordKind::Snapshot => StoredRecord::default(),
+        })
+    }
+
+    /// The text of the next record, if it continues the block that the last event was a delta of.
+    pub(crate) fn more<'a>(&mut self, record: &'a headwater_store::Record) -> Option<&'a str> {
+        let (RecordKind::Continuation, content) = RecordKind::split(record).ok()? else { return None };
+        let (base, text) = read_continuation(record.seq, content)?;
+        self.continues(base).then_some(text)
+    }
+
+    /// Reads the deltas that the records of a page continue, where the reader begins after them.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub async fn prepare(&mut self, store: &dyn Store, journal: &JournalId, page: &Page) -> Result<()> {
+        let Some(first) = page.records.first().map(|record| record.seq) else { return Ok(()) };
+        for record in &page.records {
+            let (RecordKind::Continuation, content) = RecordKind::split(record)? else { continue };
+            let Some((base, _)) = read_continuation(record.seq, content) else { continue };
+            if base >= first || self.bases.get(base).is_some() {
+                continue;
+            }
+            let one = ReadLimit { records: 1, bytes: 1 };
+            let page = store.read(journal, base - 1, one).await?;
+            if let Some(record) = page.records.first()
+                && let (RecordKind::Event, content) = RecordKind::split(record)?
+            {
+                self.bases.learn_earlier(record.seq, &mut parse(record.seq, content)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, record: &headwater_store::Record, content: &[u8]) -> Result<StoredEvent> {
+        let mut stored: StoredEvent = parse(record.seq, content)?;
+        self.bases.learn(record.seq, &mut stored);
+        self.last = self.bases.get(record.seq).map(|_| record.seq);
+        Ok(stored)
+    }
+
+    /// Whether a continuation of this base is more text of the last event.
+    fn continues(&self, base: u64) -> bool {
+        self.last == Some(base) && self.bases.get(base).is_some_and(|base| base.event.may_grow())
+    }
+
+    fn continuation<'a>(&mut self, record: &headwater_store::Record, content: &'a [u8]) -> Result<Delta<'a>> {
+        let Some((base, text)) = read_continuation(record.seq, content) else {
+            return Err(unreadable(record.seq, &"it continues nothing"));
+        };
+        if self.continues(base) {
+            return Ok(Delta::Continuation(text));
+        }
+        let Some(known) = self.bases.get(base) else {
+            return Err(unreadable(
+                record.seq,
+                &format_args!("it continues record {base}, which was not read"),
+            ));
+        };
+        self.last = Some(base);
+        let (event, origin) = (known.with_text(text), known.origin.clone());
+        Ok(Delta::Event(StoredEvent { event, origin, emit: None, effect: None }))
+    }
+
+    fn whole(
+        &mut self,
+        record: &headwater_store::Record,
+        kind: RecordKind,
+        content: &[u8],
+    ) -> Result<StoredEvent> {
+        if kind == RecordKind::Event {
+            return self.event(record, content);
+        }
+        // Nothing is left for the caller to put together.
+        self.last = None;
+        match self.continuation(record, content)? {
+            Delta::Event(stored) => Ok(stored),
+            Delta::Continuation(_) => Err(unreadable(record.seq, &"it continues nothing")),
+        }
+    }
+}
+
+fn visible(record: &headwater_store::Record, stored: StoredEvent) -> Box<Record> {
+    Box::new(Record::new(record.seq, stored.event).at(record.time.0).from(stored.origin))
+}
+
+/// Whether a record of the store is an answer, and readers see no more of it.
+pub(crate) fn is_answer(record: &headwater_store::Record) -> bool {
+    matches!(RecordKind::split(record), Ok((RecordKind::Answer, _)))
+}
+
+/// Whether a record of the store is the whole state so far.
+pub(crate) fn is_snapshot(record: &headwater_store::Record) -> bool {
+    matches!(RecordKind::split(record), Ok((RecordKind::Snapshot, _)))
+}

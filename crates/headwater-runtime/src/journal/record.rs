@@ -1,0 +1,282 @@
+//! How a record of a run's journal is written: one byte that says what it is, then its content.
+//!
+//! | tag | content |
+//! |---|---|
+//! | event | JSON: the event, its origin, and what replay needs of it |
+//! | effect | JSON: the effect |
+//! | answer | the same, for an effect that ends a wait: readers must know it without decoding the others |
+//! | snapshot | JSON: the state so far |
+//! | continuation | how many records back the delta is that it continues (LEB128), then the text, as UTF-8 |
+//!
+//! Nearly all records of a run are deltas of one text, from one place. Only the first of them, the *base*, is written as an event;
+//! the others are continuations of it. A new driver and a snapshot begin with new bases, so a reader that begins there never
+//! meets a continuation of something before.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use headwater_protocol::{Event, Origin, RunState, StructuredOp};
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, entry::Emitted};
+use crate::{Error, Result, error::ErrorKind, limits};
+
+/// The format that is written and read: the upper half of the first byte. JSON began with `{`, which is none.
+const FORMAT: u8 = 1;
+
+/// How many texts may grow at the same time before the oldest needs a new base. A reader keeps as many.
+const MAX_BASES: usize = 16;
+
+/// What a record is: the lower half of its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RecordKind {
+    Event = 1,
+    Effect = 2,
+    Answer = 3,
+    Snapshot = 4,
+    Continuation = 5,
+}
+
+impl RecordKind {
+    fn tag(self) -> u8 {
+        (FORMAT << 4) | self as u8
+    }
+
+    /// Splits the body of a record into what it is and its content.
+    pub(super) fn split(record: &headwater_store::Record) -> Result<(Self, &[u8])> {
+        let refuse = |why: String| Err(unreadable(record.seq, &why));
+        let Some((tag, content)) = record.body.split_first() else { return refuse("it is empty".to_owned()) };
+        if tag >> 4 != FORMAT {
+            return refuse(format!(
+                "it has format {}, and this program reads format {FORMAT}: open the store with the program that wrote it, \
+                 or begin with an empty one",
+                tag >> 4
+            ));
+        }
+        let kind = match tag & 15 {
+            1 => Self::Event,
+            2 => Self::Effect,
+            3 => Self::Answer,
+            4 => Self::Snapshot,
+            5 => Self::Continuation,
+            other => return refuse(format!("it has the unknown kind {other}")),
+        };
+        Ok((kind, content))
+    }
+}
+
+/// An event as it is written.
+#[derive(Debug, Serialize)]
+struct EventContent<'a> {
+    event: &'a Event,
+    #[serde(skip_serializing_if = "is_nowhere")]
+    origin: &'a Origin,
+    /// Which emit of a node it is, so that it is not emitted again when the node is run again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    emit: Option<&'a Emitted>,
+    /// What replay needs of it. One record, so that a crash cannot leave one without the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<&'a Effect>,
+}
+
+fn is_nowhere(origin: &&Origin) -> bool {
+    **origin == Origin::default()
+}
+
+/// An event as it is read.
+#[derive(Debug, Deserialize)]
+pub(super) struct StoredEvent {
+    pub(super) event: Event,
+    #[serde(default)]
+    pub(super) origin: Origin,
+    pub(super) emit: Option<Emitted>,
+    pub(super) effect: Option<Effect>,
+}
+
+impl StoredEvent {
+    /// Whether deltas after it may continue it. Writer and reader must agree.
+    fn may_be_base(&mut self) -> bool {
+        self.emit.is_none() && self.effect.is_none() && growing_text(&mut self.event).is_some()
+    }
+}
+
+/// A delta that others continue, without its text.
+#[derive(Debug)]
+pub(crate) struct Base {
+    seq: u64,
+    pub(super) event: Event,
+    pub(super) origin: Origin,
+}
+
+impl Base {
+    /// The delta with the text of a continuation.
+    pub(super) fn with_text(&self, text: &str) -> Event {
+        let mut event = self.event.clone();
+        if let Some(slot) = growing_text(&mut event) {
+            text.clone_into(slot);
+        }
+        event
+    }
+}
+
+/// The deltas that may be continued, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Bases(VecDeque<Base>);
+
+impl Bases {
+    /// Adds the event of a record, if it may be continued.
+    pub(super) fn learn(&mut self, seq: u64, stored: &mut StoredEvent) {
+        if stored.may_be_base() {
+            let mut event = stored.event.clone();
+            if let Some(text) = growing_text(&mut event) {
+                *text = String::new();
+            }
+            self.push(Base { seq, event, origin: stored.origin.clone() });
+        }
+    }
+
+    /// Adds one that lies before all that were read.
+    pub(super) fn learn_earlier(&mut self, seq: u64, stored: &mut StoredEvent) {
+        self.learn(seq, stored);
+        self.0.make_contiguous().sort_by_key(|base| base.seq);
+    }
+
+    pub(super) fn get(&self, seq: u64) -> Option<&Base> {
+        self.0.iter().rev().find(|base| base.seq == seq)
+    }
+
+    fn push(&mut self, base: Base) {
+        if self.0.len() >= MAX_BASES {
+            self.0.pop_front();
+        }
+        self.0.push_back(base);
+    }
+}
+
+/// Writes the records of one driver. Deltas that continue another one are written as that.
+#[derive(Debug, Default)]
+pub(crate) struct RecordEncoder {
+    bases: Bases,
+}
+
+impl RecordEncoder {
+    /// Encodes the event with this sequence number. Once it is appended, [`RecordEncoder::appended`] takes the base that
+    /// is returned with it.
+    pub(crate) fn event(
+        &self,
+        seq: u64,
+        event: &mut Event,
+        origin: &Origin,
+        emit: Option<&Emitted>,
+        effect: Option<&Effect>,
+    ) -> Result<(Bytes, Option<Base>)> {
+        let mut base = None;
+        if emit.is_none()
+            && effect.is_none()
+            && let Some(text) = growing_text(event).map(std::mem::take)
+        {
+            let mut bases = self.bases.0.iter().rev();
+            let continued = bases.find(|base| base.event == *event && base.origin == *origin);
+            if let Some(continued) = continued {
+                let body = continuation(seq.saturating_sub(continued.seq), &text);
+                restore(event, text);
+                return Ok((body, None));
+            }
+            base = Some(Base { seq, event: event.clone(), origin: origin.clone() });
+            restore(event, text);
+        }
+        let body = readable(json(RecordKind::Event, &EventContent { event, origin, emit, effect })?)?;
+        Ok((body, base))
+    }
+
+    /// Notes that a record was appended, so that others may continue it.
+    pub(crate) fn appended(&mut self, base: Option<Base>) {
+        if let Some(base) = base {
+            self.bases.push(base);
+        }
+    }
+
+    pub(crate) fn effect(effect: &Effect) -> Result<Bytes> {
+        let kind = match effect {
+            Effect::Answered { .. } => RecordKind::Answer,
+            _ => RecordKind::Effect,
+        };
+        readable(json(kind, effect)?)
+    }
+
+    /// Encodes the state so far. What follows it begins with new bases.
+    pub(crate) fn snapshot(&mut self, state: &RunState) -> Result<Bytes> {
+        self.bases.0.clear();
+        json(RecordKind::Snapshot, state)
+    }
+}
+
+/// The text of a delta that later deltas may add to, where all else of them is the same.
+fn growing_text(event: &mut Event) -> Option<&mut String> {
+    match event {
+        Event::BlockDelta(block) if block.metadata.is_none() => Some(&mut block.delta),
+        Event::ToolInputDelta(input) => Some(&mut input.delta),
+        Event::Structured(update) => match &mut update.op {
+            StructuredOp::TextDelta { delta, .. } => Some(delta),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn restore(event: &mut Event, text: String) {
+    if let Some(slot) = growing_text(event) {
+        *slot = text;
+    }
+}
+
+fn continuation(distance: u64, text: &str) -> Bytes {
+    let mut bytes = Vec::with_capacity(text.len() + 4);
+    bytes.push(RecordKind::Continuation.tag());
+    let mut rest = distance;
+    while rest >= 0x80 {
+        bytes.push(rest.to_le_bytes()[0] | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest.to_le_bytes()[0]);
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.into()
+}
+
+/// The sequence number of the base and the text of a continuation.
+pub(super) fn read_continuation(seq: u64, content: &[u8]) -> Option<(u64, &str)> {
+    let (mut distance, mut shift) = (0u64, 0u32);
+    for (at, byte) in content.iter().enumerate().take(10) {
+        distance |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            let base = seq.checked_sub(distance).filter(|base| (1..seq).contains(base))?;
+            return Some((base, std::str::from_utf8(content.get(at + 1..)?).ok()?));
+        }
+    }
+    None
+}
+
+fn json(kind: RecordKind, content: &impl Serialize) -> Result<Bytes> {
+    let mut bytes = Vec::with_capacity(192);
+    bytes.push(kind.tag());
+    serde_json::to_writer(&mut bytes, content)
+        .map_err(|error| Error::new(ErrorKind::State, format!("a record does not serialise: {error}")))?;
+    Ok(bytes.into())
+}
+
+/// Refuses a record that is nested so deeply that it could not be read back, here or from inside a session.
+fn readable(body: Bytes) -> Result<Bytes> {
+    limits::check_text(&limits::record(), "a record", body.get(1..).unwrap_or_default())?;
+    Ok(body)
+}
+
+/// Reads the JSON of a record.
+pub(super) fn parse<'de, T: Deserialize<'de>>(seq: u64, content: &'de [u8]) -> Result<T> {
+    crate::codec::decode(content).map_err(|error| unreadable(seq, &error))
+}
+
+pub(super) fn unreadable(seq: u64, why: &dyn std::fmt::Display) -> Error {
+    let message = format!("record {seq} of the journal cannot be read: {why}");
+    Error::new(ErrorKind::Store, message).with_code("journal.unreadable")
+}
