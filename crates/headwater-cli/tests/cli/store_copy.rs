@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use headwater_testkit::engines::{PostgresServer, RedisServer};
 use serde_json::{Value, json};
 
 use crate::{
@@ -147,4 +148,40 @@ fn store_stats_counts_what_people_look_for() {
     {
         assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
     }
+}
+
+/// Folder, Postgres, Redis, folder: by their URLs, as an operator moves.
+#[test]
+fn store_copy_goes_through_every_kind_of_store() {
+    let (Some(postgres), Some(redis)) = (PostgresServer::start(), RedisServer::start()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let data = |name: &str| folder.path().join(name);
+    let path = |name: &str| data(name).join("store").to_str().unwrap().to_owned();
+    let server = Server::start(&data("one"), &[]);
+    let runs = ["ann", "bob"].map(|name| session(&server, name));
+    let events = runs.clone().map(|run| server.get(&format!("/v1/runs/{run}/events")).body);
+    let documents = ["ann", "bob"].map(|name| server.get(&format!("/v1/sessions/{name}/export")).body);
+    assert_eq!(server.terminate(), Some(0));
+
+    let stores = [path("one"), postgres.url(), redis.url(), path("two")];
+    let mut digests = Vec::new();
+    for pair in stores.windows(2) {
+        let copied = headwater(&["store", "copy", "--json", &pair[0], &pair[1]], "");
+        assert_eq!(copied.code, Some(0), "{copied:?}");
+        digests.push(copied.json()["digest"].clone());
+        let checked = headwater(&["store", "check", &pair[1]], "");
+        assert_eq!((checked.code, checked.stdout.contains("good")), (Some(0), true), "{checked:?}");
+        let counted = headwater(&["store", "stats", "--json", &pair[1]], "").json();
+        assert_eq!(counted["journals"]["closed"], 2, "{counted}");
+    }
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+
+    let server = Server::start(&data("two"), &[]);
+    for (run, events) in runs.iter().zip(&events) {
+        assert_eq!(frames(&server.get(&format!("/v1/runs/{run}/events")).body), frames(events));
+    }
+    for (name, document) in ["ann", "bob"].iter().zip(&documents) {
+        assert_eq!(server.get(&format!("/v1/sessions/{name}/export")).body, *document);
+    }
+    assert_eq!(server.terminate(), Some(0));
 }

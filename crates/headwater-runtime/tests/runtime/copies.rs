@@ -6,11 +6,13 @@ use futures_util::{StreamExt as _, stream};
 use headwater_protocol::RunStatus;
 use headwater_runtime::{Agent, Answered, OpenQuestion, SessionOptions};
 use headwater_store::{
-    Embedded, Memory, Store,
+    Embedded, Memory, PostgresStore, RedisStore, Store,
     copy::{CopyOptions, CopyReport, copy},
     embedded::{Fsync, Options},
+    remote,
     survey::{Depth, Survey},
 };
+use headwater_testkit::engines::{PostgresServer, RedisServer};
 
 use crate::sessions::agent_on;
 
@@ -78,8 +80,8 @@ async fn questions(agent: &Agent) -> Vec<OpenQuestion> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousand_sessions_have_the_same_exports_after_three_copies() {
-    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+async fn thousand_sessions_have_the_same_exports_after_a_copy_through_every_store() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let first = embedded(folders[0].path());
     let original = agent(&first);
     fill(&original).await;
@@ -88,15 +90,24 @@ async fn thousand_sessions_have_the_same_exports_after_three_copies() {
     let asked = questions(&original).await;
     assert_eq!(asked.len(), SESSIONS / 20);
 
-    let stores = [embedded(folders[1].path()), Arc::new(Memory::new()), embedded(folders[2].path())];
+    let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
+    let mut stores: Vec<Arc<dyn Store>> = vec![Arc::new(Memory::new())];
+    if let Some(postgres) = &postgres {
+        let store = PostgresStore::connect(&postgres.url(), remote::Options::default()).await.unwrap();
+        stores.push(Arc::new(store));
+    }
+    if let Some(redis) = &redis {
+        let store = RedisStore::connect(&redis.url(), remote::Options::default()).await.unwrap();
+        stores.push(Arc::new(store));
+    }
+    stores.push(embedded(folders[1].path()));
     let mut from = &first;
     let mut reports = Vec::new();
     for to in &stores {
         reports.push(copied(from, to).await);
         from = to;
     }
-    assert_eq!(reports[0], reports[1]);
-    assert_eq!(reports[1], reports[2]);
+    assert!(reports.iter().all(|report| *report == reports[0]), "{reports:?}");
     let survey = Survey::of(&**from, Depth::Everything).await.unwrap();
     assert!(survey.is_good(), "{:?}", survey.problems);
     assert_eq!(survey.journals.waiting as usize, SESSIONS / 20);
