@@ -28,8 +28,18 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 /// * **A failed write stops the store.** It is never tried again as if nothing had happened: every later write fails
 ///   with [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), while reads go on, until the store is opened anew.
 ///   [`stopped`](Store::stopped) waits for that.
+/// * **A lost connection does not.** A store behind a network sends the same batch again, which the engine recognises,
+///   until it is written: facts wait meanwhile, and deltas are refused as [`Busy`](crate::ErrorKind::Busy) when the buffer
+///   is full. Other calls are repeated for a minute and then fail with
+///   [`Unavailable`](crate::ErrorKind::Unavailable), which may be retried. Only when nothing could be written for five minutes
+///   does the store stop. So a node outlives the restart or failover of its engine.
 /// * **Leases do not depend on the wall clock.** However it is set, a lease ends when its time has passed. What has a
-///   lifetime (values, closed journals) never goes before that has passed while the store is open.
+///   lifetime (values, closed journals) never goes before that has passed while the store is open. A store that several
+///   processes share measures both on the clock of its engine, and [`Lease::expires`](crate::Lease::expires) from
+///   before the request was sent: a process never counts on a lease for longer than the engine does.
+/// * **What others see.** Processes that share a store see facts and deltas after the commit; only readers in the process
+///   that appended a delta see it before. If that process loses its lease before the commit, its readers of those deltas get
+///   [`Unavailable`](crate::ErrorKind::Unavailable) and begin again with their cursors.
 /// * **Readers cost nothing.** A reader is a sequence number; one that stopped reading holds nothing.
 ///
 /// `headwater_testkit::store::behaviour` holds any store to this.
