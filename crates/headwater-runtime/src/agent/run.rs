@@ -7,7 +7,7 @@ use headwater_protocol::{
     AnswerFormat, ClientTool, Event, EventKind, Message, Record, RunId, RunState, RunStatus, SessionId,
     StructuredStreams,
 };
-use headwater_store::{JournalId, ReadLimit};
+use headwater_store::{JournalId, Page, ReadLimit, Store};
 use headwater_tools::Schema;
 use serde_json::Value;
 
@@ -324,6 +324,7 @@ impl Run {
             run: self.id.clone(),
             journal: JournalId::from(self.id.as_str()),
             after,
+            epoch: 0,
             since: self.since,
             ready: VecDeque::new(),
             waits: false,
@@ -409,12 +410,17 @@ impl Run {
     }
 }
 
+/// How long a reader waits for a record before it reads again: a store may deliver a notification late or not at all.
+const POLL: Duration = Duration::from_secs(5);
+
 /// A reader of a run: a place in its journal.
 struct Following {
     agent: Agent,
     run: RunId,
     journal: JournalId,
     after: u64,
+    /// The epoch of the last record; 0 before the first.
+    epoch: u64,
     since: u64,
     ready: VecDeque<Record>,
     /// The last event said that the run waits.
@@ -442,11 +448,18 @@ impl Following {
         let page = store.read(&self.journal, self.after, ReadLimit::default()).await;
         let mut page = page.map_err(|error| read_error(&self.run, error))?;
         if page.records.is_empty() && !page.tail.closed {
-            store.wait(&self.journal, self.after).await?;
+            let after = self.after.min(page.tail.last);
+            if let Ok(woken) = tokio::time::timeout(POLL, store.wait(&self.journal, after)).await {
+                woken?;
+            }
             page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
         }
+        if let Some(kept) = lost_after(&**store, &self.journal, &page, self.after, self.epoch).await? {
+            (self.after, self.epoch) = (kept, 0);
+            return Ok(());
+        }
         for record in &page.records {
-            self.after = record.seq;
+            (self.after, self.epoch) = (record.seq, record.epoch);
             // The wait is over, though nothing was told since.
             self.waits &= !is_answer(record);
             if let Some(record) = Entry::event(record)? {
@@ -471,6 +484,29 @@ impl Following {
         let info = self.agent.0.store.info(&self.journal).await?;
         Ok(info.is_none_or(|info| info.tail.last <= self.after))
     }
+}
+
+/// Where a reader goes on that was given records which were never kept: deltas of a driver that was fenced out before it had
+/// written them. The new driver retracts their attempt, under sequence numbers that the reader has already seen.
+///
+/// `page` was read after `after`, and `epoch` is that of the record `after`; 0 if it is not known. `None` if nothing was lost.
+///
+/// # Errors
+/// When the store fails.
+pub async fn lost_after(
+    store: &dyn Store,
+    journal: &JournalId,
+    page: &Page,
+    after: u64,
+    epoch: u64,
+) -> Result<Option<u64>> {
+    let is_next = page.records.first().is_none_or(|record| record.epoch == epoch);
+    if epoch == 0 || (is_next && page.tail.last >= after) {
+        return Ok(None);
+    }
+    let Some(info) = store.info(journal).await? else { return Ok(None) };
+    let next = info.epochs.iter().skip_while(|start| start.epoch != epoch).nth(1);
+    Ok(next.filter(|next| next.first <= after).map(|next| next.first - 1))
 }
 
 /// A journal that is not there is a run that is not there.

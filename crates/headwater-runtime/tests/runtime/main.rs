@@ -9,6 +9,7 @@
 
 mod aborts;
 mod asking;
+mod connection;
 mod control;
 mod crashes;
 mod divergence;
@@ -27,6 +28,7 @@ mod mcp;
 mod mistakes;
 mod nodes;
 mod pressure;
+mod processes;
 mod reason;
 mod recovery;
 mod replays;
