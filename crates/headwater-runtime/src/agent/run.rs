@@ -7,7 +7,7 @@ use headwater_protocol::{
     AnswerFormat, ClientTool, Event, EventKind, Message, Record, RunId, RunState, RunStatus, SessionId,
     StructuredStreams,
 };
-use headwater_store::{JournalId, Page, ReadLimit, Store};
+use headwater_store::{JournalId, Page, ReadLimit, Store, Tail};
 use headwater_tools::Schema;
 use serde_json::Value;
 
@@ -413,6 +413,9 @@ impl Run {
 /// How long a reader waits for a record before it reads again: a store may deliver a notification late or not at all.
 const POLL: Duration = Duration::from_secs(5);
 
+/// How long it waits where the store cannot wait for it.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// A reader of a run: a place in its journal.
 struct Following {
     agent: Agent,
@@ -445,15 +448,31 @@ impl Following {
 
     async fn read(&mut self) -> Result<()> {
         let store = &self.agent.0.store;
-        let page = store.read(&self.journal, self.after, ReadLimit::default()).await;
-        let mut page = page.map_err(|error| read_error(&self.run, error))?;
-        if page.records.is_empty() && !page.tail.closed {
-            let after = self.after.min(page.tail.last);
-            if let Ok(woken) = tokio::time::timeout(POLL, store.wait(&self.journal, after)).await {
-                woken?;
+        let read = || store.read(&self.journal, self.after, ReadLimit::default());
+        let mut page = read().await;
+        if let Ok(empty) = &page
+            && empty.records.is_empty()
+            && !empty.tail.closed
+        {
+            let after = self.after.min(empty.tail.last);
+            let waited = tokio::time::timeout(POLL, store.wait(&self.journal, after)).await;
+            if let Ok(Err(_)) = waited {
+                // Mostly the read fails as well, and says why.
+                tokio::time::sleep(PAUSE).await;
             }
-            page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
+            page = read().await;
         }
+        let page = match page {
+            Ok(page) => page,
+            // A store may refuse to read after records that it has lost.
+            Err(error) => {
+                let unread = Page { records: Vec::new(), tail: Tail { last: 0, closed: false } };
+                let lost = lost_after(&**store, &self.journal, &unread, self.after, self.epoch).await;
+                let Ok(Some(kept)) = lost else { return Err(read_error(&self.run, error)) };
+                (self.after, self.epoch) = (kept, 0);
+                return Ok(());
+            }
+        };
         if let Some(kept) = lost_after(&**store, &self.journal, &page, self.after, self.epoch).await? {
             (self.after, self.epoch) = (kept, 0);
             return Ok(());

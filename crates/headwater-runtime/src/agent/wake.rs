@@ -3,7 +3,10 @@
 //! One task watches all inboxes, so that a run costs no watch of its own. A store may deliver a notification late or not
 //! at all, so the inboxes are also read a few times within a lease.
 
-use std::{sync::Weak, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
 
 use headwater_protocol::RunId;
 use headwater_store::Watch;
@@ -16,11 +19,10 @@ use crate::{
 
 impl AgentInner {
     /// Starts the task that watches the inboxes, unless it runs. It ends when no run is driven here any more.
-    pub(super) fn ensure_watching(self: &std::sync::Arc<Self>, drivers: &mut Drivers) {
+    pub(super) fn ensure_watching(self: &Arc<Self>, drivers: &mut Drivers) {
         if !std::mem::replace(&mut drivers.watching, true) {
-            let watch = self.store.watch(INBOX);
-            let agent = std::sync::Arc::downgrade(self);
-            tokio::spawn(watch_inboxes(agent, watch, self.options.lease / 3));
+            let (agent, drivers) = (Arc::downgrade(self), self.drivers.clone());
+            tokio::spawn(watch_inboxes(agent, drivers, self.store.watch(INBOX), self.options.lease / 3));
         }
     }
 
@@ -45,18 +47,26 @@ impl AgentInner {
 }
 
 /// Holds the agent only while it looks, so that it is dropped with its runs.
-async fn watch_inboxes(agent: Weak<AgentInner>, mut watch: Watch, poll: Duration) {
+async fn watch_inboxes(
+    agent: Weak<AgentInner>,
+    drivers: Arc<Mutex<Drivers>>,
+    mut watch: Watch,
+    poll: Duration,
+) {
     loop {
         let _ = tokio::time::timeout(poll, watch.changed()).await;
-        let Some(agent) = agent.upgrade() else { return };
+        let agent = agent.upgrade();
         {
-            let mut drivers = agent.drivers();
-            if drivers.is_empty() {
+            let mut drivers = drivers.lock().unwrap_or_else(PoisonError::into_inner);
+            // An agent that was read again from its file shares the drivers: its next run starts another task.
+            if agent.is_none() || drivers.is_empty() {
                 drivers.watching = false;
                 return;
             }
         }
-        if let Err(error) = agent.wake_addressed().await {
+        if let Some(agent) = agent
+            && let Err(error) = agent.wake_addressed().await
+        {
             tracing::debug!(agent = agent.name, error = ?error.message(), "cannot read the inboxes of runs");
         }
     }

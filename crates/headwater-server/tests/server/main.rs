@@ -26,6 +26,7 @@ mod named_answers;
 mod principals;
 mod recovery;
 mod resume;
+mod servers;
 mod sessions;
 mod standing;
 mod store_keys;
