@@ -29,6 +29,12 @@ use crate::{
 };
 use agents::{Change, Files, Loaded};
 
+/// How long the store may take to hand over the runs that did not end in time.
+const HANDING_OVER: Duration = Duration::from_secs(5);
+
+/// How long clients have to read what was sent to them when the server has stopped.
+const CLOSING: Duration = Duration::from_secs(2);
+
 /// How often files are looked at, with `watch`.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -103,20 +109,32 @@ pub(crate) async fn serve(
         }
         () = opened.keep_recovering(), if settings.store_on_failure == OnFailure::Recover => {}
         name = signals.next() => {
-            tracing::info!(signal = name?, "stopping: readers are let go, runs may end");
-            stopping.send_replace(true);
-            let grace = async {
-                serving.await;
-                ended(&server.agents().all()).await;
-            };
+            tracing::info!(signal = name?, "stopping: no run is begun, and active runs may end");
+            server.drain();
+            // Requests are still answered: a balancer sees that this server is not ready, and readers of runs that end in
+            // time notice nothing.
             tokio::select! {
-                () = grace => {}
-                () = tokio::time::sleep(settings.shutdown) => {
-                    tracing::warn!("not everything came to its end in time: the runs go on when the server is started again");
-                }
+                () = server.idle() => {}
+                () = &mut serving => {}
+                () = tokio::time::sleep(settings.shutdown) => {}
                 name = signals.next() => {
                     tracing::warn!(signal = name?, "told to stop twice: stopping at once");
                 }
+            }
+            match tokio::time::timeout(HANDING_OVER, server.hand_over()).await {
+                Ok(0) => {}
+                Ok(runs) => {
+                    tracing::warn!(runs, "runs did not end in time: other servers take them over, or this one when it is started again");
+                }
+                Err(_) => {
+                    server.let_go();
+                    tracing::warn!("the store does not answer: active runs are taken over when their leases have run out");
+                }
+            }
+            stopping.send_replace(true);
+            // Readers get what was written for them.
+            if tokio::time::timeout(CLOSING, serving).await.is_err() {
+                tracing::debug!("connections were closed before their clients had read everything");
             }
         }
     }
@@ -150,6 +168,9 @@ fn agents(
 ) -> Result<Brought, Failure> {
     let mut options = AgentOptions::default();
     options.lease = settings.lease;
+    if settings.store.is_shared() {
+        options.version_wait = settings.version_wait;
+    }
     let mut default = None;
     let (agents, files): (Vec<Named>, _) = if !settings.agents.is_empty() {
         let files = Files::load(&settings.agents, store, models, options)?;
@@ -213,6 +234,7 @@ async fn server_options(settings: &Settings) -> Result<Options, Failure> {
     limits.bodies_total = settings.limits.bodies_total;
     limits.messages = settings.limits.messages;
     limits.runs = settings.limits.runs;
+    limits.active_runs = settings.limits.active_runs;
     limits.streams = settings.limits.streams;
     limits.run_time = settings.limits.run_time;
     limits.body_time = settings.limits.body_time;
@@ -290,13 +312,6 @@ async fn keep_reading(mut files: Files, server: Server, mut stopped: watch::Rece
                 Change::Broken(why) => tracing::error!("the agent stays as it was:\n{why}"),
             }
         }
-    }
-}
-
-/// Waits until no run is being driven.
-async fn ended(agents: &[Agent]) {
-    while agents.iter().any(|agent| agent.driving() > 0) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

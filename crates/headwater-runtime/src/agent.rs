@@ -3,6 +3,7 @@
 mod build;
 mod control;
 mod drivers;
+mod handover;
 mod list;
 mod question;
 mod reach;
@@ -15,6 +16,7 @@ mod summary;
 mod takeover;
 mod tend;
 mod token;
+mod wake;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -37,8 +39,9 @@ pub use drivers::DrivenRun;
 pub use list::{RunFilter, RunPage, RunPlace};
 pub use question::{OpenQuestion, QuestionPage};
 pub(crate) use run::unknown as unknown_run;
-pub use run::{Outcome, Run, Start};
+pub use run::{Outcome, Run, Start, lost_after};
 pub use summary::RunSummary;
+pub(crate) use summary::SummaryState;
 pub use tend::Tended;
 pub(crate) use tend::stopped;
 
@@ -126,8 +129,12 @@ pub struct AgentOptions {
     pub max_transitions: u32,
     /// Whether a hook that is called with something else than the journal says stops the run, instead of a warning.
     pub strict_replay: bool,
-    /// How long a process that died keeps its runs from being taken over: 30 s.
+    /// How long a process that died keeps its runs from being taken over: 30 s. A lease is renewed three times as often.
     pub lease: Duration,
+    /// How long a run whose workflow file has changed is left to processes that still have the file it began with, before it
+    /// fails with `workflow.changed`: not at all. Set it where several processes share the store and are upgraded one after
+    /// another. A run of a workflow with a `version` of its own waits as long as it takes.
+    pub version_wait: Duration,
     /// The bytes that a run may have in its journal: 128 MiB. A run that would have more fails with `run.too-large`.
     pub max_run_bytes: u64,
     /// The bytes that one answer of a model may have, with its reasoning and the inputs of its tool calls: 4 MiB. A run
@@ -152,6 +159,7 @@ impl Default for AgentOptions {
             max_transitions: 32,
             strict_replay: false,
             lease: Duration::from_secs(30),
+            version_wait: Duration::ZERO,
             max_run_bytes: 128 << 20,
             max_answer_bytes: 4 << 20,
             max_tool_output_bytes: 4 << 20,

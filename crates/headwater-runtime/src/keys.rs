@@ -17,6 +17,7 @@ pub(crate) const QUESTIONS: &str = "question/";
 pub(crate) const OPEN_QUESTIONS: &str = "question-of/";
 pub(crate) const SESSION_QUEUES: &str = "session-queue/";
 pub(crate) const TREE_SWEEPS: &str = "session-sweep/";
+pub(crate) const HANDOVERS: &str = "handover/";
 
 /// The wish to stop a run, among what is sent to it. No encoded id contains a `!`.
 const STOP: &str = "!stop/";
@@ -91,6 +92,20 @@ pub(crate) fn runs_of(owner: &OwnerTag) -> String {
 
 pub(crate) fn listed_run(owner: &OwnerTag, created: u64, run: &RunId) -> String {
     join("run-of", &[&owner.0, &newest_first(created), run.as_str()])
+}
+
+/// The runs of an owner that are active, in any process.
+pub(crate) fn active_runs(owner: &OwnerTag) -> String {
+    join("active-run", &[&owner.0])
+}
+
+pub(crate) fn active_run(owner: &OwnerTag, run: &RunId) -> String {
+    join("active-run", &[&owner.0, run.as_str()])
+}
+
+/// Notes that a process has handed its runs over.
+pub(crate) fn handover(process: &str) -> String {
+    join("handover", &[process])
 }
 
 /// When a run or session of a list was begun, and its name.
@@ -349,6 +364,8 @@ mod tests {
             question(&request),
             open_question(&OwnerTag::new(None), &request),
             listed_run(&OwnerTag::new(None), 7, &run),
+            active_run(&OwnerTag::new(None), &run),
+            handover(id),
             checkpoint(&point),
             checkpoint_pieces(&point),
             checkpoint_piece(&point, 1),

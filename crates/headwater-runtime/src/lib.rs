@@ -31,7 +31,7 @@ mod workflow;
 
 pub use agent::{
     Agent, AgentBuilder, AgentOptions, AgentTool, Answered, DrivenRun, OpenQuestion, Outcome, QuestionPage,
-    Run, RunFilter, RunPage, RunPlace, RunSummary, Start, Tended,
+    Run, RunFilter, RunPage, RunPlace, RunSummary, Start, Tended, lost_after,
 };
 pub use cx::Cx;
 pub use error::{Error, ErrorKind, NodeError, Result};

@@ -6,6 +6,7 @@
 mod body;
 mod pace;
 mod pen;
+pub(crate) mod presence;
 mod reader;
 mod shared;
 mod view;
@@ -41,6 +42,8 @@ pub(crate) enum From {
     },
     /// After this record, of a reader that was told more by a process that died before it was kept.
     Lost(u64),
+    /// After a record that another server has told its readers and not yet written.
+    Ahead(Cursor),
     /// After the frame of this number.
     Sequence {
         /// What the responses before it have told, as in [`From::Response`]; 0 for the first.
@@ -80,11 +83,18 @@ impl From {
         let info = store.info(&journal).await?.ok_or_else(|| {
             ApiError::not_found("run.unknown", format!("there is no run {}: it is no longer kept", run.id()))
         })?;
-        Ok(match cursor.place(&journal, &info)? {
-            Place::After(seq) => Self::After { seq, frame: cursor.frame },
-            Place::Moved(seq) => Self::Lost(seq),
+        Ok(match cursor.place(&journal, &info) {
+            Ok(Place::After(seq)) => Self::After { seq, frame: cursor.frame },
+            Ok(Place::Moved(seq)) => Self::Lost(seq),
+            Err(error) if is_future(&error) && !info.tail.closed => Self::Ahead(cursor),
+            Err(error) => return Err(error.into()),
         })
     }
+}
+
+/// Whether a cursor points at a record that is not there yet.
+fn is_future(error: &headwater_store::Error) -> bool {
+    matches!(error.kind(), headwater_store::ErrorKind::Cursor(CursorFault::Future))
 }
 
 /// The run that a cursor belongs to.

@@ -1,10 +1,9 @@
 //! Whether the process lives, and whether it can serve.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{Json, extract::State, http::StatusCode};
 use futures_util::FutureExt as _;
-use headwater_store::Store;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,7 +22,7 @@ pub(crate) struct Health {
 /// `GET /healthz`: the process lives, and no store of it has stopped. One that has stopped is served again when it is
 /// opened anew, so a supervisor may restart the process.
 pub(crate) async fn lives(State(server): State<Server>) -> Result<Json<Health>, ApiError> {
-    for store in stores(&server) {
+    for store in server.stores() {
         if let Some(cause) = store.stopped().now_or_never() {
             tracing::debug!(%cause, "the store has stopped");
             return Err(ApiError::store_stopped());
@@ -37,10 +36,10 @@ pub(crate) async fn ready(State(server): State<Server>) -> Result<Json<Health>, 
     let unready = |code: &str, message: String| {
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retry_after(1)
     };
-    if server.streams().is_closing() {
+    if server.is_leaving() {
         return Err(unready("server.leaving", "the server is about to leave: ask another one".to_owned()));
     }
-    for store in stores(&server) {
+    for store in server.stores() {
         // A store that has stopped still reads, so it is asked to write down what it has.
         match tokio::time::timeout(PATIENCE, store.flush()).await {
             Ok(flushed) => flushed?,
@@ -48,15 +47,4 @@ pub(crate) async fn ready(State(server): State<Server>) -> Result<Json<Health>, 
         }
     }
     Ok(Json(Health { status: "ready" }))
-}
-
-/// The stores of all agents, each once.
-fn stores(server: &Server) -> Vec<Arc<dyn Store>> {
-    let mut stores: Vec<Arc<dyn Store>> = Vec::new();
-    for agent in server.agents().all() {
-        if !stores.iter().any(|store| Arc::ptr_eq(store, agent.store())) {
-            stores.push(agent.store().clone());
-        }
-    }
-    stores
 }

@@ -26,6 +26,7 @@ mod guard;
 mod health;
 mod idempotency;
 mod limits;
+mod members;
 mod openapi;
 mod options;
 #[cfg(feature = "otel")]

@@ -2,7 +2,8 @@
 //!
 //! Runs are not counted by what was started but by what goes on: the agents know which runs they drive in this process,
 //! for whom and since when. So a run that waits or has ended counts no longer, one that was answered or taken over after
-//! a crash does, and nothing that could be forgotten has to be given back.
+//! a crash does, and nothing that could be forgotten has to be given back. Where several servers share a store, each has a
+//! share of a principal's limit; a principal that has more at one server is counted at all of them, by an index in the store.
 
 pub(crate) mod body;
 pub(crate) mod ids;
@@ -15,12 +16,16 @@ use std::{
 
 use axum::http::StatusCode;
 use headwater_runtime::ErrorKind;
+use headwater_store::Store;
 use tokio::task::JoinHandle;
 
 use crate::{Agents, ApiError, Limits, Principal};
 
 /// After how many seconds one who has too much may ask again.
 const RETRY: u64 = 2;
+
+/// How long a run that has ended may take to be put away.
+const PUT_AWAY: Duration = Duration::from_millis(100);
 
 /// What a parsed value takes: an object with one number in it, the most expensive pair, takes about 560 bytes.
 const VALUE_BYTES: usize = 300;
@@ -93,6 +98,12 @@ impl Permit {
         Ok(())
     }
 
+    /// How much the principal holds of what this counts.
+    fn held(&self) -> usize {
+        let held = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        held.get(&self.principal).copied().unwrap_or(0)
+    }
+
     /// Until when the principal is known, by a token that expires.
     pub(crate) fn expiry(&self) -> Option<SystemTime> {
         self.principal.expiry()
@@ -136,17 +147,25 @@ impl From<Held> for ApiError {
 }
 
 impl InUse {
-    /// Lets a principal begin a run, if not too many of theirs go on. The permit is held until the run has begun.
+    /// Lets a principal begin a run, if not too many of theirs are active here. The permit is held until the run has begun.
+    /// The second value is whether the principal has more than the share of its limit that each of so many servers has.
     pub(crate) fn run(
         &self,
         agents: &Agents,
         limits: &Limits,
         principal: &Principal,
-    ) -> Result<Permit, ApiError> {
+        servers: usize,
+    ) -> Result<(Permit, bool), ApiError> {
         // Mostly there are fewer runs of all together than one may have.
         let driven = agents.all().iter().map(headwater_runtime::Agent::driving).sum();
-        if let Some(permit) = Permit::take(&self.beginning, principal, driven, limits.runs) {
-            return Ok(permit);
+        if driven >= limits.active_runs {
+            let message = "the server has as many runs as it may have: send the request again";
+            let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.busy", message);
+            return Err(error.retry_after(RETRY));
+        }
+        let share = limits.runs / servers.max(1);
+        if let Some(permit) = Permit::take(&self.beginning, principal, driven, share) {
+            return Ok((permit, false));
         }
         let going: HashSet<_> = agents
             .all()
@@ -155,13 +174,11 @@ impl InUse {
             .filter(|run| run.owner.as_deref() == Some(principal.id()))
             .map(|run| run.run)
             .collect();
-        Permit::take(&self.beginning, principal, going.len(), limits.runs).ok_or_else(|| {
-            let message = format!(
-                "{} runs of yours are going, more are not allowed at once: wait until one has ended, or stop one",
-                limits.runs
-            );
-            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "runs.too-many", message).retry_after(RETRY)
-        })
+        if let Some(permit) = Permit::take(&self.beginning, principal, going.len(), share) {
+            return Ok((permit, false));
+        }
+        let permit = Permit::take(&self.beginning, principal, going.len(), limits.runs);
+        permit.map(|permit| (permit, true)).ok_or_else(|| too_many_runs(limits))
     }
 
     /// Lets a principal open a stream, if not too many of theirs are open. The permit is held until it is closed.
@@ -199,6 +216,41 @@ impl InUse {
             *watch = Some(tokio::spawn(stop_late(agents.clone(), limit)));
         }
     }
+}
+
+/// Refuses a run if too many of its principal are active at all servers together. Runs that other servers are beginning at
+/// this moment do not count yet.
+pub(crate) async fn check_everywhere(
+    agents: &Agents,
+    limits: &Limits,
+    principal: &Principal,
+    permit: &Permit,
+) -> Result<(), ApiError> {
+    for patience in [PUT_AWAY, Duration::ZERO] {
+        let beginning = permit.held().saturating_sub(1);
+        let mut active = 0;
+        let mut stores: Vec<Arc<dyn Store>> = Vec::new();
+        for agent in agents.all() {
+            if !stores.iter().any(|store| Arc::ptr_eq(store, agent.store())) {
+                stores.push(agent.store().clone());
+                active += agent.active_runs(principal.id(), limits.runs).await?;
+            }
+        }
+        if active.saturating_add(beginning) < limits.runs {
+            return Ok(());
+        }
+        // A run that has just told its end still counts until it is put away.
+        tokio::time::sleep(patience).await;
+    }
+    Err(too_many_runs(limits))
+}
+
+fn too_many_runs(limits: &Limits) -> ApiError {
+    let message = format!(
+        "{} runs of yours are going, more are not allowed at once: wait until one has ended, or stop one",
+        limits.runs
+    );
+    ApiError::new(StatusCode::TOO_MANY_REQUESTS, "runs.too-many", message).retry_after(RETRY)
 }
 
 impl Drop for InUse {

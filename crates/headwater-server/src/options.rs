@@ -87,8 +87,11 @@ pub struct Limits {
     pub bodies_total: usize,
     /// The messages in a request: 1,000.
     pub messages: usize,
-    /// The runs of one principal that may go at once: 10,000.
+    /// The runs of one principal that may be active at once, at all servers of a store together: 10,000.
     pub runs: usize,
+    /// The runs of all principals that may be active at this server at once: 10,000. A request for another one gets 503, and
+    /// runs of a server that died are left to other servers.
+    pub active_runs: usize,
     /// The streams of one principal that may be open at once: 20,000.
     pub streams: usize,
     /// How long a run may go on until it waits or ends: as long as it likes. A run that takes longer is stopped, whether
@@ -108,6 +111,7 @@ impl Default for Limits {
             bodies_total: 128 << 20,
             messages: 1_000,
             runs: 10_000,
+            active_runs: 10_000,
             streams: 20_000,
             run_time: None,
             body_time: Duration::from_secs(30),

@@ -1,15 +1,27 @@
 //! What all routes share.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::{
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use axum::{Router, http::request::Parts};
+use axum::{
+    Router,
+    http::{StatusCode, request::Parts},
+};
 use headwater_protocol::RunId;
+use headwater_runtime::Agent;
+use headwater_store::Store;
 use serde_json::{Map, Value, json};
 
 use crate::{
     Agents, ApiError, Options, Principal,
-    follow::Streams,
-    limits::{InUse, Permit},
+    follow::{Streams, presence},
+    limits::{self, InUse, Permit},
+    members::Members,
     openapi::Document,
     recovery::{self, Recovering},
     router,
@@ -38,6 +50,8 @@ struct Inner {
     in_use: InUse,
     document: OnceLock<Document>,
     recovering: Recovering,
+    members: Members,
+    is_draining: AtomicBool,
 }
 
 /// A server that is not kept alive.
@@ -55,7 +69,8 @@ impl Server {
     #[must_use]
     pub fn new(agents: Agents, options: Options) -> Self {
         let (streams, in_use, recovering, document) = Default::default();
-        Self(Arc::new(Inner { agents, options, streams, in_use, recovering, document }))
+        let (members, is_draining) = Default::default();
+        Self(Arc::new(Inner { agents, options, streams, in_use, recovering, document, members, is_draining }))
     }
 
     /// The routes, to be merged into an application: it answers for every other path itself.
@@ -120,15 +135,75 @@ impl Server {
         self.0.streams.close();
     }
 
-    /// Whether [`Server::let_go`] was called.
+    /// Begins to leave: `/readyz` is 503 from now on, and what would begin a run or open a stream gets 503 with
+    /// `Retry-After`, so that it goes to another server. Runs that are active here continue, with their readers.
+    ///
+    /// ```no_run
+    /// # async fn leave(server: headwater_server::Server) {
+    /// use std::time::Duration;
+    ///
+    /// server.drain();
+    /// let _ = tokio::time::timeout(Duration::from_secs(10), server.idle()).await;
+    /// server.hand_over().await;
+    /// # }
+    /// ```
+    pub fn drain(&self) {
+        self.0.is_draining.store(true, Ordering::Relaxed);
+        self.0.agents.all().iter().for_each(Agent::drain);
+    }
+
+    /// Waits until no run is active at this server.
+    pub async fn idle(&self) {
+        while self.0.agents.all().iter().any(|agent| agent.driving() > 0) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Leaves: the runs that are active here are handed over to the other servers of the store, and all streams are ended as
+    /// with [`Server::let_go`], so that their readers reconnect there. Returns how many runs were handed over.
+    pub async fn hand_over(&self) -> usize {
+        self.drain();
+        let mut count = 0;
+        for agent in self.0.agents.all() {
+            count += agent.hand_over().await;
+        }
+        self.let_go();
+        self.0.members.leave(&self.stores()).await;
+        count
+    }
+
+    /// Whether the server is about to leave.
     pub(crate) fn is_leaving(&self) -> bool {
-        self.0.streams.is_closing()
+        self.0.is_draining.load(Ordering::Relaxed) || self.0.streams.is_closing()
+    }
+
+    /// Refuses what another server should do.
+    fn check_not_leaving(&self) -> Result<(), ApiError> {
+        if !self.0.is_draining.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let message = "the server is about to stop: send the request again, another server answers it";
+        Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server.leaving", message).retry_after(1))
+    }
+
+    /// The stores of all agents, each once.
+    pub(crate) fn stores(&self) -> Vec<Arc<dyn Store>> {
+        let mut stores: Vec<Arc<dyn Store>> = Vec::new();
+        for agent in self.0.agents.all() {
+            if !stores.iter().any(|store| Arc::ptr_eq(store, agent.store())) {
+                stores.push(agent.store().clone());
+            }
+        }
+        stores
     }
 
     /// Recovers runs once: those whose process died are taken over, those that were answered meanwhile go on, and what
     /// was waited for too long is given up. [`Server::router`] does so at an interval.
     pub async fn recover(&self) {
-        recovery::recover(&self.0.agents).await;
+        if let Err(error) = self.0.members.renew(&self.stores()).await {
+            tracing::debug!(%error, "cannot count the servers that share the store");
+        }
+        recovery::recover(&self.0.agents, &self.0.options.limits).await;
     }
 
     pub(crate) fn ensure_recovering(&self) {
@@ -151,9 +226,35 @@ impl Server {
         self.0.streams.bytes_held()
     }
 
-    /// Lets a principal begin a run.
-    pub(crate) fn may_begin(&self, principal: &Principal) -> Result<Permit, ApiError> {
-        self.0.in_use.run(&self.0.agents, &self.0.options.limits, principal)
+    /// Lets a principal begin a run. The store is asked only if the principal has more than this server's share of its
+    /// limit here.
+    pub(crate) async fn may_begin(&self, principal: &Principal) -> Result<Permit, ApiError> {
+        self.check_not_leaving()?;
+        let Inner { agents, options, in_use, members, .. } = &*self.0;
+        let (permit, is_over_share) = in_use.run(agents, &options.limits, principal, members.count())?;
+        if is_over_share && members.count() > 1 {
+            limits::check_everywhere(agents, &options.limits, principal, &permit).await?;
+        }
+        Ok(permit)
+    }
+
+    /// Whether a run had readers and has lost them, at this server or another one.
+    pub(crate) async fn was_left(&self, agent: &Agent, run: &RunId) -> Result<bool, ApiError> {
+        let streams = &self.0.streams;
+        if streams.readers(run) > 0 {
+            return Ok(false);
+        }
+        if self.0.members.count() > 1
+            && let Some(left) = presence::was_left(agent, run).await?
+        {
+            return Ok(left);
+        }
+        Ok(streams.was_left(run))
+    }
+
+    /// Whether other servers must know of the readers of an agent's runs.
+    pub(crate) fn announces_readers(&self, agent: &Agent) -> bool {
+        self.0.members.count() > 1 && agent.when_busy().or(self.0.options.when_busy).is_some()
     }
 
     /// Runtime context: from `Options::context`, else the principal and its claims.
@@ -177,6 +278,7 @@ impl Server {
 
     /// Lets a principal open a stream.
     pub(crate) fn may_read(&self, principal: &Principal) -> Result<Permit, ApiError> {
+        self.check_not_leaving()?;
         self.0.in_use.stream(&self.0.options.limits, principal)
     }
 

@@ -265,7 +265,7 @@ pub(crate) async fn send(
     if let Some(before) = session.sent_before(key.as_slice()).await? {
         return accepted(&before).await;
     }
-    let _permit = server.may_begin(&principal)?;
+    let _permit = server.may_begin(&principal).await?;
     let request = seeing::request_id_of(&parts.headers);
     let context = server.runtime_context(&principal, parts, Map::new).await?;
     let mut start = Start::new(message.text).owner(principal.id()).request(request).runtime_context(context);
@@ -430,7 +430,7 @@ async fn do_again(
         return accepted(&before).await;
     }
     let turn = session.find_checkpoint(turn, TurnOfRun::First).await?;
-    let _permit = server.may_begin(principal)?;
+    let _permit = server.may_begin(principal).await?;
     let request = seeing::request_id_of(&parts.headers);
     let context = server.runtime_context(principal, parts, Map::new).await?;
     let start = Start::new(text.as_deref().unwrap_or_default()).request(request).runtime_context(context);

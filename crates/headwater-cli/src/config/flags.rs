@@ -34,6 +34,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
+    /// How long the runs of a server that died wait before another one takes them over, such as `10s`.
+    #[arg(long, value_name = "TIME")]
+    lease: Option<String>,
+
     /// A key that clients must show, or `name=key`; may be given several times. Other users of the machine can see
     /// flags: the environment or the file are better places.
     #[arg(long = "api-key", value_name = "KEY")]
@@ -75,6 +79,7 @@ impl Flags {
             ("listen", "--listen", &self.listen),
             ("data", "--data", &self.data),
             ("store", "--store", &self.store),
+            ("lease", "--lease", &self.lease),
         ] {
             if let Some(text) = text {
                 say(name, Value::One(text.clone()), flag);

@@ -46,6 +46,7 @@ pub(crate) struct Settings {
     /// Further paths by dialect.
     pub(crate) paths: Vec<(&'static dyn Dialect, ChatPath)>,
     pub(crate) lease: Duration,
+    pub(crate) version_wait: Duration,
     pub(crate) shutdown: Duration,
     pub(crate) model_timeouts: Timeouts,
     pub(crate) log_level: String,
@@ -61,6 +62,13 @@ pub(crate) enum StoreUrl {
     /// Servers that several machines share. Their URLs may hold passwords.
     Postgres(Hidden),
     Redis(Hidden),
+}
+
+impl StoreUrl {
+    /// Whether other servers may use the store at the same time.
+    pub(crate) fn is_shared(&self) -> bool {
+        !matches!(self, Self::Memory | Self::File(_))
+    }
 }
 
 impl fmt::Display for StoreUrl {
@@ -114,6 +122,7 @@ pub(crate) struct Limits {
     pub(crate) bodies_total: usize,
     pub(crate) messages: usize,
     pub(crate) runs: usize,
+    pub(crate) active_runs: usize,
     pub(crate) streams: usize,
     pub(crate) run_time: Option<Duration>,
     pub(crate) body_time: Duration,
@@ -242,6 +251,7 @@ impl Settings {
                 bodies_total: read.with("limits.bodies_total", parse::size)?,
                 messages: read.with("limits.messages", parse::count)?,
                 runs: read.with("limits.runs", parse::count)?,
+                active_runs: read.with("limits.active_runs", parse::count)?,
                 streams: read.with("limits.streams", parse::count)?,
                 run_time: match read.optional("limits.run_time") {
                     Some(_) => Some(read.with("limits.run_time", parse::length)?),
@@ -275,6 +285,7 @@ impl Settings {
                 short if short < Duration::from_secs(1) => Err("a lease lasts at least `1s`".to_owned()),
                 length => Ok(length),
             })?,
+            version_wait: read.with("version_wait", parse::length)?,
             shutdown: read.with("shutdown", parse::length)?,
             model_timeouts: timeouts(&read)?,
             log_level: read.one("log.level"),

@@ -227,6 +227,33 @@ fn a_reader_of_a_killed_server_goes_on_where_it_was() {
 }
 
 #[test]
+fn server_that_is_stopped_starts_nothing_and_lets_active_runs_end_with_their_readers() {
+    let folder = folder();
+    let file = folder.path().join("slow.yaml");
+    let agent = "name: slow\nworkflows: { w: { start: a, nodes: { a: { wait: 10s } } } }\n";
+    std::fs::write(&file, agent).unwrap();
+    let settings = [file.to_str().unwrap(), "--set", "shutdown=60s", "--lease", "5s"];
+    let server = Server::start(&folder.path().join("data"), &settings);
+    let run = server.post("/v1/runs", &json!({ "input": "x" })).json()["run"].clone();
+    let path = format!("/v1/runs/{}/events", run.as_str().unwrap());
+    let mut reader = BufReader::new(server.send("GET", &path, &[], ""));
+    let mut seen = String::new();
+    while !seen.contains("run-started") {
+        assert!(reader.read_line(&mut seen).unwrap() > 0, "{seen}");
+    }
+    let kill = format!("kill -TERM {}", server.pid());
+    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    server.wait_for_log("no run is begun");
+    while server.get("/readyz").status != 503 {}
+    let refused = server.post("/v1/runs", &json!({ "input": "x" }));
+    assert_eq!((refused.status, refused.json()["code"].clone()), (503, json!("server.leaving")));
+    assert!(refused.head.contains("retry-after: "), "{}", refused.head);
+    reader.read_to_string(&mut seen).unwrap();
+    assert!(seen.contains("event: run-finished"), "its reader reads to the end: {seen}");
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
 fn a_server_that_is_stopped_lets_its_readers_go_and_its_runs_go_on_later() {
     let folder = folder();
     let data = folder.path().join("data");

@@ -8,6 +8,7 @@ use super::{
     Agent, AgentInner, OpenQuestion, Run,
     question::{Closed, Taken, hash},
     run::unknown,
+    takeover::Found,
     token,
 };
 use crate::{
@@ -316,7 +317,7 @@ impl AgentInner {
         if self.wake(run) {
             return;
         }
-        match self.resume(run).await {
+        match self.resume(run, Found::Addressed).await {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Busy => {
                 tracing::debug!(run = %run, error = ?error.message(), "the run is driven elsewhere");
@@ -374,6 +375,7 @@ impl AgentInner {
         self.remove_all(&keys::inbox(run)).await?;
         if let Some(summary) = self.load_summary(run).await.ok().flatten() {
             self.store.remove(&self.listed_run(&summary), Expect::Any).await?;
+            self.uncount(&summary).await?;
         }
         self.store.remove(&keys::run(run), Expect::Any).await?;
         self.store.delete(&journal).await?;

@@ -13,7 +13,7 @@ use headwater_store::{Lease, Receipt};
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 use tracing::Instrument as _;
 
-use super::{Agent, AgentInner};
+use super::{Agent, AgentInner, takeover::Found};
 use crate::{
     Error, Result, Workflow,
     error::ErrorKind,
@@ -26,17 +26,22 @@ use crate::{
 /// The runs that this process drives, by their names.
 #[derive(Debug, Default)]
 pub(super) struct Drivers {
-    all: HashMap<RunId, Driver>,
+    pub(super) all: HashMap<RunId, Driver>,
     /// The runs of the agent that wait for somebody, as far as it is known here.
     waiting: HashSet<RunId>,
-    closed: bool,
+    /// Whether a task watches the inboxes of the runs.
+    pub(super) watching: bool,
+    /// Whether new runs, and runs that are resumed, are left to other processes.
+    pub(super) draining: bool,
+    /// Whether nothing is driven here any more.
+    pub(super) closed: bool,
 }
 
 #[derive(Debug)]
-struct Driver {
+pub(super) struct Driver {
     wake: Arc<Notify>,
-    task: Option<AbortHandle>,
-    run: Weak<RunShared>,
+    pub(super) task: Option<AbortHandle>,
+    pub(super) run: Weak<RunShared>,
     since: Instant,
 }
 
@@ -61,6 +66,10 @@ impl Drivers {
     /// How many runs are driven here.
     pub(super) fn count(&self) -> usize {
         self.all.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 }
 
@@ -102,12 +111,12 @@ impl AgentInner {
     /// Takes the place of a run among the drivers; nothing if it is taken.
     pub(super) fn seat(&self, run: &RunId) -> Result<Option<Seat>> {
         let mut drivers = self.drivers();
-        if drivers.closed {
-            let message = format!("run {run} is not driven here: this process is stopping");
-            return Err(Error::new(ErrorKind::Busy, message));
-        }
         if drivers.all.contains_key(run) {
             return Ok(None);
+        }
+        if drivers.closed || drivers.draining {
+            let message = format!("run {run} is not driven here: this process is stopping");
+            return Err(Error::new(ErrorKind::Busy, message));
         }
         let wake = Arc::new(Notify::new());
         let driver = Driver { wake: wake.clone(), task: None, run: Weak::new(), since: Instant::now() };
@@ -191,8 +200,10 @@ impl AgentInner {
         if drivers.closed {
             // The seat is given back after the lock.
             drop(drivers);
+            tokio::spawn(async move { shared.agent.expire_lease(&shared).await });
             return;
         }
+        self.ensure_watching(&mut drivers);
         if drivers.waiting.remove(&run) {
             seeing::runs_waiting(&self.name, drivers.waiting.len());
         }
@@ -224,9 +235,10 @@ impl AgentInner {
         let settled = tokio::select! {
             settled = work => settled,
             error = self.keep_lease(&shared) => {
-                // What this process had under way is dropped at once: another one does it now.
+                // What this process had under way is dropped at once: another one does it now. Readers here go on from the
+                // store, where the other one writes.
                 shared.cancel.cancel();
-                tracing::error!(run = %shared.id, error = ?error.message(), "the lease of a run was lost; another process drives it");
+                tracing::warn!(run = %shared.id, error = ?error.message(), "the lease of a run was lost: another process drives it");
                 false
             }
         };
@@ -234,7 +246,7 @@ impl AgentInner {
         drop((shared, seat));
         // Somebody may have answered after the driver had looked for the last time, and found it still there.
         if settled && self.has_unread_mail(&run).await {
-            match self.resume(&run).await {
+            match self.resume(&run, Found::Addressed).await {
                 Err(error) if error.kind() != ErrorKind::Busy => self.skip("run", run.as_str(), &error),
                 _ => {}
             }
@@ -287,15 +299,26 @@ impl AgentInner {
             Ok(Driven::Ended) => self.ended(shared).await,
             Ok(Driven::Waiting { until }) => self.waiting(shared, until).await,
             Err(error) if error.kind() == ErrorKind::TooLarge => self.end_without_event(shared, &error).await,
+            Err(error) if is_fenced(&error) => {
+                shared.cancel.cancel();
+                tracing::warn!(run = %run, error = ?error.message(), "another process drives the run now");
+                return false;
+            }
             Err(error) => {
-                // Another process drives it now, or the store has stopped: nothing can be written.
+                // The store has stopped: nothing can be written.
                 seeing::store_failed(&error);
                 tracing::error!(run = %run, code = error.code(), error = ?error.message(), "a run cannot be driven on here");
                 return true;
             }
         };
-        if let Err(error) = &settled {
-            tracing::error!(run = %run, code = error.code(), error = ?error.message(), "the end of a run could not be written");
+        match &settled {
+            Err(error) if is_fenced(error) => {
+                tracing::warn!(run = %run, error = ?error.message(), "another process ends the run");
+            }
+            Err(error) => {
+                tracing::error!(run = %run, code = error.code(), error = ?error.message(), "the end of a run could not be written");
+            }
+            Ok(()) => {}
         }
         settled.is_ok()
     }
@@ -353,6 +376,18 @@ impl AgentInner {
     }
 }
 
+/// Whether the lease of a run is no longer ours: another process has taken it over, or has ended or deleted it.
+fn is_fenced(error: &Error) -> bool {
+    matches!(error.code(), "store.stale" | "store.held" | "store.closed" | "store.unknown")
+}
+
+/// Whether a run has made a call that has no result yet, or has asked a question of that id.
+pub(super) fn awaits(state: &RunState, id: &str) -> bool {
+    let mut tools = state.messages().iter().filter_map(|message| message.tool(id));
+    let question = state.interrupts().iter().any(|interrupt| interrupt.request.as_str() == id);
+    question || tools.next_back().is_some_and(|tool| !tool.state.is_settled())
+}
+
 fn exists(run: &RunId) -> Error {
     Error::new(ErrorKind::Exists, format!("there is a run {run} already: choose another name"))
 }
@@ -392,12 +427,8 @@ impl Agent {
     #[must_use]
     pub fn awaits(&self, owner: &str, id: &str) -> bool {
         let runs: Vec<_> = self.0.drivers().all.values().filter_map(|driver| driver.run.upgrade()).collect();
-        let asks = |state: &RunState| {
-            let mut tools = state.messages().iter().filter_map(|message| message.tool(id));
-            let question = state.interrupts().iter().any(|interrupt| interrupt.request.as_str() == id);
-            question || tools.next_back().is_some_and(|tool| !tool.state.is_settled())
-        };
-        runs.iter().any(|run| run.begun.owner.as_deref() == Some(owner) && run.journal.with_state(asks))
+        let asks = |run: &Arc<RunShared>| run.journal.with_state(|state| awaits(state, id));
+        runs.iter().any(|run| run.begun.owner.as_deref() == Some(owner) && asks(run))
     }
 
     /// How many runs this process drives.

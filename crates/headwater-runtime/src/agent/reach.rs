@@ -1,9 +1,15 @@
 //! Runs as those see them who serve them to others.
 
 use headwater_protocol::{CheckpointId, Message, RequestId, RunId, RunStatus, SessionId};
+use headwater_store::{JournalId, ReadLimit};
 
-use super::{Agent, OpenQuestion, Run};
-use crate::{Result, TurnInput, error::ErrorKind, journal::History, keys};
+use super::{Agent, OpenQuestion, Run, drivers::awaits, run::read_error, takeover::Found};
+use crate::{
+    Result, TurnInput,
+    error::ErrorKind,
+    journal::{History, RecordReader},
+    keys,
+};
 
 /// How many turns back the beginning of a run is looked for in its session.
 const TURNS_BACK: usize = 200;
@@ -90,7 +96,7 @@ impl Agent {
         if !running {
             return Ok(());
         }
-        let resumed = self.0.resume(run).await;
+        let resumed = self.0.resume(run, Found::Addressed).await;
         // Recovery may have been quicker.
         self.resumed(run).await;
         match resumed {
@@ -103,6 +109,34 @@ impl Agent {
 }
 
 impl Run {
+    /// Whether this run, if another process drives it, has made one of these calls and has no result yet, or has asked one
+    /// of these questions. For runs that are driven here there is [`Agent::awaits`].
+    ///
+    /// # Errors
+    /// When there is no such run, or the store fails.
+    pub async fn awaits_elsewhere(&self, ids: &[&str]) -> Result<bool> {
+        if self.agent().0.drives(self.id()) {
+            return Ok(false);
+        }
+        let (mut after, mut state) = self.snapshot().await?.unwrap_or_default();
+        let mut reader = RecordReader::default();
+        let journal = JournalId::from(self.id().as_str());
+        loop {
+            let page = self.agent().0.store.read(&journal, after, ReadLimit::default()).await;
+            let page = page.map_err(|error| read_error(self.id(), error))?;
+            for record in &page.records {
+                after = record.seq;
+                if let Some(record) = reader.visible_event(record)? {
+                    // The journal has only what its writer's state could take.
+                    let _ = state.apply(&record);
+                }
+            }
+            if after >= page.tail.last {
+                return Ok(ids.iter().any(|id| awaits(&state, id)));
+            }
+        }
+    }
+
     /// The conversation before what this run says: the turns before it, and the message that it answers.
     ///
     /// # Errors

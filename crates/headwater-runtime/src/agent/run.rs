@@ -7,7 +7,7 @@ use headwater_protocol::{
     AnswerFormat, ClientTool, Event, EventKind, Message, Record, RunId, RunState, RunStatus, SessionId,
     StructuredStreams,
 };
-use headwater_store::{JournalId, ReadLimit};
+use headwater_store::{JournalId, Page, ReadLimit, Store, Tail};
 use headwater_tools::Schema;
 use serde_json::Value;
 
@@ -324,6 +324,7 @@ impl Run {
             run: self.id.clone(),
             journal: JournalId::from(self.id.as_str()),
             after,
+            epoch: 0,
             since: self.since,
             ready: VecDeque::new(),
             reader: RecordReader::default(),
@@ -411,12 +412,20 @@ impl Run {
     }
 }
 
+/// How long a reader waits for a record before it reads again: a store may deliver a notification late or not at all.
+const POLL: Duration = Duration::from_secs(5);
+
+/// How long it waits where the store cannot wait for it.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// A reader of a run: a place in its journal.
 struct Following {
     agent: Agent,
     run: RunId,
     journal: JournalId,
     after: u64,
+    /// The epoch of the last record; 0 before the first.
+    epoch: u64,
     since: u64,
     ready: VecDeque<Record>,
     reader: RecordReader,
@@ -442,15 +451,38 @@ impl Following {
 
     async fn read(&mut self) -> Result<()> {
         let store = &self.agent.0.store;
-        let page = store.read(&self.journal, self.after, ReadLimit::default()).await;
-        let mut page = page.map_err(|error| read_error(&self.run, error))?;
-        if page.records.is_empty() && !page.tail.closed {
-            store.wait(&self.journal, self.after).await?;
-            page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
+        let read = || store.read(&self.journal, self.after, ReadLimit::default());
+        let mut page = read().await;
+        if let Ok(empty) = &page
+            && empty.records.is_empty()
+            && !empty.tail.closed
+        {
+            let after = self.after.min(empty.tail.last);
+            let waited = tokio::time::timeout(POLL, store.wait(&self.journal, after)).await;
+            if let Ok(Err(_)) = waited {
+                // Mostly the read fails as well, and says why.
+                tokio::time::sleep(PAUSE).await;
+            }
+            page = read().await;
+        }
+        let page = match page {
+            Ok(page) => page,
+            // A store may refuse to read after records that it has lost.
+            Err(error) => {
+                let unread = Page { records: Vec::new(), tail: Tail { last: 0, closed: false } };
+                let lost = lost_after(&**store, &self.journal, &unread, self.after, self.epoch).await;
+                let Ok(Some(kept)) = lost else { return Err(read_error(&self.run, error)) };
+                (self.after, self.epoch) = (kept, 0);
+                return Ok(());
+            }
+        };
+        if let Some(kept) = lost_after(&**store, &self.journal, &page, self.after, self.epoch).await? {
+            (self.after, self.epoch) = (kept, 0);
+            return Ok(());
         }
         self.reader.prepare(&**store, &self.journal, &page).await?;
         for record in &page.records {
-            self.after = record.seq;
+            (self.after, self.epoch) = (record.seq, record.epoch);
             // The wait is over, though nothing was told since.
             self.waits &= !is_answer(record);
             if let Some(record) = self.reader.visible_event(record)? {
@@ -475,6 +507,29 @@ impl Following {
         let info = self.agent.0.store.info(&self.journal).await?;
         Ok(info.is_none_or(|info| info.tail.last <= self.after))
     }
+}
+
+/// Where a reader goes on that was given records which were never kept: deltas of a driver that was fenced out before it had
+/// written them. The new driver retracts their attempt, under sequence numbers that the reader has already seen.
+///
+/// `page` was read after `after`, and `epoch` is that of the record `after`; 0 if it is not known. `None` if nothing was lost.
+///
+/// # Errors
+/// When the store fails.
+pub async fn lost_after(
+    store: &dyn Store,
+    journal: &JournalId,
+    page: &Page,
+    after: u64,
+    epoch: u64,
+) -> Result<Option<u64>> {
+    let is_next = page.records.first().is_none_or(|record| record.epoch == epoch);
+    if epoch == 0 || (is_next && page.tail.last >= after) {
+        return Ok(None);
+    }
+    let Some(info) = store.info(journal).await? else { return Ok(None) };
+    let next = info.epochs.iter().skip_while(|start| start.epoch != epoch).nth(1);
+    Ok(next.filter(|next| next.first <= after).map(|next| next.first - 1))
 }
 
 /// A journal that is not there is a run that is not there.

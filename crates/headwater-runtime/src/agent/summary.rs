@@ -1,16 +1,22 @@
 //! The summary of a run: a small value beside its journal, so that runs are listed without reading journals.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use bytes::Bytes;
 use headwater_protocol::{RunId, RunStatus, SessionId, Usage};
 use headwater_store::Expect;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentInner, Run, run::unknown};
+use super::{Agent, AgentInner, Run, run::unknown};
 use crate::{
     Error, Result,
     error::ErrorKind,
     keys::{self, OwnerTag},
     run::RunShared,
 };
+
+/// How many active runs are counted with one access of the store.
+const PAGE: usize = 1_000;
 
 /// What is known about a run without reading its journal. It is written whenever the status changes. The journal is the
 /// truth: a process that died may have left an older summary behind, until the run is recovered.
@@ -59,6 +65,20 @@ pub struct RunSummary {
     /// Why it cannot continue, although it should.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<String>,
+    /// Since when it cannot continue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck_since: Option<u64>,
+    /// The epoch of the lease under which this was written. A driver that was fenced out never replaces what a newer one
+    /// wrote.
+    #[serde(default)]
+    pub epoch: u64,
+}
+
+/// A summary, and its version in the store.
+#[derive(Debug, Clone)]
+pub(super) struct StoredSummary {
+    pub(super) summary: RunSummary,
+    pub(super) version: u64,
 }
 
 impl Run {
@@ -72,15 +92,26 @@ impl Run {
 }
 
 impl AgentInner {
-    /// Writes the summary of a run that is being driven.
+    /// Writes the summary of a run that is being driven, and lists it where its driver has not yet.
     pub(super) async fn note_running(&self, shared: &RunShared) -> Result<()> {
-        self.put_summary(&self.summarise(shared, RunStatus::Running)).await
+        let summary = self.summarise(shared, RunStatus::Running);
+        if !shared.summary.list() {
+            return self.put_summary(shared, &summary).await;
+        }
+        let (listed, active) = (self.listed_run(&summary), active_run(&summary));
+        let put = self.put_summary(shared, &summary);
+        let list = async { Ok(self.store.put(&listed, Bytes::new(), Expect::Any, None).await?) };
+        let count = async {
+            let keep = Some(self.options.keep);
+            Ok(self.store.put(&active, self.name.clone().into(), Expect::Any, keep).await?)
+        };
+        futures_util::try_join!(put, list, count).map(drop)
     }
 
     /// Writes the summary of a run that waits.
     pub(super) async fn note_wait(&self, shared: &RunShared, until: u64) -> Result<()> {
         let summary = RunSummary { until: Some(until), ..self.summarise(shared, RunStatus::Waiting) };
-        self.put_summary(&summary).await
+        futures_util::try_join!(self.put_summary(shared, &summary), self.uncount(&summary)).map(drop)
     }
 
     /// Writes the summary of a run that has ended.
@@ -96,7 +127,17 @@ impl AgentInner {
             ended => (ended, None),
         };
         let summary = self.summarise(shared, status);
-        self.put_summary(&RunSummary { error, ended: Some(summary.updated), ..summary }).await
+        let summary = RunSummary { error, ended: Some(summary.updated), ..summary };
+        let listed = self.listed_run(&summary);
+        let keep = Some(self.options.keep);
+        let list = async { Ok(self.store.put(&listed, Bytes::new(), Expect::Any, keep).await?) };
+        futures_util::try_join!(self.put_summary(shared, &summary), list, self.uncount(&summary)).map(drop)
+    }
+
+    /// Counts a run as active no longer.
+    pub(super) async fn uncount(&self, summary: &RunSummary) -> Result<()> {
+        self.store.remove(&active_run(summary), Expect::Any).await?;
+        Ok(())
     }
 
     fn summarise(&self, shared: &RunShared, status: RunStatus) -> RunSummary {
@@ -118,25 +159,39 @@ impl AgentInner {
             snapshot: shared.journal.last_snapshot(),
             until: None,
             stuck: None,
+            stuck_since: None,
+            epoch: shared.journal.lease().epoch,
         }
     }
 
-    async fn put_summary(&self, summary: &RunSummary) -> Result<()> {
-        let bytes = serde_json::to_vec(summary).map_err(|error| {
-            Error::new(ErrorKind::State, format!("the summary of a run does not serialise: {error}"))
-        })?;
+    /// Writes a summary in the name of a driver, unless a newer driver has written one.
+    async fn put_summary(&self, shared: &RunShared, summary: &RunSummary) -> Result<()> {
+        let (key, bytes) = (keys::run(&summary.run), encode(summary)?);
         let ttl = summary.ended.is_some().then_some(self.options.keep);
-        let key = keys::run(&summary.run);
-        let put = self.store.put(&key, bytes.into(), Expect::Any, ttl);
-        if summary.status == RunStatus::Waiting {
-            // It is listed since it began.
-            put.await?;
-        } else {
-            let listed = self.listed_run(summary);
-            let list = self.store.put(&listed, bytes::Bytes::new(), Expect::Any, ttl);
-            futures_util::try_join!(put, list)?;
+        loop {
+            let expect = shared.summary.expect();
+            match self.store.put(&key, bytes.clone(), expect, ttl).await {
+                Ok(version) => {
+                    shared.summary.set_version(version);
+                    return Ok(());
+                }
+                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {
+                    let stored = match self.load_stored_summary(&summary.run).await {
+                        // It is replaced by one that can be read.
+                        Err(error) if error.code() == "run.unreadable" => {
+                            self.store.remove(&key, Expect::Any).await?;
+                            None
+                        }
+                        stored => stored?,
+                    };
+                    match stored {
+                        Some(stored) if stored.summary.epoch > summary.epoch => return Ok(()),
+                        stored => shared.summary.set_version(stored.map_or(0, |stored| stored.version)),
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
-        Ok(())
     }
 
     /// The key by which a run is listed for its owner.
@@ -144,25 +199,99 @@ impl AgentInner {
         keys::listed_run(&OwnerTag::new(summary.owner.as_deref()), summary.created, &summary.run)
     }
 
-    /// Notes why a run cannot continue.
-    pub(super) async fn note_stuck(&self, run: &RunId, why: &Error) -> Result<()> {
+    /// Notes why a run cannot continue. Returns since when that is known.
+    pub(super) async fn note_stuck(&self, run: &RunId, why: &Error) -> Result<u64> {
+        let now = self.now();
+        let Some(StoredSummary { mut summary, version }) = self.load_stored_summary(run).await? else {
+            return Ok(now);
+        };
+        let since = *summary.stuck_since.get_or_insert(now);
         let why = Some(why.to_string());
-        if let Some(mut summary) = self.load_summary(run).await?
-            && summary.stuck != why
-        {
+        if summary.stuck != why {
             summary.stuck = why;
-            self.put_summary(&summary).await?;
+            let key = keys::run(run);
+            match self.store.put(&key, encode(&summary)?, Expect::Version(version), None).await {
+                // Another process has noted it, or drives the run.
+                Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Conflict { .. }) => {}
+                put => drop(put?),
+            }
         }
-        Ok(())
+        Ok(since)
     }
 
     pub(super) async fn load_summary(&self, run: &RunId) -> Result<Option<RunSummary>> {
+        Ok(self.load_stored_summary(run).await?.map(|stored| stored.summary))
+    }
+
+    pub(super) async fn load_stored_summary(&self, run: &RunId) -> Result<Option<StoredSummary>> {
         let value = self.store.get(&keys::run(run)).await;
         let value = value.map_err(|error| Error::from(error).or_unreadable("run.unreadable"))?;
         let Some(value) = value else { return Ok(None) };
-        crate::codec::decode(&value.bytes).map(Some).map_err(|error| {
+        let summary = crate::codec::decode(&value.bytes).map_err(|error| {
             Error::new(ErrorKind::Store, format!("the summary of {run} cannot be read: {error}"))
                 .with_code("run.unreadable")
-        })
+        })?;
+        Ok(Some(StoredSummary { summary, version: value.version }))
+    }
+}
+
+impl Agent {
+    /// How many runs of an owner are active, in all processes and of all agents that share the store. It counts no further
+    /// than `limit`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn active_runs(&self, owner: &str, limit: usize) -> Result<usize> {
+        let prefix = keys::active_runs(&OwnerTag::new(Some(owner)));
+        let (mut count, mut after) = (0, None::<String>);
+        while count < limit {
+            let page = (limit - count).min(PAGE);
+            let listed = self.0.store.list(&prefix, after.as_deref(), page).await?;
+            count += listed.len();
+            match listed.into_iter().next_back() {
+                Some((key, _)) if count < limit => after = Some(key),
+                _ => break,
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// The key by which an active run counts for its owner.
+fn active_run(summary: &RunSummary) -> String {
+    keys::active_run(&OwnerTag::new(summary.owner.as_deref()), &summary.run)
+}
+
+fn encode(summary: &RunSummary) -> Result<Bytes> {
+    let bytes = serde_json::to_vec(summary).map_err(|error| {
+        Error::new(ErrorKind::State, format!("the summary of a run does not serialise: {error}"))
+    })?;
+    Ok(bytes.into())
+}
+
+/// What a driver knows about the summary of its run.
+#[derive(Debug, Default)]
+pub(crate) struct SummaryState {
+    /// The version that it wrote or found; 0 if there is none.
+    version: AtomicU64,
+    /// Whether it has listed the run.
+    listed: AtomicBool,
+}
+
+impl SummaryState {
+    fn expect(&self) -> Expect {
+        match self.version.load(Ordering::Relaxed) {
+            0 => Expect::Absent,
+            version => Expect::Version(version),
+        }
+    }
+
+    pub(super) fn set_version(&self, version: u64) {
+        self.version.store(version, Ordering::Relaxed);
+    }
+
+    /// Whether this is the first time that the run is to be listed.
+    fn list(&self) -> bool {
+        !self.listed.swap(true, Ordering::Relaxed)
     }
 }

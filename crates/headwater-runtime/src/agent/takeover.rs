@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::{AttemptRetracted, Event, RunId, StructuredInvalidated};
+use headwater_protocol::{AttemptRetracted, Event, RunId, RunStatus, StructuredInvalidated};
 use headwater_store::{JournalId, Lease};
 use tokio::time::Instant;
 
 use super::{
-    AgentInner, WORKFLOW_CHANGED,
+    AgentInner, RunSummary, WORKFLOW_CHANGED,
     drivers::{Seat, begin_message},
+    handover::LEFT,
+    run::unknown,
+    summary::StoredSummary,
 };
 use crate::{
     Error, Result, coded,
@@ -18,55 +21,128 @@ use crate::{
     run::{RunShared, Walk},
 };
 
+/// Where a run that may need a driver was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Among the runs whose lease has run out: nobody drives it.
+    Expired,
+    /// By something that was sent to it, or by a reader. Another process may drive it.
+    Addressed,
+}
+
 impl AgentInner {
-    /// Takes up a run that nobody drives: one that waited, or whose process died. Gives whether it goes on here now and did
-    /// not before.
+    /// Resumes a run that no process drives: one that waited, or whose process died. Returns whether it is driven here now
+    /// and was not before.
+    ///
+    /// The claim decides between processes that find the same run. It comes before the journal is read, so that a process
+    /// that loses has done next to nothing.
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] when another process drives it; it has been or will be woken by the value that was put.
-    pub(super) async fn resume(self: &Arc<Self>, run: &RunId) -> Result<bool> {
+    pub(super) async fn resume(self: &Arc<Self>, run: &RunId, found: Found) -> Result<bool> {
         let Some(seat) = self.seat(run)? else {
             self.wake(run);
             return Ok(false);
         };
         let _resuming = self.resuming.begin(run);
-        let journal_id = run.as_str().into();
-        // What the run needs is looked at before anything is changed.
-        let history = match History::read(&*self.store, &journal_id).await {
-            Err(error) if error.is_unreadable() => return self.resume_unreadable(run, error).await,
+        let journal = JournalId::from(run.as_str());
+        let info = async { Ok(self.store.info(&journal).await?) };
+        let (stored, info) = futures_util::try_join!(self.stored_summary_of(run), info)?;
+        match info {
+            None => return Err(unknown(run)),
+            Some(info) if info.tail.closed => return Ok(false),
+            Some(_) => {}
+        }
+        if let Some(stored) = &stored {
+            self.check_agent(run, &stored.summary.agent)?;
+            self.check_version(&stored.summary, found).await?;
+        }
+        let Some(lease) = self.claim(&journal).await? else { return Ok(false) };
+        let history = match History::read(&*self.store, &journal).await {
+            Err(error) if error.is_unreadable() => {
+                return self.resume_unreadable(run, lease, stored, error).await;
+            }
             history => history?,
         };
         if history.last == 0 || history.last < history.copied {
             // Its process died before it had written what was asked for (or copied it whole), and nobody was told that it had begun.
-            return match self.store.delete(&journal_id).await {
+            self.store.release(&lease).await?;
+            return match self.store.delete(&journal).await {
                 Err(error) if matches!(error.kind(), headwater_store::ErrorKind::Held { .. }) => {
                     Err(Error::new(ErrorKind::Busy, error.to_string()))
                 }
                 deleted => Ok(deleted.map(|()| false)?),
             };
         }
-        let begun = history.begun(run.as_str())?;
-        if begun.agent != self.name {
-            let message = format!("run {run} belongs to agent `{}`, this is `{}`", begun.agent, self.name);
-            return Err(Error::new(ErrorKind::Foreign, message));
-        }
-        let mut end = self.end_of(run, &history).await?;
-        let Some(lease) = self.claim(&journal_id).await? else { return Ok(false) };
-        // Between the look and the claim another driver may have gone on.
-        let mut history = if history.last + 1 == lease.first {
-            history
-        } else {
-            let history = History::read(&*self.store, &journal_id).await?;
-            end = self.end_of(run, &history).await?;
-            history
+        let prepared = match history.begun(run.as_str()) {
+            Ok(begun) => match self.check_agent(run, &begun.agent) {
+                Ok(()) => self.end_of(run, &history, stored.as_ref()).await.map(|end| (begun, end)),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
         };
+        let (begun, end) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                self.give_back(&lease, history.state.run().status).await?;
+                return Err(error);
+            }
+        };
+        let version = stored.map_or(0, |stored| stored.version);
         if history.ended {
             // Its process died after it had told the end, and before it had put everything away.
+            let mut history = history;
             let journal = self.journal(lease, history.beginning());
             let shared = RunShared::new(run.clone(), self.clone(), begun, journal, history);
+            shared.summary.set_version(version);
             return self.ended(&shared).await.map(|()| false);
         }
-        self.take_over(seat, begun, lease, history, end).await
+        self.take_over(seat, begun, lease, history, version, end).await
+    }
+
+    /// The summary of a run that is to be resumed. The journal is the truth where the summary cannot be read.
+    async fn stored_summary_of(&self, run: &RunId) -> Result<Option<StoredSummary>> {
+        match self.load_stored_summary(run).await {
+            Err(error) if error.is_store_down() => Err(error),
+            stored => Ok(stored.ok().flatten()),
+        }
+    }
+
+    fn check_agent(&self, run: &RunId, agent: &str) -> Result<()> {
+        if agent == self.name {
+            return Ok(());
+        }
+        let message = format!("run {run} belongs to agent `{agent}`, this is `{}`", self.name);
+        Err(Error::new(ErrorKind::Foreign, message))
+    }
+
+    /// Leaves a run to the processes that have its version of the workflow, as in a rolling upgrade. Nothing is claimed.
+    async fn check_version(&self, summary: &RunSummary, found: Found) -> Result<()> {
+        let Err(error) = self.workflow_version(&summary.workflow, &summary.version) else { return Ok(()) };
+        if summary.ended.is_some() || self.store.get(&keys::stop(&summary.run)).await?.is_some() {
+            // What has ended is put away, and a stop needs no workflow.
+            return Ok(());
+        }
+        if found == Found::Addressed && summary.status == RunStatus::Running {
+            // Another process drives it, or recovery finds it when its lease has run out.
+            return Err(Error::new(ErrorKind::Busy, error.message()));
+        }
+        self.wait_for_version(&summary.run, summary.stuck_since, error).await.map(drop)
+    }
+
+    /// Notes that a run needs a version of a workflow that is not here. Returns the error if the run has waited for that
+    /// version long enough and must fail.
+    ///
+    /// # Errors
+    /// The error, while the run has to wait for a process that has the version.
+    async fn wait_for_version(&self, run: &RunId, since: Option<u64>, error: Error) -> Result<Error> {
+        let wait = u64::try_from(self.options.version_wait.as_millis()).unwrap_or(u64::MAX);
+        let waited = since.map_or(0, |since| self.now().saturating_sub(since));
+        if error.code() == WORKFLOW_CHANGED && waited >= wait {
+            return Ok(error);
+        }
+        self.note_stuck(run, &error).await?;
+        Err(error)
     }
 
     /// Claims the lease of a run; nothing if the run has ended.
@@ -81,11 +157,25 @@ impl AgentInner {
         }
     }
 
+    /// Gives a lease back of a run that cannot be driven here. One that should be driven is found by other processes.
+    async fn give_back(&self, lease: &Lease, status: RunStatus) -> Result<()> {
+        match status {
+            RunStatus::Waiting => self.store.release(lease).await?,
+            _ => drop(self.store.renew(lease, LEFT).await?),
+        }
+        Ok(())
+    }
+
     /// How a run ends that cannot be driven on, or should not be; nothing if it can.
     ///
     /// # Errors
     /// When the run has to wait for a process that has its workflow.
-    async fn end_of(&self, run: &RunId, history: &History) -> Result<Option<Event>> {
+    async fn end_of(
+        &self,
+        run: &RunId,
+        history: &History,
+        stored: Option<&StoredSummary>,
+    ) -> Result<Option<Event>> {
         if history.ended {
             return Ok(None);
         }
@@ -101,22 +191,30 @@ impl AgentInner {
             let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
             return Ok(Some(super::stopped(Some(reason).filter(|reason| !reason.is_empty()))));
         }
-        if error.kind() != ErrorKind::UnknownWorkflow || error.code() == WORKFLOW_CHANGED {
+        if error.kind() != ErrorKind::UnknownWorkflow {
             return Ok(Some(Event::RunFailed(error.info())));
         }
-        self.note_stuck(run, &error).await?;
-        Err(error)
+        let since = stored.and_then(|stored| stored.summary.stuck_since);
+        let error = self.wait_for_version(run, since, error).await?;
+        Ok(Some(Event::RunFailed(error.info())))
     }
 
     /// Leaves an unreadable run for an operator, unless a stop was requested.
-    async fn resume_unreadable(self: &Arc<Self>, run: &RunId, error: Error) -> Result<bool> {
+    async fn resume_unreadable(
+        self: &Arc<Self>,
+        run: &RunId,
+        lease: Lease,
+        stored: Option<StoredSummary>,
+        error: Error,
+    ) -> Result<bool> {
         let stop = self.store.get(&keys::stop(run)).await?;
+        let version = stored.as_ref().map_or(0, |stored| stored.version);
+        let summary = stored.map(|stored| stored.summary);
         let Some(stop) = stop else {
+            self.give_back(&lease, summary.map_or(RunStatus::Running, |summary| summary.status)).await?;
             self.note_stuck(run, &error).await?;
             return Err(error);
         };
-        let Some(lease) = self.claim(&run.as_str().into()).await? else { return Ok(false) };
-        let summary = self.load_summary(run).await.ok().flatten();
         let begun = Begun {
             agent: self.name.clone(),
             session: summary.as_ref().and_then(|summary| summary.session.clone()),
@@ -128,6 +226,7 @@ impl AgentInner {
         };
         let journal = self.journal(lease, Beginning::default());
         let shared = RunShared::new(run.clone(), self.clone(), begun, journal, History::default());
+        shared.summary.set_version(version);
         let reason = String::from_utf8_lossy(&stop.bytes).into_owned();
         shared.journal.open_reserve();
         match shared.say(super::stopped(Some(reason).filter(|reason| !reason.is_empty()))) {
@@ -146,12 +245,14 @@ impl AgentInner {
         begun: Begun,
         lease: Lease,
         mut history: History,
+        version: u64,
         end: Option<Event>,
     ) -> Result<bool> {
         let recorded = std::mem::take(&mut history.walk);
         let open = std::mem::take(&mut history.open_attempts);
         let journal = self.journal(lease, history.beginning());
         let shared = Arc::new(RunShared::new(seat.run.clone(), self.clone(), begun, journal, history));
+        shared.summary.set_version(version);
         let ends = end.is_some();
         match write_takeover(&shared, open, end).await {
             Ok(()) if ends => {

@@ -1,11 +1,14 @@
 //! Looking after what nobody drives: runs whose process died, and runs that waited too long.
 
-use std::sync::Arc;
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::Arc,
+};
 
 use headwater_protocol::{Event, RequestId, RunId};
 use headwater_store::Expect;
 
-use super::{Agent, AgentInner};
+use super::{Agent, AgentInner, takeover::Found};
 use crate::{
     Result,
     error::ErrorKind,
@@ -37,10 +40,19 @@ impl Agent {
     /// # Errors
     /// When the store as a whole fails. Every step is tried nevertheless.
     pub async fn tend(&self) -> Result<Tended> {
+        self.tend_within(usize::MAX).await
+    }
+
+    /// As [`Agent::tend`], but takes over at most so many runs whose process died: the others are left to other processes,
+    /// or to the next call.
+    ///
+    /// # Errors
+    /// As [`Agent::tend`].
+    pub async fn tend_within(&self, room: usize) -> Result<Tended> {
         let agent = &self.0;
         let mut tended = Tended::default();
         let steps = [
-            agent.tend_expired(&mut tended).await,
+            agent.tend_expired(&mut tended, room).await,
             agent.tend_mail(&mut tended).await,
             agent.tend_due(&mut tended).await,
             agent.with_questions().await.map(|runs| agent.know_waiting(runs)),
@@ -52,24 +64,32 @@ impl Agent {
 }
 
 impl AgentInner {
-    /// Takes over the runs whose process died.
-    async fn tend_expired(self: &Arc<Self>, tended: &mut Tended) -> Result<()> {
+    /// Takes over the runs whose process died. Processes that do so at the same time go through them in different orders,
+    /// so that each takes some: the quicker one, which has less to do, takes more.
+    async fn tend_expired(self: &Arc<Self>, tended: &mut Tended, room: usize) -> Result<()> {
+        let (driven, draining) = {
+            let drivers = self.drivers();
+            (drivers.count(), drivers.draining)
+        };
+        if draining || room == 0 {
+            return Ok(());
+        }
         // Those that are skipped must not take the place of others.
-        let limit = 1_000 + self.drivers().count() + self.skips();
-        for journal in self.store.expired(limit).await? {
+        let mut expired = self.store.expired(1_000 + driven + self.skips()).await?;
+        // Seeded anew each time.
+        let order = RandomState::new();
+        expired.sort_by_cached_key(|journal| order.hash_one(journal.as_str()));
+        for journal in expired {
             let run = RunId::from(journal.as_str());
             // Whatever the store says about its lease: a run that goes on here is not taken over.
             if self.drives(&run) {
                 continue;
             }
-            match self.load_summary(&run).await {
-                Ok(Some(summary)) if summary.agent != self.name => continue,
-                Err(error) if error.is_store_down() => return Err(error),
-                // The journal says whose it is.
-                _ => {}
-            }
-            if self.tend_run(&run, &mut tended.stuck).await? {
+            if self.tend_run(&run, Found::Expired, &mut tended.stuck).await? {
                 tended.taken_over.push(run);
+                if tended.taken_over.len() >= room {
+                    break;
+                }
             }
         }
         Ok(())
@@ -78,7 +98,9 @@ impl AgentInner {
     /// Resumes runs with a queued answer or stop request.
     async fn tend_mail(self: &Arc<Self>, tended: &mut Tended) -> Result<()> {
         for run in self.with_mail().await? {
-            if !tended.taken_over.contains(&run) && self.tend_run(&run, &mut tended.stuck).await? {
+            if !tended.taken_over.contains(&run)
+                && self.tend_run(&run, Found::Addressed, &mut tended.stuck).await?
+            {
                 tended.answered.push(run);
             }
         }
@@ -106,12 +128,17 @@ impl AgentInner {
     }
 
     /// Takes up a run that nobody drives. Gives whether it goes on here.
-    async fn tend_run(self: &Arc<Self>, run: &RunId, stuck: &mut Vec<(RunId, String)>) -> Result<bool> {
+    async fn tend_run(
+        self: &Arc<Self>,
+        run: &RunId,
+        found: Found,
+        stuck: &mut Vec<(RunId, String)>,
+    ) -> Result<bool> {
         if let Some(why) = self.skipped("run", run.as_str()) {
             stuck.push((run.clone(), why));
             return Ok(false);
         }
-        match self.resume(run).await {
+        match self.resume(run, found).await {
             Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Foreign) => Ok(false),
             Err(error) if error.is_store_down() => Err(error),
             Err(error) => {
@@ -140,7 +167,8 @@ impl AgentInner {
             let page = self.store.list(INBOX, after.as_deref(), 100).await?;
             for (key, _) in &page {
                 let Some((run, request)) = keys::read_inbox(key) else { continue };
-                if runs.last() == Some(&run) || self.drives(&run) {
+                // Its driver is here, and may have missed the notification.
+                if runs.last() == Some(&run) || self.wake(&run) {
                     continue;
                 }
                 let open = match &request {

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::{
     Error, Result,
-    agent::AgentInner,
+    agent::{AgentInner, SummaryState},
     journal::{Answer, Begun, Effect, Emits, History, HookRecord, Journal, Outcome, Park, Parked, Wait},
     replay::Rehearsal,
 };
@@ -45,6 +45,7 @@ pub(crate) struct RunShared {
     /// What is known if it is only replayed: then nothing is done that the journal does not have.
     pub(crate) rehearsal: Option<Rehearsal>,
     pub(crate) phase: Phase,
+    pub(crate) summary: SummaryState,
 }
 
 /// How far the driver of a run is, for what renews its lease meanwhile.
@@ -123,6 +124,7 @@ impl RunShared {
             message_finished,
             rehearsal: None,
             phase: Phase::default(),
+            summary: SummaryState::default(),
         }
     }
 

@@ -12,8 +12,9 @@ use super::{
 };
 use crate::{Agent, Error, Result, Run, Start, WhenBusy, agent::AgentInner, error::ErrorKind, keys};
 
-/// How often it is looked whether another process has begun a turn.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long a change of the session is waited for before it is read again: a store may deliver a notification late or not at
+/// all.
+const POLL: Duration = Duration::from_secs(1);
 
 /// How long a run that was stopped may take to end before a message that needs its place is refused.
 const ROOM: Duration = Duration::from_secs(30);
@@ -228,7 +229,8 @@ impl Sent {
     /// When it can never begin, or the store fails.
     pub async fn begun(&self) -> Result<Run> {
         let agent = &self.session.agent.0;
-        let mut watch = agent.store.watch(&keys::session(&self.session.key));
+        // Mostly it has begun already.
+        let mut watches = None;
         loop {
             let Seen { head, .. } = self.session.seen().await?;
             let run = self.session.agent.run(self.run.clone());
@@ -246,8 +248,17 @@ impl Sent {
                     format!("the turn of run {} never began: another message came before it", self.run);
                 return Err(Error::new(ErrorKind::SessionBusy, message).with_code("turn.replaced"));
             }
-            // That somebody else has begun the run changes nothing in the head.
-            let _ = tokio::time::timeout(LOOK_AGAIN, watch.changed()).await;
+            let Some((session, summary)) = &mut watches else {
+                // That another process has begun the run changes nothing in the head.
+                let session = agent.store.watch(&keys::session(&self.session.key));
+                watches = Some((session, agent.store.watch(&keys::run(&self.run))));
+                continue;
+            };
+            tokio::select! {
+                () = session.changed() => {}
+                () = summary.changed() => {}
+                () = tokio::time::sleep(POLL) => {}
+            }
         }
     }
 }
@@ -367,7 +378,7 @@ impl Session {
                 return Err(self.busy());
             }
             self.stop_run(&active.run, Some("another message came")).await?;
-            let _ = tokio::time::timeout(LOOK_AGAIN, watch.changed()).await;
+            let _ = tokio::time::timeout(POLL, watch.changed()).await;
         }
     }
 
@@ -389,7 +400,7 @@ impl Session {
             if head.active.is_none() && head.queue.is_empty() {
                 return Ok(());
             }
-            watch.changed().await;
+            let _ = tokio::time::timeout(POLL, watch.changed()).await;
         }
     }
 

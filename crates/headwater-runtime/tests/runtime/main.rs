@@ -9,6 +9,7 @@
 
 mod aborts;
 mod asking;
+mod connection;
 mod control;
 mod copies;
 mod crashes;
@@ -28,6 +29,7 @@ mod mcp;
 mod mistakes;
 mod nodes;
 mod pressure;
+mod processes;
 mod reason;
 mod recovery;
 mod replays;

@@ -220,11 +220,7 @@ async fn awaited_questions(
     let deadline = tokio::time::Instant::now() + EARLY;
     loop {
         // Looked at first: a run that begins to wait in between has its question among the open ones.
-        let awaited = asked
-            .chat
-            .tool_results
-            .iter()
-            .any(|result| asked.served.agent.awaits(asked.owner(), result.call.as_str()));
+        let awaited = awaits_results(asked, session).await?;
         let open = open_questions(asked, session).await?;
         let early = awaited
             && !open.iter().any(|question| answer_to(asked, question).is_some())
@@ -234,6 +230,19 @@ async fn awaited_questions(
         }
         tokio::time::sleep(EARLY_CHECK).await;
     }
+}
+
+/// Whether a run waits for one of the results in the request, or is about to: a run that is driven here, or the active run of
+/// the session, which another server may drive.
+async fn awaits_results(asked: &Asked, session: Option<&Session>) -> Result<bool, ApiError> {
+    let agent = &asked.served.agent;
+    let calls: Vec<_> = asked.chat.tool_results.iter().map(|result| result.call.as_str()).collect();
+    if calls.is_empty() || calls.iter().any(|call| agent.awaits(asked.owner(), call)) {
+        return Ok(!calls.is_empty());
+    }
+    let Some(session) = session else { return Ok(false) };
+    let Some(run) = session.info().await?.going else { return Ok(false) };
+    Ok(agent.run(run).awaits_elsewhere(&calls).await?)
 }
 
 /// The questions that are open.

@@ -142,15 +142,15 @@ impl Asked {
     }
 
     /// What happens to a run that is going when another message comes.
-    pub(crate) fn when_busy(&self, going: Option<&RunId>) -> WhenBusy {
-        let set = self.served.agent.when_busy().or(self.server.options().when_busy);
-        let left = || going.is_some_and(|run| self.server.streams().was_left(run));
-        match set {
-            None if self.dialect.stops_by_leaving() => WhenBusy::Stop,
-            None => WhenBusy::Queue,
-            Some(_) if self.dialect.stops_by_leaving() && left() => WhenBusy::Stop,
-            Some(set) => set,
-        }
+    pub(crate) async fn when_busy(&self, going: Option<&RunId>) -> Result<WhenBusy, ApiError> {
+        let agent = &self.served.agent;
+        let set = agent.when_busy().or(self.server.options().when_busy);
+        Ok(match (set, self.dialect.stops_by_leaving(), going) {
+            (None, true, _) => WhenBusy::Stop,
+            (None, false, _) => WhenBusy::Queue,
+            (Some(_), true, Some(run)) if self.server.was_left(agent, run).await? => WhenBusy::Stop,
+            (Some(set), ..) => set,
+        })
     }
 
     /// Whether the page names a run, and wants it for a message of the person rather than for an answer to a question.

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::{Asked, Placed, answers, known};
 use crate::{
     ApiError, Server,
-    follow::{Ending, Opening, Source, View, body},
+    follow::{Ending, Opening, Source, View, body, presence::Presence},
     limits::Permit,
     seeing::{self, OpenStream},
 };
@@ -108,7 +108,11 @@ pub(crate) async fn follow(
     }
     seeing::note("headwater.run", run.id().as_str());
     let streams = server.streams().clone();
-    let stream = OpenStream::new(dialect.name(), framing, permit, Some(streams.attach(run.id())));
+    let attached = streams.attach(run.id());
+    let announced = dialect.stops_by_leaving() && server.announces_readers(run.agent());
+    let presence =
+        announced.then(|| Presence::announce(run.agent().clone(), run.id().clone(), streams.clone()));
+    let stream = OpenStream::new(dialect.name(), framing, permit, Some(attached), presence);
     let mut opening: Opening = Box::pin(async move {
         if let Some(sent) = sent {
             sent.begun().await?;

@@ -138,7 +138,7 @@ async fn say(asked: &Asked, session: Option<Session>) -> Result<Placed, ApiError
     // What begins nothing needs no leave to begin.
     let _permit = match meant {
         Meant::Repeated(sent) => return placed(asked, *sent).await,
-        _ => asked.server.may_begin(&asked.principal)?,
+        _ => asked.server.may_begin(&asked.principal).await?,
     };
     let turn = turn(asked, message).await?;
     let sent = match (meant, session) {
@@ -169,7 +169,7 @@ async fn standing(
     shown: Option<Vec<Message>>,
 ) -> Result<Turn, ApiError> {
     let going = session.info().await?.going;
-    let turn = turn.when_busy(asked.when_busy(going.as_ref()));
+    let turn = turn.when_busy(asked.when_busy(going.as_ref()).await?);
     Ok(match shown {
         Some(shown) if asked.served.client.seed => turn.after(shown),
         Some(shown) => turn.after_known(shown),
@@ -228,10 +228,10 @@ async fn meant(
             },
         },
         // It is being answered.
-        (false, true) if !anew || !stops(asked, &found.turn.run) => Meant::Repeated(Box::new(found.turn)),
+        (false, true) if !anew => Meant::Repeated(Box::new(found.turn)),
         (false, same) => {
-            if !stops(asked, &found.turn.run) {
-                return Err(busy(session));
+            if !stops(asked, &found.turn.run).await? {
+                return if same { Ok(Meant::Repeated(Box::new(found.turn))) } else { Err(busy(session)) };
             }
             session.make_room().await?;
             match session.checkpoint(&checkpoint).await {
@@ -269,7 +269,7 @@ async fn last(asked: &Asked, session: &Session) -> Result<Meant, ApiError> {
     let mut info = session.info().await?;
     // While a turn is going the session stands at the one before it.
     if let Some(going) = &info.going {
-        if !stops(asked, going) {
+        if !stops(asked, going).await? {
             return Err(busy(session));
         }
         session.make_room().await?;
@@ -279,8 +279,8 @@ async fn last(asked: &Asked, session: &Session) -> Result<Meant, ApiError> {
 }
 
 /// Whether the page has done with what is going.
-fn stops(asked: &Asked, going: &RunId) -> bool {
-    asked.when_busy(Some(going)) == WhenBusy::Stop
+async fn stops(asked: &Asked, going: &RunId) -> Result<bool, ApiError> {
+    Ok(asked.when_busy(Some(going)).await? == WhenBusy::Stop)
 }
 
 fn busy(session: &Session) -> ApiError {

@@ -108,7 +108,7 @@ impl Starting<'_> {
         let sent = match before {
             Some(sent) => sent,
             None => {
-                let _permit = server.may_begin(principal)?;
+                let _permit = server.may_begin(principal).await?;
                 let turn = key.into_iter().fold(Turn::from(self.start().await?), Turn::request_key);
                 agent.check_turn(&turn)?;
                 let session = agent.open_session(session, Some(principal.id())).await?;
@@ -139,7 +139,7 @@ impl Starting<'_> {
                 }
             }
         }
-        let _permit = server.may_begin(principal)?;
+        let _permit = server.may_begin(principal).await?;
         let mut start = self.start().await?;
         if let Some(name) = &name {
             start = start.run(name.clone());

@@ -107,7 +107,7 @@ pub const CODES: &[(u16, &str, &str)] = &[
     (503, "auth.unavailable", "the keys of tokens are too old and cannot be fetched; see `Retry-After`"),
     (503, "connections.too-many", "too many connections are open; see `Retry-After`"),
     (503, "run.busy", "another process drives the run just now; see `Retry-After`"),
-    (503, "server.busy", "the server reads as many bytes of requests as it may; see `Retry-After`"),
+    (503, "server.busy", "the server reads as many bytes of requests, or has as many active runs, as it may; see `Retry-After`"),
     (503, "server.leaving", "the server is about to stop; see `Retry-After`"),
     (503, "store.busy", "the disk is slower than what is to be written; see `Retry-After`"),
     (503, "store.failed", "the store could not read or write just now; see `Retry-After`"),

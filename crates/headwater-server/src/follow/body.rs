@@ -122,7 +122,10 @@ pub(crate) fn body(
         }
     }
     Ok(Body::from_stream(futures_util::stream::unfold(state, |mut state| async move {
-        let next = state.next().await.transpose()?;
+        let Some(next) = state.next().await.transpose() else {
+            state.stream.end();
+            return None;
+        };
         if let Ok(bytes) = &next {
             state.stream.sends(bytes);
         }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use headwater_dialects::Encoder;
 use headwater_protocol::{BlockDelta, Event, EventKind, Framing, Record};
-use headwater_runtime::{RecordReader, Run, VisibleRecord};
-use headwater_store::{Cursor, JournalId, Page, Secret};
+use headwater_runtime::{RecordReader, Run, VisibleRecord, lost_after};
+use headwater_store::{Cursor, JournalId, Page, Secret, Tail};
 
 use super::{Ending, PAGE, View};
 use crate::ApiError;
@@ -32,6 +32,8 @@ pub(super) struct Pen {
     written: Vec<u8>,
     /// The last record that was looked at.
     pub(super) after: u64,
+    /// The epoch of that record; 0 before the first.
+    pub(super) epoch: u64,
     /// A wait that was told before this is over.
     since: u64,
     /// The last event says that the run waits.
@@ -97,6 +99,7 @@ impl Pen {
             skip: 0,
             written: Vec::new(),
             after: 0,
+            epoch: 0,
             since: 0,
             waits: false,
             wait: None,
@@ -110,10 +113,6 @@ impl Pen {
     /// How it sees the run.
     pub(super) fn view(&self) -> &Arc<View> {
         &self.view
-    }
-
-    pub(super) fn journal(&self) -> &JournalId {
-        &self.journal
     }
 
     /// Whether it writes the same from here on as any other that comes to the same record. An encoder that was told the
@@ -155,6 +154,38 @@ impl Pen {
             self.move_written();
         }
         Ok(over)
+    }
+
+    /// The next page of the journal. `None` if the pen went back to the last record that was kept: read again.
+    pub(super) async fn next_page(&mut self, run: &Run) -> Result<Option<Page>, ApiError> {
+        match run.agent().store().read(&self.journal, self.after, PAGE).await {
+            Ok(page) => Ok((!self.rewind_lost(run, &page).await?).then_some(page)),
+            // A store may refuse to read after records that it has lost.
+            Err(error) => {
+                let unread = Page { records: Vec::new(), tail: Tail { last: 0, closed: false } };
+                match self.rewind_lost(run, &unread).await {
+                    Ok(true) => Ok(None),
+                    _ => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// Goes back to the last record that was kept, if this server was told more by a driver that was fenced out before it
+    /// had written it. Returns whether it did.
+    ///
+    /// The encoder has told its readers what was lost. The new driver retracts the attempt that it belonged to, so what
+    /// it writes from there on corrects them, like any failed attempt.
+    async fn rewind_lost(&mut self, run: &Run, page: &Page) -> Result<bool, ApiError> {
+        let store = &**run.agent().store();
+        let kept = lost_after(store, &self.journal, page, self.after, self.epoch).await?;
+        if let Some(kept) = kept {
+            self.write_held()?;
+            (self.after, self.epoch) = (kept, 0);
+            (self.held, self.wait, self.waits) = (None, None, false);
+            self.reader = RecordReader::default();
+        }
+        Ok(kept.is_some())
     }
 
     /// Whether a run that waited after all that was read has been answered: the wait is over, or about to be.
@@ -219,7 +250,7 @@ impl Pen {
             if until.is_some_and(|until| stored.seq > until) {
                 break;
             }
-            self.after = stored.seq;
+            (self.after, self.epoch) = (stored.seq, stored.epoch);
             let record = match self.reader.read(stored)? {
                 VisibleRecord::Hidden => continue,
                 // The wait is over, though nothing was told since.

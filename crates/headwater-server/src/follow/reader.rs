@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use headwater_runtime::Run;
-use headwater_store::JournalId;
+use headwater_store::{Cursor, JournalId, Place};
 
 use super::{
-    Ending, From, PAGE,
+    Ending, From,
     pace::Pace,
     pen::Pen,
     shared::{Batch, Given, Known, Shared},
@@ -32,8 +32,9 @@ enum Source {
         shared: Arc<Shared>,
         /// The number of the next batch.
         next: u64,
-        /// The last record that was read.
+        /// The last record that was read, and its epoch; 0 if it is not known.
         after: u64,
+        epoch: u64,
     },
     Over,
 }
@@ -64,7 +65,7 @@ impl Reader {
 
     /// A reader that begins where others began.
     pub(super) fn with_others(run: Run, shared: Arc<Shared>, after: u64, pace: Arc<Pace>) -> Self {
-        Self::of(run, Source::Shared { shared, next: 0, after }, pace)
+        Self::of(run, Source::Shared { shared, next: 0, after, epoch: 0 }, pace)
     }
 
     fn of(run: Run, source: Source, pace: Arc<Pace>) -> Self {
@@ -73,13 +74,14 @@ impl Reader {
 
     /// What comes next, as soon as there is something; nothing at the end. May be dropped while it waits.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let mut failed = None;
         loop {
             let given = match &mut self.source {
                 Source::Alone(alone) => alone.next(&self.run).await?,
-                Source::Shared { shared, next, after } => {
+                Source::Shared { shared, next, after, epoch } => {
                     let given = shared.next(&self.run, *next).await?;
                     if let Given::Batch(batch) = &given {
-                        (*next, *after) = (*next + 1, batch.after);
+                        (*next, *after, *epoch) = (*next + 1, batch.after, batch.epoch);
                     }
                     given
                 }
@@ -92,11 +94,16 @@ impl Reader {
                     return Ok(Some(batch.bytes));
                 }
                 Given::Nothing(after) => {
+                    if let Some(error) = failed {
+                        return Err(error);
+                    }
                     self.join();
                     if std::mem::take(&mut self.given) {
                         self.pace.pause().await;
                     }
-                    self.run.agent().store().wait(&self.journal, after).await?;
+                    // What was waited for may have been lost: the next read finds that out.
+                    let waited = self.run.agent().store().wait(&self.journal, after).await;
+                    failed = waited.err().map(ApiError::from);
                 }
                 Given::Behind => self.fall_behind().await?,
                 Given::Over => return Ok(None),
@@ -110,26 +117,40 @@ impl Reader {
         let Some((known, key)) = alone.others.take() else { return };
         if let Source::Alone(alone) = std::mem::replace(&mut self.source, Source::Over) {
             let Alone { pen, ending, .. } = *alone;
-            let after = pen.after;
+            let (after, epoch) = (pen.after, pen.epoch);
             let (shared, next) = known.join(&key, pen, ending);
-            self.source = Source::Shared { shared, next, after };
+            self.source = Source::Shared { shared, next, after, epoch };
         }
     }
 
     /// Slower than what is kept: it writes for itself from here on.
     async fn fall_behind(&mut self) -> Result<(), ApiError> {
-        if let Source::Shared { shared, after, .. } = &self.source {
+        if let Source::Shared { shared, after, epoch, .. } = &self.source {
             let from = match shared.since {
-                0 => From::After { seq: *after, frame: 0 },
+                0 => from_record(&self.run, &self.journal, *epoch, *after).await?,
                 since => From::Response(since),
             };
             let mut pen = Pen::new(&self.run, shared.view.clone(), &from).await?;
-            pen.pass(&self.run, *after).await?;
+            if !matches!(from, From::Lost(_)) {
+                pen.pass(&self.run, *after).await?;
+            }
             let alone = Alone { pen, ending: shared.ending, fresh: false, over: false, others: None };
             self.source = Source::Alone(Box::new(alone));
         }
         Ok(())
     }
+}
+
+/// Where a reader goes on that has read a record of an epoch. The record is gone if its driver was fenced out before it was
+/// written.
+async fn from_record(run: &Run, journal: &JournalId, epoch: u64, seq: u64) -> Result<From, ApiError> {
+    let read = From::After { seq, frame: 0 };
+    let Some(info) = run.agent().store().info(journal).await? else { return Ok(read) };
+    let cursor = Cursor { journal: journal.clone(), epoch, seq, frame: 0, count: 0 };
+    Ok(match cursor.place(journal, &info) {
+        Ok(Place::Moved(kept)) => From::Lost(kept),
+        _ => read,
+    })
 }
 
 impl Alone {
@@ -138,14 +159,16 @@ impl Alone {
             return Ok(Given::Over);
         }
         let pen = &mut self.pen;
-        let page = run.agent().store().read(pen.journal(), pen.after, PAGE).await?;
+        let Some(page) = pen.next_page(run).await? else {
+            return Ok(Given::Batch(Batch { bytes: pen.take(), after: pen.after, epoch: pen.epoch }));
+        };
         if page.records.is_empty() && !self.fresh && !page.tail.closed {
-            return Ok(Given::Nothing(pen.after));
+            return Ok(Given::Nothing(pen.after.min(page.tail.last)));
         }
         // If this is dropped while it waits, it is done again.
         self.fresh = true;
         self.over = pen.write_page(run, &page, self.ending).await?;
         self.fresh = false;
-        Ok(Given::Batch(Batch { bytes: pen.take(), after: pen.after }))
+        Ok(Given::Batch(Batch { bytes: pen.take(), after: pen.after, epoch: pen.epoch }))
     }
 }

@@ -10,7 +10,7 @@ use headwater_protocol::RunId;
 use headwater_runtime::Run;
 use tokio::sync::{Mutex, watch};
 
-use super::{Ending, From, PAGE, View, pace::Pace, pen::Pen, reader::Reader};
+use super::{Ending, From, View, pace::Pace, pen::Pen, reader::Reader};
 use crate::ApiError;
 
 /// How much is kept of a stream that several readers share.
@@ -207,8 +207,9 @@ struct Ring {
 #[derive(Debug, Clone)]
 pub(super) struct Batch {
     pub(super) bytes: Bytes,
-    /// The last record of it.
+    /// The last record of it, and the epoch of that record.
     pub(super) after: u64,
+    pub(super) epoch: u64,
 }
 
 /// What a reader is given.
@@ -254,15 +255,15 @@ impl Shared {
                 return Ok(given);
             }
             let Source { pen, fresh } = &mut *source;
-            let page = run.agent().store().read(pen.journal(), pen.after, PAGE).await?;
+            let Some(page) = pen.next_page(run).await? else { continue };
             if page.records.is_empty() && !*fresh && !page.tail.closed {
-                return Ok(Given::Nothing(pen.after));
+                return Ok(Given::Nothing(pen.after.min(page.tail.last)));
             }
             // If this is dropped while it waits, it is done again.
             *fresh = true;
             let over = pen.write_page(run, &page, self.ending).await?;
             *fresh = false;
-            self.ring().push(Batch { bytes: pen.take(), after: pen.after }, over);
+            self.ring().push(Batch { bytes: pen.take(), after: pen.after, epoch: pen.epoch }, over);
         }
     }
 }

@@ -7,7 +7,10 @@ use headwater_protocol::Framing;
 use memchr::{memchr_iter, memmem};
 use metrics::{Counter, Gauge, counter, gauge};
 
-use crate::{follow::Attached, limits::Permit};
+use crate::{
+    follow::{Attached, presence::Presence},
+    limits::Permit,
+};
 
 /// Counts a stream for as long as it is open, and what is sent in it.
 #[derive(Debug)]
@@ -18,6 +21,7 @@ pub(crate) struct OpenStream {
     frames: Counter,
     permit: Permit,
     _reader: Option<Attached>,
+    presence: Option<Presence>,
 }
 
 impl OpenStream {
@@ -27,6 +31,7 @@ impl OpenStream {
         framing: Framing,
         permit: Permit,
         reader: Option<Attached>,
+        presence: Option<Presence>,
     ) -> Self {
         let open = gauge!("headwater_streams_open", "dialect" => dialect);
         open.increment(1.0);
@@ -37,12 +42,20 @@ impl OpenStream {
             frames: counter!("headwater_stream_frames_total", "dialect" => dialect),
             permit,
             _reader: reader,
+            presence,
         }
     }
 
     /// When the reader's token expires.
     pub(crate) fn expiry(&self) -> Option<SystemTime> {
         self.permit.expiry()
+    }
+
+    /// The stream ends by itself, or the server ends it: its reader does not leave.
+    pub(crate) fn end(&mut self) {
+        if let Some(presence) = &mut self.presence {
+            presence.end();
+        }
     }
 
     /// Takes note of what is about to be sent.

@@ -33,7 +33,7 @@ pub(crate) async fn events(
 ) -> Result<SessionStream, ApiError> {
     let framing = Framing::Sse;
     let permit = server.may_read(&principal)?;
-    let stream = OpenStream::new("session", framing, permit, None);
+    let stream = OpenStream::new("session", framing, permit, None, None);
     let source = Source::Session(SessionFeed::new(session));
     let body = body(&server, source, KeepAlive::Comment, framing, stream)?;
     let headers = chat::stream_headers(headwater_dialects::NATIVE, framing);

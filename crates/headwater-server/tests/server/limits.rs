@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use headwater_protocol::RunStatus;
 use headwater_runtime::{Agent, Choice, Cx, END, Next, START, WhenBusy, Workflow};
 use headwater_server::{Agents, ApiKeys, Limits, Options, Server};
-use headwater_store::Memory;
+use headwater_store::{Memory, Store};
 use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::Semaphore};
 
@@ -33,7 +33,15 @@ pub(crate) async fn holding(limits: Limits) -> (World, Arc<Semaphore>) {
 /// The same, with other options.
 pub(crate) async fn holding_with(change: impl FnOnce(&mut Options)) -> (World, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));
-    let held = gate.clone();
+    (holding_on(Arc::new(Memory::new()), gate.clone(), change).await, gate)
+}
+
+/// The same, on a store that other servers use too.
+pub(crate) async fn holding_on(
+    store: Arc<dyn Store>,
+    held: Arc<Semaphore>,
+    change: impl FnOnce(&mut Options),
+) -> World {
     let hold = move |cx: Cx, input: String| {
         let held = held.clone();
         async move {
@@ -57,13 +65,12 @@ pub(crate) async fn holding_with(change: impl FnOnce(&mut Options)) -> (World, A
     };
     let workflow =
         Workflow::new("hold").node("hold", hold).edge(START, "hold").edge("hold", END).build().unwrap();
-    let agent =
-        Agent::builder().name("hold").workflow(workflow).store(Arc::new(Memory::new())).build().unwrap();
+    let agent = Agent::builder().name("hold").workflow(workflow).store(store).build().unwrap();
     let keys = ApiKeys::new().add("ann", "key-of-ann").add("bob", "key-of-bob");
     let mut options = Options::default().authenticator(keys);
     change(&mut options);
     let server = Server::new(Agents::new().add("hold", agent.clone()), options);
-    (World::of(agent, server).await, gate)
+    World::of(agent, server).await
 }
 
 fn too_many(said: &Said, code: &str) {

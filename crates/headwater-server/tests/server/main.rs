@@ -28,6 +28,7 @@ mod page_mistakes;
 mod principals;
 mod recovery;
 mod resume;
+mod servers;
 mod session_events;
 mod sessions;
 mod standing;

@@ -1,19 +1,26 @@
 //! Finds the place where a reader begins, or goes on after it was away.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use headwater_protocol::{EventKind, RunStatus};
 use headwater_runtime::{RecordReader, Run, VisibleRecord};
-use headwater_store::ReadLimit;
+use headwater_store::{Cursor, JournalId, Place, ReadLimit};
+use tokio::time::{Instant, timeout};
 
 use super::{Held, Pen};
 use crate::{
     ApiError,
-    follow::{From, View, from_the_future},
+    follow::{From, View, from_the_future, is_future},
 };
 
 /// How many frames a process may have told of what it had not kept when it died.
 const LOST_FRAMES: u64 = 1_024;
+
+/// How long another server may take to take a run over once its lease has run out.
+const TAKEOVER: Duration = Duration::from_secs(5);
+
+/// How long a record is waited for before the journal is looked at again.
+const POLL: Duration = Duration::from_secs(1);
 
 impl Pen {
     /// A pen at the place where a reader begins.
@@ -26,20 +33,49 @@ impl Pen {
                 pen.told = true;
                 pen.come_back(run).await?;
             }
-            From::After { seq, frame: 0 } => pen.pass(run, seq).await?,
-            From::After { seq, frame } => {
-                pen.pass(run, seq.saturating_sub(1)).await?;
-                pen.skip = u64::from(frame);
-                pen.read(run, Some(seq)).await?;
-                pen.skip = 0;
-            }
-            From::Lost(seq) => {
-                pen.pass(run, seq).await?;
-                pen.restate(None);
-            }
+            From::After { seq, frame } => pen.go_on_after_frame(run, seq, frame).await?,
+            From::Lost(seq) => pen.go_on_after_loss(run, seq).await?,
+            From::Ahead(ref cursor) => pen.catch_up(run, cursor).await?,
             From::Sequence { since, number } => pen.go_on_after(run, since, number).await?,
         }
         Ok(pen)
+    }
+
+    /// Goes on after so many frames of a record; 0 is all of them.
+    async fn go_on_after_frame(&mut self, run: &Run, seq: u64, frame: u32) -> Result<(), ApiError> {
+        if frame == 0 {
+            return self.pass(run, seq).await;
+        }
+        self.pass(run, seq.saturating_sub(1)).await?;
+        self.skip = u64::from(frame);
+        self.read(run, Some(seq)).await?;
+        self.skip = 0;
+        Ok(())
+    }
+
+    /// Goes on after the last record that was kept, and says again what the reader should hold.
+    async fn go_on_after_loss(&mut self, run: &Run, seq: u64) -> Result<(), ApiError> {
+        self.pass(run, seq).await?;
+        self.restate(None);
+        Ok(())
+    }
+
+    /// Waits until the record of a cursor is written, or is known to be lost because another server has taken the run over.
+    /// The server that told it may be cut off from the store for as long as its lease lasts.
+    async fn catch_up(&mut self, run: &Run, cursor: &Cursor) -> Result<(), ApiError> {
+        let store = run.agent().store();
+        let deadline = Instant::now() + run.agent().lease() * 2 + TAKEOVER;
+        loop {
+            let info = store.info(&self.journal).await?.ok_or_else(ApiError::no_run)?;
+            match cursor.place(&self.journal, &info) {
+                Ok(Place::After(seq)) => return self.go_on_after_frame(run, seq, cursor.frame).await,
+                Ok(Place::Moved(seq)) => return self.go_on_after_loss(run, seq).await,
+                Err(error) if !is_future(&error) || Instant::now() >= deadline => return Err(error.into()),
+                // Only an active run has records that are not written yet.
+                Err(error) if run.summary().await?.status != RunStatus::Running => return Err(error.into()),
+                Err(_) => wait_a_little(run, &self.journal, info.tail.last).await?,
+            }
+        }
     }
 
     /// Begins the response after the one that ended at this record; 0 is the first response.
@@ -57,15 +93,28 @@ impl Pen {
     /// Goes on after the frame of this number, in the response that begins after `since`.
     async fn go_on_after(&mut self, run: &Run, since: u64, number: u64) -> Result<(), ApiError> {
         let next = number.saturating_add(1);
-        let died = self.first_death(run).await?;
         self.begin_after(run, since).await?;
         self.skip = next;
-        self.skip_frames(run, died.filter(|died| *died > since)).await?;
-        if self.skip == 0 {
-            return Ok(());
-        }
-        if died.is_none() || next > self.count_frames(run, since).await?.saturating_add(LOST_FRAMES) {
-            return Err(from_the_future(number));
+        let deadline = Instant::now() + run.agent().lease() * 2 + TAKEOVER;
+        loop {
+            let died = self.first_death(run).await?;
+            self.skip_frames(run, died.filter(|died| *died > since)).await?;
+            if self.skip == 0 {
+                return Ok(());
+            }
+            if next > self.count_frames(run, since).await?.saturating_add(LOST_FRAMES) {
+                return Err(from_the_future(number));
+            }
+            if died.is_some() {
+                break;
+            }
+            // The server that sent the frame may not have written it yet.
+            let info = run.agent().store().info(&self.journal).await?.ok_or_else(ApiError::no_run)?;
+            let is_active = !(info.tail.closed || self.ended || self.waits || self.over);
+            if !is_active || Instant::now() >= deadline {
+                return Err(from_the_future(number));
+            }
+            wait_a_little(run, &self.journal, self.after).await?;
         }
         // The process that died may have given this number to something that was not kept, and the next one gave it again: the
         // reader is told what was kept until then, and what came after, under numbers that it has not seen.
@@ -119,7 +168,7 @@ impl Pen {
         loop {
             let page = store.read(&self.journal, self.after, ReadLimit::default()).await?;
             for stored in &page.records {
-                self.after = stored.seq;
+                (self.after, self.epoch) = (stored.seq, stored.epoch);
                 let seen = match self.reader.read(stored)? {
                     VisibleRecord::Hidden => continue,
                     VisibleRecord::Answered => {
@@ -147,7 +196,7 @@ impl Pen {
             if state.run().status != RunStatus::Waiting || !(answered || self.is_answered(run).await?) {
                 break;
             }
-            store.wait(&self.journal, self.after).await?;
+            wait_a_little(run, &self.journal, self.after).await?;
         }
         self.held = self.held.take().filter(|held| self.view.sees(&held.record));
         let status = state.run().status;
@@ -157,4 +206,13 @@ impl Pen {
         self.move_written();
         Ok(())
     }
+}
+
+/// Waits for a record, for a moment: that a run has a new driver wakes nobody until it writes.
+async fn wait_a_little(run: &Run, journal: &JournalId, after: u64) -> Result<(), ApiError> {
+    match timeout(POLL, run.agent().store().wait(journal, after)).await {
+        Ok(woken) => drop(woken?),
+        Err(_) => {}
+    }
+    Ok(())
 }

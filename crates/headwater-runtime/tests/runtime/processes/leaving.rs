@@ -1,0 +1,85 @@
+//! A process that stops: it starts nothing, lets its runs end, and hands the others over.
+
+use std::time::Duration;
+
+use headwater_protocol::RunStatus;
+use headwater_runtime::{ErrorKind, Start, Turn};
+
+use super::{start, two};
+use crate::{harness::Ran, talker::Talker};
+
+#[tokio::test]
+async fn draining_process_starts_no_run_and_lets_its_runs_end() {
+    let talker = Talker::quiet("word ", 1);
+    let (first, second) = two(&talker);
+    let run = start(&first, &talker, "talk").await;
+    first.agent.drain();
+    let refused = first.agent.start(Start::new("talk")).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Busy, "{refused}");
+    assert_eq!(first.agent.driving(), 1);
+    talker.speak(1);
+    assert_eq!(first.settled(run.id()).await.status(), RunStatus::Finished);
+    assert_eq!(first.agent.hand_over().await, 0);
+    assert!(second.agent.tend().await.unwrap().taken_over.is_empty());
+    assert_eq!(talker.asked(), 1);
+}
+
+#[tokio::test]
+async fn runs_that_are_handed_over_are_taken_over_before_their_leases_would_have_run_out() {
+    let talker = Talker::quiet("word ", 1);
+    let (first, second) = two(&talker);
+    let mut watch = second.agent.watch_handovers();
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        runs.push(start(&first, &talker, "talk").await);
+    }
+    first.agent.drain();
+    assert_eq!(first.agent.hand_over().await, 3);
+    assert_eq!(first.agent.driving(), 0);
+    watch.changed().await;
+    // A lease lasts for 30 s.
+    first.clock.advance(Duration::from_millis(1));
+    assert_eq!(second.agent.tend().await.unwrap().taken_over.len(), 3);
+    talker.speak(3);
+    second.idle().await;
+    for run in runs {
+        let ran = Ran::of(second.agent.run(run.id().clone())).await;
+        assert_eq!((ran.status(), ran.text().as_str()), (RunStatus::Finished, "word "));
+        assert_eq!(ran.count("attempt-retracted"), 1);
+    }
+}
+
+#[tokio::test]
+async fn answer_that_a_draining_process_takes_is_resumed_by_another_one() {
+    let talker = Talker::new("word ", 1);
+    let (first, second) = two(&talker);
+    let ran = Ran::of(first.agent.start(Start::new("ask")).await.unwrap()).await;
+    first.idle().await;
+    first.agent.drain();
+    let open = first.agent.open_questions(ran.id()).await.unwrap().remove(0);
+    let answered = headwater_runtime::Answered::given(open.request, "blue").by(None);
+    first.agent.answer(answered).await.unwrap();
+    assert_eq!(first.agent.driving(), 0);
+    assert_eq!(second.agent.tend().await.unwrap().answered, [ran.id().clone()]);
+    assert_eq!(second.settled(ran.id()).await.text(), "word blue");
+}
+
+#[tokio::test]
+async fn message_that_waits_has_its_turn_elsewhere_when_the_process_before_it_drains() {
+    let talker = Talker::quiet("word ", 1);
+    let (first, second) = two(&talker);
+    let here = first.agent.open_session("s", None).await.unwrap();
+    here.send(Turn::new("one")).await.unwrap();
+    let there = second.agent.session("s", None);
+    let queued = there.send(Turn::new("two")).await.unwrap();
+    assert!(queued.queued);
+    first.agent.drain();
+    talker.speak(1);
+    first.idle().await;
+    assert_eq!(talker.asked(), 1, "the draining process does not begin the next turn");
+    second.agent.tend().await.unwrap();
+    talker.speak(1);
+    there.settled().await.unwrap();
+    second.idle().await;
+    assert_eq!(Ran::of(second.agent.run(queued.run)).await.text(), "word ");
+}
