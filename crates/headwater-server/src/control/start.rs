@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use axum::{Extension, extract::State, http::request::Parts};
-use headwater_protocol::RunId;
-use headwater_runtime::{Agent, ErrorKind, RawJson, Start, Turn};
+use headwater_protocol::{RunId, RunStatus};
+use headwater_runtime::{Agent, ErrorKind, RawJson, RunSummary, Start, Turn};
 use headwater_store::JournalId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,10 +132,11 @@ impl Starting<'_> {
             match agent.run(name.clone()).summary().await {
                 Err(error) if error.kind() == ErrorKind::UnknownRun => {}
                 known => {
-                    let run = known?.run;
-                    // One that is no longer kept was begun all the same.
-                    begun(agent, &run).await?;
-                    return Ok((run, false, true));
+                    let RunSummary { run, status, .. } = known?;
+                    // A node that dies before the beginning is durable leaves a summary behind: the run is begun anew.
+                    if begun(agent, &run).await? || status != RunStatus::Running {
+                        return Ok((run, false, true));
+                    }
                 }
             }
         }
