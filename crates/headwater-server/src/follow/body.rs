@@ -39,7 +39,7 @@ pub(crate) enum Source {
     Opening(Opening),
     Reading(Reader),
     /// From a session in place of a run.
-    Session(SessionFeed),
+    Session(Box<SessionFeed>),
     Over,
 }
 
