@@ -45,6 +45,11 @@ impl Ann {
         let asked = json!({ "agent": "tools", "session": waits, "input": format!("delete {SECRET}.txt") });
         let waiting = text(&post("/v1/runs", &asked).json()["run"]);
         server.ask("GET", &format!("/v1/runs/{waiting}/events?dialect=agents"), &[ANN], "");
+        // The list of runs follows a moment after the run itself.
+        let lists_running = || get("/v1/runs")["runs"].to_string().contains(r#""status":"running""#);
+        while lists_running() {
+            std::thread::yield_now();
+        }
         let open = get("/v1/interrupts")["interrupts"][0].clone();
         let ids = vec![
             done.to_owned(),
@@ -180,6 +185,16 @@ fn talks(dialect: &str) -> Vec<Request> {
             post(format!("{chat}{end}"), body.clone());
         }
     }
+    for session in ["$DONE", "$WAITS"] {
+        let thread = format!("/v1/{dialect}/threads/{session}");
+        for (method, path, body) in [
+            ("PATCH", thread.clone(), json!({ "name": "mine", "archived": true })),
+            ("POST", format!("{thread}/archive"), json!({})),
+            ("DELETE", thread, Value::Null),
+        ] {
+            all.push(Request { method, path, headers: Vec::new(), body });
+        }
+    }
     all
 }
 
@@ -190,8 +205,8 @@ fn requests() -> Vec<Request> {
     for (method, route) in
         routes.iter().filter(|(_, route)| route.starts_with("/v1/") && !route.contains("{dialect}"))
     {
-        let bodies = if *method == "POST" {
-            vec![
+        let bodies = match *method {
+            "POST" => vec![
                 json!({}),
                 json!({ "text": "hello" }),
                 json!({ "approved": true, "token": "$TOKEN", "request": "$REQUEST" }),
@@ -201,9 +216,9 @@ fn requests() -> Vec<Request> {
                 json!({ "id": "$DONE" }),
                 json!({ "input": "hello", "session": "$DONE", "checkpoint": "$CHECKPOINT", "id": "$DONE" }),
                 json!({ "input": "hello", "session": "$WAITS", "run": "$WAITING", "call": "$CALL", "id": "$WAITS" }),
-            ]
-        } else {
-            vec![Value::Null]
+            ],
+            "PATCH" => vec![json!({}), json!({ "label": "mine", "archived": true })],
+            _ => vec![Value::Null],
         };
         // An id in the place that is meant for it, and those of other kinds in the same place.
         let owns = |name: &str| IDS.into_iter().filter(|id| fits(name, id)).collect::<Vec<_>>();
