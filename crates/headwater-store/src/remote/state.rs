@@ -360,6 +360,7 @@ impl State {
         local.first = local.first.max(header.first);
         if local.driven.is_none() {
             local.confirmed = true;
+            local.asked = Instant::now();
             local.see(header.tail());
         }
         local
