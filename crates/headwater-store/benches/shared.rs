@@ -43,17 +43,14 @@ fn main() {
         named.is_empty() || named.iter().any(|engine| engine == name)
     };
     let mut missed = 0;
-    if wanted("redis") {
-        if let Some(server) = RedisServer::options().config("appendfsync always").start() {
-            println!("== Redis, appendfsync always");
-            missed += runtime.block_on(measure(&server));
-        }
+    let redis = || RedisServer::options().config("appendfsync always").start();
+    if let Some(server) = wanted("redis").then(redis).flatten() {
+        println!("== Redis, appendfsync always");
+        missed += runtime.block_on(measure(&server));
     }
-    if wanted("postgres") {
-        if let Some(server) = PostgresServer::start() {
-            println!("== Postgres, fsync on");
-            missed += runtime.block_on(measure(&server));
-        }
+    if let Some(server) = wanted("postgres").then(PostgresServer::start).flatten() {
+        println!("== Postgres, fsync on");
+        missed += runtime.block_on(measure(&server));
     }
     std::process::exit(i32::from(missed > 0));
 }

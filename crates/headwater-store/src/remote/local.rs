@@ -1,6 +1,10 @@
 //! What this process knows about one journal that it drives or that its readers follow.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::sync::Notify;
 
@@ -21,9 +25,15 @@ pub(super) struct Local {
     pub(super) confirmed: bool,
     /// Whoever waits for more has a clone.
     pub(super) waiting: Arc<Notify>,
+    /// When the engine last told how far the journal goes.
+    pub(super) asked: Instant,
     /// The number of polls since it was last used.
     pub(super) idle: u32,
 }
+
+/// A reader that has come to the end of a journal which another process drives is not sent to the engine if the engine
+/// was asked so short a time ago. Otherwise each of a thousand readers would ask once after each batch of records.
+const JUST_ASKED: Duration = Duration::from_millis(20);
 
 impl Local {
     pub(super) fn new(header: &Header) -> Self {
@@ -35,6 +45,7 @@ impl Local {
             driven: None,
             confirmed: false,
             waiting: Arc::default(),
+            asked: Instant::now(),
             idle: 0,
         }
     }
@@ -62,8 +73,10 @@ impl Local {
         self.idle = 0;
         let tail = self.tail;
         if after >= tail.last {
-            // Another process may have written more; of what this one writes it knows the end.
-            return self.driven.is_some().then(|| Page { records: Vec::new(), tail });
+            // Of what this process writes it knows the end. Another one may have written more since.
+            let knows = self.driven.is_some()
+                || (after == tail.last && self.confirmed && self.asked.elapsed() < JUST_ASKED);
+            return knows.then(|| Page { records: Vec::new(), tail });
         }
         if after < self.first.saturating_sub(1) {
             return None;

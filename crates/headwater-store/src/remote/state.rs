@@ -360,6 +360,7 @@ impl State {
         local.first = local.first.max(header.first);
         if local.driven.is_none() {
             local.confirmed = true;
+            local.asked = Instant::now();
             local.see(header.tail());
         }
         local
@@ -367,10 +368,9 @@ impl State {
 
     /// Forgets a journal that is gone, or that another has replaced.
     pub(super) fn forget(&mut self, journal: &JournalId) {
-        if let Some(local) = self.journals.get(journal) {
-            if let Some(epoch) = local.driven.as_ref().map(|driven| driven.epoch) {
-                self.fence(journal, epoch, Refusal::Unknown);
-            }
+        let driver = self.journals.get(journal).and_then(|local| local.driven.as_ref());
+        if let Some(epoch) = driver.map(|driven| driven.epoch) {
+            self.fence(journal, epoch, Refusal::Unknown);
         }
         if let Some(local) = self.journals.remove(journal) {
             self.numbers.remove(&local.number);
